@@ -1,1 +1,28 @@
-//! Placeholder until the first real module lands.
+//! Formats of the LAN leg, between the shim and the gateway of its site.
+//!
+//! No sockets, no clock, no allocation worth counting: the shim links this into every process of a job.
+//! Read `preface` first (what both directions of the LAN leg open with), then `grid` (what every process knows).
+#![forbid(unsafe_code)]
+
+pub mod grid;
+pub mod preface;
+pub mod token;
+pub mod verdict;
+
+pub use grid::{Cidr, Grid, Place, Site};
+pub use preface::{Preface, PrefaceError};
+pub use token::Token;
+pub use verdict::{Reason, Verdict};
+
+/// Names of the environment variables that carry the grid to every process of a job.
+///
+/// They hold the same value in every process of the job, at every site: a launcher forwards its own environment
+/// whole, so nothing in them may depend on the site.
+pub mod env {
+    /// The grid map, see [`crate::Grid`].
+    pub const GRID: &str = "CAUSEWAY_GRID";
+    /// The job's token in hexadecimal, see [`crate::Token`].
+    pub const TOKEN: &str = "CAUSEWAY_TOKEN";
+    /// `1` makes the shim tell on stderr what it does with each connection.
+    pub const DEBUG: &str = "CAUSEWAY_SHIM_DEBUG";
+}
