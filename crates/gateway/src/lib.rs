@@ -1,1 +1,2 @@
-//! Placeholder until the first real module lands.
+//! The gateway: one per site, on its head node.
+pub mod control;

@@ -1,0 +1,244 @@
+//! How a command on the head node talks to its gateway: one JSON line asked, one answered, on a Unix socket.
+//!
+//! The socket is the user's own (mode 0600), so the file system says who may ask. A job lives exactly as long
+//! as the connection that asked for it: however `causeway run` ends, the gateway sees the end.
+
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Version of the request and reply lines.
+pub const VERSION: u32 = 1;
+
+/// Longest line either side reads: a grid of hundreds of sites with thousands of nodes fits.
+pub const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
+
+/// How long an answer may take. Nothing a gateway answers waits for the WAN.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Names the gateway's control socket for commands; without it [`default_socket`] is used.
+pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Start a job. The job ends when this connection closes.
+    Job {
+        /// What runs, for `causeway status` and logs.
+        name: String,
+    },
+    /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the answer.
+    Spawn {
+        /// The job's token in hexadecimal.
+        token: String,
+        /// Node name or address, in any site.
+        node: String,
+    },
+    /// What the gateway sees at present.
+    Status {},
+}
+
+/// Version and request, as they stand on the line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Envelope<T> {
+    /// See [`VERSION`].
+    pub version: u32,
+    /// What is asked or answered.
+    pub body: T,
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// The job is registered with every site that has a tunnel.
+    Job(JobReply),
+    /// The bytes of the spawned process follow.
+    Spawn {},
+    /// The present state.
+    Status(Box<Status>),
+    /// It could not be done; one sentence for the user.
+    Error(String),
+}
+
+/// What `causeway run` needs to know to start an MPI.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobReply {
+    /// The job's token in hexadecimal, for the environment of its processes.
+    pub token: String,
+    /// The grid map in its text form, for the environment of its processes.
+    pub grid: String,
+    /// The gateway's own site.
+    pub site: String,
+    /// All sites, the own one first.
+    pub sites: Vec<SiteStatus>,
+}
+
+/// A site as its gateway announces it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteInfo {
+    /// Unique in the grid.
+    pub name: String,
+    /// Address ranges of its nodes, such as `10.1.0.0/24`.
+    pub subnets: Vec<String>,
+    /// Where its gateway takes connections of its own nodes.
+    pub gateways: Vec<std::net::SocketAddr>,
+    /// Source ports its gateway delivers from, `first-last`.
+    pub delivery_ports: String,
+    /// Its compute nodes, in the order in which they are to be used.
+    pub nodes: Vec<NodeInfo>,
+}
+
+/// A compute node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeInfo {
+    /// The name its site's remote shell knows.
+    pub name: String,
+    /// Its address in the site.
+    pub address: std::net::IpAddr,
+    /// Processes it takes.
+    pub slots: u32,
+}
+
+/// A site as the asked gateway sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SiteStatus {
+    /// Its name, known even before it ever answered.
+    pub name: String,
+    /// What it announced; `None` until its tunnel has been up once.
+    pub info: Option<SiteInfo>,
+    /// `None` when it can be reached now, else why not, in one sentence.
+    pub unreachable: Option<String>,
+}
+
+/// A gateway's state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The gateway's own site.
+    pub site: String,
+    /// Process id of the gateway.
+    pub pid: u32,
+    /// Resident memory of the gateway.
+    pub resident_bytes: u64,
+    /// Streams open now.
+    pub streams: usize,
+    /// Most streams ever open at once.
+    pub streams_peak: usize,
+    /// Streams opened since the start.
+    pub streams_opened: u64,
+    /// Connections refused since the start, by reason.
+    pub refused: std::collections::BTreeMap<String, u64>,
+    /// Jobs running now, by name.
+    pub jobs: Vec<String>,
+    /// All sites, the own one first.
+    pub sites: Vec<SiteStatus>,
+    /// Tunnels that are up.
+    pub tunnels: Vec<TunnelStatus>,
+}
+
+/// One tunnel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TunnelStatus {
+    /// Site at the far end.
+    pub site: String,
+    /// Address of the gateway at the far end.
+    pub peer: std::net::SocketAddr,
+    /// Smoothed round-trip time of the lane as the kernel measures it.
+    pub rtt_microseconds: u32,
+    /// Congestion control of the lane.
+    pub congestion_control: String,
+    /// Streams open now.
+    pub streams: usize,
+    /// Application bytes sent.
+    pub sent_bytes: u64,
+    /// Application bytes received.
+    pub received_bytes: u64,
+}
+
+/// Where a gateway listens for commands when nothing else is said: `$XDG_RUNTIME_DIR/causeway/gateway.sock`, or
+/// `/tmp/causeway-UID/gateway.sock` where there is no such directory.
+pub fn default_socket() -> PathBuf {
+    let base = match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(dir) if !dir.is_empty() => PathBuf::from(dir).join("causeway"),
+        _ => PathBuf::from(format!("/tmp/causeway-{}", nix::unistd::getuid())),
+    };
+    base.join("gateway.sock")
+}
+
+/// The socket commands use: the one [`SOCKET_ENV`] names, else the default.
+pub fn socket() -> PathBuf {
+    std::env::var_os(SOCKET_ENV).map_or_else(default_socket, PathBuf::from)
+}
+
+/// Why a gateway could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// Nothing listens at the socket.
+    #[error(
+        "no gateway runs here ({}): {source}; start one with 'causeway gateway --config FILE' or name its socket in \
+         CAUSEWAY_CONTROL", path.display()
+    )]
+    NoGateway {
+        /// The socket tried.
+        path: PathBuf,
+        /// What connecting said.
+        source: io::Error,
+    },
+    /// The connection broke or the deadline passed.
+    #[error("ask the gateway at {}: {source}", path.display())]
+    Io {
+        /// The socket used.
+        path: PathBuf,
+        /// What failed.
+        source: io::Error,
+    },
+    /// The answer is not one of ours.
+    #[error("the gateway's answer is not understood: {0}")]
+    Answer(String),
+    /// The gateway said no.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Asks the gateway at `path`. Returns its answer and the connection, positioned after the answer's line.
+///
+/// # Errors
+/// See [`ControlError`]; an answer takes at most ten seconds.
+pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
+    let mut stream = UnixStream::connect(path)
+        .map_err(|source| ControlError::NoGateway { path: path.to_owned(), source })?;
+    let io = |source| ControlError::Io { path: path.to_owned(), source };
+    stream.set_read_timeout(Some(ANSWER_DEADLINE)).map_err(io)?;
+    let envelope = Envelope { version: VERSION, body: request };
+    let mut line = serde_json::to_vec(&envelope).map_err(|error| ControlError::Answer(error.to_string()))?;
+    line.push(b'\n');
+    stream.write_all(&line).map_err(io)?;
+    let reply = read_line(&stream).map_err(io)?;
+    stream.set_read_timeout(None).map_err(io)?;
+    let reply: Envelope<Reply> =
+        serde_json::from_slice(&reply).map_err(|error| ControlError::Answer(error.to_string()))?;
+    match reply {
+        Envelope { version, .. } if version != VERSION => {
+            Err(ControlError::Answer(format!("version {version}, expected {VERSION}")))
+        }
+        Envelope { body: Reply::Error(reason), .. } => Err(ControlError::Refused(reason)),
+        Envelope { body, .. } => Ok((body, stream)),
+    }
+}
+
+/// Reads up to the newline and not a byte further: what follows belongs to the caller.
+fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    // One byte at a time: a buffered reader would swallow the spawned process's first bytes.
+    let mut reader = BufReader::with_capacity(1, stream).take(MAX_LINE_BYTES as u64);
+    reader.read_until(b'\n', &mut line)?;
+    if line.pop() == Some(b'\n') {
+        Ok(line)
+    } else {
+        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the gateway closed before it answered"))
+    }
+}
