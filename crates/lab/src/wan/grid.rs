@@ -1,0 +1,205 @@
+//! The WAN as a fabric: ports are sites, each pair of sites may have a link, packets go by destination address.
+
+use std::sync::mpsc::Sender;
+
+use super::WanError;
+use super::WanTotals;
+use super::link::{Direction, Verdict, split_mix};
+use super::pump::{Fabric, Pool, PumpReport};
+use super::route::{Routes, destination};
+use super::spec::{FRAMING_BYTES, LinkChange, LinkSpec, LinkStats};
+use super::stats::link_stats;
+
+/// What may be asked of the running WAN.
+pub(crate) enum GridRequest {
+    Change {
+        between: [String; 2],
+        change: LinkChange,
+        reply: Sender<Result<LinkSpec, WanError>>,
+    },
+    Stats {
+        reply: Sender<(Vec<LinkStats>, WanTotals)>,
+    },
+}
+
+struct PairLink {
+    sites: [usize; 2],
+    spec: LinkSpec,
+    /// First to second, second to first.
+    directions: [Direction<Vec<u8>>; 2],
+}
+
+/// All links of a grid.
+pub(crate) struct Grid {
+    sites: Vec<String>,
+    routes: Routes,
+    links: Vec<PairLink>,
+    /// `from * sites + to` -> (link, direction).
+    ways: Vec<Option<(usize, usize)>>,
+    no_route_packets: u64,
+    no_link_packets: u64,
+}
+
+impl Grid {
+    pub(crate) fn new(sites: Vec<String>, routes: Routes) -> Self {
+        let ways = vec![None; sites.len() * sites.len()];
+        Grid {
+            sites,
+            routes,
+            links: Vec::new(),
+            ways,
+            no_route_packets: 0,
+            no_link_packets: 0,
+        }
+    }
+
+    /// Joins two sites.
+    pub(crate) fn join(&mut self, between: &[String; 2], spec: LinkSpec) -> Result<(), WanError> {
+        let sites = [self.site(&between[0])?, self.site(&between[1])?];
+        spec.check().map_err(|source| WanError::Spec {
+            a: between[0].clone(),
+            b: between[1].clone(),
+            source,
+        })?;
+        if sites[0] == sites[1] || self.ways[self.way(sites[0], sites[1])].is_some() {
+            return Err(WanError::LinkTwice {
+                a: between[0].clone(),
+                b: between[1].clone(),
+            });
+        }
+        let link = self.links.len();
+        let (there, back) = (self.way(sites[0], sites[1]), self.way(sites[1], sites[0]));
+        self.ways[there] = Some((link, 0));
+        self.ways[back] = Some((link, 1));
+        let directions = [
+            Direction::new(&spec, spec.seed),
+            Direction::new(&spec, split_mix(!spec.seed)),
+        ];
+        self.links.push(PairLink {
+            sites,
+            spec,
+            directions,
+        });
+        Ok(())
+    }
+
+    fn way(&self, from: usize, to: usize) -> usize {
+        from * self.sites.len() + to
+    }
+
+    fn site(&self, name: &str) -> Result<usize, WanError> {
+        self.sites
+            .iter()
+            .position(|site| site == name)
+            .ok_or_else(|| WanError::UnknownSite {
+                site: name.into(),
+                known: self.sites.join(", "),
+            })
+    }
+
+    fn change(
+        &mut self,
+        between: &[String; 2],
+        change: &LinkChange,
+        now_ns: u64,
+        pool: &mut Pool,
+    ) -> Result<LinkSpec, WanError> {
+        let [a, b] = between;
+        let way = self.way(self.site(a)?, self.site(b)?);
+        let Some((link, _)) = self.ways[way] else {
+            return Err(WanError::NoLink {
+                a: a.clone(),
+                b: b.clone(),
+            });
+        };
+        let link = &mut self.links[link];
+        let spec = link.spec.with(change);
+        spec.check().map_err(|source| WanError::Spec {
+            a: a.clone(),
+            b: b.clone(),
+            source,
+        })?;
+        for direction in &mut link.directions {
+            direction
+                .change(&spec, now_ns)
+                .into_iter()
+                .for_each(|lost| pool.give(lost));
+        }
+        link.spec = spec.clone();
+        Ok(spec)
+    }
+
+    fn stats(&self, report: &PumpReport) -> (Vec<LinkStats>, WanTotals) {
+        let mut stats = Vec::with_capacity(2 * self.links.len());
+        for link in &self.links {
+            let [a, b] = link.sites.map(|site| self.sites[site].as_str());
+            stats.push(link_stats(a, b, &link.directions[0].counters()));
+            stats.push(link_stats(b, a, &link.directions[1].counters()));
+        }
+        let totals = WanTotals {
+            cpu: report.cpu,
+            wakeups: report.wakeups,
+            no_route_packets: self.no_route_packets,
+            no_link_packets: self.no_link_packets,
+            lost_ports: report.lost_ports,
+            priority: report.priority,
+        };
+        (stats, totals)
+    }
+}
+
+impl Fabric for Grid {
+    type Request = GridRequest;
+
+    fn on_packet(&mut self, from: usize, packet: Vec<u8>, now_ns: u64, pool: &mut Pool) {
+        let Some(to) = destination(&packet).and_then(|address| self.routes.port(address)) else {
+            self.no_route_packets += 1;
+            return pool.give(packet);
+        };
+        let Some((link, direction)) = self.ways[self.way(from, to)] else {
+            self.no_link_packets += 1;
+            return pool.give(packet);
+        };
+        let wire_bytes = packet.len() as u64 + FRAMING_BYTES;
+        match self.links[link].directions[direction].offer(wire_bytes, packet, now_ns) {
+            Verdict::DueAt(_) => {}
+            Verdict::Dropped(_, packet) => pool.give(packet),
+        }
+    }
+
+    fn next_due_ns(&self) -> Option<u64> {
+        self.links
+            .iter()
+            .flat_map(|link| &link.directions)
+            .filter_map(Direction::next_due_ns)
+            .min()
+    }
+
+    fn deliver_due(&mut self, now_ns: u64, deliver: &mut dyn FnMut(usize, Vec<u8>) -> bool) {
+        for link in &mut self.links {
+            for (direction, to) in link.directions.iter_mut().zip([link.sites[1], link.sites[0]]) {
+                while let Some(packet) = direction.poll_due(now_ns) {
+                    let bytes = packet.len();
+                    let written = deliver(to, packet);
+                    direction.on_delivered(bytes, written);
+                }
+            }
+        }
+    }
+
+    fn on_request(&mut self, request: GridRequest, now_ns: u64, report: &PumpReport, pool: &mut Pool) {
+        // Whoever asked may have gone; the change holds all the same.
+        match request {
+            GridRequest::Change {
+                between,
+                change,
+                reply,
+            } => {
+                let _ = reply.send(self.change(&between, &change, now_ns, pool));
+            }
+            GridRequest::Stats { reply } => {
+                let _ = reply.send(self.stats(report));
+            }
+        }
+    }
+}

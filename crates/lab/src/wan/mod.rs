@@ -1,0 +1,242 @@
+//! The WAN in user space: IP packets between the sites' TUN devices, with delay, rate, queue, loss and cuts.
+//!
+//! It knows nothing of namespaces, firewalls or scenarios; it is given descriptors and carries what they hold.
+//! Read `link` first (the arithmetic), then `pump` (the loop), then `grid` and `switch` (who is joined to whom).
+//!
+//! ```text
+//!  site A's router             thread "causeway-wan"                site B's router
+//!   [wan0 TUN] -- read --> route -> Direction A->B -- write --> [wan0 TUN]
+//!   [wan0 TUN] <-- write -- Direction B->A <- route <-- read -- [wan0 TUN]
+//! ```
+//!
+//! What the owner of the namespaces does: `ip link set wan0 mtu 1500 txqueuelen 10000 up` (see [`TXQUEUELEN`]),
+//! addresses and routes. Nothing else is needed; segmentation offload is off by default on these devices.
+
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+use std::{fmt, io};
+
+use thiserror::Error;
+
+mod ethernet;
+mod grid;
+mod link;
+mod priority;
+mod pump;
+mod route;
+mod spec;
+mod stats;
+mod switch;
+mod tun;
+
+pub use priority::Priority;
+pub use spec::{
+    FRAMING_BYTES, LinkChange, LinkSpec, LinkStats, MAX_RTT, MIN_RATE_BITS_PER_SECOND, SpecError,
+};
+pub use switch::{LAN_QUEUE_BYTES, LanSpec, Switch, SwitchError};
+pub use tun::{TXQUEUELEN, open_tap, open_tun};
+
+use grid::{Grid, GridRequest};
+use pump::Pump;
+use route::{Routes, is_prefix_length};
+
+/// One site's end of the WAN.
+#[derive(Debug)]
+pub struct Port {
+    /// Name of the site.
+    pub site: String,
+    /// A TUN device without packet information (IFF_TUN | IFF_NO_PI), non-blocking: see [`open_tun`].
+    pub tun: OwnedFd,
+    /// What lies behind it: networks and their prefix lengths.
+    pub prefixes: Vec<(IpAddr, u8)>,
+}
+
+/// A link between two sites.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// The two sites, in any order. The first's packets use `spec.seed` itself, the second's one derived from it.
+    pub between: [String; 2],
+    /// What the link is asked to be.
+    pub spec: LinkSpec,
+}
+
+/// What the emulator as a whole has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WanTotals {
+    /// CPU time of the emulator thread. It includes the kernel's forwarding of what it writes.
+    pub cpu: Duration,
+    /// How often the thread woke up.
+    pub wakeups: u64,
+    /// Packets to an address behind no port, dropped.
+    pub no_route_packets: u64,
+    /// Packets between two sites that have no link, dropped.
+    pub no_link_packets: u64,
+    /// Ports whose device vanished while the WAN ran.
+    pub lost_ports: u64,
+    /// How the kernel schedules the thread.
+    pub priority: Priority,
+}
+
+/// A running WAN. Dropping it stops and joins its thread and closes the devices.
+pub struct Wan {
+    pump: Pump<GridRequest>,
+}
+
+impl Wan {
+    /// Starts carrying packets in a thread named "causeway-wan".
+    ///
+    /// # Errors
+    /// A site, prefix or pair named twice, a link to an unknown site, impossible link values, or a thread that
+    /// cannot be started. The devices are closed then.
+    pub fn start(ports: Vec<Port>, links: Vec<Link>) -> Result<Wan, WanError> {
+        let mut routes = Routes::default();
+        for (number, port) in ports.iter().enumerate() {
+            if ports[..number].iter().any(|other| other.site == port.site) {
+                return Err(WanError::SiteTwice {
+                    site: port.site.clone(),
+                });
+            }
+            for &(network, bits) in &port.prefixes {
+                let site = port.site.clone();
+                if !is_prefix_length(network, bits) {
+                    return Err(WanError::PrefixLength { site, network, bits });
+                }
+                let held = |other: usize| ports[other].site.clone();
+                routes
+                    .add(network, bits, number)
+                    .map_err(|other| WanError::PrefixTwice {
+                        network,
+                        bits,
+                        site,
+                        other: held(other),
+                    })?;
+            }
+        }
+        let (sites, tuns): (Vec<_>, Vec<_>) = ports.into_iter().map(|port| (port.site, port.tun)).unzip();
+        let mut grid = Grid::new(sites, routes);
+        for link in links {
+            grid.join(&link.between, link.spec)?;
+        }
+        let pump = Pump::start("causeway-wan", grid, tuns).map_err(|source| WanError::Start { source })?;
+        Ok(Wan { pump })
+    }
+
+    /// Changes the link between `a` and `b`, in both directions, and says what it is now.
+    ///
+    /// # Errors
+    /// An unknown site, no link between the two, impossible values (nothing is changed then), or the emulator
+    /// thread has ended.
+    pub fn change(&self, a: &str, b: &str, change: &LinkChange) -> Result<LinkSpec, WanError> {
+        let between = [a.to_owned(), b.to_owned()];
+        let change = change.clone();
+        self.pump
+            .ask(|reply| GridRequest::Change {
+                between,
+                change,
+                reply,
+            })
+            .unwrap_or(Err(WanError::Stopped))
+    }
+
+    /// Two entries per link, one for each direction; empty if the emulator thread has ended.
+    pub fn stats(&self) -> Vec<LinkStats> {
+        self.pump
+            .ask(|reply| GridRequest::Stats { reply })
+            .map(|(stats, _)| stats)
+            .unwrap_or_default()
+    }
+
+    /// What concerns no single link.
+    ///
+    /// # Errors
+    /// The emulator thread has ended.
+    pub fn totals(&self) -> Result<WanTotals, WanError> {
+        self.pump
+            .ask(|reply| GridRequest::Stats { reply })
+            .map(|(_, totals)| totals)
+            .ok_or(WanError::Stopped)
+    }
+}
+
+impl fmt::Debug for Wan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wan").finish_non_exhaustive()
+    }
+}
+
+/// Why the WAN could not be started or changed. All but `Start` and `Stopped` are mistakes of configuration.
+#[derive(Debug, Error)]
+pub enum WanError {
+    /// Two ports have one name.
+    #[error("start WAN: site {site} is given twice")]
+    SiteTwice {
+        /// The site.
+        site: String,
+    },
+    /// A prefix length the address family does not have.
+    #[error("start WAN: site {site}: no prefix {network}/{bits}")]
+    PrefixLength {
+        /// The site.
+        site: String,
+        /// The network asked for.
+        network: IpAddr,
+        /// Its prefix length.
+        bits: u8,
+    },
+    /// Two sites claim one network.
+    #[error("start WAN: {network}/{bits} lies behind both {other} and {site}; route it to one of them")]
+    PrefixTwice {
+        /// The network.
+        network: IpAddr,
+        /// Its prefix length.
+        bits: u8,
+        /// The site that claimed it last.
+        site: String,
+        /// The site that claimed it first.
+        other: String,
+    },
+    /// A link names a site that has no port.
+    #[error("WAN link: no site {site}; there are {known}")]
+    UnknownSite {
+        /// The name given.
+        site: String,
+        /// The sites there are.
+        known: String,
+    },
+    /// A pair has two links, or a link joins a site to itself.
+    #[error("start WAN: a second link between {a} and {b}")]
+    LinkTwice {
+        /// One site.
+        a: String,
+        /// The other.
+        b: String,
+    },
+    /// The two sites are not joined.
+    #[error("change WAN link: there is none between {a} and {b}")]
+    NoLink {
+        /// One site.
+        a: String,
+        /// The other.
+        b: String,
+    },
+    /// Values no link can have.
+    #[error("WAN link {a} - {b}")]
+    Spec {
+        /// One site.
+        a: String,
+        /// The other.
+        b: String,
+        /// Which value.
+        source: SpecError,
+    },
+    /// The thread could not be started.
+    #[error("start WAN: no emulator thread")]
+    Start {
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The thread has ended, which only a defect in it can cause.
+    #[error("the WAN emulator thread has ended; its message is on stderr")]
+    Stopped,
+}
