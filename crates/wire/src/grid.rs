@@ -31,11 +31,17 @@ impl Cidr {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(range), IpAddr::V4(address)) => {
                 let shift = 32 - u32::from(self.prefix);
-                (u32::from(range) ^ u32::from(address)).checked_shr(shift).unwrap_or(0) == 0
+                (u32::from(range) ^ u32::from(address))
+                    .checked_shr(shift)
+                    .unwrap_or(0)
+                    == 0
             }
             (IpAddr::V6(range), IpAddr::V6(address)) => {
                 let shift = 128 - u32::from(self.prefix);
-                (u128::from(range) ^ u128::from(address)).checked_shr(shift).unwrap_or(0) == 0
+                (u128::from(range) ^ u128::from(address))
+                    .checked_shr(shift)
+                    .unwrap_or(0)
+                    == 0
             }
             _ => false,
         }
@@ -53,7 +59,11 @@ impl Cidr {
 
     /// Whether some address lies in both ranges.
     pub fn overlaps(&self, other: &Cidr) -> bool {
-        if self.prefix <= other.prefix { self.contains(other.address) } else { other.contains(self.address) }
+        if self.prefix <= other.prefix {
+            self.contains(other.address)
+        } else {
+            other.contains(self.address)
+        }
     }
 }
 
@@ -66,7 +76,11 @@ impl FromStr for Cidr {
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
         let bits = if address.is_ipv4() { 32 } else { 128 };
-        if prefix > bits { Err(wrong()) } else { Ok(Cidr { address, prefix }) }
+        if prefix > bits {
+            Err(wrong())
+        } else {
+            Ok(Cidr { address, prefix })
+        }
     }
 }
 
@@ -109,7 +123,9 @@ pub enum Place<'a> {
 impl Grid {
     /// The site one of whose subnets holds one of these addresses: how a process finds where it runs.
     pub fn site_of(&self, addresses: &[IpAddr]) -> Option<&Site> {
-        self.sites.iter().find(|site| addresses.iter().any(|address| site.contains(*address)))
+        self.sites
+            .iter()
+            .find(|site| addresses.iter().any(|address| site.contains(*address)))
     }
 
     /// Where `destination` lies for a process at `here`. The own site wins where ranges overlap.
@@ -118,7 +134,10 @@ impl Grid {
         if destination.is_loopback() || here.contains(destination) {
             return Place::Native;
         }
-        let remote = self.sites.iter().find(|site| site.name != here.name && site.contains(destination));
+        let remote = self
+            .sites
+            .iter()
+            .find(|site| site.name != here.name && site.contains(destination));
         remote.map_or(Place::Native, Place::Remote)
     }
 }
@@ -132,7 +151,10 @@ impl Site {
     /// Whether a connection that comes from this address was made by the site's gateway.
     pub fn delivers_from(&self, peer: SocketAddr) -> bool {
         self.delivery_ports.contains(&peer.port())
-            && self.gateways.iter().any(|gateway| gateway.ip() == peer.ip().to_canonical())
+            && self
+                .gateways
+                .iter()
+                .any(|gateway| gateway.ip() == peer.ip().to_canonical())
     }
 }
 
@@ -140,7 +162,9 @@ impl Site {
 pub fn is_site_name(name: &str) -> bool {
     (1..=63).contains(&name.len())
         && !name.starts_with(['-', '.'])
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
 impl fmt::Display for Grid {
@@ -150,7 +174,13 @@ impl fmt::Display for Grid {
             let subnets: Vec<String> = site.subnets.iter().map(Cidr::to_string).collect();
             let gateways: Vec<String> = site.gateways.iter().map(SocketAddr::to_string).collect();
             let (first, last) = (site.delivery_ports.start(), site.delivery_ports.end());
-            write!(f, "|{};{};{};{first}-{last}", site.name, subnets.join(","), gateways.join(","))?;
+            write!(
+                f,
+                "|{};{};{};{first}-{last}",
+                site.name,
+                subnets.join(","),
+                gateways.join(",")
+            )?;
         }
         Ok(())
     }
@@ -175,9 +205,13 @@ impl FromStr for Grid {
 
 fn parse_site(text: &str) -> Result<Site, GridError> {
     let mut fields = text.split(';');
-    let (Some(name), Some(subnets), Some(gateways), Some(ports), None) =
-        (fields.next(), fields.next(), fields.next(), fields.next(), fields.next())
-    else {
+    let (Some(name), Some(subnets), Some(gateways), Some(ports), None) = (
+        fields.next(),
+        fields.next(),
+        fields.next(),
+        fields.next(),
+        fields.next(),
+    ) else {
         return Err(GridError::Fields(text.to_owned()));
     };
     if !is_site_name(name) {
@@ -185,7 +219,11 @@ fn parse_site(text: &str) -> Result<Site, GridError> {
     }
     let gateways = gateways
         .split(',')
-        .map(|gateway| gateway.parse().map_err(|_| GridError::Gateway(gateway.to_owned())))
+        .map(|gateway| {
+            gateway
+                .parse()
+                .map_err(|_| GridError::Gateway(gateway.to_owned()))
+        })
         .collect::<Result<_, _>>()?;
     Ok(Site {
         name: name.to_owned(),
@@ -251,7 +289,10 @@ mod tests {
     #[test]
     fn a_process_finds_its_site_by_any_of_its_addresses() {
         let grid: Grid = TEXT.parse().unwrap();
-        assert_eq!(grid.site_of(&[ip("127.0.0.1"), ip("10.2.0.7")]).unwrap().name, "nancy");
+        assert_eq!(
+            grid.site_of(&[ip("127.0.0.1"), ip("10.2.0.7")]).unwrap().name,
+            "nancy"
+        );
         assert_eq!(grid.site_of(&[ip("fd00:1::5")]).unwrap().name, "rennes");
         assert_eq!(grid.site_of(&[ip("192.0.2.1")]), None);
     }
@@ -284,8 +325,18 @@ mod tests {
         assert!("10.0.0.7/32".parse::<Cidr>().unwrap().contains(ip("10.0.0.7")));
         assert!(!"10.0.0.7/32".parse::<Cidr>().unwrap().contains(ip("10.0.0.6")));
         assert!("::/0".parse::<Cidr>().unwrap().contains(ip("fe80::1")));
-        assert!("10.0.0.0/9".parse::<Cidr>().unwrap().overlaps(&"10.1.0.0/24".parse().unwrap()));
-        assert!(!"10.0.0.0/24".parse::<Cidr>().unwrap().overlaps(&"10.1.0.0/24".parse().unwrap()));
+        assert!(
+            "10.0.0.0/9"
+                .parse::<Cidr>()
+                .unwrap()
+                .overlaps(&"10.1.0.0/24".parse().unwrap())
+        );
+        assert!(
+            !"10.0.0.0/24"
+                .parse::<Cidr>()
+                .unwrap()
+                .overlaps(&"10.1.0.0/24".parse().unwrap())
+        );
     }
 
     #[test]
@@ -294,8 +345,14 @@ mod tests {
             ("2|x", GridError::Version("2".into())),
             ("1|a;b", GridError::Fields("a;b".into())),
             ("1|a/b;10.0.0.0/8;10.0.0.1:1;1-2", GridError::Name("a/b".into())),
-            ("1|a;10.0.0.0/33;10.0.0.1:1;1-2", GridError::Subnet("10.0.0.0/33".into())),
-            ("1|a;10.0.0.0/8;10.0.0.1;1-2", GridError::Gateway("10.0.0.1".into())),
+            (
+                "1|a;10.0.0.0/33;10.0.0.1:1;1-2",
+                GridError::Subnet("10.0.0.0/33".into()),
+            ),
+            (
+                "1|a;10.0.0.0/8;10.0.0.1;1-2",
+                GridError::Gateway("10.0.0.1".into()),
+            ),
             ("1|a;10.0.0.0/8;10.0.0.1:1;2-1", GridError::Ports("2-1".into())),
         ];
         for (text, error) in wrong {

@@ -184,13 +184,19 @@ fn job_tlv(mut tlvs: &[u8]) -> Result<(Token, u8), PrefaceError> {
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         let value = rest.get(..length).ok_or(PrefaceError::Tlv)?;
         if *kind == TLV_JOB {
-            let [JOB_VERSION, flags, token @ ..] = value else { return Err(PrefaceError::NoToken) };
+            let [JOB_VERSION, flags, token @ ..] = value else {
+                return Err(PrefaceError::NoToken);
+            };
             let token = <[u8; Token::BYTES]>::try_from(token).map_err(|_| PrefaceError::NoToken)?;
             return Ok((Token(token), *flags));
         }
         tlvs = &rest[length..];
     }
-    if tlvs.is_empty() { Err(PrefaceError::NoToken) } else { Err(PrefaceError::Tlv) }
+    if tlvs.is_empty() {
+        Err(PrefaceError::NoToken)
+    } else {
+        Err(PrefaceError::Tlv)
+    }
 }
 
 #[cfg(test)]
@@ -238,7 +244,9 @@ mod tests {
     fn every_prefix_asks_for_more_and_never_for_too_much() {
         let bytes = v6().encode().unwrap();
         for cut in 0..bytes.len() {
-            let Ok(Decoded::Incomplete { needed }) = Preface::decode(&bytes[..cut]) else { panic!("at {cut}") };
+            let Ok(Decoded::Incomplete { needed }) = Preface::decode(&bytes[..cut]) else {
+                panic!("at {cut}")
+            };
             assert!(cut < needed && needed <= bytes.len());
         }
     }
@@ -261,7 +269,10 @@ mod tests {
 
     #[test]
     fn mixed_families_are_an_error_of_the_caller() {
-        let preface = Preface { source: v6().source, ..v4() };
+        let preface = Preface {
+            source: v6().source,
+            ..v4()
+        };
         assert_eq!(preface.encode(), Err(PrefaceError::MixedFamilies));
     }
 

@@ -44,7 +44,10 @@ impl FromStr for Token {
 }
 
 fn hex_digit(digit: u8) -> Result<u8, TokenError> {
-    (digit as char).to_digit(16).map(|value| value as u8).ok_or(TokenError)
+    (digit as char)
+        .to_digit(16)
+        .map(|value| value as u8)
+        .ok_or(TokenError)
 }
 
 impl fmt::Debug for Token {

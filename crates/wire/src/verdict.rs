@@ -26,9 +26,18 @@ impl Reason {
     /// The reason with this number, if there is one.
     pub fn from_code(code: u8) -> Option<Reason> {
         use Reason::*;
-        [Refused, Unreachable, TimedOut, Denied, NoTunnel, Exhausted, Reset, Protocol]
-            .into_iter()
-            .find(|reason| *reason as u8 == code)
+        [
+            Refused,
+            Unreachable,
+            TimedOut,
+            Denied,
+            NoTunnel,
+            Exhausted,
+            Reset,
+            Protocol,
+        ]
+        .into_iter()
+        .find(|reason| *reason as u8 == code)
     }
 
     /// The same in words, for a log line or a message to the user.

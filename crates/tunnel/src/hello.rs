@@ -1,0 +1,145 @@
+//! What opens a lane: who speaks, and a challenge. Sent once by each side, before any frame.
+//!
+//! ```text
+//! byte 0       version, 1
+//! byte 1-4     "CWLN"
+//! byte 5-36    nonce for the proof of the grid key
+//! byte 37      length of the site's name
+//! byte 38-     name
+//! ```
+//! The proof (32 bytes, an HMAC the driver makes over [`Hello::transcript`]) follows in each direction. Frames begin
+//! after it.
+
+/// Nonce length.
+pub const NONCE_BYTES: usize = 32;
+
+/// Length of a proof: HMAC-SHA-256.
+pub const PROOF_BYTES: usize = 32;
+
+const VERSION: u8 = 1;
+const MAGIC: [u8; 4] = *b"CWLN";
+const FIXED_BYTES: usize = 38;
+
+/// Longest hello.
+pub const MAX_BYTES: usize = FIXED_BYTES + 63;
+
+/// The first bytes of a lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hello {
+    /// The speaker's site; see [`causeway_wire::grid::is_site_name`].
+    pub site: String,
+    /// Fresh random bytes.
+    pub nonce: [u8; NONCE_BYTES],
+}
+
+/// Why bytes are not a hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HelloError {
+    /// Another program, or another version.
+    #[error("the far side is not a gateway of this version")]
+    Magic,
+    /// The name cannot name a site.
+    #[error("the far side's site name is not valid")]
+    Name,
+}
+
+impl Hello {
+    /// The bytes to send.
+    pub fn encode(&self) -> Vec<u8> {
+        debug_assert!(causeway_wire::grid::is_site_name(&self.site));
+        let mut bytes = Vec::with_capacity(MAX_BYTES);
+        bytes.push(VERSION);
+        bytes.extend(MAGIC);
+        bytes.extend(self.nonce);
+        bytes.push(self.site.len() as u8);
+        bytes.extend(self.site.as_bytes());
+        bytes
+    }
+
+    /// Reads a hello off the front of `bytes`: with its length, or `None` when more bytes are needed.
+    ///
+    /// # Errors
+    /// As soon as the bytes cannot become a hello.
+    pub fn decode(bytes: &[u8]) -> Result<Option<(Hello, usize)>, HelloError> {
+        let expected = [VERSION, MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3]];
+        let known = bytes.len().min(expected.len());
+        if bytes[..known] != expected[..known] {
+            return Err(HelloError::Magic);
+        }
+        let Some(fixed) = bytes.get(..FIXED_BYTES) else {
+            return Ok(None);
+        };
+        let length = FIXED_BYTES + usize::from(fixed[FIXED_BYTES - 1]);
+        if length > MAX_BYTES {
+            return Err(HelloError::Name);
+        }
+        let Some(name) = bytes.get(FIXED_BYTES..length) else {
+            return Ok(None);
+        };
+        let site = std::str::from_utf8(name)
+            .ok()
+            .filter(|name| causeway_wire::grid::is_site_name(name));
+        let site = site.ok_or(HelloError::Name)?.to_owned();
+        let mut nonce = [0; NONCE_BYTES];
+        nonce.copy_from_slice(&fixed[5..5 + NONCE_BYTES]);
+        Ok(Some((Hello { site, nonce }, length)))
+    }
+
+    /// What the speaker of `self` proves the grid key over, having heard `other`: both hellos, the prover's first, so
+    /// that a proof cannot be played back to the one who made it.
+    pub fn transcript(&self, other: &Hello) -> Vec<u8> {
+        let mut bytes = b"causeway lane 1".to_vec();
+        bytes.extend(self.encode());
+        bytes.extend(other.encode());
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hello_round_trips_and_every_prefix_asks_for_more() {
+        let hello = Hello {
+            site: "rennes".into(),
+            nonce: [7; NONCE_BYTES],
+        };
+        let bytes = hello.encode();
+        assert_eq!(&bytes[..6], b"\x01CWLN\x07");
+        for cut in 0..bytes.len() {
+            assert_eq!(Hello::decode(&bytes[..cut]), Ok(None));
+        }
+        assert_eq!(Hello::decode(&bytes), Ok(Some((hello, bytes.len()))));
+    }
+
+    #[test]
+    fn damaged_hellos_never_panic_and_other_protocols_are_refused_at_the_first_byte() {
+        assert_eq!(Hello::decode(b"GET / HTTP/1.1"), Err(HelloError::Magic));
+        let bytes = Hello {
+            site: "rennes".into(),
+            nonce: [7; NONCE_BYTES],
+        }
+        .encode();
+        for at in 0..bytes.len() {
+            for value in 0..=255 {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                let _ = Hello::decode(&damaged);
+            }
+        }
+    }
+
+    #[test]
+    fn the_two_proofs_of_a_lane_differ() {
+        let one = Hello {
+            site: "rennes".into(),
+            nonce: [1; NONCE_BYTES],
+        };
+        let other = Hello {
+            site: "nancy".into(),
+            nonce: [2; NONCE_BYTES],
+        };
+        assert_ne!(one.transcript(&other), other.transcript(&one));
+    }
+}
