@@ -19,15 +19,18 @@ use std::{fmt, io};
 
 use thiserror::Error;
 
+pub mod bench;
 mod ethernet;
 mod grid;
 mod link;
+mod ping;
 mod priority;
 mod pump;
 mod route;
 mod spec;
 mod stats;
 mod switch;
+mod testbed;
 mod tun;
 
 pub use priority::Priority;
@@ -35,6 +38,7 @@ pub use spec::{
     FRAMING_BYTES, LinkChange, LinkSpec, LinkStats, MAX_RTT, MIN_RATE_BITS_PER_SECOND, SpecError,
 };
 pub use switch::{LAN_QUEUE_BYTES, LanSpec, Switch, SwitchError};
+pub use testbed::{End, Namespace, TestbedError};
 pub use tun::{TXQUEUELEN, open_tap, open_tun};
 
 use grid::{Grid, GridRequest};
@@ -240,3 +244,6 @@ pub enum WanError {
     #[error("the WAN emulator thread has ended; its message is on stderr")]
     Stopped,
 }
+
+#[cfg(test)]
+mod wan_tests;

@@ -1,0 +1,162 @@
+//! Two anonymous network namespaces joined by one link: what the tests and the figures of the emulator run on.
+//!
+//! A namespace lives as long as its descriptor, so nothing is left behind however the process ends. It is not
+//! the lab: no nodes, no firewall, no file systems.
+
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::OwnedFd;
+use std::process::Command;
+
+use nix::sched::{CloneFlags, setns, unshare};
+use thiserror::Error;
+
+use super::{Link, LinkSpec, Port, TXQUEUELEN, Wan, WanError, open_tun};
+
+/// The sites of the testbed.
+pub(crate) const SITES: [&str; 2] = ["left", "right"];
+
+/// A network namespace that nothing but this value holds.
+#[derive(Debug)]
+pub struct Namespace {
+    netns: OwnedFd,
+}
+
+impl Namespace {
+    /// The namespace behind a file such as /proc/PID/ns/net or /run/netns/NAME.
+    pub fn from_file(netns: File) -> Namespace {
+        Namespace { netns: netns.into() }
+    }
+
+    /// A new, empty namespace with its loopback down.
+    ///
+    /// # Errors
+    /// The caller may not create namespaces (CAP_SYS_ADMIN in its user namespace).
+    pub fn new() -> io::Result<Namespace> {
+        in_a_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            File::open("/proc/thread-self/ns/net").map(Namespace::from_file)
+        })
+    }
+
+    /// Runs `work` in a thread that lives in this namespace; processes it starts live there too.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered (CAP_SYS_ADMIN), or what `work` returns.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        in_a_thread(|| {
+            setns(&self.netns, CloneFlags::CLONE_NEWNET)?;
+            work()
+        })
+    }
+}
+
+/// Namespaces belong to threads: changing one in a thread of its own leaves the rest of the process alone.
+fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new()
+            .name("causeway-netns".into())
+            .spawn_scoped(scope, work)?;
+        worker
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
+    })
+}
+
+/// One end of a measured path.
+#[derive(Debug)]
+pub struct End {
+    /// Where to run.
+    pub namespace: Namespace,
+    /// Its address as the other end reaches it.
+    pub address: Ipv4Addr,
+}
+
+/// Two ends and the WAN between them.
+#[derive(Debug)]
+pub(crate) struct Testbed {
+    pub(crate) ends: [End; 2],
+    pub(crate) wan: Wan,
+}
+
+impl Testbed {
+    /// Joins two new namespaces by a link.
+    pub(crate) fn start(spec: &LinkSpec) -> Result<Testbed, TestbedError> {
+        let left = Self::site(0)?;
+        let right = Self::site(1)?;
+        let between = SITES.map(str::to_owned);
+        let wan = Wan::start(
+            vec![left.1, right.1],
+            vec![Link {
+                between,
+                spec: spec.clone(),
+            }],
+        )?;
+        Ok(Testbed {
+            ends: [left.0, right.0],
+            wan,
+        })
+    }
+
+    fn site(number: u8) -> Result<(End, Port), TestbedError> {
+        let namespace = Namespace::new().map_err(|source| TestbedError::Namespace { source })?;
+        let address = Ipv4Addr::new(198, 18, number, 1);
+        let tun = namespace
+            .inside(|| {
+                let tun = open_tun("wan0")?;
+                for arguments in [
+                    "link set lo up".to_owned(),
+                    format!("link set wan0 mtu 1500 txqueuelen {TXQUEUELEN} up"),
+                    format!("address add {address}/15 dev wan0"),
+                ] {
+                    ip(&arguments)?;
+                }
+                Ok(tun)
+            })
+            .map_err(|source| TestbedError::Device { source })?;
+        let prefixes = vec![(IpAddr::from(address), 24)];
+        Ok((
+            End { namespace, address },
+            Port {
+                site: SITES[usize::from(number)].into(),
+                tun,
+                prefixes,
+            },
+        ))
+    }
+}
+
+/// Why the testbed could not be set up.
+#[derive(Debug, Error)]
+pub enum TestbedError {
+    /// No namespace could be made.
+    #[error("make a network namespace: needs root, or an own user namespace (unshare -Ur)")]
+    Namespace {
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The TUN device could not be opened or configured.
+    #[error("open and configure wan0: needs read and write permission on /dev/net/tun")]
+    Device {
+        /// The kernel's or ip's answer.
+        source: io::Error,
+    },
+    /// The WAN did not start.
+    #[error("start the WAN of the testbed")]
+    Wan(#[from] WanError),
+}
+
+/// Runs `ip` in the namespace of the calling thread.
+pub(crate) fn ip(arguments: &str) -> io::Result<()> {
+    let output = Command::new("ip").args(arguments.split(' ')).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!(
+        "ip {arguments}: {}: {}",
+        output.status,
+        said.trim()
+    )))
+}

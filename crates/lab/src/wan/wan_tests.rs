@@ -1,0 +1,161 @@
+//! The emulator with real devices and the kernel's own network stack. Needs root or an own user namespace with
+//! permission on /dev/net/tun; says so and does nothing otherwise. No thresholds on time: what is asked for is that
+//! every packet is accounted for and in order.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::ping::Pinger;
+use super::testbed::{SITES, Testbed, TestbedError};
+use super::{LinkChange, LinkSpec, LinkStats};
+
+/// How long a reply may take before the test says that it is missing.
+const REPLY_DEADLINE: Duration = Duration::from_secs(10);
+
+fn spec() -> LinkSpec {
+    LinkSpec {
+        rtt: Duration::from_millis(4),
+        rate_bits_per_second: 100_000_000,
+        queue_bytes: 1_000_000,
+        loss: 0.0,
+        seed: 11,
+        up: true,
+    }
+}
+
+/// A testbed, or `None` and the reason on the terminal where this machine permits none.
+fn testbed(spec: &LinkSpec) -> Option<Testbed> {
+    match Testbed::start(spec) {
+        Ok(testbed) => Some(testbed),
+        Err(failure @ (TestbedError::Namespace { .. } | TestbedError::Device { .. })) => {
+            let reason = std::error::Error::source(&failure)
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            println!("SKIPPED: {failure}: {reason}");
+            None
+        }
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+/// Sends `requests` echo requests from the left end in one burst and gives back the numbers of the replies, in
+/// the order they came, once `expected` came.
+fn echoes(testbed: &Testbed, requests: u16, expected: usize) -> Vec<u16> {
+    let target = testbed.ends[1].address;
+    let exchange = || {
+        let pinger = Pinger::new(target)?;
+        for sequence in 0..requests {
+            pinger.send(sequence)?;
+        }
+        let mut replies = Vec::new();
+        while replies.len() < expected {
+            let Some((sequence, _)) = pinger.receive(REPLY_DEADLINE)? else {
+                panic!(
+                    "{} of {expected} echo replies within {REPLY_DEADLINE:?}; {:?}",
+                    replies.len(),
+                    replies
+                );
+            };
+            replies.push(sequence);
+        }
+        // Anything more would be one too many; what is due is on its way already.
+        assert_eq!(pinger.receive(Duration::from_millis(20))?, None);
+        Ok(replies)
+    };
+    testbed.ends[0].namespace.inside(exchange).unwrap()
+}
+
+fn stats(testbed: &Testbed) -> [LinkStats; 2] {
+    let stats: [LinkStats; 2] = testbed.wan.stats().try_into().unwrap();
+    assert_eq!([&stats[0].from, &stats[1].from], SITES);
+    for way in &stats {
+        assert_eq!((way.reordered, way.write_failed), (0, 0), "{way:?}");
+    }
+    stats
+}
+
+#[test]
+fn a_burst_crosses_whole_and_in_order() {
+    let Some(testbed) = testbed(&spec()) else { return };
+    let replies = echoes(&testbed, 300, 300);
+    assert_eq!(replies, (0..300).collect::<Vec<_>>());
+    for way in stats(&testbed) {
+        assert_eq!((way.packets, way.bytes), (300, 300 * 84), "{way:?}");
+    }
+}
+
+/// Numbers of the packets a fresh direction with this spec loses, from the core alone.
+fn asked_losses(spec: &LinkSpec, packets: u16) -> BTreeSet<u16> {
+    let mut link = super::link::Direction::new(spec, spec.seed);
+    let lost = |&n: &u16| {
+        !matches!(
+            link.offer(1, (), u64::from(n) * 1_000_000),
+            super::link::Verdict::DueAt(_)
+        )
+    };
+    (0..packets).filter(lost).collect()
+}
+
+#[test]
+fn exactly_the_packets_the_seed_names_are_lost_and_counted() {
+    let Some(testbed) = testbed(&LinkSpec { loss: 0.1, ..spec() }) else {
+        return;
+    };
+    let asked = asked_losses(&LinkSpec { loss: 0.1, ..spec() }, 300);
+    let there: Vec<u16> = (0..300).filter(|n| !asked.contains(n)).collect();
+    // The way back loses as well, by numbers counted over what got there.
+    let back = LinkSpec {
+        loss: 0.1,
+        seed: super::link::split_mix(!spec().seed),
+        ..spec()
+    };
+    let asked_back = asked_losses(&back, there.len() as u16);
+    let whole: Vec<u16> = (0..there.len() as u16)
+        .filter(|n| !asked_back.contains(n))
+        .map(|n| there[usize::from(n)])
+        .collect();
+    assert_eq!(echoes(&testbed, 300, whole.len()), whole);
+    let [out, home] = stats(&testbed);
+    assert_eq!(
+        (out.dropped_by_loss, home.dropped_by_loss),
+        (asked.len() as u64, asked_back.len() as u64)
+    );
+    assert_eq!(out.dropped_by_queue + home.dropped_by_queue, 0);
+}
+
+#[test]
+fn a_cut_link_carries_nothing_and_a_restored_one_everything() {
+    let Some(testbed) = testbed(&spec()) else { return };
+    let up = |up| LinkChange {
+        up: Some(up),
+        ..LinkChange::default()
+    };
+    let [a, b] = SITES;
+    assert!(!testbed.wan.change(a, b, &up(false)).unwrap().up);
+    echoes(&testbed, 20, 0);
+    assert_eq!(stats(&testbed)[0].dropped_by_down, 20);
+    // The order of the names does not matter.
+    assert!(testbed.wan.change(b, a, &up(true)).unwrap().up);
+    assert_eq!(echoes(&testbed, 20, 20).len(), 20);
+    assert_eq!(stats(&testbed)[0].packets, 20);
+}
+
+#[test]
+fn packets_to_nowhere_are_counted() {
+    let Some(testbed) = testbed(&spec()) else { return };
+    let nowhere = std::net::Ipv4Addr::new(198, 19, 9, 9);
+    testbed.ends[0]
+        .namespace
+        .inside(|| Pinger::new(nowhere)?.send(0))
+        .unwrap();
+    // The request for the totals is served after the packet was read or before it; the packet is never lost.
+    let deadline = std::time::Instant::now() + REPLY_DEADLINE;
+    while testbed.wan.totals().unwrap().no_route_packets == 0 {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "no packet counted within {REPLY_DEADLINE:?}"
+        );
+        std::thread::yield_now();
+    }
+    assert_eq!(stats(&testbed)[0].offered_packets, 0);
+}
