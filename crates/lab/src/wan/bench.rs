@@ -24,6 +24,9 @@ pub struct Effort {
     pub pause: Duration,
     /// How long iperf3 sends, after two seconds of start that do not count.
     pub transfer: Duration,
+    /// Congestion control of the flow, one that tcp_allowed_congestion_control lists. The machine's default differs
+    /// from machine to machine and would make figures incomparable.
+    pub congestion: String,
 }
 
 impl Default for Effort {
@@ -33,6 +36,7 @@ impl Default for Effort {
             probes: 200,
             pause: Duration::from_millis(5),
             transfer: Duration::from_secs(8),
+            congestion: "cubic".into(),
         }
     }
 }
@@ -78,6 +82,8 @@ pub struct Figures {
     pub tcp_congestion: String,
     /// Segments that flow sent again.
     pub tcp_retransmits: u64,
+    /// Wake-ups of the emulator thread per second meanwhile.
+    pub emulator_wakeups_per_second: f64,
     /// CPU time of the emulator thread per second of wall clock while the flow ran: 0.5 is half a core.
     pub emulator_cores: f64,
     /// The counters of the two directions afterwards.
@@ -117,10 +123,11 @@ pub fn measure(
     };
     let rtt_idle = ping()?;
     let rtt_busy = while_busy(ping)?;
-    let cpu_before = wan.totals()?.cpu;
+    let before = wan.totals()?;
     let started = Instant::now();
     let transfer = iperf3(from, to, effort)?;
-    let emulator_cores = (wan.totals()?.cpu - cpu_before).as_secs_f64() / started.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
+    let after = wan.totals()?;
     let rate = asked.rate_bits_per_second as f64;
     // 84 bytes of echo packet each way.
     let echo_bits = (2 * (84 + FRAMING_BYTES) * 8) as f64;
@@ -133,7 +140,8 @@ pub fn measure(
         tcp_limit_bits_per_second: rate * PAYLOAD_BYTES as f64 / (1500 + FRAMING_BYTES) as f64,
         tcp_congestion: transfer.congestion,
         tcp_retransmits: transfer.retransmits,
-        emulator_cores,
+        emulator_wakeups_per_second: (after.wakeups - before.wakeups) as f64 / seconds,
+        emulator_cores: (after.cpu - before.cpu).as_secs_f64() / seconds,
         links: wan.stats(),
     })
 }
@@ -208,6 +216,8 @@ fn iperf3(from: &End, to: &End, effort: &Effort) -> Result<Transfer, MeasureErro
         &seconds,
         "-O",
         &omitted,
+        "-C",
+        &effort.congestion,
         "-J",
         "--connect-timeout",
         "5000",

@@ -23,6 +23,7 @@ pub mod bench;
 mod ethernet;
 mod grid;
 mod link;
+mod pace;
 mod ping;
 mod priority;
 mod pump;

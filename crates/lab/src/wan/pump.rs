@@ -14,6 +14,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::uio::readv;
 
+use super::pace::{Pace, Rest};
 use super::priority::{self, Priority};
 
 /// What happens between reading a packet and writing it.
@@ -140,6 +141,9 @@ struct PumpLoop<F: Fabric> {
     alive: Vec<bool>,
     /// Where the part of a packet beyond its buffer lands; IP allows 64 KiB.
     overflow: Box<[u8]>,
+    pace: Pace,
+    /// Packets read or written so far.
+    moved: u64,
     wakeups: u64,
     lost_ports: u64,
     priority: Priority,
@@ -158,6 +162,8 @@ impl<F: Fabric> PumpLoop<F> {
             start: Instant::now(),
             alive: vec![true; ports],
             overflow: vec![0; 65_536].into_boxed_slice(),
+            pace: Pace::default(),
+            moved: 0,
             wakeups: 0,
             lost_ports: 0,
             priority: priority::raise(),
@@ -175,12 +181,11 @@ impl<F: Fabric> PumpLoop<F> {
                     .map(|&port| PollFd::new(ports[port].as_fd(), PollFlags::POLLIN)),
             );
             while self.lost_ports == (ports.len() - watched.len()) as u64 {
-                // Cannot fail but for a signal: the descriptors are ours and open.
-                let _ = ppoll(&mut polled, self.timeout(), None);
-                self.wakeups += 1;
+                self.rest(&mut polled);
                 if is_ready(&polled[0]) && !self.serve(wake) {
                     return;
                 }
+                let moved_before = self.moved;
                 for (&port, state) in watched.iter().zip(&polled[1..]) {
                     if is_ready(state) {
                         self.read(port, &ports[port]);
@@ -188,6 +193,36 @@ impl<F: Fabric> PumpLoop<F> {
                     }
                 }
                 self.deliver(ports);
+                if self.moved != moved_before {
+                    self.pace.on_turn(self.now_ns());
+                }
+            }
+        }
+    }
+
+    /// Waits until there is something to do, and leaves in `polled` where.
+    fn rest(&mut self, polled: &mut [PollFd<'_>]) {
+        let now_ns = self.now_ns();
+        match self.pace.rest(self.fabric.next_due_ns(), now_ns) {
+            Rest::Pause(until_ns) => {
+                self.wakeups += 1;
+                wait(&mut polled[..1], Some(until_ns.saturating_sub(now_ns)));
+                wait(polled, Some(0));
+            }
+            Rest::Sleep { until_ns: None } => {
+                self.wakeups += 1;
+                wait(polled, None);
+            }
+            Rest::Sleep {
+                until_ns: Some(until_ns),
+            } => {
+                self.wakeups += 1;
+                if wait(polled, Some(until_ns.saturating_sub(now_ns))) == 0 && until_ns > now_ns {
+                    self.pace.on_timer(until_ns, self.now_ns());
+                }
+            }
+            Rest::Poll => {
+                wait(polled, Some(0));
             }
         }
     }
@@ -196,17 +231,12 @@ impl<F: Fabric> PumpLoop<F> {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Time until the next packet is due; `None` to wait for input alone.
-    fn timeout(&self) -> Option<TimeSpec> {
-        let due_ns = self.fabric.next_due_ns()?;
-        Some(Duration::from_nanos(due_ns.saturating_sub(self.now_ns())).into())
-    }
-
     fn read(&mut self, port: usize, fd: &OwnedFd) {
         for _ in 0..READS_PER_TURN {
             let mut packet = self.pool.take();
             match read_packet(fd, &mut packet, &mut self.overflow) {
                 Ok(()) => {
+                    self.moved += 1;
                     let now_ns = self.now_ns();
                     self.fabric.on_packet(port, packet, now_ns, &mut self.pool);
                 }
@@ -225,10 +255,11 @@ impl<F: Fabric> PumpLoop<F> {
 
     fn deliver(&mut self, ports: &[OwnedFd]) {
         let now_ns = self.now_ns();
-        let pool = &mut self.pool;
+        let (pool, moved) = (&mut self.pool, &mut self.moved);
         self.fabric.deliver_due(now_ns, &mut |port, packet| {
             let written = write_packet(&ports[port], &packet);
             pool.give(packet);
+            *moved += 1;
             written
         });
     }
@@ -258,6 +289,13 @@ impl<F: Fabric> PumpLoop<F> {
             priority: self.priority,
         }
     }
+}
+
+/// Waits for any of `polled`, at most `timeout_ns`; gives back how many are ready. A signal counts as none.
+fn wait(polled: &mut [PollFd<'_>], timeout_ns: Option<u64>) -> libc::c_int {
+    let timeout = timeout_ns.map(|timeout_ns| TimeSpec::from(Duration::from_nanos(timeout_ns)));
+    // Cannot fail but for a signal: the descriptors are ours and open.
+    ppoll(polled, timeout, None).unwrap_or(0)
 }
 
 fn is_ready(polled: &PollFd<'_>) -> bool {
