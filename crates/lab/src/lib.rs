@@ -1,1 +1,33 @@
-//! Placeholder until the first real module lands.
+//! An emulated grid on one machine: every site is a router, a head node and compute nodes in namespaces of their
+//! own, with real firewall rules, a real sshd in each node, and a WAN in user space between the routers.
+//!
+//! Knows nothing of the product it is used to test: no gateway, no shim, no job. Read first: [`Scenario`] (what is
+//! asked for), `plan` (who gets which address), `keeper` (who makes the namespaces), `enter` (how a command gets in).
+
+mod commands;
+mod control;
+mod enter;
+mod error;
+mod init;
+mod keeper;
+mod lab;
+mod mounts;
+mod plan;
+mod preflight;
+pub mod scenario;
+mod serve;
+mod ssh;
+mod state;
+mod state_dir;
+mod sys;
+pub mod units;
+pub mod wan;
+
+pub use control::{ask, Answer, Request};
+pub use enter::{NodeChild, NodeCommand, Session, Stdio};
+pub use error::LabError;
+pub use lab::{Lab, LabOptions};
+pub use plan::{Node, Role, SiteView};
+pub use scenario::{Firewall, Mistake, Mistakes, Overrides, Scenario};
+pub use serve::Ended;
+pub use state::{LabState, down_all};

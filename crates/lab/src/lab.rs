@@ -1,0 +1,300 @@
+//! A running lab, owned by its supervisor. Dropping it, or the end of the process that holds it, ends all of it.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+
+use crate::enter::{NodeChild, NodeCommand};
+use crate::error::LabError;
+use crate::keeper::{Device, Keeper, Report};
+use crate::plan::{Node, Plan, SiteView};
+use crate::preflight::{self, Owner, Tools};
+use crate::scenario::Scenario;
+use crate::serve::Signals;
+use crate::state::{self, LabState, STATE_VERSION};
+use crate::state_dir::{self, StateDir};
+use crate::wan::{Link, LinkChange, LinkSpec, LinkStats, Port, Wan};
+use crate::{commands, control, ssh, sys};
+
+/// How to start a lab, apart from what it should look like.
+#[derive(Clone, Debug, Default)]
+pub struct LabOptions {
+    /// Name of the lab; the scenario's where not given. Two labs need two names.
+    pub name: Option<String>,
+    /// Directory under which the lab's state directory is made; the user's own default where not given.
+    pub state_dir: Option<PathBuf>,
+}
+
+/// A running lab. Fields are dropped in this order: first everything in the nodes ends, then the WAN, then the files.
+pub struct Lab {
+    _keeper: KeeperHandle,
+    wan: Wan,
+    listener: UnixListener,
+    signals: Signals,
+    state: LabState,
+    dir: StateDir,
+}
+
+/// The keeper and our end of the life pipe. Dropping it ends every process of the lab and waits until they are gone.
+struct KeeperHandle {
+    pid: i32,
+    life: Option<OwnedFd>,
+}
+
+impl Lab {
+    /// Starts it: namespaces, firewalls, sshd in every node, the WAN between them. Must be called from a thread that
+    /// outlives the lab. From now on and until the lab is dropped SIGINT, SIGTERM, SIGHUP and SIGQUIT are blocked
+    /// in this thread and those it starts; [`Lab::serve`] reports them.
+    ///
+    /// # Errors
+    /// What the machine lacks, a lab of this name that runs already, or the step that failed. Nothing is left then.
+    pub fn start(scenario: &Scenario, options: &LabOptions) -> Result<Lab, LabError> {
+        let owner = Owner::current();
+        let tools = preflight::check(scenario, owner)?;
+        let plan = Plan::of(scenario);
+        let name = options.name.clone().unwrap_or_else(|| scenario.name.clone());
+        let root = options.state_dir.clone().unwrap_or_else(state_dir::default_root);
+        let dir = StateDir::claim(&root, &name)?;
+        write_files(&plan, dir.path(), &tools)?;
+        let signals = Signals::block()?;
+        let (keeper, report) = start_keeper(&plan, dir.path(), &tools, owner)?;
+        let (pids, devices) = hear(&report)?;
+        let wan = start_wan(scenario, &plan, devices)?;
+        let nodes = plan
+            .nodes()
+            .cloned()
+            .zip(pids)
+            .map(|(node, pid)| Node { pid, ..node })
+            .collect();
+        let state = LabState {
+            version: STATE_VERSION,
+            name,
+            scenario: scenario.clone(),
+            supervisor: std::process::id(),
+            keeper: keeper.pid,
+            in_user_namespace: owner.needs_user_namespace(),
+            sites: plan.sites.iter().map(|site| site.view()).collect(),
+            nodes,
+            dir: dir.path().to_owned(),
+        };
+        let listener = control::listen(dir.path())?;
+        state::write(&state)?;
+        Ok(Lab {
+            _keeper: keeper,
+            wan,
+            listener,
+            signals,
+            state,
+            dir,
+        })
+    }
+
+    /// Its nodes, head node first, site by site.
+    pub fn nodes(&self) -> &[Node] {
+        &self.state.nodes
+    }
+
+    /// Its sites in the order of the scenario.
+    pub fn sites(&self) -> &[SiteView] {
+        &self.state.sites
+    }
+
+    /// What other processes can know of it.
+    pub fn state(&self) -> &LabState {
+        &self.state
+    }
+
+    /// Its state directory, removed when it ends. Nodes see it as `/run/causeway-lab`.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Starts a command in a node, in all of its namespaces. It ends with the lab at the latest.
+    ///
+    /// # Errors
+    /// An unknown node, or the step that failed.
+    pub fn spawn(&self, command: NodeCommand) -> Result<NodeChild, LabError> {
+        self.state.spawn(command)
+    }
+
+    /// Changes the link between two sites and says what it is now.
+    ///
+    /// # Errors
+    /// An unknown pair or an impossible value.
+    pub fn change_link(&self, a: &str, b: &str, change: &LinkChange) -> Result<LinkSpec, LabError> {
+        Ok(self.wan.change(a, b, change)?)
+    }
+
+    /// What each link has carried and lost, two entries a link.
+    pub fn link_stats(&self) -> Vec<LinkStats> {
+        self.wan.stats()
+    }
+
+    /// Ends it and waits until every process is gone. Dropping it does the same.
+    pub fn stop(self) {
+        drop(self);
+    }
+
+    pub(crate) fn listener(&self) -> &UnixListener {
+        &self.listener
+    }
+
+    pub(crate) fn signals(&self) -> &Signals {
+        &self.signals
+    }
+}
+
+impl fmt::Debug for Lab {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lab")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for KeeperHandle {
+    fn drop(&mut self) {
+        drop(self.life.take());
+        let keeper = Pid::from_raw(self.pid);
+        // The keeper ends after the last init; if something holds it up, its end still takes the inits along.
+        if !ends_within(self.pid, STOP_DEADLINE) {
+            let _ = nix::sys::signal::kill(keeper, Signal::SIGKILL);
+        }
+        let _ = waitpid(keeper, None);
+    }
+}
+
+fn ends_within(pid: i32, deadline: Duration) -> bool {
+    let Ok(handle) = sys::pidfd(pid) else { return true };
+    let timeout = PollTimeout::try_from(deadline).unwrap_or(PollTimeout::MAX);
+    let mut events = [PollFd::new(handle.as_fd(), PollFlags::POLLIN)];
+    !matches!(poll(&mut events, timeout), Ok(0))
+}
+
+/// Everything the nodes will mount, written before they exist.
+fn write_files(plan: &Plan, dir: &Path, tools: &Tools) -> Result<(), LabError> {
+    ssh::write_directory(&dir.join("ssh"), &tools.ssh_keygen)?;
+    for site in &plan.sites {
+        let hosts = commands::hosts(plan, site);
+        for node in &site.nodes {
+            let own = dir.join("nodes").join(&node.name);
+            let write = || -> io::Result<()> {
+                fs::create_dir_all(&own)?;
+                fs::write(own.join("hosts"), &hosts)?;
+                // The kernel draws a new one at each reading.
+                fs::write(own.join("boot_id"), fs::read("/proc/sys/kernel/random/uuid")?)
+            };
+            write().map_err(|source| LabError::State {
+                step: "fill",
+                path: own.clone(),
+                source,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn start_keeper(
+    plan: &Plan,
+    state: &Path,
+    tools: &Tools,
+    owner: Owner,
+) -> Result<(KeeperHandle, OwnedFd), LabError> {
+    let (life_of_keeper, life) =
+        nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(LabError::kernel("make a pipe"))?;
+    let (report, report_of_keeper) = socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .map_err(LabError::kernel("make a socket pair"))?;
+    let supervisor = std::process::id() as i32;
+    let keeper = Keeper {
+        plan,
+        state,
+        tools,
+        owner,
+        supervisor,
+        life: life_of_keeper,
+        report: report_of_keeper,
+    };
+    let mut keeper = Some(keeper);
+    let pid =
+        sys::fork(|| keeper.take().map_or(1, Keeper::run)).map_err(LabError::kernel("fork the keeper"))?;
+    Ok((
+        KeeperHandle {
+            pid,
+            life: Some(life),
+        },
+        report,
+    ))
+}
+
+fn hear(report: &OwnedFd) -> Result<(Vec<i32>, Vec<(Device, OwnedFd)>), LabError> {
+    let mut events = [PollFd::new(report.as_fd(), PollFlags::POLLIN)];
+    let timeout = PollTimeout::try_from(START_DEADLINE).unwrap_or(PollTimeout::MAX);
+    if poll(&mut events, timeout).map_err(LabError::kernel("wait for the keeper"))? == 0 {
+        let what = "start of all nodes".to_owned();
+        return Err(LabError::Deadline {
+            what,
+            seconds: START_DEADLINE.as_secs(),
+        });
+    }
+    let (bytes, fds) = sys::receive(report.as_fd()).map_err(LabError::kernel("hear from the keeper"))?;
+    match serde_json::from_slice(&bytes) {
+        Ok(Report::Ready { pids, devices, .. }) => Ok((pids, devices.into_iter().zip(fds).collect())),
+        Ok(Report::Failed { step, reason }) => Err(LabError::Setup { step, reason }),
+        Err(_) => Err(LabError::setup(
+            "start keeper",
+            "it ended without a word; its message is on stderr",
+        )),
+    }
+}
+
+fn start_wan(scenario: &Scenario, plan: &Plan, devices: Vec<(Device, OwnedFd)>) -> Result<Wan, LabError> {
+    let mut ports = Vec::new();
+    for (device, tun) in devices {
+        if let Device::Wan { site } = device {
+            let planned = plan.sites.iter().find(|planned| planned.site.name == site);
+            let prefixes = planned.map(|planned| plan.prefixes(planned)).unwrap_or_default();
+            let prefixes = prefixes
+                .iter()
+                .map(|prefix| (IpAddr::from(prefix.base()), prefix.prefix()));
+            ports.push(Port {
+                site,
+                tun,
+                prefixes: prefixes.collect(),
+            });
+        }
+    }
+    let links = scenario.links.iter().map(|link| Link {
+        between: link.between.clone(),
+        spec: LinkSpec {
+            rtt: link.rtt,
+            rate_bits_per_second: link.rate_bits_per_second,
+            queue_bytes: link.queue_bytes,
+            loss: link.loss,
+            seed: link.seed,
+            up: true,
+        },
+    });
+    Ok(Wan::start(ports, links.collect())?)
+}
+
+/// 27 nodes of nine sites on two busy cores take some seconds; 60 s mean that something hangs.
+const START_DEADLINE: Duration = Duration::from_secs(60);
+/// The kernel ends a node in milliseconds unless a process of it hangs in the kernel.
+const STOP_DEADLINE: Duration = Duration::from_secs(5);

@@ -1,0 +1,118 @@
+//! What a node sees of the file system: the host's, except for what makes it a machine of its own. Runs in the node's
+//! init, inside its own mount namespace, so nothing here shows outside or outlives it.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use nix::mount::{MsFlags, mount};
+
+/// Where a node sees the lab's state directory.
+pub(crate) const STATE_IN_NODE: &str = "/run/causeway-lab";
+
+/// Mounts everything; `state` is the lab's state directory, `own` the node's part of it.
+///
+/// # Errors
+/// The step that failed and the kernel's answer.
+pub(crate) fn arrange(state: &Path, own: &Path) -> Result<(), (String, io::Error)> {
+    let at = |step: &str| {
+        let step = step.to_owned();
+        move |error: io::Error| (step, error)
+    };
+    // Opened first: what follows may hide its path (/tmp, /run).
+    let state_handle = File::open(state).map_err(at("open state directory"))?;
+    let cgroups = File::open("/sys/fs/cgroup");
+    plain(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None).map_err(at("make mounts private"))?;
+    bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount /etc/hosts"))?;
+    bind(&state.join("ssh"), "/etc/ssh").map_err(at("mount /etc/ssh"))?;
+    fresh("proc", "/proc", "").map_err(at("mount /proc"))?;
+    bind(&own.join("boot_id"), "/proc/sys/kernel/random/boot_id").map_err(at("mount boot_id"))?;
+    // A sysfs shows the network interfaces of the namespace it was mounted in; UCX looks there (FACTS 3.7). Without
+    // one the host's stays, which is wrong about interfaces only.
+    if fresh("sysfs", "/sys", "").is_ok()
+        && let Ok(cgroups) = &cgroups
+    {
+        let _ = plain(
+            Some(&handle(cgroups)),
+            "/sys/fs/cgroup",
+            None,
+            MsFlags::MS_BIND | MsFlags::MS_REC,
+            None,
+        );
+    }
+    fresh("tmpfs", "/dev/shm", "mode=1777").map_err(at("mount /dev/shm"))?;
+    fresh("tmpfs", "/run", "mode=0755").map_err(at("mount /run"))?;
+    directory("/run/sshd", 0o755).map_err(at("make /run/sshd"))?;
+    directory("/run/lock", 0o1777).map_err(at("make /run/lock"))?;
+    directory(STATE_IN_NODE, 0o755).map_err(at("make a place for the state directory"))?;
+    let source = handle(&state_handle);
+    plain(Some(&source), STATE_IN_NODE, None, MsFlags::MS_BIND, None).map_err(at("mount state directory"))?;
+    temporary().map_err(at("mount /tmp"))
+}
+
+/// The host's /tmp below and memory above: programs built there are seen, what the node writes stays its own.
+fn temporary() -> io::Result<()> {
+    // /run is the node's own by now, so the layers can lie there.
+    directory(LAYERS, 0o700)?;
+    fresh("tmpfs", LAYERS, "mode=0755")?;
+    directory(&format!("{LAYERS}/upper"), 0o1777)?;
+    directory(&format!("{LAYERS}/work"), 0o700)?;
+    let options = format!("lowerdir=/tmp,upperdir={LAYERS}/upper,workdir={LAYERS}/work");
+    // Inside a user namespace overlayfs keeps its marks in user.* attributes; as root it needs no such option.
+    let overlay = |options: &str| {
+        plain(
+            Some("overlay"),
+            "/tmp",
+            Some("overlay"),
+            MsFlags::empty(),
+            Some(options),
+        )
+    };
+    overlay(&options)
+        .or_else(|_| overlay(&format!("{options},userxattr")))
+        .or_else(|_| fresh("tmpfs", "/tmp", "mode=1777"))
+}
+
+fn directory(path: &str, mode: u32) -> io::Result<()> {
+    DirBuilder::new().create(path)?;
+    // Apart from creation, where the umask would take bits away.
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
+}
+
+fn fresh(kind: &str, target: &str, options: &str) -> io::Result<()> {
+    plain(
+        Some(kind),
+        target,
+        Some(kind),
+        MsFlags::MS_NOSUID | MsFlags::MS_NODEV,
+        Some(options),
+    )
+}
+
+fn bind(source: &Path, target: &str) -> io::Result<()> {
+    Ok(mount(
+        Some(source),
+        target,
+        None::<&str>,
+        MsFlags::MS_BIND,
+        None::<&str>,
+    )?)
+}
+
+fn plain(
+    source: Option<&str>,
+    target: &str,
+    kind: Option<&str>,
+    flags: MsFlags,
+    options: Option<&str>,
+) -> io::Result<()> {
+    Ok(mount(source, target, kind, flags, options)?)
+}
+
+fn handle(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Hidden in the node's own /run.
+const LAYERS: &str = "/run/tmp-layers";

@@ -1,0 +1,148 @@
+//! Whether this machine can hold a lab, asked before anything is started: tools, devices and settings. Each answer
+//! names what is missing and the remedy.
+
+use std::fs::{self, OpenOptions};
+use std::path::PathBuf;
+
+use crate::error::LabError;
+use crate::scenario::Scenario;
+
+/// Programs of the host the lab runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Tools {
+    pub(crate) ip: PathBuf,
+    pub(crate) tc: PathBuf,
+    pub(crate) nft: PathBuf,
+    pub(crate) sshd: PathBuf,
+    pub(crate) ssh_keygen: PathBuf,
+}
+
+/// Who runs the lab: as root nothing but the namespaces is new; as an ordinary user a user namespace is, too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+impl Owner {
+    pub(crate) fn current() -> Owner {
+        Owner {
+            uid: nix::unistd::geteuid().as_raw(),
+            gid: nix::unistd::getegid().as_raw(),
+        }
+    }
+
+    pub(crate) fn needs_user_namespace(&self) -> bool {
+        self.uid != 0
+    }
+}
+
+pub(crate) fn check(scenario: &Scenario, owner: Owner) -> Result<Tools, LabError> {
+    let tools = Tools {
+        ip: tool("ip", "iproute2")?,
+        tc: tool("tc", "iproute2")?,
+        nft: tool("nft", "nftables")?,
+        sshd: tool("sshd", "openssh-server")?,
+        ssh_keygen: tool("ssh-keygen", "openssh-client")?,
+    };
+    tool("ssh", "openssh-client")?;
+    tun_device()?;
+    if owner.needs_user_namespace() {
+        user_namespaces()?;
+    }
+    if let Some(algorithm) = &scenario.congestion_control {
+        congestion_control(algorithm, owner)?;
+    }
+    Ok(tools)
+}
+
+fn tool(name: &str, package: &str) -> Result<PathBuf, LabError> {
+    // An ordinary user's PATH often lacks the sbin directories, where ip, nft and sshd live.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let more = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
+    let found = std::env::split_paths(&path)
+        .chain(more)
+        .map(|directory| directory.join(name));
+    found
+        .into_iter()
+        .find(|path| path.is_absolute() && path.is_file())
+        .ok_or_else(|| LabError::Machine {
+            what: format!("the program {name} is not installed"),
+            remedy: format!("install the package {package} (Debian: apt-get install {package})"),
+        })
+}
+
+fn tun_device() -> Result<(), LabError> {
+    let remedy = match OpenOptions::new().read(true).write(true).open(TUN) {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            format!("allow it as distributions do: chmod 0666 {TUN} (as root)")
+        }
+        Err(_) => format!("as root: modprobe tun; mkdir -p /dev/net; mknod -m 0666 {TUN} c 10 200"),
+    };
+    Err(LabError::Machine {
+        what: format!("{TUN} cannot be opened"),
+        remedy,
+    })
+}
+
+fn user_namespaces() -> Result<(), LabError> {
+    // Each of these is absent where the distribution or kernel has no such switch.
+    let switches = [
+        ("kernel.unprivileged_userns_clone", "0", "1"),
+        ("user.max_user_namespaces", "0", "10000"),
+        ("user.max_net_namespaces", "0", "10000"),
+        ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ];
+    for (name, forbidding, allowing) in switches {
+        if setting(name).is_some_and(|value| value == forbidding) {
+            return Err(LabError::Machine {
+                what: format!("{name} = {forbidding} forbids ordinary users to make namespaces"),
+                remedy: format!("run as root, or as root once: sysctl -w {name}={allowing}"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A new network namespace may only choose an algorithm the first one lists as allowed, whoever asks. Root adds it to
+/// that list (which only widens what programs may ask for); an ordinary user is told how.
+fn congestion_control(algorithm: &str, owner: Owner) -> Result<(), LabError> {
+    let listed = |name: &str| {
+        setting(name)
+            .unwrap_or_default()
+            .split_whitespace()
+            .any(|word| word == algorithm)
+    };
+    // New namespaces start with the first one's own default, allowed or not.
+    if listed(ALLOWED) || setting(DEFAULT).as_deref() == Some(algorithm) {
+        return Ok(());
+    }
+    let list = format!("{} {algorithm}", setting(ALLOWED).unwrap_or_default());
+    if owner.uid == 0 && fs::write(path_of(ALLOWED), &list).is_ok() {
+        return Ok(());
+    }
+    let remedy = if owner.uid == 0 {
+        format!("load it with modprobe tcp_{algorithm}, or choose one of {ALLOWED}")
+    } else {
+        format!("as root: sysctl -w {ALLOWED}=\"{list}\"")
+    };
+    Err(LabError::Machine {
+        what: format!("congestion control {algorithm} is not in {ALLOWED}"),
+        remedy,
+    })
+}
+
+fn setting(name: &str) -> Option<String> {
+    fs::read_to_string(path_of(name))
+        .ok()
+        .map(|value| value.trim().to_owned())
+}
+
+fn path_of(name: &str) -> String {
+    format!("/proc/sys/{}", name.replace('.', "/"))
+}
+
+const TUN: &str = "/dev/net/tun";
+const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
+const DEFAULT: &str = "net.ipv4.tcp_congestion_control";

@@ -1,0 +1,321 @@
+//! From what was typed to what is used: reads the units, fills in the defaults, and checks that names, networks and
+//! links fit together. Adds every mistake it finds; never stops at the first.
+
+use std::time::Duration;
+
+use super::mistake::Mistakes;
+use super::typed::{At, FIREWALL_KINDS, TypedFirewall, TypedLink, TypedScenario, TypedSite};
+use super::{Firewall, Link, Scenario, Site, Subnet};
+use crate::plan::{LAB_NETWORKS, MAX_SITES};
+use crate::units;
+
+/// Returns `None` when something that everything else hangs on is missing; the reason is in `mistakes`.
+pub(super) fn check(typed: &TypedScenario, mistakes: &mut Mistakes) -> Option<Scenario> {
+    let name = required(&typed.name, Some(1), "name", mistakes).filter(|name| {
+        let good = is_name(&name.value, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        complain_unless(
+            good,
+            name.line,
+            "name",
+            "must be letters, digits, - _ . and at most 40 long",
+            mistakes,
+        )
+    });
+    let routed = typed.routed.as_ref().is_some_and(|routed| routed.value);
+    let congestion_control = typed.congestion_control.as_ref().filter(|algorithm| {
+        let good = is_name(&algorithm.value, |c| c.is_ascii_alphanumeric() || c == '_');
+        let reason = "must be the kernel's name of an algorithm, such as \"cubic\"";
+        complain_unless(good, algorithm.line, "congestion_control", reason, mistakes)
+    });
+    if typed.sites.is_empty() {
+        mistakes.add(None, "site", "there must be at least one [[site]]");
+    }
+    if typed.sites.len() > MAX_SITES {
+        mistakes.add(
+            None,
+            "site",
+            format!("at most {MAX_SITES} sites have a WAN address to be given"),
+        );
+    }
+    let sites: Vec<Option<Site>> = typed.sites.iter().map(|typed| site(typed, mistakes)).collect();
+    duplicate_sites(typed, mistakes);
+    if routed {
+        overlapping_sites(typed, &sites, mistakes);
+    }
+    let links: Vec<Option<Link>> = typed.links.iter().map(|typed| link(typed, mistakes)).collect();
+    pairs(typed, mistakes);
+    Some(Scenario {
+        name: name?.value,
+        routed,
+        congestion_control: congestion_control.map(|algorithm| algorithm.value.clone()),
+        sites: sites.into_iter().collect::<Option<_>>()?,
+        links: links.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
+    let line = Some(typed.line);
+    let name = required(&typed.name, line, "site.name", mistakes).filter(|name| {
+        let good = is_name(&name.value, |c| {
+            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
+        });
+        let reason = "must be lower-case letters, digits and - (it becomes a host name), at most 40 long";
+        complain_unless(good, name.line, "site.name", reason, mistakes)
+    });
+    let nodes = required(&typed.nodes, line, "site.nodes", mistakes).filter(|nodes| {
+        complain_unless(
+            nodes.value > 0,
+            nodes.line,
+            "site.nodes",
+            "must be at least 1",
+            mistakes,
+        )
+    });
+    let slots = typed.slots.clone().unwrap_or(At {
+        value: DEFAULT_SLOTS,
+        line: typed.line,
+    });
+    complain_unless(
+        slots.value > 0,
+        slots.line,
+        "site.slots",
+        "must be at least 1",
+        mistakes,
+    );
+    let subnet_text = required(&typed.subnet, line, "site.subnet", mistakes);
+    let subnet = subnet_text
+        .as_ref()
+        .and_then(|text| read(text, "site.subnet", str::parse::<Subnet>, mistakes));
+    if let (Some(subnet), Some(text)) = (subnet, &subnet_text) {
+        if let Some(reserved) = LAB_NETWORKS.iter().find(|reserved| reserved.overlaps(&subnet)) {
+            let reason = format!("overlaps {reserved}, which the lab needs for itself");
+            mistakes.add(Some(text.line), "site.subnet", reason);
+        }
+        if let Some(reason) = nodes.as_ref().and_then(|nodes| too_small(&subnet, nodes.value)) {
+            mistakes.add(Some(text.line), "site.subnet", reason);
+        }
+    }
+    let firewall = match &typed.firewall {
+        Some(typed) => firewall(typed, mistakes),
+        None => Some(Firewall::Open),
+    };
+    let lan_rtt = match &typed.lan_rtt {
+        Some(text) => read(text, "site.lan_rtt", units::duration, mistakes),
+        None => Some(Duration::ZERO),
+    };
+    let rate = typed.lan_rate.as_ref();
+    let rate = rate.map(|text| read(text, "site.lan_rate", units::rate_bits_per_second, mistakes));
+    Some(Site {
+        name: name?.value,
+        nodes: nodes?.value,
+        slots: slots.value,
+        subnet: subnet?,
+        firewall: firewall?,
+        lan_rtt: lan_rtt?,
+        lan_rate_bits_per_second: match rate {
+            Some(rate) => Some(rate?),
+            None => None,
+        },
+    })
+}
+
+fn firewall(typed: &At<TypedFirewall>, mistakes: &mut Mistakes) -> Option<Firewall> {
+    match &typed.value {
+        TypedFirewall::Named(name) => match name.as_str() {
+            "open" => Some(Firewall::Open),
+            "outbound-only" => Some(Firewall::OutboundOnly),
+            "nat" => Some(Firewall::Nat),
+            other => {
+                let reason = format!("\"{other}\" is not a kind of firewall; must be {FIREWALL_KINDS}");
+                mistakes.add(Some(typed.line), "site.firewall", reason);
+                None
+            }
+        },
+        TypedFirewall::Ports(text) => {
+            let ports = At {
+                value: text.clone(),
+                line: typed.line,
+            };
+            read(&ports, "site.firewall.ports", port_ranges, mistakes).map(Firewall::Ports)
+        }
+    }
+}
+
+fn port_ranges(text: &str) -> Result<Vec<(u16, u16)>, String> {
+    let mut ranges = Vec::new();
+    for range in text.split(',').map(str::trim) {
+        let (low, high) = range.split_once('-').unwrap_or((range, range));
+        let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+        match (port(low), port(high)) {
+            (Some(low), Some(high)) if low <= high => ranges.push((low, high)),
+            _ => {
+                return Err(format!(
+                    "\"{range}\" is not a port or a range of ports such as \"7000-7100\""
+                ));
+            }
+        }
+    }
+    Ok(ranges)
+}
+
+fn link(typed: &TypedLink, mistakes: &mut Mistakes) -> Option<Link> {
+    let line = Some(typed.line);
+    let between = required(&typed.between, line, "link.between", mistakes);
+    let rtt = required(&typed.rtt, line, "link.rtt", mistakes)
+        .and_then(|text| read(&text, "link.rtt", units::duration, mistakes));
+    let rate = required(&typed.rate, line, "link.rate", mistakes)
+        .and_then(|text| read(&text, "link.rate", units::rate_bits_per_second, mistakes));
+    let queue = match &typed.queue {
+        Some(text) => read(text, "link.queue", units::size_bytes, mistakes),
+        None => Some(DEFAULT_QUEUE_BYTES),
+    };
+    let loss = match &typed.loss {
+        Some(text) => read(text, "link.loss", units::fraction, mistakes),
+        None => Some(0.0),
+    };
+    Some(Link {
+        between: between?.value,
+        rtt: rtt?,
+        rate_bits_per_second: rate?,
+        queue_bytes: queue?,
+        loss: loss?,
+        seed: typed.seed.as_ref().map_or(DEFAULT_SEED, |seed| seed.value),
+    })
+}
+
+fn duplicate_sites(typed: &TypedScenario, mistakes: &mut Mistakes) {
+    let names: Vec<&At<String>> = typed.sites.iter().filter_map(|site| site.name.as_ref()).collect();
+    for (index, name) in names.iter().enumerate() {
+        if let Some(first) = names[..index].iter().find(|first| first.value == name.value) {
+            let reason = format!(
+                "\"{}\" is already the name of the site in line {}",
+                name.value, first.line
+            );
+            mistakes.add(Some(name.line), "site.name", reason);
+        }
+    }
+}
+
+fn overlapping_sites(typed: &TypedScenario, sites: &[Option<Site>], mistakes: &mut Mistakes) {
+    for (index, site) in sites.iter().enumerate() {
+        let Some(site) = site else { continue };
+        for first in sites[..index]
+            .iter()
+            .flatten()
+            .filter(|first| first.subnet.overlaps(&site.subnet))
+        {
+            let line = typed.sites[index].subnet.as_ref().map(|subnet| subnet.line);
+            mistakes.add(line, "site.subnet", overlap_reason(site, first));
+        }
+    }
+}
+
+/// Says why two overlapping sites cannot be routed.
+pub(super) fn overlap_reason(site: &Site, first: &Site) -> String {
+    format!(
+        "{} overlaps {} of site \"{}\", which cannot be routed; set routed = false",
+        site.subnet, first.subnet, first.name
+    )
+}
+
+/// Every pair has exactly one link, and every link is between two known sites.
+fn pairs(typed: &TypedScenario, mistakes: &mut Mistakes) {
+    let names: Vec<&str> = typed
+        .sites
+        .iter()
+        .filter_map(|site| site.name.as_ref())
+        .map(|name| name.value.as_str())
+        .collect();
+    let mut seen: Vec<(&str, &str, usize)> = Vec::new();
+    for between in typed.links.iter().filter_map(|link| link.between.as_ref()) {
+        let [a, b] = &between.value;
+        for name in [a, b].into_iter().filter(|name| !names.contains(&name.as_str())) {
+            mistakes.add(
+                Some(between.line),
+                "link.between",
+                format!("there is no site \"{name}\""),
+            );
+        }
+        if a == b {
+            mistakes.add(
+                Some(between.line),
+                "link.between",
+                format!("links \"{a}\" to itself"),
+            );
+        }
+        let (a, b) = if a < b { (a, b) } else { (b, a) };
+        match seen.iter().find(|(x, y, _)| x == a && y == b) {
+            Some((.., line)) => {
+                let reason = format!("\"{a}\" and \"{b}\" are already linked in line {line}");
+                mistakes.add(Some(between.line), "link.between", reason);
+            }
+            None => seen.push((a, b, between.line)),
+        }
+    }
+    for (index, a) in names.iter().enumerate() {
+        for b in names[index + 1..].iter().filter(|b| *b != a) {
+            if !seen
+                .iter()
+                .any(|(x, y, _)| (x == a && y == b) || (x == b && y == a))
+            {
+                mistakes.add(None, "link", format!("no [[link]] between \"{a}\" and \"{b}\""));
+            }
+        }
+    }
+}
+
+/// Says why `nodes` compute nodes, a head node and a router do not fit, if they do not.
+pub(super) fn too_small(subnet: &Subnet, nodes: u32) -> Option<String> {
+    let needed = nodes.saturating_add(HEAD_AND_ROUTER);
+    (needed > subnet.usable()).then(|| {
+        let usable = subnet.usable();
+        format!("{subnet} has {usable} usable addresses; {nodes} nodes, the head node and the router need {needed}")
+    })
+}
+
+fn required<T: Clone>(
+    value: &Option<At<T>>,
+    line: Option<usize>,
+    key: &str,
+    mistakes: &mut Mistakes,
+) -> Option<At<T>> {
+    if value.is_none()
+        && !mistakes
+            .iter()
+            .any(|found| found.key == key && found.line >= line)
+    {
+        mistakes.add(line, key, "is missing");
+    }
+    value.clone()
+}
+
+fn read<T>(
+    text: &At<String>,
+    key: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+    mistakes: &mut Mistakes,
+) -> Option<T> {
+    parse(&text.value)
+        .map_err(|reason| mistakes.add(Some(text.line), key, reason))
+        .ok()
+}
+
+fn complain_unless(good: bool, line: usize, key: &str, reason: &str, mistakes: &mut Mistakes) -> bool {
+    if !good {
+        mistakes.add(Some(line), key, reason);
+    }
+    good
+}
+
+fn is_name(text: &str, allowed: impl Fn(char) -> bool) -> bool {
+    // 40 leaves room for "-head" and a node number in the 63 bytes of a host name; a leading dot or dash would
+    // make a hidden directory or an option of it.
+    (1..=40).contains(&text.len()) && text.chars().all(allowed) && !text.starts_with(['.', '-'])
+}
+
+/// Matches the core count of the nodes of the papers' era, and keeps four ranks on one node.
+const DEFAULT_SLOTS: u32 = 4;
+/// About 1.4 times the bandwidth-delay product of 1 Gbit/s and 11.6 ms: a router of that rate has about as much.
+const DEFAULT_QUEUE_BYTES: u64 = 2_000_000;
+const DEFAULT_SEED: u64 = 1;
+const HEAD_AND_ROUTER: u32 = 2;

@@ -1,0 +1,146 @@
+//! The lab's directory of keys, logs and sockets: `${XDG_RUNTIME_DIR:-/tmp}/causeway-lab-$UID/<name>/`. A lock says
+//! whether its supervisor lives, so what a killed one left behind is recognised and removed.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::error::LabError;
+
+/// A state directory this process owns. Dropping it removes it.
+#[derive(Debug)]
+pub(crate) struct StateDir {
+    path: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl StateDir {
+    /// Takes the directory of this name, removing a stale one.
+    pub(crate) fn claim(root: &Path, name: &str) -> Result<StateDir, LabError> {
+        make_root(root)?;
+        let path = root.join(name);
+        if path.exists() && !remove_stale(&path)? {
+            return Err(LabError::AlreadyRunning {
+                name: name.to_owned(),
+                pid: supervisor_of(&path),
+            });
+        }
+        let failed = |step| {
+            let path = path.clone();
+            move |source: io::Error| LabError::State { step, path, source }
+        };
+        // Nodes of an ordinary user's lab see it as that user; nobody else has business here: it holds keys.
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(failed("create state directory"))?;
+        let lock = lock(&path).map_err(failed("lock state directory"))?;
+        let Some(lock) = lock else {
+            return Err(LabError::AlreadyRunning {
+                name: name.to_owned(),
+                pid: supervisor_of(&path),
+            });
+        };
+        fs::write(path.join(PID_FILE), std::process::id().to_string()).map_err(failed("write to"))?;
+        Ok(StateDir { path, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for StateDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Where the directories of this user's labs lie when nobody says otherwise.
+pub(crate) fn default_root() -> PathBuf {
+    let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|base| Path::new(base).is_dir());
+    let base = base.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    base.join(format!("causeway-lab-{}", nix::unistd::geteuid()))
+}
+
+/// Whether the supervisor of this directory lives.
+pub(crate) fn is_alive(path: &Path) -> bool {
+    matches!(lock(path), Ok(None))
+}
+
+/// Removes the directory if its supervisor is gone; says whether it did.
+pub(crate) fn remove_stale(path: &Path) -> Result<bool, LabError> {
+    let failed = |step| {
+        move |source| LabError::State {
+            step,
+            path: path.to_owned(),
+            source,
+        }
+    };
+    match lock(path) {
+        Ok(None) => Ok(false),
+        Ok(Some(_lock)) => fs::remove_dir_all(path)
+            .map(|()| true)
+            .map_err(failed("remove stale state directory")),
+        Err(source) => Err(failed("lock")(source)),
+    }
+}
+
+/// The supervisor's process id; 0 if it has not written one.
+pub(crate) fn supervisor_of(path: &Path) -> u32 {
+    fs::read_to_string(path.join(PID_FILE))
+        .ok()
+        .and_then(|pid| pid.trim().parse().ok())
+        .unwrap_or_default()
+}
+
+/// Names of the state directories under `root`, running or stale.
+pub(crate) fn all(root: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// The root may lie in /tmp, where anybody could have made it first.
+fn make_root(root: &Path) -> Result<(), LabError> {
+    let failed = |step, source| LabError::State {
+        step,
+        path: root.to_owned(),
+        source,
+    };
+    match DirBuilder::new().mode(0o700).recursive(true).create(root) {
+        Ok(()) => {}
+        Err(source) => return Err(failed("create", source)),
+    }
+    let found = fs::symlink_metadata(root).map_err(|source| failed("look at", source))?;
+    if !found.is_dir() || found.uid() != nix::unistd::geteuid().as_raw() {
+        let source = io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "it belongs to somebody else; remove it",
+        );
+        return Err(failed("use", source));
+    }
+    Ok(())
+}
+
+fn lock(path: &Path) -> io::Result<Option<Flock<File>>> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path.join("lock"))?;
+    match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(Some(lock)),
+        Err((_, nix::Error::EWOULDBLOCK)) => Ok(None),
+        Err((_, errno)) => Err(errno.into()),
+    }
+}
+
+const PID_FILE: &str = "supervisor.pid";
