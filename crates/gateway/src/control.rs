@@ -209,11 +209,19 @@ pub enum ControlError {
 /// # Errors
 /// See [`ControlError`]; an answer takes at most ten seconds.
 pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
-    let mut stream = UnixStream::connect(path)
-        .map_err(|source| ControlError::NoGateway { path: path.to_owned(), source })?;
-    let io = |source| ControlError::Io { path: path.to_owned(), source };
+    let mut stream = UnixStream::connect(path).map_err(|source| ControlError::NoGateway {
+        path: path.to_owned(),
+        source,
+    })?;
+    let io = |source| ControlError::Io {
+        path: path.to_owned(),
+        source,
+    };
     stream.set_read_timeout(Some(ANSWER_DEADLINE)).map_err(io)?;
-    let envelope = Envelope { version: VERSION, body: request };
+    let envelope = Envelope {
+        version: VERSION,
+        body: request,
+    };
     let mut line = serde_json::to_vec(&envelope).map_err(|error| ControlError::Answer(error.to_string()))?;
     line.push(b'\n');
     stream.write_all(&line).map_err(io)?;
@@ -222,10 +230,13 @@ pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contro
     let reply: Envelope<Reply> =
         serde_json::from_slice(&reply).map_err(|error| ControlError::Answer(error.to_string()))?;
     match reply {
-        Envelope { version, .. } if version != VERSION => {
-            Err(ControlError::Answer(format!("version {version}, expected {VERSION}")))
-        }
-        Envelope { body: Reply::Error(reason), .. } => Err(ControlError::Refused(reason)),
+        Envelope { version, .. } if version != VERSION => Err(ControlError::Answer(format!(
+            "version {version}, expected {VERSION}"
+        ))),
+        Envelope {
+            body: Reply::Error(reason),
+            ..
+        } => Err(ControlError::Refused(reason)),
         Envelope { body, .. } => Ok((body, stream)),
     }
 }
@@ -239,6 +250,9 @@ fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
     if line.pop() == Some(b'\n') {
         Ok(line)
     } else {
-        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the gateway closed before it answered"))
+        Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the gateway closed before it answered",
+        ))
     }
 }

@@ -1,2 +1,29 @@
 //! The gateway: one per site, on its head node.
+//!
+//! It accepts connections from shims, carries them as streams through a tunnel to the gateway of the destination's
+//! site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then follow a byte:
+//! `intake` -> `leg` -> `lane` == WAN == `lane` -> `deliver` -> `leg`. `control` and `command` serve the commands of the
+//! same host.
+#![deny(unsafe_code)]
+
+mod command;
+pub mod config;
 pub mod control;
+mod deliver;
+mod directory;
+mod gateway;
+mod handshake;
+mod intake;
+mod jobs;
+mod lane;
+mod leg;
+mod peer;
+mod report;
+mod signals;
+mod socket;
+mod starter;
+mod streams;
+mod timers;
+
+pub use config::Config;
+pub use gateway::{Gateway, GatewayError};

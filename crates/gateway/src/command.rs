@@ -1,0 +1,454 @@
+//! Serves the commands of this host: see `control` for what they ask and get.
+
+use crate::control::{
+    Envelope, JobReply, MAX_LINE_BYTES, Reply, Request, SiteStatus, Status, TunnelStatus, VERSION,
+};
+use crate::directory::Whereabouts;
+use crate::gateway::{Class, Gateway};
+use crate::jobs::{Job, Origin};
+use crate::lane::LaneEnd;
+use crate::peer::GatewayToGateway;
+use crate::socket;
+use crate::timers::Deadline;
+use causeway_wire::Token;
+use mio::Interest;
+use mio::net::UnixStream;
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+/// A command writes its request at once; a site confirms a job within a round trip.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Longest request: a job's or a node's name.
+const REQUEST_BYTES: usize = 64 * 1024;
+
+pub(crate) struct Command {
+    socket: UnixStream,
+    born: u64,
+    stage: Stage,
+    output: VecDeque<u8>,
+}
+
+enum Stage {
+    Reading(Vec<u8>),
+    /// Other sites have not confirmed the job yet.
+    Starting(Token),
+    /// The job lives as long as this connection.
+    Holding(Token),
+    /// Nothing more is expected; closed when the answer is out.
+    Answered,
+}
+
+impl Gateway {
+    pub(crate) fn on_command_connection(&mut self, mut socket: UnixStream) {
+        let key = self.commands.vacant_key();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = self
+            .poll
+            .registry()
+            .register(&mut socket, Class::Command.token(key), interest)
+        {
+            return self.report.say(format_args!("command: {error}"));
+        }
+        let born = self.birth();
+        self.commands.insert(Command {
+            socket,
+            born,
+            stage: Stage::Reading(Vec::new()),
+            output: VecDeque::new(),
+        });
+        self.timers.set(DEADLINE, Deadline::Command(key, born));
+        self.on_command(key);
+    }
+
+    pub(crate) fn on_command(&mut self, key: usize) {
+        self.write_answer(key);
+        let mut byte = [0; 1];
+        loop {
+            let Some(command) = self.commands.get_mut(key) else {
+                return;
+            };
+            match command.socket.read(&mut byte) {
+                Ok(0) => return self.end_command(key),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return self.end_command(key),
+            }
+            // Byte by byte: after the line of a spawn request the bytes belong to the process.
+            let Stage::Reading(line) = &mut command.stage else {
+                continue;
+            };
+            if byte[0] != b'\n' {
+                line.push(byte[0]);
+                if line.len() > REQUEST_BYTES {
+                    return self.answer(
+                        key,
+                        Reply::Error(format!("request longer than {REQUEST_BYTES} bytes")),
+                    );
+                }
+                continue;
+            }
+            let line = std::mem::take(line);
+            match serde_json::from_slice::<Envelope<Request>>(&line) {
+                Ok(Envelope {
+                    version: VERSION,
+                    body,
+                }) => self.serve(key, body),
+                Ok(Envelope { version, .. }) => {
+                    let text = format!("the command speaks version {version}, this gateway {VERSION}");
+                    self.answer(key, Reply::Error(text));
+                }
+                Err(error) => self.answer(key, Reply::Error(format!("request not understood: {error}"))),
+            }
+        }
+    }
+
+    pub(crate) fn on_command_deadline(&mut self, key: usize, born: u64) {
+        let Some(command) = self.commands.get(key).filter(|command| command.born == born) else {
+            return;
+        };
+        match command.stage {
+            Stage::Reading(_) => self.end_command(key),
+            Stage::Starting(token) => {
+                let sites = self
+                    .jobs
+                    .get_mut(&token)
+                    .map(|job| job.awaited.iter().cloned().collect::<Vec<_>>());
+                let sites = sites.unwrap_or_default().join(", ");
+                let text = format!("site {sites} did not confirm the job within {DEADLINE:?}");
+                self.answer(key, Reply::Error(text));
+            }
+            Stage::Holding(_) | Stage::Answered => {}
+        }
+    }
+
+    fn serve(&mut self, key: usize, request: Request) {
+        match request {
+            Request::Status {} => {
+                let status = self.status();
+                self.answer(key, Reply::Status(Box::new(status)));
+            }
+            Request::Job { name } => self.start_job(key, name),
+            Request::Spawn { token, node } => match token.parse() {
+                Ok(token) if self.jobs.knows(&token) => self.spawn(key, token, &node),
+                Ok(_) => self.answer(key, Reply::Error("the job of this token has ended".to_owned())),
+                Err(error) => self.answer(key, Reply::Error(error.to_string())),
+            },
+        }
+    }
+
+    fn start_job(&mut self, key: usize, name: String) {
+        let mut bytes = [0; Token::BYTES];
+        if let Err(error) = getrandom::fill(&mut bytes) {
+            return self.answer(
+                key,
+                Reply::Error(format!("no random numbers for a job token: {error}")),
+            );
+        }
+        let token = Token(bytes);
+        let awaited: std::collections::BTreeSet<String> = self.tunnels.keys().cloned().collect();
+        let alone = awaited.is_empty();
+        self.report
+            .say(format_args!("job {} starts: {name}", token.hint()));
+        self.jobs.start(
+            token,
+            Job {
+                name: name.clone(),
+                origin: Origin::Here(key),
+                awaited,
+            },
+        );
+        if let Some(command) = self.commands.get_mut(key) {
+            command.stage = Stage::Starting(token);
+        }
+        for lane in self.tunnels.values().copied().collect::<Vec<_>>() {
+            self.tell(
+                lane,
+                GatewayToGateway::JobStart {
+                    token: token.to_hex(),
+                    name: name.clone(),
+                },
+            );
+        }
+        if alone {
+            self.job_confirmed(key);
+        }
+    }
+
+    /// Every site that has a tunnel knows the job: its processes may start.
+    pub(crate) fn job_confirmed(&mut self, key: usize) {
+        let Some(command) = self.commands.get_mut(key) else {
+            return;
+        };
+        let Stage::Starting(token) = command.stage else {
+            return;
+        };
+        command.stage = Stage::Holding(token);
+        let reply = Reply::Job(JobReply {
+            token: token.to_hex(),
+            grid: self.directory.grid().to_string(),
+            site: self.config.site.clone(),
+            sites: self.sites(),
+        });
+        self.put_answer(key, &reply);
+    }
+
+    fn spawn(&mut self, key: usize, token: Token, node: &str) {
+        let place = match self.directory.find_node(node) {
+            Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
+            place => place,
+        };
+        let lane = match &place {
+            Whereabouts::Here => None,
+            Whereabouts::At(site) => match self.tunnels.get(site) {
+                Some(lane) => Some(*lane),
+                None => {
+                    let why = format!("node {node} is at {site}, to which there is no tunnel");
+                    return self.answer(key, Reply::Error(why));
+                }
+            },
+            Whereabouts::Nowhere => {
+                return self.answer(
+                    key,
+                    Reply::Error(format!("no site of the grid has a node {node}")),
+                );
+            }
+        };
+        self.put_answer(key, &Reply::Spawn {});
+        // A reply that could not be written ended the command.
+        let Some(command) = self.commands.try_remove(key) else {
+            return;
+        };
+        match lane {
+            Some(lane) => {
+                if let Err(reason) = self.join_node(lane, command.socket, token, node) {
+                    self.report
+                        .say(format_args!("start on {node}: {}", reason.text()));
+                }
+            }
+            None => self.hand_over(command.socket, token, node),
+        }
+    }
+
+    /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
+    fn hand_over(&mut self, mut socket: UnixStream, token: Token, node: &str) {
+        let given = self
+            .poll
+            .registry()
+            .deregister(&mut socket)
+            .and_then(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)).into_blocking())
+            .and_then(|socket| self.start_on_node(node, token, socket));
+        if let Err(error) = given {
+            self.report.say(format_args!("start on {node}: {error}"));
+        }
+    }
+
+    /// The head node may be asked for by its host name, though it is no compute node.
+    fn is_this_host(&self, node: &str) -> bool {
+        nix::unistd::gethostname().is_ok_and(|name| name.to_str() == Some(node))
+    }
+
+    fn answer(&mut self, key: usize, reply: Reply) {
+        self.put_answer(key, &reply);
+        let Some(command) = self.commands.get_mut(key) else {
+            return;
+        };
+        let previous = std::mem::replace(&mut command.stage, Stage::Answered);
+        if let Stage::Starting(token) = previous {
+            self.end_job(&token);
+        }
+        self.write_answer(key);
+    }
+
+    fn put_answer(&mut self, key: usize, reply: &Reply) {
+        let Some(command) = self.commands.get_mut(key) else {
+            return;
+        };
+        match serde_json::to_vec(&Envelope {
+            version: VERSION,
+            body: reply,
+        }) {
+            Ok(line) => command
+                .output
+                .extend(line.iter().take(MAX_LINE_BYTES).chain(b"\n")),
+            Err(error) => self.report.say(format_args!("answer to a command: {error}")),
+        }
+        self.write_answer(key);
+    }
+
+    fn write_answer(&mut self, key: usize) {
+        let Some(command) = self.commands.get_mut(key) else {
+            return;
+        };
+        while !command.output.is_empty() {
+            match command.socket.write(command.output.as_slices().0) {
+                Ok(count) => drop(command.output.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.end_command(key),
+            }
+        }
+        if matches!(command.stage, Stage::Answered) {
+            self.end_command(key);
+        }
+    }
+
+    /// The command is gone or done; a job it held ends.
+    fn end_command(&mut self, key: usize) {
+        let Some(command) = self.commands.try_remove(key) else {
+            return;
+        };
+        if let Stage::Starting(token) | Stage::Holding(token) = command.stage {
+            self.end_job(&token);
+        }
+    }
+
+    fn end_job(&mut self, token: &Token) {
+        let Some(job) = self.jobs.end(token) else { return };
+        self.report
+            .say(format_args!("job {} has ended: {}", token.hint(), job.name));
+        if matches!(job.origin, Origin::Here(_)) {
+            for lane in self.tunnels.values().copied().collect::<Vec<_>>() {
+                self.tell(
+                    lane,
+                    GatewayToGateway::JobEnd {
+                        token: token.to_hex(),
+                    },
+                );
+            }
+        }
+        self.end_streams(token);
+        self.end_starters(token);
+    }
+
+    /// What another gateway says.
+    pub(crate) fn on_message(&mut self, lane_key: usize, bytes: &[u8]) -> Result<(), LaneEnd> {
+        let Some(site) = self.lanes.get(lane_key).map(|lane| lane.site.clone()) else {
+            return Ok(());
+        };
+        let parse = |token: &str| {
+            token
+                .parse::<Token>()
+                .map_err(|error| LaneEnd::Refused(error.to_string()))
+        };
+        match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
+            GatewayToGateway::Site(info) => {
+                self.directory
+                    .learn(&site, info)
+                    .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
+            }
+            GatewayToGateway::JobStart { token, name } => {
+                let job = Job {
+                    name,
+                    origin: Origin::Site(site),
+                    awaited: Default::default(),
+                };
+                self.jobs.start(parse(&token)?, job);
+                self.tell(lane_key, GatewayToGateway::JobKnown { token });
+            }
+            GatewayToGateway::JobKnown { token } => {
+                if let Some(command) = self.jobs.confirmed(&parse(&token)?, &site) {
+                    self.job_confirmed(command);
+                }
+            }
+            GatewayToGateway::JobEnd { token } => {
+                let token = parse(&token)?;
+                if self.jobs.of_site(&site).contains(&token) {
+                    self.end_job(&token);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The tunnel to a site is down: its jobs are over, and ours need not wait for it.
+    pub(crate) fn on_site_gone(&mut self, site: &str, why: &str) {
+        for token in self.jobs.of_site(site) {
+            self.end_job(&token);
+        }
+        for command in self.jobs.site_is_gone(site) {
+            self.job_confirmed(command);
+        }
+        if let Some(index) = self.config.peers.iter().position(|peer| peer.site == site) {
+            self.dials[index].trouble = why.to_owned();
+            self.timers.set(Duration::from_millis(100), Deadline::Dial(index));
+        }
+    }
+
+    fn sites(&self) -> Vec<SiteStatus> {
+        let own = self.directory.own().clone();
+        let own = SiteStatus {
+            name: own.name.clone(),
+            info: Some(own),
+            unreachable: None,
+        };
+        let others = self.config.peers.iter().zip(&self.dials).map(|(peer, dial)| {
+            let up = self.tunnels.contains_key(&peer.site);
+            let waiting = peer.address.is_none().then_some("its gateway has not dialled in");
+            let why = || waiting.map_or_else(|| dial.trouble.clone(), str::to_owned);
+            let info = self.directory.other(&peer.site).cloned();
+            let unreachable = match (up, &info) {
+                (false, _) => Some(why()),
+                (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
+                (true, Some(_)) => None,
+            };
+            SiteStatus {
+                name: peer.site.clone(),
+                info,
+                unreachable,
+            }
+        });
+        std::iter::once(own).chain(others).collect()
+    }
+
+    fn status(&self) -> Status {
+        let tunnels = self.lanes.iter().map(|(_, lane)| TunnelStatus {
+            site: lane.site.clone(),
+            peer: lane.peer,
+            rtt_microseconds: socket::path_info(&lane.socket.as_fd())
+                .unwrap_or_default()
+                .rtt_microseconds,
+            congestion_control: lane.congestion_control.clone(),
+            streams: lane.tunnel.streams(),
+            sent_bytes: lane.sent_bytes,
+            received_bytes: lane.received_bytes,
+        });
+        Status {
+            site: self.config.site.clone(),
+            pid: std::process::id(),
+            resident_bytes: resident_bytes(),
+            streams: self.legs.len(),
+            streams_peak: self.streams_peak,
+            streams_opened: self.streams_opened,
+            refused: self.report.refused().clone(),
+            jobs: self.jobs.names(),
+            sites: self.sites(),
+            tunnels: tunnels.collect(),
+        }
+    }
+}
+
+/// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten()
+        .unwrap_or(4096);
+    pages.unwrap_or(0) * page as u64
+}
+
+trait IntoBlocking {
+    fn into_blocking(self) -> std::io::Result<OwnedFd>;
+}
+
+impl IntoBlocking for std::os::unix::net::UnixStream {
+    fn into_blocking(self) -> std::io::Result<OwnedFd> {
+        self.set_nonblocking(false)?;
+        Ok(self.into())
+    }
+}

@@ -1,0 +1,323 @@
+//! The gateway's configuration: what was typed (`reader`) and what is used ([`Config`]).
+//!
+//! Every mistake of a file is reported at once, as `file:line: key: reason`. `configs/gateway.toml` shows every key.
+
+mod reader;
+
+use crate::control::NodeInfo;
+use causeway_wire::{Cidr, grid};
+use reader::{Reader, Table};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+/// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of the head
+/// node connects from one by chance, and enough for 12 000 streams to one destination port.
+pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
+
+/// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a hang.
+pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
+
+/// Bytes a grid key has at least: 128 bits.
+const KEY_BYTES: usize = 16;
+
+/// What a gateway needs to know.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Name of the site.
+    pub site: String,
+    /// Addresses of its nodes, the head node among them.
+    pub subnets: Vec<Cidr>,
+    /// Compute nodes in the order of use.
+    pub nodes: Vec<NodeInfo>,
+    /// Words of the command that runs another one on `{node}`.
+    pub remote_shell: Vec<String>,
+    /// Where shims connect to; at most one per address family.
+    pub lan: Vec<SocketAddr>,
+    /// Where other gateways connect to; none when this one only dials out.
+    pub wan: Option<SocketAddr>,
+    /// Where commands of this host connect to.
+    pub control: PathBuf,
+    /// See [`DELIVERY_PORTS`].
+    pub delivery_ports: RangeInclusive<u16>,
+    /// Secret that all gateways of the grid share.
+    pub key: Vec<u8>,
+    /// The other sites.
+    pub peers: Vec<Peer>,
+    /// Congestion control of the lanes; the system's where this one is not to be had.
+    pub congestion_control: String,
+}
+
+/// Another site.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its name.
+    pub site: String,
+    /// Where to dial its gateway; none when it dials this one.
+    pub address: Option<SocketAddr>,
+}
+
+/// All mistakes of a configuration, one a line.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct Mistakes(pub Vec<String>);
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Every mistake as `file:line: key: reason`.
+    pub fn load(file: &Path) -> Result<Config, Mistakes> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Mistakes(vec![format!("{}: read configuration: {error}", file.display())]))?;
+        Config::parse(&text, file)
+    }
+
+    /// Reads the text of a file; `file` serves the messages and relative paths.
+    ///
+    /// # Errors
+    /// Every mistake as `file:line: key: reason`.
+    pub fn parse(text: &str, file: &Path) -> Result<Config, Mistakes> {
+        let mut reader = Reader::new(text, file);
+        let config = read(&mut reader, file);
+        match (config, reader.into_mistakes()) {
+            (Some(config), mistakes) if mistakes.is_empty() => Ok(config),
+            (_, mistakes) => Err(Mistakes(mistakes)),
+        }
+    }
+}
+
+fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
+    let root = reader.root()?;
+    let site = reader.table(&root, "site", true)?;
+    let listen = reader.table(&root, "listen", true)?;
+    let grid = reader.table(&root, "grid", true)?;
+    let name = site_name(reader, &site, "name");
+    let subnets = reader.required_list(&site, "subnets", |text| {
+        text.parse::<Cidr>().map_err(|e| e.to_string())
+    });
+    let remote_shell = reader.list(&site, "remote_shell", |word| Ok(word.to_owned()));
+    let nodes = read_nodes(reader, &site, subnets.as_deref().unwrap_or_default());
+    let lan = read_lan(reader, &listen, subnets.as_deref().unwrap_or_default());
+    let wan = reader.string(&listen, "wan", |text| socket_address(text));
+    let control = reader.string(&listen, "control", |text| Ok(PathBuf::from(text)));
+    let delivery_ports = reader.string(&listen, "delivery_ports", |text| {
+        grid::parse_ports(text).map_err(|e| e.to_string())
+    });
+    let key = reader.required_string(&grid, "key_file", |text| read_key(&file.with_file_name(text)));
+    let congestion_control = reader.string(&grid, "congestion_control", |text| Ok(text.to_owned()));
+    let peers = read_peers(reader, &root, name.as_deref());
+    reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
+    reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell"]);
+    reader.no_other_keys(&listen, &["lan", "wan", "control", "delivery_ports"]);
+    reader.no_other_keys(&grid, &["key_file", "congestion_control"]);
+    let remote_shell = remote_shell.unwrap_or_else(|| REMOTE_SHELL.map(str::to_owned).to_vec());
+    if !remote_shell.iter().any(|word| word.contains("{node}")) {
+        reader.mistake_at(
+            &site,
+            "remote_shell",
+            "no word holds {node}, so the node would never be named",
+        );
+    }
+    Some(Config {
+        site: name?,
+        subnets: subnets?,
+        nodes,
+        remote_shell,
+        lan: lan?,
+        wan,
+        control: control.unwrap_or_else(crate::control::default_socket),
+        delivery_ports: delivery_ports.unwrap_or(DELIVERY_PORTS),
+        key: key?,
+        peers,
+        congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
+    })
+}
+
+fn site_name<'a>(reader: &mut Reader<'a>, table: &Table<'a>, key: &str) -> Option<String> {
+    reader.required_string(table, key, |text| {
+        if grid::is_site_name(text) {
+            Ok(text.to_owned())
+        } else {
+            Err("a site name has 1 to 63 letters, digits, '-', '_' or '.'".to_owned())
+        }
+    })
+}
+
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is not an address such as 10.1.0.253:7000"))
+}
+
+fn read_lan<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, subnets: &[Cidr]) -> Option<Vec<SocketAddr>> {
+    let lan = reader.required_list(listen, "lan", socket_address)?;
+    for address in &lan {
+        if address.port() == 0 || address.ip().is_unspecified() {
+            reader.mistake_at(
+                listen,
+                "lan",
+                "shims need one address and port to connect to, not a wildcard",
+            );
+        } else if !subnets.is_empty() && !subnets.iter().any(|subnet| subnet.contains(address.ip())) {
+            reader.mistake_at(listen, "lan", &format!("{address} is not in the site's subnets"));
+        }
+    }
+    if lan.iter().filter(|address| address.is_ipv4()).count() > 1
+        || lan.iter().filter(|a| a.is_ipv6()).count() > 1
+    {
+        reader.mistake_at(listen, "lan", "at most one address per family");
+    }
+    Some(lan)
+}
+
+fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -> Vec<NodeInfo> {
+    let mut nodes: Vec<NodeInfo> = Vec::new();
+    for table in reader.tables(site, "nodes") {
+        let name = reader.required_string(&table, "name", |text| match text {
+            "" => Err("is empty".to_owned()),
+            _ if text.starts_with('-') || text.contains(char::is_whitespace) => {
+                Err("is no host name".to_owned())
+            }
+            _ => Ok(text.to_owned()),
+        });
+        let address = reader.required_string(&table, "address", |text| {
+            let address: IpAddr = text.parse().map_err(|_| format!("{text:?} is not an address"))?;
+            let inside = subnets.is_empty() || subnets.iter().any(|subnet| subnet.contains(address));
+            if inside {
+                Ok(address)
+            } else {
+                Err(format!("{address} is not in the site's subnets"))
+            }
+        });
+        let slots = reader.integer(&table, "slots", 1..=100_000).unwrap_or(1);
+        reader.no_other_keys(&table, &["name", "address", "slots"]);
+        if let (Some(name), Some(address)) = (name, address) {
+            if nodes
+                .iter()
+                .any(|node| node.name == name || node.address == address)
+            {
+                reader.mistake_at(&table, "name", &format!("{name} or {address} is listed twice"));
+            }
+            nodes.push(NodeInfo {
+                name,
+                address,
+                slots: slots as u32,
+            });
+        }
+    }
+    nodes
+}
+
+fn read_peers<'a>(reader: &mut Reader<'a>, root: &Table<'a>, own: Option<&str>) -> Vec<Peer> {
+    let mut peers: Vec<Peer> = Vec::new();
+    for table in reader.tables(root, "peer") {
+        let site = site_name(reader, &table, "site");
+        let address = reader.string(&table, "address", socket_address);
+        reader.no_other_keys(&table, &["site", "address"]);
+        let Some(site) = site else { continue };
+        if own == Some(&site) || peers.iter().any(|peer| peer.site == site) {
+            reader.mistake_at(&table, "site", &format!("{site} is this site or listed twice"));
+        }
+        peers.push(Peer { site, address });
+    }
+    peers
+}
+
+fn read_key(file: &Path) -> Result<Vec<u8>, String> {
+    let key = std::fs::read(file).map_err(|error| format!("read {}: {error}", file.display()))?;
+    let key = key.trim_ascii().to_vec();
+    if key.len() < KEY_BYTES {
+        return Err(format!(
+            "{} holds {} bytes; a grid key has at least {KEY_BYTES}",
+            file.display(),
+            key.len()
+        ));
+    }
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, Mistakes> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("grid.key"), "0123456789abcdef\n").unwrap();
+        Config::parse(text, &dir.path().join("gateway.toml"))
+    }
+
+    const GOOD: &str = r#"
+[site]
+name = "rennes"
+subnets = ["10.1.0.0/24"]
+[[site.nodes]]
+name = "rennes-1"
+address = "10.1.0.1"
+slots = 4
+[listen]
+lan = ["10.1.0.253:7000"]
+wan = "198.51.100.1:7001"
+[grid]
+key_file = "grid.key"
+[[peer]]
+site = "nancy"
+address = "198.51.100.5:7001"
+"#;
+
+    #[test]
+    fn a_short_file_is_enough_and_the_rest_has_defaults() {
+        let config = parse(GOOD).unwrap();
+        assert_eq!(
+            (config.site.as_str(), config.nodes.len(), config.peers.len()),
+            ("rennes", 1, 1)
+        );
+        assert_eq!(config.delivery_ports, DELIVERY_PORTS);
+        assert_eq!(config.remote_shell[0], "ssh");
+        assert_eq!(config.key, b"0123456789abcdef");
+    }
+
+    #[test]
+    fn the_commented_example_is_read() {
+        let text = include_str!("../../../../configs/gateway.toml");
+        parse(text).unwrap();
+    }
+
+    #[test]
+    fn every_mistake_is_named_with_its_line_and_key() {
+        let wrong = GOOD
+            .replace("\"rennes\"", "\"ren nes\"")
+            .replace("10.1.0.1\"", "10.9.0.1\"")
+            .replace("slots = 4", "slots = 0\nspeed = 1")
+            .replace("198.51.100.5:7001", "198.51.100.5")
+            .replace("grid.key", "missing.key");
+        let Err(Mistakes(mistakes)) = parse(&wrong) else {
+            panic!("accepted")
+        };
+        let wanted = [
+            ":3: site.name:",
+            ":7: site.nodes.address:",
+            ":8: site.nodes.slots:",
+            ":9: site.nodes.speed:",
+            ":14: grid.key_file:",
+            ":17: peer.address:",
+        ];
+        for part in wanted {
+            assert!(
+                mistakes.iter().any(|line| line.contains(part)),
+                "{part} not in {mistakes:#?}"
+            );
+        }
+        assert_eq!(mistakes.len(), wanted.len(), "{mistakes:#?}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_toml_or_lacks_tables_says_so() {
+        assert!(
+            parse("[site")
+                .unwrap_err()
+                .to_string()
+                .contains("gateway.toml:1:")
+        );
+        assert!(parse("").unwrap_err().to_string().contains("site: is missing"));
+    }
+}

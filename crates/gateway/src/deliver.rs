@@ -1,0 +1,114 @@
+//! Connections to processes of this site, from the source ports by which their shims know a delivery.
+
+use causeway_wire::Reason;
+use mio::net::TcpStream;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// A host of the same site answers within milliseconds; a lost SYN is sent again after 1 s and 3 s.
+pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Ports tried before giving up: each may be in use with this very destination.
+const ATTEMPTS: usize = 256;
+
+/// Deals out source ports in turn, so that one is used again as late as possible.
+pub(crate) struct DeliveryPorts {
+    range: RangeInclusive<u16>,
+    next: u16,
+}
+
+impl DeliveryPorts {
+    pub(crate) fn new(range: RangeInclusive<u16>) -> DeliveryPorts {
+        DeliveryPorts {
+            next: *range.start(),
+            range,
+        }
+    }
+
+    fn take(&mut self) -> u16 {
+        let port = self.next;
+        self.next = if port == *self.range.end() {
+            *self.range.start()
+        } else {
+            port + 1
+        };
+        port
+    }
+
+    /// Starts a connection from the gateway's address in the destination's family.
+    pub(crate) fn connect(&mut self, own: &[SocketAddr], destination: SocketAddr) -> io::Result<TcpStream> {
+        let source = own
+            .iter()
+            .find(|address| address.is_ipv4() == destination.is_ipv4());
+        let source = source.ok_or(ErrorKind::AddrNotAvailable)?.ip();
+        let mut last = ErrorKind::AddrInUse.into();
+        for _ in 0..ATTEMPTS.min(self.range.len()) {
+            match connect_from(SocketAddr::new(source, self.take()), destination) {
+                Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {
+                    last = error
+                }
+                result => return result,
+            }
+        }
+        Err(last)
+    }
+}
+
+fn connect_from(source: SocketAddr, destination: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(
+        Domain::for_address(destination),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_nonblocking(true)?;
+    socket.set_tcp_nodelay(true)?;
+    // One source port serves many destinations at a time.
+    socket.set_reuse_address(true)?;
+    socket.bind(&SockAddr::from(source))?;
+    match socket.connect(&SockAddr::from(destination)) {
+        Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
+        _ => Ok(TcpStream::from_std(socket.into())),
+    }
+}
+
+/// What a failed delivery means to the connecting side.
+pub(crate) fn reason(error: &io::Error) -> Reason {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => Reason::Refused,
+        ErrorKind::TimedOut => Reason::TimedOut,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Reason::Unreachable,
+        ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Reason::Exhausted,
+        _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => Reason::Exhausted,
+        _ => Reason::Reset,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn deliveries_come_from_the_range_and_go_round() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let destination = listener.local_addr().unwrap();
+        let mut ports = DeliveryPorts::new(21000..=21002);
+        let own = ["127.0.0.1:7000".parse().unwrap()];
+        let sockets: Vec<_> = (0..3)
+            .map(|_| ports.connect(&own, destination).unwrap())
+            .collect();
+        for _ in &sockets {
+            let (_, peer) = listener.accept().unwrap();
+            assert!((21000..=21002).contains(&peer.port()));
+        }
+        assert!(
+            ports.connect(&own, destination).is_err(),
+            "every port is in use with this destination"
+        );
+        let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+        ports.connect(&own, elsewhere.local_addr().unwrap()).unwrap();
+    }
+}

@@ -1,0 +1,232 @@
+//! What this gateway knows of the grid: its own site, and the others as they announced themselves.
+
+use crate::config::Config;
+use crate::control::SiteInfo;
+use causeway_wire::{Cidr, Grid, Site, grid};
+use std::net::IpAddr;
+
+pub(crate) struct Directory {
+    own: Known,
+    others: Vec<Known>,
+}
+
+struct Known {
+    info: SiteInfo,
+    site: Site,
+}
+
+/// Where an address or a node is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    Here,
+    At(String),
+    Nowhere,
+}
+
+impl Directory {
+    pub(crate) fn new(config: &Config) -> Directory {
+        let site = Site {
+            name: config.site.clone(),
+            subnets: config.subnets.clone(),
+            gateways: config.lan.clone(),
+            delivery_ports: config.delivery_ports.clone(),
+        };
+        let info = SiteInfo {
+            name: config.site.clone(),
+            subnets: config.subnets.iter().map(Cidr::to_string).collect(),
+            gateways: config.lan.clone(),
+            delivery_ports: format!(
+                "{}-{}",
+                config.delivery_ports.start(),
+                config.delivery_ports.end()
+            ),
+            nodes: config.nodes.clone(),
+        };
+        Directory {
+            own: Known { info, site },
+            others: Vec::new(),
+        }
+    }
+
+    pub(crate) fn own(&self) -> &SiteInfo {
+        &self.own.info
+    }
+
+    pub(crate) fn other(&self, name: &str) -> Option<&SiteInfo> {
+        self.others
+            .iter()
+            .find(|known| known.info.name == name)
+            .map(|known| &known.info)
+    }
+
+    /// Keeps what another site announced; refuses what cannot be true.
+    pub(crate) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), String> {
+        if info.name != from {
+            return Err(format!("announces itself as {}", info.name));
+        }
+        let subnets: Vec<Cidr> = info
+            .subnets
+            .iter()
+            .map(|text| text.parse())
+            .collect::<Result<_, _>>()
+            .map_err(|e| format!("{e}"))?;
+        let delivery_ports = grid::parse_ports(&info.delivery_ports).map_err(|error| error.to_string())?;
+        if subnets.is_empty() || info.gateways.is_empty() {
+            return Err("announces no subnet or no gateway".to_owned());
+        }
+        for known in self
+            .others
+            .iter()
+            .chain([&self.own])
+            .filter(|known| known.info.name != from)
+        {
+            let clash = subnets
+                .iter()
+                .find(|one| known.site.subnets.iter().any(|other| one.overlaps(other)));
+            if let Some(subnet) = clash {
+                return Err(format!(
+                    "subnet {subnet} is also at {}; sites with overlapping addresses cannot be joined yet",
+                    known.info.name
+                ));
+            }
+        }
+        let site = Site {
+            name: info.name.clone(),
+            subnets,
+            gateways: info.gateways.clone(),
+            delivery_ports,
+        };
+        self.others.retain(|known| known.info.name != from);
+        self.others.push(Known { info, site });
+        self.others.sort_by(|a, b| a.info.name.cmp(&b.info.name));
+        Ok(())
+    }
+
+    /// The map for a job's processes: the same whichever gateway makes it.
+    pub(crate) fn grid(&self) -> Grid {
+        let mut sites: Vec<Site> = self
+            .others
+            .iter()
+            .chain([&self.own])
+            .map(|known| known.site.clone())
+            .collect();
+        sites.sort_by(|a, b| a.name.cmp(&b.name));
+        Grid { sites }
+    }
+
+    pub(crate) fn is_own_address(&self, address: IpAddr) -> bool {
+        self.own.site.contains(address)
+    }
+
+    /// The site an address belongs to.
+    pub(crate) fn site_of(&self, address: IpAddr) -> Whereabouts {
+        if self.is_own_address(address) {
+            return Whereabouts::Here;
+        }
+        let found = self.others.iter().find(|known| known.site.contains(address));
+        found.map_or(Whereabouts::Nowhere, |known| {
+            Whereabouts::At(known.info.name.clone())
+        })
+    }
+
+    /// The site of a node given by name or address. The head node is no compute node, but its address is known.
+    pub(crate) fn find_node(&self, node: &str) -> Whereabouts {
+        if let Ok(address) = node.parse::<IpAddr>() {
+            return self.site_of(address);
+        }
+        let names = |known: &Known| known.info.nodes.iter().any(|known| known.name == node);
+        if names(&self.own) {
+            return Whereabouts::Here;
+        }
+        let found = self.others.iter().find(|known| names(known));
+        found.map_or(Whereabouts::Nowhere, |known| {
+            Whereabouts::At(known.info.name.clone())
+        })
+    }
+
+    /// What the site's remote shell calls a node that was given by name or address.
+    pub(crate) fn shell_name(&self, node: &str) -> String {
+        let address = node.parse::<IpAddr>().ok();
+        let found = self
+            .own
+            .info
+            .nodes
+            .iter()
+            .find(|known| Some(known.address) == address || known.name == node);
+        found.map_or_else(|| node.to_owned(), |known| known.name.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::NodeInfo;
+
+    fn info(name: &str, number: u8) -> SiteInfo {
+        let address = IpAddr::from([10, number, 0, 1]);
+        SiteInfo {
+            name: name.into(),
+            subnets: vec![format!("10.{number}.0.0/24")],
+            gateways: vec![format!("10.{number}.0.253:7000").parse().unwrap()],
+            delivery_ports: "20000-32767".into(),
+            nodes: vec![NodeInfo {
+                name: format!("{name}-1"),
+                address,
+                slots: 4,
+            }],
+        }
+    }
+
+    fn directory() -> Directory {
+        let info = info("rennes", 1);
+        let site = Site {
+            name: "rennes".into(),
+            subnets: vec!["10.1.0.0/24".parse().unwrap()],
+            gateways: info.gateways.clone(),
+            delivery_ports: 20000..=32767,
+        };
+        Directory {
+            own: Known { info, site },
+            others: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_gateway_makes_the_same_map() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        let text = rennes.grid().to_string();
+        assert!(text.find("nancy") < text.find("rennes"), "{text}");
+    }
+
+    #[test]
+    fn nodes_and_addresses_are_found_in_their_sites() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        assert_eq!(rennes.find_node("nancy-1"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("10.2.0.77"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("rennes-1"), Whereabouts::Here);
+        assert_eq!(rennes.find_node("elsewhere"), Whereabouts::Nowhere);
+        assert_eq!(rennes.shell_name("10.1.0.1"), "rennes-1");
+    }
+
+    #[test]
+    fn an_impossible_announcement_is_refused_with_the_reason() {
+        let mut rennes = directory();
+        assert!(
+            rennes
+                .learn("nancy", info("bordeaux", 3))
+                .unwrap_err()
+                .contains("announces itself as bordeaux")
+        );
+        assert!(
+            rennes
+                .learn("nancy", info("nancy", 1))
+                .unwrap_err()
+                .contains("is also at rennes")
+        );
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        assert_eq!(rennes.grid().sites.len(), 2);
+    }
+}

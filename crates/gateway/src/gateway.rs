@@ -1,0 +1,400 @@
+//! The loop: what the gateway holds, who is told what the kernel reports, and in which order.
+
+use crate::command::Command;
+use crate::config::Config;
+use crate::deliver::DeliveryPorts;
+use crate::directory::Directory;
+use crate::handshake::{Dial, Handshake};
+use crate::intake::Intake;
+use crate::jobs::Jobs;
+use crate::lane::Lane;
+use crate::leg::Leg;
+use crate::report::Report;
+use crate::signals::Signals;
+use crate::starter::Starter;
+use crate::timers::{Deadline, Timers};
+use mio::net::{TcpListener, UnixListener};
+use mio::{Events, Interest, Poll, Token};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::Signal;
+use slab::Slab;
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Connections taken from a listener before others get their turn.
+const ACCEPT_ROUNDS: usize = 256;
+
+/// Pause after the process ran out of files: long enough for some to be closed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Events handled between two looks at the deadlines.
+const EVENTS: usize = 1024;
+
+/// Why a gateway could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// An address of the configuration cannot be listened on.
+    #[error("listen on {address}: {source}")]
+    Listen {
+        /// The address, or the path of the control socket.
+        address: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Another gateway serves the control socket.
+    #[error("a gateway already serves {}; stop it first or give this one another [listen] control", .0.display())]
+    AlreadyRunning(PathBuf),
+    /// The loop itself failed.
+    #[error("event loop: {0}")]
+    Loop(#[from] io::Error),
+}
+
+/// What a token of the loop stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Signals,
+    Lan,
+    Wan,
+    Control,
+    Intake,
+    Handshake,
+    Lane,
+    Leg,
+    Command,
+}
+
+const CLASSES: [Class; 9] = [
+    Class::Signals,
+    Class::Lan,
+    Class::Wan,
+    Class::Control,
+    Class::Intake,
+    Class::Handshake,
+    Class::Lane,
+    Class::Leg,
+    Class::Command,
+];
+
+impl Class {
+    pub(crate) fn token(self, key: usize) -> Token {
+        Token(key * CLASSES.len() + self as usize)
+    }
+
+    fn of(token: Token) -> (Class, usize) {
+        (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
+    }
+}
+
+/// One site's gateway.
+pub struct Gateway {
+    pub(crate) config: Config,
+    pub(crate) poll: Poll,
+    pub(crate) directory: Directory,
+    pub(crate) jobs: Jobs,
+    pub(crate) timers: Timers,
+    pub(crate) report: Report,
+    pub(crate) ports: DeliveryPorts,
+    pub(crate) intakes: Slab<Intake>,
+    pub(crate) handshakes: Slab<Handshake>,
+    pub(crate) lanes: Slab<Lane>,
+    pub(crate) legs: Slab<Leg>,
+    pub(crate) commands: Slab<Command>,
+    pub(crate) starters: Vec<Starter>,
+    /// Lane of the tunnel to each site that has one.
+    pub(crate) tunnels: HashMap<String, usize>,
+    /// One per configured peer.
+    pub(crate) dials: Vec<Dial>,
+    /// Lanes that may have something to send.
+    dirty: Vec<usize>,
+    /// Lanes whose input was left for a later turn.
+    pub(crate) unread: Vec<usize>,
+    pub(crate) streams_opened: u64,
+    pub(crate) streams_peak: usize,
+    births: u64,
+    signals: Signals,
+    lan: Vec<TcpListener>,
+    wan: Option<TcpListener>,
+    control: UnixListener,
+}
+
+impl Gateway {
+    /// Listens as configured. Nothing is dialled before [`Gateway::run`].
+    ///
+    /// # Errors
+    /// [`GatewayError`] names the address that cannot be listened on.
+    pub fn new(config: Config) -> Result<Gateway, GatewayError> {
+        raise_file_limit();
+        let poll = Poll::new()?;
+        let signals = Signals::take()?;
+        signals.register(poll.registry(), Class::Signals.token(0))?;
+        let listen = |address: SocketAddr, token| {
+            let mut listener = bind(address).map_err(|source| GatewayError::Listen {
+                address: address.to_string(),
+                source,
+            })?;
+            poll.registry()
+                .register(&mut listener, token, Interest::READABLE)?;
+            Ok::<_, GatewayError>(listener)
+        };
+        let lan = config.lan.iter().enumerate();
+        let lan = lan
+            .map(|(index, address)| listen(*address, Class::Lan.token(index)))
+            .collect::<Result<_, _>>()?;
+        let wan = config
+            .wan
+            .map(|address| listen(address, Class::Wan.token(0)))
+            .transpose()?;
+        let mut control = bind_control(&config.control)?;
+        poll.registry()
+            .register(&mut control, Class::Control.token(0), Interest::READABLE)?;
+        Ok(Gateway {
+            directory: Directory::new(&config),
+            report: Report::new(&config.site),
+            ports: DeliveryPorts::new(config.delivery_ports.clone()),
+            dials: config.peers.iter().map(|_| Dial::default()).collect(),
+            jobs: Jobs::default(),
+            timers: Timers::default(),
+            intakes: Slab::new(),
+            handshakes: Slab::new(),
+            lanes: Slab::new(),
+            legs: Slab::new(),
+            commands: Slab::new(),
+            starters: Vec::new(),
+            tunnels: HashMap::new(),
+            dirty: Vec::new(),
+            unread: Vec::new(),
+            streams_opened: 0,
+            streams_peak: 0,
+            births: 0,
+            config,
+            poll,
+            signals,
+            lan,
+            wan,
+            control,
+        })
+    }
+
+    /// Serves until SIGINT, SIGTERM or SIGHUP.
+    ///
+    /// # Errors
+    /// [`GatewayError::Loop`] when the kernel refuses to report events.
+    pub fn run(&mut self) -> Result<(), GatewayError> {
+        let lan: Vec<String> = self.config.lan.iter().map(SocketAddr::to_string).collect();
+        let wan = self.config.wan.map_or_else(
+            || "nothing (dials out only)".to_owned(),
+            |address| address.to_string(),
+        );
+        self.report.say(format_args!(
+            "listening on {} for this site, {wan} for other gateways, {} for commands",
+            lan.join(" and "),
+            self.config.control.display()
+        ));
+        for index in 0..self.config.peers.len() {
+            self.dial(index);
+        }
+        let mut events = Events::with_capacity(EVENTS);
+        loop {
+            let busy = !self.unread.is_empty() || !self.dirty.is_empty();
+            let wait = if busy {
+                Some(Duration::ZERO)
+            } else {
+                self.timers.wait()
+            };
+            match self.poll.poll(&mut events, wait) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
+                _ => {}
+            }
+            for event in &events {
+                if self.dispatch(event).is_break() {
+                    self.report.say("stopping");
+                    return Ok(());
+                }
+            }
+            for lane in std::mem::take(&mut self.unread) {
+                self.receive(lane);
+            }
+            for lane in std::mem::take(&mut self.dirty) {
+                self.pump(lane);
+            }
+            let now = Instant::now();
+            while let Some(deadline) = self.timers.pop_due(now) {
+                self.on_deadline(deadline);
+            }
+        }
+    }
+
+    fn dispatch(&mut self, event: &mio::event::Event) -> std::ops::ControlFlow<()> {
+        let (class, key) = Class::of(event.token());
+        match class {
+            Class::Signals => {
+                while let Some(signal) = self.signals.next() {
+                    if signal != Signal::SIGCHLD {
+                        return std::ops::ControlFlow::Break(());
+                    }
+                    self.look_after_starters();
+                }
+            }
+            Class::Lan => self.accept_shims(key),
+            Class::Wan => self.accept_gateways(),
+            Class::Control => self.accept_commands(),
+            Class::Intake => self.on_intake(key),
+            Class::Handshake => self.on_handshake(key),
+            Class::Lane => self.on_lane(key, event.is_readable(), event.is_writable()),
+            Class::Leg => self.on_leg(key, event),
+            Class::Command => self.on_command(key),
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn on_deadline(&mut self, deadline: Deadline) {
+        match deadline {
+            Deadline::Intake(key, born) => self.on_intake_deadline(key, born),
+            Deadline::Handshake(key, born) => self.on_handshake_deadline(key, born),
+            Deadline::Delivery(key, born) => {
+                let late = self
+                    .legs
+                    .get(key)
+                    .is_some_and(|leg| leg.born == born && leg.is_connecting());
+                if late {
+                    self.break_leg(key, causeway_wire::Reason::TimedOut);
+                }
+            }
+            Deadline::Command(key, born) => self.on_command_deadline(key, born),
+            Deadline::Dial(index) => self.dial(index),
+            Deadline::Accept => {
+                for index in 0..self.lan.len() {
+                    self.accept_shims(index);
+                }
+                self.accept_gateways();
+                self.accept_commands();
+            }
+            Deadline::Starters => self.look_after_starters(),
+        }
+    }
+
+    fn accept_shims(&mut self, index: usize) {
+        for _ in 0..ACCEPT_ROUNDS {
+            if !self.has_intake_room() {
+                self.report.refuse(
+                    "intakes",
+                    "the LAN",
+                    "too many connections without a preface; others wait",
+                );
+                return self.timers.set(ACCEPT_PAUSE, Deadline::Accept);
+            }
+            match self.lan[index].accept() {
+                Ok((socket, peer)) => self.on_shim_connection(socket, peer),
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+        self.timers.set(Duration::ZERO, Deadline::Accept);
+    }
+
+    fn accept_gateways(&mut self) {
+        while let Some(listener) = &self.wan {
+            match listener.accept() {
+                Ok((socket, peer)) => self.on_gateway_connection(socket, peer),
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+    }
+
+    fn accept_commands(&mut self) {
+        loop {
+            match self.control.accept() {
+                Ok((socket, _)) => self.on_command_connection(socket),
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+    }
+
+    fn on_accept_error(&mut self, error: &io::Error) {
+        match error.kind() {
+            ErrorKind::WouldBlock => {}
+            // The connection ended while it waited, or a signal came: there may be more in the queue.
+            ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {
+                self.timers.set(Duration::ZERO, Deadline::Accept)
+            }
+            _ => {
+                self.report
+                    .refuse("accept", "a connection", format_args!("{error} (see ulimit -n)"));
+                self.timers.set(ACCEPT_PAUSE, Deadline::Accept);
+            }
+        }
+    }
+
+    /// A number no other connection of this process has had.
+    pub(crate) fn birth(&mut self) -> u64 {
+        self.births += 1;
+        self.births
+    }
+
+    /// A lane may have something to send: it gets its turn before the loop sleeps.
+    pub(crate) fn touch(&mut self, lane: usize) {
+        if !self.dirty.contains(&lane) {
+            self.dirty.push(lane);
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // The socket's file outlives its process otherwise; the next start would have to guess.
+        let _ = std::fs::remove_file(&self.config.control);
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address)
+}
+
+/// Binds the control socket for this user alone. A file left by a gateway that was killed is replaced.
+fn bind_control(path: &PathBuf) -> Result<UnixListener, GatewayError> {
+    let listen = |source| GatewayError::Listen {
+        address: path.display().to_string(),
+        source,
+    };
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(GatewayError::AlreadyRunning(path.clone()));
+    }
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(listen)?;
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(listen(error)),
+        _ => {}
+    }
+    // Born with the mode it needs: between bind and a later chmod anyone could connect.
+    let mask = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
+    let listener = UnixListener::bind(path);
+    nix::sys::stat::umask(mask);
+    let listener = listener.map_err(listen)?;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).map_err(listen)?;
+    Ok(listener)
+}
+
+/// A stream takes one file at each gateway: use all that the user may have.
+fn raise_file_limit() {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_keep_class_and_key() {
+        for class in CLASSES {
+            for key in [0, 1, 4095, 100_000] {
+                assert_eq!(Class::of(class.token(key)), (class, key));
+            }
+        }
+    }
+}

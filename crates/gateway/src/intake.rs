@@ -1,0 +1,256 @@
+//! Connections from shims, until their preface has been read and judged.
+
+use crate::directory::Whereabouts;
+use crate::gateway::{Class, Gateway};
+use crate::leg::{Socket, Stage};
+use crate::timers::Deadline;
+use causeway_tunnel::{OpenRequest, Target};
+use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
+use causeway_wire::{Preface, Reason, Verdict};
+use mio::net::TcpStream;
+use mio::{Interest, Token};
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping.
+const PREFACE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Connections whose preface is not read yet. More wait in the kernel's queue: a flood of half-open ones costs no more
+/// than this.
+const AT_MOST: usize = 4096;
+
+pub(crate) struct Intake {
+    socket: TcpStream,
+    peer: SocketAddr,
+    born: u64,
+    bytes: [u8; MAX_BYTES],
+    filled: usize,
+    needed: usize,
+}
+
+/// Why a connection is turned away.
+struct Refusal {
+    kind: &'static str,
+    why: String,
+    reason: Reason,
+    wants_verdict: bool,
+}
+
+impl Gateway {
+    pub(crate) fn has_intake_room(&self) -> bool {
+        self.intakes.len() < AT_MOST
+    }
+
+    pub(crate) fn on_shim_connection(&mut self, mut socket: TcpStream, peer: SocketAddr) {
+        let _ = socket.set_nodelay(true);
+        let born = self.birth();
+        let key = self.intakes.vacant_key();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = self
+            .poll
+            .registry()
+            .register(&mut socket, Class::Intake.token(key), interest)
+        {
+            return self.report.refuse("register", peer.ip(), error);
+        }
+        let intake = Intake {
+            socket,
+            peer,
+            born,
+            bytes: [0; MAX_BYTES],
+            filled: 0,
+            needed: FIXED_BYTES,
+        };
+        self.intakes.insert(intake);
+        self.timers.set(PREFACE_DEADLINE, Deadline::Intake(key, born));
+        self.on_intake(key);
+    }
+
+    /// Reads what is there of a preface, and never a byte of what follows it.
+    pub(crate) fn on_intake(&mut self, key: usize) {
+        while let Some(intake) = self.intakes.get_mut(key) {
+            match intake
+                .socket
+                .read(&mut intake.bytes[intake.filled..intake.needed])
+            {
+                Ok(0) => {
+                    return self.turn_away(
+                        key,
+                        "preface-cut",
+                        "closed before its preface was complete".into(),
+                    );
+                }
+                Ok(count) => intake.filled += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return self.turn_away(key, "preface-cut", error.to_string()),
+            }
+            match Preface::decode(&intake.bytes[..intake.filled]) {
+                Ok(Decoded::Incomplete { needed }) => intake.needed = needed,
+                Ok(Decoded::Complete { preface, .. }) => return self.admit(key, preface),
+                Err(error) => return self.turn_away(key, "bad-preface", error.to_string()),
+            }
+        }
+    }
+
+    pub(crate) fn on_intake_deadline(&mut self, key: usize, born: u64) {
+        if self.intakes.get(key).is_some_and(|intake| intake.born == born) {
+            self.turn_away(
+                key,
+                "preface-late",
+                format!("no complete preface within {PREFACE_DEADLINE:?}"),
+            );
+        }
+    }
+
+    fn turn_away(&mut self, key: usize, kind: &str, why: String) {
+        if let Some(intake) = self.intakes.try_remove(key) {
+            self.report.refuse(kind, intake.peer.ip(), why);
+        }
+    }
+
+    fn admit(&mut self, key: usize, preface: Preface) {
+        let Some(intake) = self.intakes.try_remove(key) else {
+            return;
+        };
+        let peer = intake.peer;
+        if let Err((refusal, socket)) = self.try_admit(intake, preface) {
+            self.report.refuse(refusal.kind, peer.ip(), refusal.why);
+            let Some(mut socket) = socket else { return };
+            if refusal.wants_verdict {
+                // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
+                let _ = socket.write(&Verdict::Failed(refusal.reason).encode());
+            } else {
+                let _ = socket2::SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+            }
+        }
+    }
+
+    fn try_admit(&mut self, intake: Intake, preface: Preface) -> Result<(), (Refusal, Option<TcpStream>)> {
+        let Intake { socket, peer, .. } = intake;
+        let lane_key = match self.judge(&preface, peer) {
+            Ok(lane_key) => lane_key,
+            Err(refusal) => return Err((refusal, Some(socket))),
+        };
+        let Preface {
+            source,
+            destination,
+            token,
+            wants_verdict,
+        } = preface;
+        let request = OpenRequest {
+            token,
+            target: Target::Connection { source, destination },
+        };
+        let stage = if wants_verdict {
+            Stage::Awaiting
+        } else {
+            Stage::Open
+        };
+        match self.open_stream(lane_key, &request, Socket::Tcp(socket), stage) {
+            Ok(_) => Ok(()),
+            Err(reason) => {
+                let why = format!("stream to {destination}: {}", reason.text());
+                Err((
+                    Refusal {
+                        kind: "exhausted",
+                        why,
+                        reason,
+                        wants_verdict,
+                    },
+                    None,
+                ))
+            }
+        }
+    }
+
+    /// The lane to the destination, if the preface may have what it asks for.
+    fn judge(&mut self, preface: &Preface, peer: SocketAddr) -> Result<usize, Refusal> {
+        let wants_verdict = preface.wants_verdict;
+        let refuse = |kind, reason, why| {
+            Err(Refusal {
+                kind,
+                why,
+                reason,
+                wants_verdict,
+            })
+        };
+        let destination = preface.destination;
+        if !self.jobs.knows(&preface.token) {
+            return refuse(
+                "unknown-token",
+                Reason::Denied,
+                format!("connection to {destination} with an unknown job token"),
+            );
+        }
+        if preface.source != canonical(peer) {
+            let why = format!("claims to be {}, but comes from {peer}", preface.source);
+            return refuse("false-source", Reason::Denied, why);
+        }
+        let site = match self.directory.site_of(destination.ip()) {
+            Whereabouts::At(site) => site,
+            Whereabouts::Here => {
+                return refuse(
+                    "own-site",
+                    Reason::Denied,
+                    format!("{destination} is in this site: connect to it directly"),
+                );
+            }
+            Whereabouts::Nowhere => {
+                return refuse(
+                    "unknown-destination",
+                    Reason::Unreachable,
+                    format!("{destination} is in no site of the grid"),
+                );
+            }
+        };
+        match self.tunnels.get(&site) {
+            Some(lane_key) => Ok(*lane_key),
+            None => refuse(
+                "no-tunnel",
+                Reason::NoTunnel,
+                format!("connection to {destination}: no tunnel to site {site}"),
+            ),
+        }
+    }
+
+    /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
+    pub(crate) fn open_stream(
+        &mut self,
+        lane_key: usize,
+        request: &OpenRequest,
+        mut socket: Socket,
+        stage: Stage,
+    ) -> Result<usize, Reason> {
+        let Some(lane) = self.lanes.get_mut(lane_key) else {
+            return Err(Reason::NoTunnel);
+        };
+        let id = lane.tunnel.open(request);
+        self.streams_opened += 1;
+        let born = self.birth();
+        let entry = self.legs.vacant_key();
+        let token: Token = Class::Leg.token(entry);
+        let registered = socket.reregister(self.poll.registry(), token);
+        let Some(lane) = self.lanes.get_mut(lane_key) else {
+            return Err(Reason::NoTunnel);
+        };
+        if registered.is_err() {
+            lane.tunnel.reset(id, Reason::Exhausted);
+            return Err(Reason::Exhausted);
+        }
+        lane.legs.insert(id, entry);
+        self.legs.insert(crate::leg::Leg::new(
+            socket,
+            lane_key,
+            id,
+            request.token,
+            born,
+            stage,
+        ));
+        self.streams_peak = self.streams_peak.max(self.legs.len());
+        self.schedule(entry);
+        self.touch(lane_key);
+        Ok(entry)
+    }
+}

@@ -1,0 +1,109 @@
+//! Which jobs run, so that only their processes' connections are carried.
+
+use causeway_wire::Token;
+use std::collections::{BTreeSet, HashMap};
+
+/// Where a job was started.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// By the command connection with this key.
+    Here(usize),
+    /// At another site.
+    Site(String),
+}
+
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) origin: Origin,
+    /// Sites that have not confirmed yet.
+    pub(crate) awaited: BTreeSet<String>,
+}
+
+#[derive(Default)]
+pub(crate) struct Jobs(HashMap<Token, Job>);
+
+impl Jobs {
+    pub(crate) fn start(&mut self, token: Token, job: Job) {
+        self.0.insert(token, job);
+    }
+
+    pub(crate) fn end(&mut self, token: &Token) -> Option<Job> {
+        self.0.remove(token)
+    }
+
+    pub(crate) fn knows(&self, token: &Token) -> bool {
+        self.0.contains_key(token)
+    }
+
+    pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {
+        self.0.get_mut(token)
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.0.values().map(|job| job.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// Jobs started here, to be announced to a site whose tunnel just came up.
+    pub(crate) fn of_this_site(&self) -> Vec<(Token, String)> {
+        let here = self
+            .0
+            .iter()
+            .filter(|(_, job)| matches!(job.origin, Origin::Here(_)));
+        here.map(|(token, job)| (*token, job.name.clone())).collect()
+    }
+
+    /// Tokens of the jobs started at a site.
+    pub(crate) fn of_site(&self, site: &str) -> Vec<Token> {
+        let theirs = self
+            .0
+            .iter()
+            .filter(|(_, job)| matches!(&job.origin, Origin::Site(name) if name == site));
+        theirs.map(|(token, _)| *token).collect()
+    }
+
+    /// A site has confirmed a job, or is gone and never will. The command to answer when it was the last one.
+    pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<usize> {
+        let job = self.0.get_mut(token)?;
+        let was_awaited = job.awaited.remove(site);
+        match job.origin {
+            Origin::Here(command) if was_awaited && job.awaited.is_empty() => Some(command),
+            _ => None,
+        }
+    }
+
+    /// Commands to answer now that a site is gone.
+    pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<usize> {
+        let tokens: Vec<Token> = self.0.keys().copied().collect();
+        tokens
+            .iter()
+            .filter_map(|token| self.confirmed(token, site))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_confirmed_when_the_last_site_has_answered_or_gone() {
+        let mut jobs = Jobs::default();
+        let token = Token([1; 16]);
+        let awaited = ["nancy".to_owned(), "bordeaux".to_owned()].into();
+        jobs.start(
+            token,
+            Job {
+                name: "mpirun".into(),
+                origin: Origin::Here(7),
+                awaited,
+            },
+        );
+        assert_eq!(jobs.confirmed(&token, "nancy"), None);
+        assert_eq!(jobs.confirmed(&token, "nancy"), None);
+        assert_eq!(jobs.site_is_gone("bordeaux"), [7]);
+        assert!(jobs.site_is_gone("bordeaux").is_empty());
+        assert!(jobs.knows(&token) && jobs.end(&token).is_some() && !jobs.knows(&token));
+    }
+}

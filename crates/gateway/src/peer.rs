@@ -1,0 +1,56 @@
+//! What gateways tell each other beside the streams: one JSON message each.
+
+use crate::control::SiteInfo;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GatewayToGateway {
+    /// Who the sender is and what its site has; the first message of a tunnel.
+    Site(SiteInfo),
+    /// A job of the sender's site runs: carry and deliver connections with its token.
+    JobStart { token: String, name: String },
+    /// The receiver of a job start knows the job.
+    JobKnown { token: String },
+    /// The job has ended: forget its token and end its streams.
+    JobEnd { token: String },
+}
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Envelope {
+    version: u32,
+    message: GatewayToGateway,
+}
+
+impl GatewayToGateway {
+    pub(crate) fn encode(self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Envelope {
+            version: VERSION,
+            message: self,
+        })
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<GatewayToGateway, String> {
+        let envelope: Envelope = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        match envelope.version {
+            VERSION => Ok(envelope.message),
+            other => Err(format!("message version {other}, expected {VERSION}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_text_is_as_the_other_end_expects() {
+        let message = GatewayToGateway::JobEnd { token: "00".into() };
+        let text = br#"{"version":1,"message":{"job_end":{"token":"00"}}}"#;
+        assert_eq!(GatewayToGateway::decode(text), Ok(message));
+        assert!(GatewayToGateway::decode(br#"{"version":2,"message":{"job_end":{"token":"00"}}}"#).is_err());
+        assert!(GatewayToGateway::decode(b"\xff").is_err());
+    }
+}

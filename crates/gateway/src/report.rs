@@ -1,0 +1,57 @@
+//! What the gateway says on stderr, and what it counts. A refusal is said once per kind and origin, and counted always.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Display;
+
+/// Kinds and origins remembered as said. More distinct ones than this are only counted: a scan must not fill a log.
+const SAID_AT_MOST: usize = 1024;
+
+pub(crate) struct Report {
+    site: String,
+    said: HashSet<String>,
+    refused: BTreeMap<String, u64>,
+}
+
+impl Report {
+    pub(crate) fn new(site: &str) -> Report {
+        Report {
+            site: site.to_owned(),
+            said: HashSet::new(),
+            refused: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn say(&self, text: impl Display) {
+        eprintln!("causeway gateway {}: {text}", self.site);
+    }
+
+    /// Counts a refusal under `kind`; says it the first time for this `origin`.
+    pub(crate) fn refuse(&mut self, kind: &str, origin: impl Display, text: impl Display) {
+        *self.refused.entry(kind.to_owned()).or_default() += 1;
+        let key = format!("{kind} {origin}");
+        if self.said.len() < SAID_AT_MOST && self.said.insert(key) {
+            self.say(format_args!(
+                "refused {origin}: {text} (said once for this origin, counted always)"
+            ));
+        }
+    }
+
+    pub(crate) fn refused(&self) -> &BTreeMap<String, u64> {
+        &self.refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_always_counted_and_said_a_bounded_number_of_times() {
+        let mut report = Report::new("rennes");
+        for origin in 0..2 * SAID_AT_MOST {
+            report.refuse("preface", origin % (SAID_AT_MOST + 10), "bad");
+        }
+        assert_eq!(report.refused()["preface"], 2 * SAID_AT_MOST as u64);
+        assert_eq!(report.said.len(), SAID_AT_MOST);
+    }
+}

@@ -1,0 +1,36 @@
+//! Signals as events of the loop.
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::io;
+use std::os::fd::AsRawFd;
+
+pub(crate) struct Signals(SignalFd);
+
+impl Signals {
+    /// Takes the signals of the calling thread. Processes started later begin with none blocked: the standard library
+    /// sees to that.
+    pub(crate) fn take() -> io::Result<Signals> {
+        let mut set = SigSet::empty();
+        for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD] {
+            set.add(signal);
+        }
+        set.thread_block()?;
+        Ok(Signals(SignalFd::with_flags(
+            &set,
+            SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC,
+        )?))
+    }
+
+    pub(crate) fn register(&self, registry: &Registry, token: Token) -> io::Result<()> {
+        registry.register(&mut SourceFd(&self.0.as_raw_fd()), token, Interest::READABLE)
+    }
+
+    /// The next signal that has come in.
+    pub(crate) fn next(&self) -> Option<Signal> {
+        let info = self.0.read_signal().ok()??;
+        Signal::try_from(info.ssi_signo as i32).ok()
+    }
+}

@@ -1,0 +1,132 @@
+//! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and output
+//! being the stream. They end with it.
+
+use crate::gateway::Gateway;
+use crate::leg::{Socket, Stage};
+use crate::timers::Deadline;
+use causeway_tunnel::StreamId;
+use causeway_wire::{Reason, Token};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a starter gets to end by itself once its job is over, before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+pub(crate) struct Starter {
+    child: Child,
+    token: Token,
+    /// Its job is over; when to kill it.
+    doomed: Option<Instant>,
+}
+
+impl Gateway {
+    /// Starts the remote shell to a node with `socket` as its standard input and output.
+    pub(crate) fn start_on_node(&mut self, node: &str, token: Token, socket: OwnedFd) -> io::Result<()> {
+        let output = socket.try_clone()?;
+        let child = Command::new(std::env::current_exe()?)
+            .arg("start-node")
+            .arg("--shell")
+            .arg(self.config.remote_shell.join(" "))
+            .arg("--")
+            .arg(self.directory.shell_name(node))
+            .stdin(Stdio::from(socket))
+            .stdout(Stdio::from(output))
+            .spawn()?;
+        self.starters.push(Starter {
+            child,
+            token,
+            doomed: None,
+        });
+        Ok(())
+    }
+
+    /// Another site asks for a process on a node of this one.
+    pub(crate) fn open_node(
+        &mut self,
+        lane: usize,
+        id: StreamId,
+        token: Token,
+        node: &str,
+    ) -> Result<(), Reason> {
+        let site = self
+            .lanes
+            .get(lane)
+            .map(|lane| lane.site.clone())
+            .unwrap_or_default();
+        if !self.jobs.knows(&token) {
+            self.report.refuse(
+                "unknown-token",
+                site,
+                "process asked for with an unknown job token",
+            );
+            return Err(Reason::Denied);
+        }
+        let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| Reason::Exhausted)?;
+        let near = near
+            .set_nonblocking(true)
+            .map(|()| mio::net::UnixStream::from_std(near));
+        let near = near.map_err(|_| Reason::Exhausted)?;
+        if let Err(error) = self.start_on_node(node, token, far.into()) {
+            self.report
+                .say(format_args!("start a process on {node} for {site}: {error}"));
+            return Err(Reason::Exhausted);
+        }
+        let key = self.add_leg(Socket::Unix(near), lane, id, token, Stage::Open)?;
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.tunnel.opened(id);
+        }
+        self.schedule(key);
+        Ok(())
+    }
+
+    /// Carries a command's connection to a node of another site.
+    pub(crate) fn join_node(
+        &mut self,
+        lane: usize,
+        socket: mio::net::UnixStream,
+        token: Token,
+        node: &str,
+    ) -> Result<usize, Reason> {
+        let target = causeway_tunnel::Target::Node(node.to_owned());
+        let request = causeway_tunnel::OpenRequest { token, target };
+        self.open_stream(
+            lane,
+            &request,
+            Socket::Unix(socket),
+            Stage::Open,
+            Known::Registered,
+        )
+    }
+
+    /// A job is over: its starters lost their streams and end; those that do not are killed.
+    pub(crate) fn end_starters(&mut self, token: &Token) {
+        let doom = Instant::now() + GRACE;
+        for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
+            starter.doomed = Some(doom);
+        }
+        self.timers.set(GRACE, Deadline::Starters);
+    }
+
+    /// Collects starters that have ended and kills those that should have.
+    pub(crate) fn look_after_starters(&mut self) {
+        let now = Instant::now();
+        self.starters.retain_mut(|starter| {
+            if starter.doomed.is_some_and(|doom| doom <= now) {
+                let _ = starter.child.kill();
+            }
+            matches!(starter.child.try_wait(), Ok(None))
+        });
+    }
+}
+
+/// However the gateway ends, what it started ends before it.
+impl Drop for Starter {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Streams between a tunnel and its legs: what each event of either side does to the other.
+
+use crate::deliver;
+use crate::gateway::{Class, Gateway};
+use crate::lane::LaneEnd;
+use crate::leg::{Leg, Socket, Stage};
+use crate::peer::GatewayToGateway;
+use crate::timers::Deadline;
+use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
+use causeway_wire::{Preface, Reason, Token, Verdict};
+use std::net::SocketAddr;
+
+/// Ports below this belong to the system's services, which no MPI process is.
+const FIRST_USER_PORT: u16 = 1024;
+
+impl Gateway {
+    pub(crate) fn on_tunnel_event(&mut self, lane_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
+        match event {
+            Event::Data(id, bytes) => self.on_data(lane_key, id, bytes),
+            Event::Sendable(id) => self.schedule_stream(lane_key, id),
+            Event::Open(id, request) => self.on_open(lane_key, id, request),
+            Event::Opened(id) => self.on_opened(lane_key, id),
+            Event::Finished(id) => {
+                if let Some(leg) = self.leg_of(lane_key, id) {
+                    self.legs[leg].peer_finished = true;
+                    self.flush_leg(leg);
+                }
+            }
+            Event::Reset(id, reason) => {
+                if let Some(leg) = self.leg_of(lane_key, id) {
+                    self.abort_leg(leg, reason);
+                }
+            }
+            Event::Message(bytes) => return self.on_message(lane_key, &bytes),
+            Event::Pong(_) => {}
+        }
+        Ok(())
+    }
+
+    fn leg_of(&self, lane_key: usize, id: StreamId) -> Option<usize> {
+        self.lanes.get(lane_key)?.legs.get(&id).copied()
+    }
+
+    fn on_data(&mut self, lane_key: usize, id: StreamId, bytes: &[u8]) {
+        let Some(lane) = self.lanes.get_mut(lane_key) else {
+            return;
+        };
+        lane.received_bytes += bytes.len() as u64;
+        let Some(leg_key) = lane.legs.get(&id).copied() else {
+            return;
+        };
+        let Some(leg) = self.legs.get_mut(leg_key) else {
+            return;
+        };
+        match leg.deliver(bytes) {
+            Ok(0) => {}
+            Ok(count) => lane.tunnel.consumed(id, count),
+            Err(_) => self.break_leg(leg_key, Reason::Reset),
+        }
+    }
+
+    fn on_opened(&mut self, lane_key: usize, id: StreamId) {
+        let Some(leg_key) = self.leg_of(lane_key, id) else {
+            return;
+        };
+        if self.legs[leg_key].verdict(Verdict::Connected).is_err() {
+            return self.break_leg(leg_key, Reason::Reset);
+        }
+        self.flush_leg(leg_key);
+        self.schedule(leg_key);
+    }
+
+    fn on_open(&mut self, lane_key: usize, id: StreamId, request: OpenRequest) {
+        self.streams_opened += 1;
+        let result = match request.target {
+            Target::Connection { source, destination } => {
+                self.open_delivery(lane_key, id, request.token, source, destination)
+            }
+            Target::Node(node) => self.open_node(lane_key, id, request.token, &node),
+        };
+        if let (Err(reason), Some(lane)) = (result, self.lanes.get_mut(lane_key)) {
+            lane.tunnel.reset(id, reason);
+        }
+    }
+
+    fn open_delivery(
+        &mut self,
+        lane_key: usize,
+        id: StreamId,
+        token: Token,
+        source: SocketAddr,
+        destination: SocketAddr,
+    ) -> Result<(), Reason> {
+        let site = self
+            .lanes
+            .get(lane_key)
+            .map(|lane| lane.site.clone())
+            .unwrap_or_default();
+        let mut deny = |kind: &str, why: String| {
+            self.report.refuse(kind, &site, why);
+            Err(Reason::Denied)
+        };
+        if !self.jobs.knows(&token) {
+            return deny(
+                "unknown-token",
+                format!("stream to {destination} with an unknown job token"),
+            );
+        }
+        if !self.directory.is_own_address(destination.ip()) {
+            return deny(
+                "foreign-destination",
+                format!("stream to {destination}, which is not in this site"),
+            );
+        }
+        if destination.port() < FIRST_USER_PORT {
+            return deny(
+                "system-port",
+                format!("stream to {destination}: ports below {FIRST_USER_PORT} are not served"),
+            );
+        }
+        let preface = Preface {
+            source,
+            destination,
+            token,
+            wants_verdict: false,
+        }
+        .encode();
+        let preface = preface.map_err(|_| Reason::Protocol)?;
+        let socket = self
+            .ports
+            .connect(&self.config.lan, destination)
+            .map_err(|error| {
+                let reason = deliver::reason(&error);
+                self.report
+                    .refuse("delivery", destination, format_args!("connect: {error}"));
+                reason
+            })?;
+        let leg = self.add_leg(
+            Socket::Tcp(socket),
+            lane_key,
+            id,
+            token,
+            Stage::Connecting { preface },
+        )?;
+        let born = self.legs[leg].born;
+        self.timers
+            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
+        Ok(())
+    }
+
+    /// Puts a new socket under the loop's care as the local end of a stream.
+    pub(crate) fn add_leg(
+        &mut self,
+        socket: Socket,
+        lane: usize,
+        id: StreamId,
+        token: Token,
+        stage: Stage,
+    ) -> Result<usize, Reason> {
+        let born = self.birth();
+        let key = self.legs.insert(Leg::new(socket, lane, id, token, born, stage));
+        let registered = self.legs[key]
+            .socket
+            .register(self.poll.registry(), Class::Leg.token(key));
+        let Some(lane) = self.lanes.get_mut(lane).filter(|_| registered.is_ok()) else {
+            self.legs.remove(key);
+            return Err(Reason::Exhausted);
+        };
+        lane.legs.insert(id, key);
+        self.streams_peak = self.streams_peak.max(self.legs.len());
+        Ok(key)
+    }
+
+    /// The kernel has news of a leg's socket.
+    pub(crate) fn on_leg(&mut self, key: usize, event: &mio::event::Event) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        if matches!(leg.stage, Stage::Connecting { .. }) {
+            return self.on_delivery(key);
+        }
+        if event.is_error() {
+            if let Some(_error) = leg.socket.take_error() {
+                return self.break_leg(key, Reason::Reset);
+            }
+        }
+        if event.is_readable() {
+            leg.readable = true;
+            self.schedule(key);
+        }
+        if event.is_writable() {
+            self.flush_leg(key);
+        }
+    }
+
+    /// A delivery's connect has ended, one way or the other.
+    fn on_delivery(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        let Socket::Tcp(socket) = &leg.socket else { return };
+        let error = match leg.socket.take_error() {
+            Some(error) => error,
+            None if socket.peer_addr().is_err() => return,
+            None => match leg.connected() {
+                Ok(()) => {
+                    let (lane, id) = (leg.lane, leg.id);
+                    if let Some(lane) = self.lanes.get_mut(lane) {
+                        lane.tunnel.opened(id);
+                    }
+                    self.schedule(key);
+                    return self.flush_leg(key);
+                }
+                Err(error) => error,
+            },
+        };
+        self.break_leg(key, deliver::reason(&error));
+    }
+
+    /// Writes what waits for a process and tells the tunnel what has left.
+    pub(crate) fn flush_leg(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        let (lane_key, id) = (leg.lane, leg.id);
+        match leg.flush() {
+            Ok(count) => {
+                let done = leg.is_done();
+                if let Some(lane) = self.lanes.get_mut(lane_key).filter(|_| count > 0) {
+                    lane.tunnel.consumed(id, count);
+                }
+                self.touch(lane_key);
+                if done {
+                    self.drop_leg(key);
+                }
+            }
+            Err(_) => self.break_leg(key, Reason::Reset),
+        }
+    }
+
+    /// Queues a leg to be read by its lane.
+    pub(crate) fn schedule(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        let flows = !matches!(leg.stage, Stage::Connecting { .. });
+        if leg.readable && flows && !leg.scheduled && !leg.read_ended {
+            leg.scheduled = true;
+            let lane_key = leg.lane;
+            if let Some(lane) = self.lanes.get_mut(lane_key) {
+                lane.ready.push_back(key);
+            }
+            self.touch(lane_key);
+        }
+    }
+
+    fn schedule_stream(&mut self, lane_key: usize, id: StreamId) {
+        if let Some(leg) = self.leg_of(lane_key, id) {
+            self.schedule(leg);
+        }
+    }
+
+    /// The process is gone, or could not be reached: the far side learns of it.
+    pub(crate) fn break_leg(&mut self, key: usize, reason: Reason) {
+        let Some(leg) = self.legs.get(key) else { return };
+        let (lane_key, id) = (leg.lane, leg.id);
+        if let Some(lane) = self.lanes.get_mut(lane_key) {
+            lane.tunnel.reset(id, reason);
+        }
+        leg.socket.reset_on_close();
+        self.touch(lane_key);
+        self.drop_leg(key);
+    }
+
+    /// The far side is gone, or refused: the process learns of it.
+    pub(crate) fn abort_leg(&mut self, key: usize, reason: Reason) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        if matches!(leg.stage, Stage::Awaiting) {
+            // The shim reads the verdict, then the end; a reset could overtake the verdict.
+            let _ = leg.verdict(Verdict::Failed(reason));
+        } else {
+            leg.socket.reset_on_close();
+        }
+        self.drop_leg(key);
+    }
+
+    /// Forgets a leg and closes its socket.
+    pub(crate) fn drop_leg(&mut self, key: usize) {
+        let Some(leg) = self.legs.try_remove(key) else {
+            return;
+        };
+        if let Some(lane) = self.lanes.get_mut(leg.lane) {
+            lane.legs.remove(&leg.id);
+        }
+        // Closing deregisters: a leg's descriptor has no duplicate.
+    }
+
+    /// Ends all streams of a job.
+    pub(crate) fn end_streams(&mut self, token: &Token) {
+        let ended: Vec<usize> = self
+            .legs
+            .iter()
+            .filter(|(_, leg)| leg.token == *token)
+            .map(|(key, _)| key)
+            .collect();
+        for key in ended {
+            self.break_leg(key, Reason::Reset);
+        }
+    }
+
+    /// Sends a message to the gateway at the other end of a lane.
+    pub(crate) fn tell(&mut self, lane_key: usize, message: GatewayToGateway) {
+        let Some(lane) = self.lanes.get_mut(lane_key) else {
+            return;
+        };
+        match message.encode() {
+            Ok(bytes) => lane.tunnel.message(&bytes),
+            Err(error) => self
+                .report
+                .say(format_args!("message to {} not sent: {error}", lane.site)),
+        }
+        self.touch(lane_key);
+    }
+}

@@ -1,0 +1,73 @@
+//! Deadlines of the loop: what is to happen when, unless it has been overtaken.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What a deadline is for. A key may have been reused by the time it strikes: whoever handles it compares the
+/// generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deadline {
+    /// A preface has not arrived in full.
+    Intake(usize, u64),
+    /// A lane's handshake has not ended.
+    Handshake(usize, u64),
+    /// A delivery's connect has not ended.
+    Delivery(usize, u64),
+    /// A command's request has not arrived, or not every site has confirmed its job.
+    Command(usize, u64),
+    /// Dial the peer with this index again.
+    Dial(usize),
+    /// Accept again after the process ran out of files.
+    Accept,
+    /// Look after the processes started on nodes.
+    Starters,
+}
+
+#[derive(Default)]
+pub(crate) struct Timers {
+    due: BTreeMap<(Instant, u64), Deadline>,
+    next: u64,
+}
+
+impl Timers {
+    pub(crate) fn set(&mut self, after: Duration, deadline: Deadline) {
+        self.next += 1;
+        self.due.insert((Instant::now() + after, self.next), deadline);
+    }
+
+    /// How long the loop may sleep.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        let ((first, _), _) = self.due.first_key_value()?;
+        Some(first.saturating_duration_since(Instant::now()))
+    }
+
+    /// One deadline that has passed.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Deadline> {
+        let entry = self.due.first_entry()?;
+        (entry.key().0 <= now).then(|| entry.remove())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_strike_in_order_and_only_when_due() {
+        let mut timers = Timers::default();
+        timers.set(Duration::from_secs(20), Deadline::Accept);
+        timers.set(Duration::from_secs(10), Deadline::Dial(1));
+        let now = Instant::now();
+        assert_eq!(timers.pop_due(now), None);
+        assert_eq!(
+            timers.pop_due(now + Duration::from_secs(15)),
+            Some(Deadline::Dial(1))
+        );
+        assert_eq!(timers.pop_due(now + Duration::from_secs(15)), None);
+        assert_eq!(
+            timers.pop_due(now + Duration::from_secs(25)),
+            Some(Deadline::Accept)
+        );
+        assert!(timers.wait().is_none());
+    }
+}
