@@ -1,1 +1,31 @@
-//! Placeholder until the first real module lands.
+//! Preload library: sends connections between sites through the gateway of the own site, at set-up only.
+//!
+//! It hooks connect, accept, getpeername, the dup family and the listing of interfaces; payload calls stay the
+//! kernel's. Whatever is not plainly a matter of two sites passes through untouched. Read `route` (what goes
+//! where), then `connect` and `accept` (what is done about it), then `hooks` (how C gets here).
+//!
+//! Not handled: sockets made by raw system calls or io_uring, `sendto(MSG_FASTOPEN)`, `/proc/net/if_inet6`, and
+//! the true peer of a socket that was inherited across exec.
+
+mod accept;
+mod address;
+mod connect;
+mod context;
+pub mod hooks;
+mod interfaces;
+mod real;
+mod report;
+mod route;
+mod sys;
+mod table;
+
+/// What a hook does after the safe code has looked at the call.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Call the real function with the caller's own arguments.
+    PassThrough,
+    /// Return this value.
+    Handled(libc::c_int),
+    /// Return -1 with this errno.
+    Failed(sys::Errno),
+}

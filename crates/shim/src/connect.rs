@@ -1,0 +1,365 @@
+//! connect(): sends a connection to another site to the own site's gateway, on the same socket.
+//!
+//! ```text
+//! blocking       connect to gateway, preface, wait for the far side's verdict, return it
+//! non-blocking   connect to gateway, preface, return 0; a later refusal arrives as a reset
+//! ```
+//!
+//! O_NONBLOCK is never touched, as other threads and processes may share it: a send timeout bounds the connect
+//! of a blocking socket, and all else is done with MSG_DONTWAIT and poll. getsockname() needs no hook: the
+//! LAN leg's local address is what the preface tells the far side, so both ends agree by construction.
+
+use crate::address::{self, Sockaddr};
+use crate::context::{Context, context};
+use crate::report::{self, Matter};
+use crate::route::{Route, Way, route};
+use crate::sys::{self, Errno, Timeval};
+use crate::{Outcome, table};
+use causeway_wire::preface::canonical;
+use causeway_wire::{Preface, Reason, Site, Verdict};
+use libc::c_int;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// A LAN answers within milliseconds; a second covers a lost SYN no more than barely, and is what a user will
+/// wait for the message.
+const GATEWAY_DEADLINE: Duration = Duration::from_secs(1);
+/// As long as the kernel tries by itself: tcp_syn_retries = 6 gives up after 127 s.
+const VERDICT_DEADLINE: Duration = Duration::from_secs(130);
+
+/// Decides about a connect() and carries it out if it is the shim's.
+pub fn connect(fd: c_int, destination: Option<SocketAddr>) -> Outcome {
+    let Some(destination) = destination.filter(|to| !to.ip().to_canonical().is_loopback()) else {
+        return Outcome::PassThrough;
+    };
+    let Some(context) = context() else {
+        return Outcome::PassThrough;
+    };
+    let way = match route(&context.grid, &context.here, destination) {
+        Route::Native => {
+            if context.debug {
+                report::debug(format_args!("connect {destination}: native"));
+            }
+            return Outcome::PassThrough;
+        }
+        Route::Gateway(way) => Ok(way),
+        Route::NoGateway(site) => Err(Fault::NoGatewayInFamily(site)),
+    };
+    if !is_tcp(fd, destination) {
+        return Outcome::PassThrough;
+    }
+    let result = way.and_then(|way| through_gateway(context, fd, destination, &way));
+    if context.debug {
+        report::debug(format_args!("connect {destination}: {result:?}"));
+    }
+    match result {
+        Ok(()) => Outcome::Handled(0),
+        Err(fault) => {
+            fault.report(context, destination);
+            Outcome::Failed(fault.errno())
+        }
+    }
+}
+
+/// Whether the socket is a TCP one of the destination's family; with any other the kernel knows the error.
+fn is_tcp(fd: c_int, destination: SocketAddr) -> bool {
+    let option = |name| sys::option::<c_int>(fd, libc::SOL_SOCKET, name);
+    let family = if destination.is_ipv4() {
+        libc::AF_INET
+    } else {
+        libc::AF_INET6
+    };
+    option(libc::SO_TYPE) == Ok(libc::SOCK_STREAM)
+        && option(libc::SO_DOMAIN) == Ok(family)
+        && matches!(
+            option(libc::SO_PROTOCOL),
+            Ok(libc::IPPROTO_TCP | libc::IPPROTO_MPTCP)
+        )
+}
+
+/// Why a connection through the gateway did not come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault<'a> {
+    /// The kernel would not start: the socket is connected, connecting, bound elsewhere. Left as it is.
+    Kernel(Errno),
+    /// The own site has no gateway this socket can reach.
+    NoGatewayInFamily(&'a Site),
+    /// Nobody answers at the gateway's address.
+    Unreachable(Way<'a>, Errno),
+    /// It answered, then closed before the verdict.
+    Unclear(Way<'a>, &'static str),
+    /// It said no.
+    Verdict(Way<'a>, Reason),
+    /// No verdict in time.
+    NoVerdict,
+}
+
+fn through_gateway<'a>(
+    context: &Context,
+    fd: c_int,
+    destination: SocketAddr,
+    way: &Way<'a>,
+) -> Result<(), Fault<'a>> {
+    if address::is_mapped(way.gateway)
+        && sys::option::<c_int>(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY).is_ok_and(|only| only != 0)
+    {
+        return Err(Fault::NoGatewayInFamily(way.to));
+    }
+    let blocking = !sys::is_nonblocking(fd).map_err(Fault::Kernel)?;
+    let send_timeout = if blocking {
+        send_timeout(fd)
+    } else {
+        Timeval::default()
+    };
+    reach(fd, way, blocking, send_timeout)?;
+    // A blocking socket that was still connecting elsewhere has now finished that connection instead.
+    if sys::peer_name(fd).is_ok_and(|peer| peer != way.gateway) {
+        return Ok(());
+    }
+    table::note(fd, destination);
+    let result = introduce(
+        context,
+        fd,
+        destination,
+        way,
+        blocking,
+        patience(send_timeout, VERDICT_DEADLINE),
+    );
+    if result.is_err() {
+        table::forget(fd);
+        sys::dissolve(fd);
+    }
+    result
+}
+
+fn send_timeout(fd: c_int) -> Timeval {
+    sys::option(fd, libc::SOL_SOCKET, libc::SO_SNDTIMEO).unwrap_or_default()
+}
+
+/// The application's own send timeout bounds connect() too, as in the kernel; zero is none.
+fn patience(send_timeout: Timeval, at_most: Duration) -> Duration {
+    let seconds = Duration::from_secs(u64::try_from(send_timeout.seconds).unwrap_or(0));
+    let asked = seconds + Duration::from_micros(u64::try_from(send_timeout.microseconds).unwrap_or(0));
+    if asked.is_zero() {
+        at_most
+    } else {
+        asked.min(at_most)
+    }
+}
+
+/// Connects the socket to the gateway. On [`Fault::Kernel`] the socket is as it was found.
+fn reach<'a>(fd: c_int, way: &Way<'a>, blocking: bool, send_timeout: Timeval) -> Result<(), Fault<'a>> {
+    let patience = patience(send_timeout, GATEWAY_DEADLINE);
+    let deadline = Instant::now() + patience;
+    let timeout = |value| sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDTIMEO, value);
+    if blocking {
+        let seconds = patience.as_secs() as i64;
+        let _ = timeout(Timeval {
+            seconds,
+            microseconds: i64::from(patience.subsec_micros()),
+        });
+    }
+    let started = sys::connect(fd, &Sockaddr::from(way.gateway));
+    if blocking {
+        let _ = timeout(send_timeout);
+    }
+    let connected = match started {
+        Err(Errno(libc::EINPROGRESS | libc::EINTR)) => finish(fd, deadline),
+        other => other,
+    };
+    connected.map_err(|errno| match errno {
+        Errno(libc::ECONNREFUSED | libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH) => {
+            sys::dissolve(fd);
+            Fault::Unreachable(*way, errno)
+        }
+        other => Fault::Kernel(other),
+    })
+}
+
+fn finish(fd: c_int, deadline: Instant) -> Result<(), Errno> {
+    if !sys::wait(fd, libc::POLLOUT, deadline)? {
+        return Err(Errno(libc::ETIMEDOUT));
+    }
+    match sys::option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_ERROR)? {
+        0 => Ok(()),
+        errno => Err(Errno(errno)),
+    }
+}
+
+/// Says for whom the connection is, and hears the verdict if it is waited for.
+fn introduce<'a>(
+    context: &Context,
+    fd: c_int,
+    destination: SocketAddr,
+    way: &Way<'a>,
+    wants_verdict: bool,
+    patience: Duration,
+) -> Result<(), Fault<'a>> {
+    let deadline = Instant::now() + patience;
+    let local = sys::local_name(fd).map_err(Fault::Kernel)?;
+    let canonical_destination = canonical(destination);
+    // Over a mapped gateway address the source of an IPv6 destination is a mapped one, and is told as such:
+    // that is what getsockname() shows here.
+    let source = if canonical_destination.is_ipv4() {
+        canonical(local)
+    } else {
+        local
+    };
+    let preface = Preface {
+        source,
+        destination: canonical_destination,
+        token: context.token,
+        wants_verdict,
+    };
+    let bytes = preface
+        .encode()
+        .map_err(|_| Fault::Kernel(Errno(libc::EAFNOSUPPORT)))?;
+    send_all(fd, &bytes, deadline).map_err(|_| Fault::Unclear(*way, "it closed the connection at once"))?;
+    if wants_verdict {
+        hear(fd, way, deadline)
+    } else {
+        Ok(())
+    }
+}
+
+fn send_all(fd: c_int, mut bytes: &[u8], deadline: Instant) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match sys::send(fd, bytes) {
+            Ok(sent) => bytes = bytes.get(sent..).unwrap_or_default(),
+            Err(Errno(libc::EAGAIN)) => {
+                if !sys::wait(fd, libc::POLLOUT, deadline)? {
+                    return Err(Errno(libc::ETIMEDOUT));
+                }
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+/// Reads the verdict and not one byte more. A signal does not end the wait: if the call returned EINTR, the
+/// application would take over a socket whose first bytes are not its own.
+fn hear<'a>(fd: c_int, way: &Way<'a>, deadline: Instant) -> Result<(), Fault<'a>> {
+    let mut bytes = [0; Verdict::BYTES];
+    let mut have = 0;
+    while have < bytes.len() {
+        match sys::receive(fd, &mut bytes[have..]) {
+            Ok(0) | Err(Errno(libc::ECONNRESET)) => {
+                return Err(Fault::Unclear(*way, "it closed the connection without a verdict"));
+            }
+            Ok(more) => have += more,
+            Err(Errno(libc::EAGAIN)) => {
+                if !sys::wait(fd, libc::POLLIN, deadline).map_err(Fault::Kernel)? {
+                    return Err(Fault::NoVerdict);
+                }
+            }
+            Err(errno) => return Err(Fault::Kernel(errno)),
+        }
+    }
+    match Verdict::decode(bytes) {
+        Some(Verdict::Connected) => Ok(()),
+        Some(Verdict::Failed(reason)) => Err(Fault::Verdict(*way, reason)),
+        None => Err(Fault::Unclear(
+            *way,
+            "it answered with something that is no verdict",
+        )),
+    }
+}
+
+impl Fault<'_> {
+    fn errno(&self) -> Errno {
+        Errno(match self {
+            Fault::Kernel(errno) => errno.0,
+            Fault::NoGatewayInFamily(_) => libc::ENETUNREACH,
+            Fault::Unreachable(..) | Fault::Unclear(..) => libc::ECONNREFUSED,
+            // Not EINPROGRESS, the kernel's answer to SO_SNDTIMEO: nothing goes on in the background.
+            Fault::NoVerdict => libc::ETIMEDOUT,
+            Fault::Verdict(_, reason) => match reason {
+                Reason::Refused | Reason::Exhausted => libc::ECONNREFUSED,
+                Reason::Unreachable => libc::EHOSTUNREACH,
+                Reason::TimedOut => libc::ETIMEDOUT,
+                Reason::Denied => libc::EACCES,
+                Reason::NoTunnel => libc::ENETUNREACH,
+                Reason::Reset => libc::ECONNRESET,
+                Reason::Protocol => libc::EPROTO,
+            },
+        })
+    }
+
+    /// Tells what errno cannot. Silent where the far host itself answered: programs probe, and then it is not
+    /// the grid that is at fault.
+    fn report(&self, context: &Context, destination: SocketAddr) {
+        let here = &context.here.name;
+        match self {
+            Fault::Kernel(_) | Fault::NoVerdict => {}
+            Fault::NoGatewayInFamily(to) => report::once(
+                Matter::NoGatewayInFamily,
+                0,
+                format_args!(
+                    "connect to {destination} (site {}): the gateway of site {here} has no address that this \
+                     socket can reach",
+                    to.name
+                ),
+            ),
+            Fault::Unreachable(way, errno) => {
+                let why = if errno.0 == libc::ETIMEDOUT {
+                    "no answer within 1 s".to_owned()
+                } else {
+                    errno.text()
+                };
+                let line = format_args!(
+                    "gateway of site {here} at {}: {why}; is 'causeway gateway' running there?",
+                    canonical(way.gateway)
+                );
+                report::once(Matter::GatewayUnreachable, way.which, line);
+            }
+            Fault::Unclear(way, what) => {
+                let line = format_args!(
+                    "gateway of site {here} at {}: {what} (connecting to {destination}, site {})",
+                    canonical(way.gateway),
+                    way.to.name
+                );
+                report::once(Matter::GatewayUnclear, way.which, line);
+            }
+            Fault::Verdict(way, reason) => {
+                let matter = match reason {
+                    Reason::Denied => Matter::Denied,
+                    Reason::NoTunnel => Matter::NoTunnel,
+                    Reason::Exhausted => Matter::Exhausted,
+                    Reason::Protocol => Matter::Protocol,
+                    Reason::Refused | Reason::Unreachable | Reason::TimedOut | Reason::Reset => return,
+                };
+                let line = format_args!(
+                    "gateway of site {here} at {}: connecting to {destination} (site {}): {}",
+                    canonical(way.gateway),
+                    way.to.name,
+                    reason.text()
+                );
+                report::once(matter, way.which, line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_applications_send_timeout_shortens_a_deadline_and_never_lengthens_it() {
+        let most = Duration::from_secs(1);
+        let timeout = |seconds, microseconds| {
+            patience(
+                Timeval {
+                    seconds,
+                    microseconds,
+                },
+                most,
+            )
+        };
+        assert_eq!(timeout(0, 0), most);
+        assert_eq!(timeout(0, 250_000), Duration::from_millis(250));
+        assert_eq!(timeout(20, 0), most);
+        assert_eq!(timeout(-1, -1), most);
+    }
+}

@@ -1,0 +1,336 @@
+//! The functions the program calls instead of the C library's: each turns C's arguments into Rust's, asks the
+//! safe code, and passes through, returns or fails.
+//!
+//! connect and accept are cancellation points. Where the real one runs, no frame above it owns anything or
+//! catches an unwinding, so that pthread_cancel works as without the shim.
+//!
+//! A program that hands over a pointer the kernel would answer with EFAULT crashes here instead.
+
+use crate::accept::{Accepted, accepted};
+use crate::address::{self, Sockaddr};
+use crate::interfaces::{self, Shown};
+use crate::report::{self, Matter};
+use crate::sys::Errno;
+use crate::{Outcome, connect as connecting, real, table};
+use libc::{c_int, c_ulong, c_void, ifaddrs, sockaddr, socklen_t};
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Calls the real function, or fails as a kernel without it would.
+macro_rules! forward {
+    ($name:ident($($argument:expr),*)) => {
+        match real::$name() {
+            // SAFETY: the caller's own arguments, unchanged.
+            Some(real) => unsafe { real($($argument),*) },
+            None => fail(Errno(libc::ENOSYS)),
+        }
+    };
+}
+
+/// connect(2).
+///
+/// # Safety
+/// As of the C function: `address` points to `length` bytes.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
+    // SAFETY: the caller's promise.
+    let destination = unsafe { read_address(address, length) };
+    match guard(Outcome::Failed(Errno(libc::EIO)), || {
+        connecting::connect(fd, destination)
+    }) {
+        Outcome::PassThrough => {
+            // A socket that was redirected before is not any more: it goes elsewhere or is dissolved.
+            table::forget(fd);
+            forward!(connect(fd, address, length))
+        }
+        Outcome::Handled(value) => value,
+        Outcome::Failed(errno) => fail(errno),
+    }
+}
+
+/// accept(2).
+///
+/// # Safety
+/// As of the C function: `address` is null or points to `*length` writable bytes.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
+    loop {
+        let mut peer = Peer::new();
+        // SAFETY: a place for the address that is as long as it says.
+        let new = forward!(accept(fd, peer.address(), &raw mut peer.length));
+        // SAFETY: the caller's promise.
+        if let Some(result) = unsafe { peer.hand_out(new, address, length) } {
+            return result;
+        }
+    }
+}
+
+/// accept4(2).
+///
+/// # Safety
+/// As of [`accept`].
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn accept4(
+    fd: c_int,
+    address: *mut sockaddr,
+    length: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    loop {
+        let mut peer = Peer::new();
+        let new = forward!(accept4(fd, peer.address(), &raw mut peer.length, flags));
+        // SAFETY: the caller's promise.
+        if let Some(result) = unsafe { peer.hand_out(new, address, length) } {
+            return result;
+        }
+    }
+}
+
+/// getpeername(2). The kernel is asked first, so that a connection that is gone has no peer.
+///
+/// # Safety
+/// As of [`accept`].
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn getpeername(
+    fd: c_int,
+    address: *mut sockaddr,
+    length: *mut socklen_t,
+) -> c_int {
+    let peer = guard(None, || table::true_peer(fd));
+    // SAFETY: the caller's promise. The kernel overwrites the length, and the room is needed after that.
+    let room = peer.and_then(|_| unsafe { length.as_ref() }.copied());
+    let result = forward!(getpeername(fd, address, length));
+    if let (0, Some(peer), Some(room)) = (result, peer, room) {
+        // SAFETY: the kernel has just written to the same place, with the same room.
+        unsafe { write_address(Sockaddr::from(peer).as_bytes(), address, room, length) };
+    }
+    result
+}
+
+/// dup(2).
+///
+/// # Safety
+/// None beyond the C function's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn dup(fd: c_int) -> c_int {
+    copied(fd, forward!(dup(fd)))
+}
+
+/// dup2(2).
+///
+/// # Safety
+/// None beyond the C function's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn dup2(fd: c_int, new: c_int) -> c_int {
+    copied(fd, forward!(dup2(fd, new)))
+}
+
+/// dup3(2).
+///
+/// # Safety
+/// None beyond the C function's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn dup3(fd: c_int, new: c_int, flags: c_int) -> c_int {
+    copied(fd, forward!(dup3(fd, new, flags)))
+}
+
+/// fcntl(2), of which only the duplicating commands matter here.
+///
+/// Variadic in C. Stable Rust cannot define such functions; but on x86_64 and aarch64 Linux a caller puts the
+/// one variadic argument, an integer or a pointer, where a third named argument of register size is expected.
+///
+/// # Safety
+/// As of the C function.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int {
+    let result = forward!(fcntl(fd, command, argument));
+    if duplicates(command) {
+        copied(fd, result)
+    } else {
+        result
+    }
+}
+
+/// The name fcntl(2) has in programs built with 64-bit file offsets.
+///
+/// # Safety
+/// As of [`fcntl`].
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int {
+    let result = forward!(fcntl64(fd, command, argument));
+    if duplicates(command) {
+        copied(fd, result)
+    } else {
+        result
+    }
+}
+
+/// ioctl(2), of which only the listing of interfaces matters here. Variadic in C, see [`fcntl`].
+///
+/// # Safety
+/// As of the C function.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+    let result = forward!(ioctl(fd, request, argument));
+    if result < 0 || argument.is_null() {
+        return result;
+    }
+    match request {
+        // SAFETY: the kernel has just accepted the argument as the `ifconf` the request asks for.
+        libc::SIOCGIFCONF => unsafe { show_list(&mut *argument.cast()) },
+        // SAFETY: the kernel has just accepted the argument as the `ifreq` the request asks for.
+        libc::SIOCGIFADDR => unsafe { show_one(argument.cast()) },
+        _ => result,
+    }
+}
+
+/// getifaddrs(3).
+///
+/// # Safety
+/// As of the C function: `list` is a place for the result.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn getifaddrs(list: *mut *mut ifaddrs) -> c_int {
+    let result = forward!(getifaddrs(list));
+    if result == 0 {
+        // SAFETY: the real function has just put a list of its own there.
+        guard((), || unsafe { interfaces::hide(*list) });
+    }
+    result
+}
+
+/// Where the kernel puts the peer of an accepted socket: room for every address family.
+struct Peer {
+    storage: libc::sockaddr_storage,
+    length: socklen_t,
+}
+
+impl Peer {
+    fn new() -> Peer {
+        // SAFETY: zeroes are a valid sockaddr_storage.
+        let storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        Peer {
+            storage,
+            length: size_of_val(&storage) as socklen_t,
+        }
+    }
+
+    fn address(&mut self) -> *mut sockaddr {
+        (&raw mut self.storage).cast()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        let length = (self.length as usize).min(size_of_val(&self.storage));
+        // SAFETY: bytes of a live structure that was zeroed as a whole.
+        unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), length) }
+    }
+
+    /// The result of accept(); `None` when the connection was not for us and the next one is wanted.
+    ///
+    /// # Safety
+    /// `address` is null or points to `*length` writable bytes.
+    unsafe fn hand_out(&self, new: c_int, address: *mut sockaddr, length: *mut socklen_t) -> Option<c_int> {
+        if new < 0 {
+            return Some(new);
+        }
+        let peer: Option<SocketAddr> = address::decode(self.bytes());
+        let accepted = guard(Accepted::Native, || accepted(new, peer));
+        let shown = match &accepted {
+            Accepted::Native => self.bytes(),
+            Accepted::From(source) => source.as_bytes(),
+            Accepted::Dropped => return None,
+        };
+        // SAFETY: the caller's promise.
+        if let Some(room) = unsafe { length.as_ref() }.copied()
+            && !address.is_null()
+        {
+            // SAFETY: as above.
+            unsafe { write_address(shown, address, room, length) };
+        }
+        Some(new)
+    }
+}
+
+/// # Safety
+/// `address` is null or points to `length` bytes.
+unsafe fn read_address(address: *const sockaddr, length: socklen_t) -> Option<SocketAddr> {
+    if address.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise; no more than an IPv6 address is looked at.
+    let bytes =
+        unsafe { std::slice::from_raw_parts(address.cast::<u8>(), (length as usize).min(address::V6_BYTES)) };
+    address::decode(bytes)
+}
+
+/// Copies an address out as the kernel does: what fits, and the full length even if that is more.
+///
+/// # Safety
+/// `address` points to `room` writable bytes, `length` to a place for the length.
+unsafe fn write_address(bytes: &[u8], address: *mut sockaddr, room: socklen_t, length: *mut socklen_t) {
+    // A negative length has no room; the kernel would say EINVAL, after the fact as well.
+    let room = usize::try_from(room as c_int).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.cast::<u8>(), bytes.len().min(room));
+        *length = bytes.len() as socklen_t;
+    }
+}
+
+/// # Safety
+/// `list` is what SIOCGIFCONF has filled in.
+unsafe fn show_list(list: &mut libc::ifconf) -> c_int {
+    // SAFETY: the active member of the union for SIOCGIFCONF.
+    let buffer = unsafe { list.ifc_ifcu.ifcu_buf };
+    if !buffer.is_null() {
+        // SAFETY: the kernel has written this many bytes there.
+        let entries = unsafe {
+            std::slice::from_raw_parts_mut(buffer.cast::<u8>(), usize::try_from(list.ifc_len).unwrap_or(0))
+        };
+        list.ifc_len = guard(list.ifc_len, || interfaces::filter_list(entries) as c_int);
+    }
+    0
+}
+
+/// # Safety
+/// `entry` is an `ifreq` that SIOCGIFADDR has filled in.
+unsafe fn show_one(entry: *mut u8) -> c_int {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(entry, interfaces::ENTRY_BYTES) };
+    match guard(Shown::Same, || interfaces::filter_one(bytes)) {
+        Shown::Same => 0,
+        Shown::Instead(ip) => {
+            let address = interfaces::NAME_BYTES + 4;
+            bytes[address..address + 4].copy_from_slice(&ip.octets());
+            0
+        }
+        Shown::Nothing => fail(Errno(libc::EADDRNOTAVAIL)),
+    }
+}
+
+fn duplicates(command: c_int) -> bool {
+    command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC
+}
+
+fn copied(old: c_int, new: c_int) -> c_int {
+    if new >= 0 {
+        table::copy(old, new);
+    }
+    new
+}
+
+fn fail(errno: Errno) -> c_int {
+    errno.set();
+    -1
+}
+
+/// A panic, which would be a defect here, must not cross into C.
+fn guard<T>(otherwise: T, decide: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(decide)).unwrap_or_else(|_| {
+        report::once(
+            Matter::Defect,
+            0,
+            format_args!("defect in the shim (panic); please report it"),
+        );
+        otherwise
+    })
+}

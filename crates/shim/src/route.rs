@@ -1,0 +1,104 @@
+//! Which way a connection takes. Pure: addresses in, a decision out.
+
+use crate::address;
+use causeway_wire::{Grid, Place, Site};
+use std::net::SocketAddr;
+
+/// The way to a destination, as seen from one site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route<'a> {
+    /// Straight there: same site, loopback, or an address of no site.
+    Native,
+    /// Through the own site's gateway.
+    Gateway(Way<'a>),
+    /// To another site, but no gateway of the own site has an address this kind of socket can connect to.
+    NoGateway(&'a Site),
+}
+
+/// A way through a gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way<'a> {
+    /// Where it leads.
+    pub to: &'a Site,
+    /// The gateway's LAN address, in the form the socket needs.
+    pub gateway: SocketAddr,
+    /// Its place in the list of the own site's gateways.
+    pub which: usize,
+}
+
+/// Decides. The gateway taken has the destination's own family (IPv4-mapped counts as IPv4); only where the
+/// site has none, an IPv6 socket goes to an IPv4 gateway through its mapped address. Never the other way
+/// round: source and destination would be of two families, and the far end could not show the source.
+pub fn route<'a>(grid: &'a Grid, here: &'a Site, destination: SocketAddr) -> Route<'a> {
+    let Place::Remote(to) = grid.place(here, destination.ip()) else {
+        return Route::Native;
+    };
+    let v4 = destination.ip().to_canonical().is_ipv4();
+    let of_family = |v4: bool| here.gateways.iter().position(|gateway| gateway.is_ipv4() == v4);
+    let which = of_family(v4).or_else(|| of_family(!v4).filter(|_| !v4));
+    let way = which.and_then(|which| {
+        let gateway = address::in_family_of(here.gateways[which], destination)?;
+        Some(Way { to, gateway, which })
+    });
+    way.map_or(Route::NoGateway(to), Route::Gateway)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DUAL: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000,[fd00:1::fd]:7000;20000-32767\
+                        |nancy;10.2.0.0/24,fd00:2::/64;10.2.0.253:7000;20000-32767";
+    const V4_GATEWAYS: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000;20000-32767\
+                        |nancy;10.2.0.0/24,fd00:2::/64;10.2.0.253:7000;20000-32767";
+    const V6_GATEWAYS: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;[fd00:1::fd]:7000;20000-32767\
+                        |nancy;10.2.0.0/24,fd00:2::/64;[fd00:2::fd]:7000;20000-32767";
+
+    fn decide(grid: &str, destination: &str) -> String {
+        let grid: Grid = grid.parse().unwrap();
+        match route(&grid, &grid.sites[0], destination.parse().unwrap()) {
+            Route::Native => "native".to_owned(),
+            Route::Gateway(way) => format!("{} by {} ({})", way.to.name, way.gateway, way.which),
+            Route::NoGateway(site) => format!("no gateway to {}", site.name),
+        }
+    }
+
+    #[test]
+    fn loopback_own_site_and_the_rest_of_the_world_are_native() {
+        for destination in [
+            "127.0.0.1:1",
+            "10.1.0.9:1",
+            "[::1]:1",
+            "[fd00:1::9]:1",
+            "192.0.2.1:1",
+            "0.0.0.0:1",
+        ] {
+            assert_eq!(decide(DUAL, destination), "native");
+        }
+        assert_eq!(decide(DUAL, "[::ffff:10.1.0.9]:1"), "native");
+    }
+
+    #[test]
+    fn another_site_goes_to_the_gateway_of_the_destinations_family() {
+        assert_eq!(decide(DUAL, "10.2.0.1:1"), "nancy by 10.1.0.253:7000 (0)");
+        assert_eq!(
+            decide(DUAL, "[::ffff:10.2.0.1]:1"),
+            "nancy by [::ffff:10.1.0.253]:7000 (0)"
+        );
+        assert_eq!(decide(DUAL, "[fd00:2::1]:1"), "nancy by [fd00:1::fd]:7000 (1)");
+    }
+
+    #[test]
+    fn an_ipv6_destination_reaches_an_ipv4_gateway_by_its_mapped_address() {
+        assert_eq!(
+            decide(V4_GATEWAYS, "[fd00:2::1]:1"),
+            "nancy by [::ffff:10.1.0.253]:7000 (0)"
+        );
+    }
+
+    #[test]
+    fn an_ipv4_destination_has_no_way_through_an_ipv6_gateway() {
+        assert_eq!(decide(V6_GATEWAYS, "10.2.0.1:1"), "no gateway to nancy");
+        assert_eq!(decide(V6_GATEWAYS, "[::ffff:10.2.0.1]:1"), "no gateway to nancy");
+    }
+}

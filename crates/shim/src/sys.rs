@@ -1,0 +1,225 @@
+//! System calls the shim makes on its own behalf, as safe functions.
+//!
+//! Raw calls and not libc's wrappers, for two reasons: the wrappers' names are the ones hooked here, and they
+//! are cancellation points, whose unwinding must not pass through Rust frames that own something.
+
+use crate::address::{self, Sockaddr};
+use libc::{c_int, c_long, c_void};
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// An error number as C knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Errno(pub c_int);
+
+impl Errno {
+    /// The one the last call of this thread left.
+    pub fn last() -> Errno {
+        // SAFETY: glibc gives every thread a valid location for as long as the thread lives.
+        Errno(unsafe { *libc::__errno_location() })
+    }
+
+    /// Leaves it for the caller of a hook.
+    pub fn set(self) {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = self.0 }
+    }
+
+    /// In words, as the C library puts it.
+    pub fn text(self) -> String {
+        let text = std::io::Error::from_raw_os_error(self.0).to_string();
+        let words = text.split(" (os error").next().unwrap_or_default();
+        words.to_lowercase()
+    }
+}
+
+/// A value that socket options carry: any bit pattern is valid.
+pub trait OptionValue: Copy + Default {}
+impl OptionValue for c_int {}
+impl OptionValue for u64 {}
+
+/// `struct timeval` of the 64-bit ABI, for SO_SNDTIMEO.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Timeval {
+    /// Whole seconds.
+    pub seconds: i64,
+    /// Microseconds on top.
+    pub microseconds: i64,
+}
+impl OptionValue for Timeval {}
+
+fn check(result: c_long) -> Result<usize, Errno> {
+    usize::try_from(result).map_err(|_| Errno::last())
+}
+
+/// connect(2).
+pub fn connect(fd: c_int, to: &Sockaddr) -> Result<(), Errno> {
+    let bytes = to.as_bytes();
+    // SAFETY: the pointer and the length are of one live slice.
+    check(unsafe { libc::syscall(libc::SYS_connect, fd, bytes.as_ptr(), bytes.len()) }).map(drop)
+}
+
+/// Ends a connection or an attempt but keeps the socket, its options and its binding, so that it can connect
+/// again; the error the attempt left behind goes too.
+pub fn dissolve(fd: c_int) {
+    let unspecified = [0_u8; address::V4_BYTES];
+    // SAFETY: sixteen readable bytes that say AF_UNSPEC.
+    unsafe { libc::syscall(libc::SYS_connect, fd, unspecified.as_ptr(), unspecified.len()) };
+    let _ = option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_ERROR);
+}
+
+/// getsockopt(2).
+pub fn option<T: OptionValue>(fd: c_int, level: c_int, name: c_int) -> Result<T, Errno> {
+    let mut value = T::default();
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to a T, for which any bytes are valid.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_getsockopt,
+            fd,
+            level,
+            name,
+            &raw mut value,
+            &raw mut length,
+        )
+    };
+    check(result).map(|_| value)
+}
+
+/// setsockopt(2).
+pub fn set_option<T: OptionValue>(fd: c_int, level: c_int, name: c_int, value: T) -> Result<(), Errno> {
+    // SAFETY: the kernel reads the bytes of one live T.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_setsockopt,
+            fd,
+            level,
+            name,
+            &raw const value,
+            size_of::<T>(),
+        )
+    };
+    check(result).map(drop)
+}
+
+/// The number the kernel gives each socket and never gives again (SO_COOKIE).
+pub fn cookie(fd: c_int) -> Result<u64, Errno> {
+    option(fd, libc::SOL_SOCKET, libc::SO_COOKIE)
+}
+
+/// getsockname(2), of an internet socket.
+pub fn local_name(fd: c_int) -> Result<SocketAddr, Errno> {
+    name(libc::SYS_getsockname, fd)
+}
+
+/// getpeername(2), of an internet socket: what the kernel says, not what the application is shown.
+pub fn peer_name(fd: c_int) -> Result<SocketAddr, Errno> {
+    name(libc::SYS_getpeername, fd)
+}
+
+fn name(call: c_long, fd: c_int) -> Result<SocketAddr, Errno> {
+    let mut bytes = [0_u8; address::V6_BYTES];
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to the array.
+    check(unsafe { libc::syscall(call, fd, bytes.as_mut_ptr(), &raw mut length) })?;
+    address::decode(&bytes).ok_or(Errno(libc::EAFNOSUPPORT))
+}
+
+/// Sends what fits without waiting and without SIGPIPE.
+pub fn send(fd: c_int, bytes: &[u8]) -> Result<usize, Errno> {
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    let nowhere = std::ptr::null::<c_void>();
+    // SAFETY: the pointer and the length are of one live slice; no address.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_sendto,
+            fd,
+            bytes.as_ptr(),
+            bytes.len(),
+            flags,
+            nowhere,
+            0,
+        )
+    })
+}
+
+/// Takes what is there without waiting; zero is the end of the stream.
+pub fn receive(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
+    receive_with(fd, into, libc::MSG_DONTWAIT)
+}
+
+/// Like [`receive`], but leaves the bytes where they are.
+pub fn peek(fd: c_int, into: &mut [u8]) -> Result<usize, Errno> {
+    receive_with(fd, into, libc::MSG_DONTWAIT | libc::MSG_PEEK)
+}
+
+fn receive_with(fd: c_int, into: &mut [u8], flags: c_int) -> Result<usize, Errno> {
+    let nobody = std::ptr::null_mut::<c_void>();
+    // SAFETY: the kernel writes at most the slice's length; no address is asked for.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_recvfrom,
+            fd,
+            into.as_mut_ptr(),
+            into.len(),
+            flags,
+            nobody,
+            nobody,
+        )
+    };
+    check(result)
+}
+
+/// Waits for events of poll(2), an error or a hang-up; false when the deadline came first. Signals do not end
+/// the wait: their handlers run and it goes on.
+pub fn wait(fd: c_int, events: libc::c_short, deadline: Instant) -> Result<bool, Errno> {
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = libc::timespec {
+            tv_sec: left.as_secs() as libc::time_t,
+            tv_nsec: left.subsec_nanos() as c_long,
+        };
+        let mut poll = libc::pollfd {
+            fd,
+            events,
+            revents: 0,
+        };
+        let no_mask = std::ptr::null::<c_void>();
+        // SAFETY: one live pollfd and one live timespec; no signal mask.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_ppoll,
+                &raw mut poll,
+                1,
+                &raw const timeout,
+                no_mask,
+                0_usize,
+            )
+        };
+        match check(result) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno(libc::EINTR)) => continue,
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// close(2).
+pub fn close(fd: c_int) {
+    // SAFETY: closing a number is safe; the callers close what they alone hold.
+    unsafe { libc::syscall(libc::SYS_close, fd) };
+}
+
+/// Whether O_NONBLOCK is set.
+pub fn is_nonblocking(fd: c_int) -> Result<bool, Errno> {
+    // SAFETY: F_GETFL takes no argument.
+    let flags = check(unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL, 0) })?;
+    Ok(flags & libc::O_NONBLOCK as usize != 0)
+}
+
+/// write(2), once: a line is shorter than what a pipe takes in one piece.
+pub fn write(fd: c_int, bytes: &[u8]) {
+    // SAFETY: the pointer and the length are of one live slice.
+    unsafe { libc::syscall(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) };
+}

@@ -1,0 +1,186 @@
+//! Which sockets have a true peer other than the kernel's, by file descriptor.
+//!
+//! Readers take no lock and nothing is ever freed, so it is safe in signal handlers and after fork. Each entry
+//! remembers its socket's cookie: when a descriptor was closed and used again behind our back, the cookies
+//! differ and the entry does not count. That spares a hook of close().
+
+use crate::sys;
+use libc::c_int;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+
+const CHUNK_SLOTS: usize = 256;
+/// 1 048 576 descriptors, the kernel's own default bound (fs.nr_open). A socket beyond it works; only its peer
+/// is shown as the gateway.
+const CHUNKS: usize = 4096;
+/// A writer holds a slot for some ten nanoseconds. One that holds it longer was lost in a fork.
+const SPINS: usize = 1000;
+
+static CHUNK: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
+
+/// All zero bytes are a chunk of empty slots.
+#[repr(C)]
+struct Chunk([Slot; CHUNK_SLOTS]);
+
+/// A sequence lock: odd while a writer is at it.
+#[repr(C)]
+struct Slot {
+    sequence: AtomicU32,
+    /// Port, and above it 4 or 6.
+    port_and_family: AtomicU32,
+    /// Zero: empty. The kernel numbers sockets from one.
+    cookie: AtomicU64,
+    high: AtomicU64,
+    low: AtomicU64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    cookie: u64,
+    peer: SocketAddr,
+}
+
+/// Notes the true peer of a socket.
+pub fn note(fd: c_int, peer: SocketAddr) {
+    if let (Ok(cookie), Some(slot)) = (sys::cookie(fd), slot_or_new(fd)) {
+        slot.write(Some(Entry { cookie, peer }));
+    }
+}
+
+/// Forgets it.
+pub fn forget(fd: c_int) {
+    if let Some(slot) = slot(fd)
+        && slot.read().is_some()
+    {
+        slot.write(None);
+    }
+}
+
+/// The true peer of a socket, if it has one of its own. Costs a load or two where there is none.
+pub fn true_peer(fd: c_int) -> Option<SocketAddr> {
+    let entry = slot(fd)?.read()?;
+    (sys::cookie(fd) == Ok(entry.cookie)).then_some(entry.peer)
+}
+
+/// The descriptor `new` now is the same socket as `old`.
+pub fn copy(old: c_int, new: c_int) {
+    if let Some(entry) = slot(old).and_then(Slot::read)
+        && let Some(slot) = slot_or_new(new)
+    {
+        slot.write(Some(entry));
+    }
+}
+
+fn slot(fd: c_int) -> Option<&'static Slot> {
+    let index = usize::try_from(fd).ok()?;
+    let chunk = CHUNK.get(index / CHUNK_SLOTS)?.load(Ordering::Acquire);
+    // SAFETY: a pointer published here stays valid and shared until the process ends.
+    let chunk = unsafe { chunk.as_ref() }?;
+    chunk.0.get(index % CHUNK_SLOTS)
+}
+
+fn slot_or_new(fd: c_int) -> Option<&'static Slot> {
+    let index = usize::try_from(fd).ok()? / CHUNK_SLOTS;
+    let chunk = CHUNK.get(index)?;
+    if chunk.load(Ordering::Acquire).is_null() {
+        let new = new_chunk()?;
+        let none = std::ptr::null_mut();
+        if chunk
+            .compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire)
+            .is_err()
+        {
+            // SAFETY: the mapping just made, which nobody else has seen.
+            unsafe { libc::munmap(new.cast(), size_of::<Chunk>()) };
+        }
+    }
+    slot(fd)
+}
+
+/// From mmap and not from the allocator, which a signal handler must not call.
+fn new_chunk() -> Option<*mut Chunk> {
+    let (protection, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: a new private mapping, of zeroes, aligned to a page.
+    let chunk = unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Chunk>(), protection, flags, -1, 0) };
+    (chunk != libc::MAP_FAILED).then_some(chunk.cast())
+}
+
+impl Slot {
+    /// `None` when empty, and when a writer is at it too long: only the descriptor's own user writes.
+    fn read(&self) -> Option<Entry> {
+        for _ in 0..SPINS {
+            let before = self.sequence.load(Ordering::Acquire);
+            let cookie = self.cookie.load(Ordering::Relaxed);
+            let (high, low) = (
+                self.high.load(Ordering::Relaxed),
+                self.low.load(Ordering::Relaxed),
+            );
+            let port_and_family = self.port_and_family.load(Ordering::Relaxed);
+            fence(Ordering::Acquire);
+            if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
+                let peer = unpack(port_and_family, high, low);
+                return (cookie != 0).then_some(Entry { cookie, peer });
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+
+    fn write(&self, entry: Option<Entry>) {
+        let odd = self.lock();
+        let (cookie, (port_and_family, high, low)) =
+            entry.map_or((0, (0, 0, 0)), |entry| (entry.cookie, pack(entry.peer)));
+        self.cookie.store(cookie, Ordering::Relaxed);
+        self.high.store(high, Ordering::Relaxed);
+        self.low.store(low, Ordering::Relaxed);
+        self.port_and_family.store(port_and_family, Ordering::Relaxed);
+        self.sequence.store(odd.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Makes the sequence odd and returns it. Takes a slot over from a writer that was lost in a fork.
+    fn lock(&self) -> u32 {
+        let mut tries = 0;
+        loop {
+            let seen = self.sequence.load(Ordering::Relaxed);
+            let odd = if seen.is_multiple_of(2) {
+                seen.wrapping_add(1)
+            } else {
+                seen.wrapping_add(2)
+            };
+            tries += 1;
+            let free = seen.is_multiple_of(2) || tries > SPINS;
+            if free
+                && self
+                    .sequence
+                    .compare_exchange(seen, odd, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+            {
+                fence(Ordering::Release);
+                return odd;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+fn pack(peer: SocketAddr) -> (u32, u64, u64) {
+    let (family, bits) = match peer.ip() {
+        IpAddr::V4(ip) => (4, u128::from(ip.to_bits())),
+        IpAddr::V6(ip) => (6, ip.to_bits()),
+    };
+    (
+        family << 16 | u32::from(peer.port()),
+        (bits >> 64) as u64,
+        bits as u64,
+    )
+}
+
+fn unpack(port_and_family: u32, high: u64, low: u64) -> SocketAddr {
+    let ip: IpAddr = match port_and_family >> 16 {
+        4 => std::net::Ipv4Addr::from_bits(low as u32).into(),
+        _ => Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low)).into(),
+    };
+    SocketAddr::new(ip, port_and_family as u16)
+}
