@@ -91,13 +91,7 @@ impl Gateway {
     ) -> Result<usize, Reason> {
         let target = causeway_tunnel::Target::Node(node.to_owned());
         let request = causeway_tunnel::OpenRequest { token, target };
-        self.open_stream(
-            lane,
-            &request,
-            Socket::Unix(socket),
-            Stage::Open,
-            Known::Registered,
-        )
+        self.open_stream(lane, &request, Socket::Unix(socket), Stage::Open)
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.
