@@ -1,2 +1,42 @@
 //! The causeway command.
-fn main() {}
+
+mod remote;
+mod run;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// One MPI job across many clusters.
+#[derive(Parser)]
+#[command(name = "causeway", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run an MPI launcher over the sites of the grid.
+    Run(run::Args),
+    /// Stand in for ssh under an MPI launcher.
+    #[command(hide = true, disable_help_flag = true)]
+    Agent(remote::agent::Args),
+    /// Start on a node of this site; called by its gateway.
+    #[command(hide = true)]
+    StartNode(remote::start_node::Args),
+    /// Run one command for an agent; called by start-node.
+    #[command(hide = true)]
+    NodeExec(remote::node_exec::Args),
+}
+
+fn main() -> ExitCode {
+    if let Some(words) = remote::agent::called_by_name() {
+        return remote::agent::main(remote::agent::Args { words });
+    }
+    match Cli::parse().command {
+        Task::Run(args) => run::main(args),
+        Task::Agent(args) => remote::agent::main(args),
+        Task::StartNode(args) => remote::start_node::main(args),
+        Task::NodeExec(args) => remote::node_exec::main(args),
+    }
+}

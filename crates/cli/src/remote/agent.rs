@@ -1,0 +1,324 @@
+//! `causeway agent [SSH OPTIONS] HOST COMMAND...`: what MPI launchers call in place of ssh.
+//!
+//! Asks the gateway of this site for the node, wherever that is, and passes standard input, output, error and the
+//! exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
+
+use super::frame::{Frame, FrameError, MAX_DATA, Request, STDIN_WINDOW};
+use causeway_gateway::control::{self, ControlError};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::{Arc, Condvar, Mutex};
+
+/// The name under which the agent is called when the launcher takes a path without arguments.
+pub const NAME: &str = "causeway-agent";
+
+/// Directories of the launcher, for the daemons of an MPI that is not in the login's `PATH`.
+pub const PATH_ENV: &str = "CAUSEWAY_LAUNCHER_PATH";
+
+/// Status of ssh for its own failures: launchers know it.
+const FAILED: u8 = 255;
+
+/// Letters of ssh options that take a value, from ssh(1).
+const VALUED: &[u8] = b"BbcDEeFIiJLlmOoPpQRSWw";
+
+/// Variables that reach the daemons, and through them the ranks. All are the same at every site.
+const SENT: &[&str] = &[
+    causeway_wire::env::GRID,
+    causeway_wire::env::TOKEN,
+    causeway_wire::env::DEBUG,
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+];
+
+/// Families of variables that an MPI reads when its daemon starts: permission to run as root, where the MPI lies,
+/// and settings that the launcher does not put on the daemon's command line.
+const SENT_FAMILIES: &[&str] = &[
+    "OMPI_ALLOW_RUN_AS_ROOT",
+    "PRTE_ALLOW_RUN_AS_ROOT",
+    "OMPI_MCA_",
+    "PRTE_MCA_",
+    "PMIX_MCA_",
+    "OPAL_PREFIX",
+    "PRTE_PREFIX",
+    "PMIX_PREFIX",
+    "I_MPI_",
+    "FI_",
+    "UCX_",
+    "MPIR_CVAR_",
+];
+
+/// Arguments as ssh takes them.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// [ssh options] HOST COMMAND...
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "SSH ARGUMENTS"
+    )]
+    pub words: Vec<OsString>,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum AgentError {
+    #[error("usage: causeway agent [ssh options] HOST COMMAND...")]
+    Usage,
+    #[error(
+        "{} is not set: the agent is started by an MPI launcher under 'causeway run'",
+        causeway_wire::env::TOKEN
+    )]
+    NoJob,
+    #[error("{0:?} is not UTF-8")]
+    Text(OsString),
+    #[error("{0}")]
+    Control(#[from] ControlError),
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Node(String),
+    #[error(
+        "the connection ended before the command did (the node, its gateway or the tunnel to it went away)"
+    )]
+    Cut,
+}
+
+/// The arguments, if this process was called by [`NAME`].
+pub fn called_by_name() -> Option<Vec<OsString>> {
+    let mut words = std::env::args_os();
+    let own = words.next()?;
+    (std::path::Path::new(&own).file_name() == Some(OsStr::new(NAME))).then(|| words.collect())
+}
+
+/// Runs the command at the node; the exit status is the command's, 255 when it could not be run.
+pub fn main(args: Args) -> ExitCode {
+    // Launcher and agent share a terminal's process group with some launchers: Ctrl-C is the launcher's to handle,
+    // and the end of the launcher is the agent's end.
+    // SAFETY: SIG_IGN installs no handler.
+    unsafe {
+        let _ = nix::sys::signal::signal(
+            nix::sys::signal::Signal::SIGINT,
+            nix::sys::signal::SigHandler::SigIgn,
+        );
+    }
+    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
+    let Some((host, command)) = split(&args.words) else {
+        eprintln!("causeway: {}", AgentError::Usage);
+        return ExitCode::from(FAILED);
+    };
+    match run(&host, command) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("causeway: start on node {}: {error}", host.to_string_lossy());
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Host and command in ssh's arguments; options are of no meaning here, as the site's own shell settings apply.
+fn split(words: &[OsString]) -> Option<(OsString, &[OsString])> {
+    let mut rest = words;
+    while let Some((word, more)) = rest.split_first() {
+        let bytes = word.as_encoded_bytes();
+        if bytes == b"--" {
+            rest = more;
+            break;
+        }
+        if bytes.first() != Some(&b'-') || bytes.len() == 1 {
+            break;
+        }
+        // A valued letter ends a cluster; its value follows in the word or is the next word.
+        let valued = bytes[1..].iter().position(|letter| VALUED.contains(letter));
+        let value_is_next = valued.is_some_and(|at| at + 2 == bytes.len());
+        rest = if value_is_next { more.get(1..)? } else { more };
+    }
+    let (host, command) = rest.split_first()?;
+    // user@host: the account is the site's business, as for other options.
+    let host = host.to_str().map_or(host.clone(), |host| {
+        host.rsplit('@').next().unwrap_or(host).into()
+    });
+    (!command.is_empty()).then_some((host, command))
+}
+
+fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
+    let token = std::env::var(causeway_wire::env::TOKEN).map_err(|_| AgentError::NoJob)?;
+    let node = text(host)?;
+    let request = request(command)?;
+    let (_, stream) = control::ask(&control::socket(), &control::Request::Spawn { token, node })?;
+    let mut reader = stream.try_clone()?;
+    match Frame::read(&mut reader)? {
+        Some(Frame::Hello) => {}
+        Some(Frame::Error(reason)) => return Err(AgentError::Node(reason)),
+        _ => return Err(AgentError::Cut),
+    }
+    let mut writer = stream;
+    Frame::Request(Box::new(request)).write(&mut writer)?;
+    let window = Arc::new(Window::default());
+    let filled = Arc::clone(&window);
+    std::thread::spawn(move || send_stdin(writer, &filled));
+    relay(reader, &window)
+}
+
+/// Takes what the node sends until the command's end.
+fn relay(reader: UnixStream, window: &Window) -> Result<u8, AgentError> {
+    let mut reader = io::BufReader::with_capacity(MAX_DATA, reader);
+    loop {
+        match Frame::read(&mut reader)?.ok_or(AgentError::Cut)? {
+            // A launcher that no longer reads does not want the output; the command's end still counts.
+            Frame::Stdout(data) => drop(io::stdout().write_all(&data).and_then(|()| io::stdout().flush())),
+            Frame::Stderr(data) => drop(io::stderr().write_all(&data)),
+            Frame::Credit(bytes) => window.give_back(bytes as usize),
+            Frame::Exit(status) => return Ok(status),
+            Frame::Error(reason) => return Err(AgentError::Node(reason)),
+            _ => return Err(AgentError::Cut),
+        }
+    }
+}
+
+/// Bytes of standard input under way, see [`STDIN_WINDOW`].
+#[derive(Default)]
+struct Window {
+    used: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Window {
+    /// Waits for room and returns how much there is.
+    fn room(&self) -> usize {
+        let used = self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let used = self.changed.wait_while(used, |used| *used >= STDIN_WINDOW);
+        STDIN_WINDOW - *used.unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn take(&self, bytes: usize) {
+        *self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += bytes;
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let mut used = self.used.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *used = used.saturating_sub(bytes);
+        self.changed.notify_all();
+    }
+}
+
+fn send_stdin(mut writer: UnixStream, window: &Window) {
+    let mut buffer = vec![0; MAX_DATA];
+    loop {
+        let room = window.room().min(MAX_DATA);
+        let read = match io::stdin().read(&mut buffer[..room]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.unwrap_or(0),
+        };
+        window.take(read);
+        let frame = if read == 0 {
+            Frame::StdinEnd
+        } else {
+            Frame::Stdin(buffer[..read].to_vec())
+        };
+        // The reading side reports a broken stream.
+        if frame.write(&mut writer).is_err() || read == 0 {
+            return;
+        }
+    }
+}
+
+/// ssh's rule: the words joined by blanks are what the remote shell gets.
+fn request(command: &[OsString]) -> Result<Request, AgentError> {
+    let words: Vec<String> = command.iter().map(|word| text(word)).collect::<Result<_, _>>()?;
+    let mut environment = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let Some(name) = name.to_str().filter(|name| is_sent(name)) else {
+            continue;
+        };
+        environment.push((name.to_owned(), text(&value)?));
+    }
+    let path = std::env::var(PATH_ENV).ok();
+    let path = path
+        .iter()
+        .flat_map(|path| path.split(':'))
+        .filter(|entry| !entry.is_empty());
+    Ok(Request {
+        command: words.join(" "),
+        environment,
+        path: path.map(str::to_owned).collect(),
+    })
+}
+
+fn is_sent(name: &str) -> bool {
+    SENT.contains(&name) || SENT_FAMILIES.iter().any(|family| name.starts_with(family))
+}
+
+fn text(word: &OsStr) -> Result<String, AgentError> {
+    word.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| AgentError::Text(word.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host_and_command(line: &str) -> Option<(String, String)> {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let (host, command) = split(&words)?;
+        let command: Vec<&str> = command.iter().map(|word| word.to_str().unwrap()).collect();
+        Some((host.into_string().unwrap(), command.join(" ")))
+    }
+
+    #[test]
+    fn ssh_options_are_skipped_wherever_their_values_stand() {
+        let wanted = Some(("nancy-1".to_owned(), "orted -x -p 1".to_owned()));
+        for options in [
+            "",
+            "-x ",
+            "-q -p 22 ",
+            "-xqp 22 ",
+            "-p22 ",
+            "-o BatchMode=yes -l user ",
+            "-oBatchMode=yes -- ",
+            "user@",
+        ] {
+            assert_eq!(
+                host_and_command(&format!("{options}nancy-1 orted -x -p 1")),
+                wanted,
+                "{options}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_host_without_a_command_is_refused() {
+        for line in ["nancy-1", "-x", "-p", "-p 22"] {
+            assert_eq!(host_and_command(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_the_same_at_every_site_is_sent() {
+        for name in ["CAUSEWAY_GRID", "LD_PRELOAD", "OMPI_MCA_btl", "I_MPI_ROOT"] {
+            assert!(is_sent(name), "{name}");
+        }
+        for name in [
+            "CAUSEWAY_CONTROL",
+            "PATH",
+            "HOME",
+            "XDG_RUNTIME_DIR",
+            "HYDRA_HOST_FILE",
+        ] {
+            assert!(!is_sent(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn standard_input_waits_for_credit() {
+        let window = Window::default();
+        window.take(STDIN_WINDOW - 1);
+        assert_eq!(window.room(), 1);
+        window.take(1);
+        window.give_back(5);
+        assert_eq!(window.room(), 5);
+    }
+}

@@ -1,0 +1,275 @@
+//! Frames between `causeway agent` and `causeway node-exec`, end to end through gateways and ssh.
+//!
+//! `[version u8][kind u8][length u32, big endian][payload]`. No sockets here: any reader, any writer.
+//!
+//! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way, `Credit`,
+//! `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. The agent sends at most [`STDIN_WINDOW`] bytes of
+//! standard input that no `Credit` has given back: node-exec thus always reads on and sees the end of its input,
+//! which is the order to kill, even when the command never reads.
+
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+
+/// First byte of every frame.
+pub const VERSION: u8 = 1;
+
+/// Longest payload of program data: a read of a pipe yields no more.
+pub const MAX_DATA: usize = 64 * 1024;
+
+/// Longest request: a grid map of [`causeway_wire::grid::MAX_BYTES`] and long host lists on command lines fit.
+const MAX_REQUEST: usize = 4 * 1024 * 1024;
+
+/// Bytes of standard input under way at most.
+pub const STDIN_WINDOW: usize = 256 * 1024;
+
+/// What is to be run at the node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// For the user's shell, as ssh would pass it.
+    pub command: String,
+    /// Variables set over those of the login.
+    pub environment: Vec<(String, String)>,
+    /// Directories put before the login's `PATH`.
+    pub path: Vec<String>,
+}
+
+/// One frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// node-exec runs.
+    Hello,
+    /// What it shall do.
+    Request(Box<Request>),
+    /// For the command's standard input.
+    Stdin(Vec<u8>),
+    /// No more standard input.
+    StdinEnd,
+    /// So many bytes of standard input were taken.
+    Credit(u32),
+    /// From the command's standard output.
+    Stdout(Vec<u8>),
+    /// From the command's standard error.
+    Stderr(Vec<u8>),
+    /// The command ended, with a status as shells count it (128 + signal); nothing of it runs any more.
+    Exit(u8),
+    /// It could not be started; one sentence for the user.
+    Error(String),
+}
+
+/// Why a stream yields no frame.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// Reading failed, or the stream ended inside a frame.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Another version, or text that is not ours at all.
+    #[error(
+        "unexpected output {0:?} (does a shell start-up file print something, or is another version of causeway \
+         installed there?)"
+    )]
+    Version(String),
+    /// A kind this version does not know.
+    #[error("frame kind {0} is not known")]
+    Kind(u8),
+    /// Longer than its kind may be.
+    #[error("frame of kind {0} claims {1} bytes")]
+    TooLong(u8, u32),
+    /// The payload is not what the kind says.
+    #[error("frame of kind {0} is damaged")]
+    Payload(u8),
+}
+
+impl Frame {
+    fn kind(&self) -> u8 {
+        match self {
+            Frame::Hello => 1,
+            Frame::Request(_) => 2,
+            Frame::Stdin(_) => 3,
+            Frame::StdinEnd => 4,
+            Frame::Credit(_) => 5,
+            Frame::Stdout(_) => 6,
+            Frame::Stderr(_) => 7,
+            Frame::Exit(_) => 8,
+            Frame::Error(_) => 9,
+        }
+    }
+
+    /// Writes the frame in one call, so that frames of several threads do not mix under a lock.
+    ///
+    /// # Errors
+    /// Those of the writer; `InvalidInput` for a payload over its limit.
+    pub fn write(&self, writer: &mut impl Write) -> io::Result<()> {
+        let payload = match self {
+            Frame::Hello | Frame::StdinEnd => Vec::new(),
+            Frame::Request(request) => serde_json::to_vec(request)?,
+            Frame::Stdin(data) | Frame::Stdout(data) | Frame::Stderr(data) => data.clone(),
+            Frame::Credit(bytes) => bytes.to_be_bytes().to_vec(),
+            Frame::Exit(status) => vec![*status],
+            Frame::Error(text) => text.as_bytes()[..text.floor_char_boundary(MAX_DATA)].to_vec(),
+        };
+        if limit(self.kind()).is_none_or(|limit| payload.len() > limit) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "command line or environment is too long",
+            ));
+        }
+        let mut bytes = Vec::with_capacity(6 + payload.len());
+        bytes.extend([VERSION, self.kind()]);
+        bytes.extend((payload.len() as u32).to_be_bytes());
+        bytes.extend(payload);
+        writer.write_all(&bytes)?;
+        writer.flush()
+    }
+
+    /// Reads one frame; `None` when the stream ends before one begins.
+    ///
+    /// # Errors
+    /// See [`FrameError`]; lengths are checked before anything is allocated.
+    pub fn read(reader: &mut impl Read) -> Result<Option<Frame>, FrameError> {
+        let mut head = [0; 6];
+        match read_full(reader, &mut head)? {
+            0 => return Ok(None),
+            6 if head[0] == VERSION => {}
+            _ if head[0] == VERSION => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            read => return Err(foreign(reader, &head[..read])),
+        }
+        let (kind, length) = (head[1], u32::from_be_bytes([head[2], head[3], head[4], head[5]]));
+        let limit = limit(kind).ok_or(FrameError::Kind(kind))?;
+        if length as usize > limit {
+            return Err(FrameError::TooLong(kind, length));
+        }
+        let mut payload = vec![0; length as usize];
+        reader.read_exact(&mut payload)?;
+        parse(kind, payload).map(Some)
+    }
+}
+
+fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
+    let damaged = || FrameError::Payload(kind);
+    Ok(match kind {
+        1 => Frame::Hello,
+        2 => Frame::Request(serde_json::from_slice(&payload).map_err(|_| damaged())?),
+        3 => Frame::Stdin(payload),
+        4 => Frame::StdinEnd,
+        5 => Frame::Credit(u32::from_be_bytes(payload.try_into().map_err(|_| damaged())?)),
+        6 => Frame::Stdout(payload),
+        7 => Frame::Stderr(payload),
+        8 => Frame::Exit(*payload.first().ok_or_else(damaged)?),
+        9 => Frame::Error(String::from_utf8_lossy(&payload).into_owned()),
+        kind => return Err(FrameError::Kind(kind)),
+    })
+}
+
+/// Longest payload of a known kind.
+fn limit(kind: u8) -> Option<usize> {
+    Some(match kind {
+        2 => MAX_REQUEST,
+        3 | 6 | 7 | 9 => MAX_DATA,
+        5 => 4,
+        8 => 1,
+        1 | 4 => 0,
+        _ => return None,
+    })
+}
+
+fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Shows the start of what came instead of a frame: usually the message of a shell's start-up file.
+fn foreign(reader: &mut impl Read, head: &[u8]) -> FrameError {
+    let mut text = head.to_vec();
+    let mut more = [0; 80];
+    if let Ok(read) = reader.read(&mut more) {
+        text.extend(&more[..read]);
+    }
+    FrameError::Version(String::from_utf8_lossy(&text).trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request {
+            command: "exec orted".into(),
+            environment: vec![("CAUSEWAY_GRID".into(), "1|a".into())],
+            path: vec!["/opt/mpi/bin".into()],
+        }
+    }
+
+    #[test]
+    fn every_frame_round_trips() {
+        let frames = [
+            Frame::Hello,
+            Frame::Request(Box::new(request())),
+            Frame::Stdin(vec![0, 255]),
+            Frame::StdinEnd,
+            Frame::Credit(70_000),
+            Frame::Stdout(b"out".to_vec()),
+            Frame::Stderr(Vec::new()),
+            Frame::Exit(130),
+            Frame::Error("no such node".into()),
+        ];
+        let mut bytes = Vec::new();
+        for frame in &frames {
+            frame.write(&mut bytes).unwrap();
+        }
+        let mut reader = &bytes[..];
+        for frame in frames {
+            assert_eq!(Frame::read(&mut reader).unwrap(), Some(frame));
+        }
+        assert_eq!(Frame::read(&mut reader).unwrap(), None);
+    }
+
+    #[test]
+    fn the_bytes_are_fixed() {
+        let mut bytes = Vec::new();
+        Frame::Stdout(b"hi".to_vec()).write(&mut bytes).unwrap();
+        assert_eq!(bytes, [1, 6, 0, 0, 0, 2, b'h', b'i']);
+    }
+
+    #[test]
+    fn claimed_lengths_are_refused_before_anything_is_read() {
+        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9] {
+            let bytes = [1, kind, 0xff, 0xff, 0xff, 0xff];
+            let error = Frame::read(&mut &bytes[..]).unwrap_err();
+            assert!(
+                matches!(error, FrameError::TooLong(k, u32::MAX) if k == kind),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_are_errors() {
+        for bytes in [
+            &[1, 6, 0, 0, 0, 2, b'h'][..],
+            &[1, 6],
+            &[1, 5, 0, 0, 0, 1, 0],
+            &[1, 8, 0, 0, 0, 0],
+        ] {
+            assert!(Frame::read(&mut &bytes[..]).is_err(), "{bytes:?}");
+        }
+        assert!(matches!(
+            Frame::read(&mut &[1, 77, 0, 0, 0, 0][..]),
+            Err(FrameError::Kind(77))
+        ));
+    }
+
+    #[test]
+    fn text_of_a_shell_start_up_file_is_shown() {
+        let error = Frame::read(&mut &b"Welcome to nancy!\n"[..]).unwrap_err();
+        assert!(error.to_string().contains("Welcome to nancy!"), "{error}");
+    }
+}

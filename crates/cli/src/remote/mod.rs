@@ -1,0 +1,16 @@
+//! The remote start: what an MPI launcher uses in place of ssh, so that its daemons start at any site.
+//!
+//! ```text
+//!   mpirun -- agent == gateway A == tunnel == gateway B -- start-node -- ssh -- node-exec -- sh -c COMMAND
+//!             `------------- frames (frame.rs), one byte stream -------------------'
+//! ```
+//!
+//! Whichever piece of the chain dies, the others see the end of the stream, and `node-exec` leaves no process of
+//! the job behind. Read `frame` first, then `guard`.
+
+pub mod agent;
+pub mod frame;
+pub mod guard;
+pub mod node_exec;
+pub mod start_node;
+pub mod tree;

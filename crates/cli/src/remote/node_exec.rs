@@ -1,0 +1,157 @@
+//! `causeway node-exec`: the far end of the remote start. Runs what the agent asks and relays it over its own
+//! standard input and output; when its input ends, or the command does, it ends every process below it first.
+
+use super::frame::{Frame, FrameError, MAX_DATA, Request};
+use super::guard;
+use nix::unistd::{Pid, User, getuid, pipe2};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Takes no arguments: the request comes as a frame.
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+
+#[derive(Debug, thiserror::Error)]
+enum NodeError {
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("node-exec expects a request on its standard input; it is started by 'causeway start-node'")]
+    NoRequest,
+    #[error("{} is not installed there; causeway must be at the same path at every site", .0.display())]
+    NoShim(PathBuf),
+    #[error("run {shell}: {source}")]
+    Shell { shell: String, source: io::Error },
+    #[error("become the guard of the job's processes: {0}")]
+    Guard(io::Error),
+}
+
+/// Where frames go; each is written whole under the lock.
+type Output = Arc<Mutex<File>>;
+
+/// Runs one request. Always succeeds as a process: what happened travels in the last frame.
+pub fn main(_: Args) -> ExitCode {
+    // SAFETY: descriptors 0 and 1 are open (std sees to it) and used through these two owners alone.
+    let (input, output) = unsafe { (File::from_raw_fd(0), Arc::new(Mutex::new(File::from_raw_fd(1)))) };
+    let last = match run(input, &output) {
+        Ok(status) => Frame::Exit(status),
+        Err(error) => Frame::Error(error.to_string()),
+    };
+    // Nobody is left to be told when this fails.
+    let _ = send(&output, &last);
+    ExitCode::SUCCESS
+}
+
+fn run(mut input: File, output: &Output) -> Result<u8, NodeError> {
+    let children = guard::become_guard().map_err(NodeError::Guard)?;
+    send(output, &Frame::Hello).map_err(FrameError::Io)?;
+    let Some(Frame::Request(request)) = Frame::read(&mut input)? else {
+        return Err(NodeError::NoRequest);
+    };
+    let (shell, mut command) = command(&request)?;
+    let mut child = command
+        .spawn()
+        .map_err(|source| NodeError::Shell { shell, source })?;
+    let main = Pid::from_raw(child.id() as i32);
+    let (orders, order) =
+        pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| NodeError::Guard(error.into()))?;
+    let (stdin, credit) = (child.stdin.take(), Arc::clone(output));
+    let (chunks, chunk) = std::sync::mpsc::channel();
+    thread::spawn(move || feed(stdin, &chunk, &credit));
+    // The channel needs no bound of its own: the agent's window bounds what is under way.
+    thread::spawn(move || take_input(input, &chunks, order));
+    let mut pumps = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        let output = Arc::clone(output);
+        pumps.push(thread::spawn(move || pump(stdout, &output, Frame::Stdout)));
+    }
+    if let Some(stderr) = child.stderr.take() {
+        let output = Arc::clone(output);
+        pumps.push(thread::spawn(move || pump(stderr, &output, Frame::Stderr)));
+    }
+    let status = guard::supervise(main, &children, &orders).map_err(NodeError::Guard)?;
+    for pump in pumps {
+        // All writers are gone, so each pump has seen or will see the end.
+        let _ = pump.join();
+    }
+    Ok(status)
+}
+
+/// The user's shell with the request, as sshd would start it.
+fn command(request: &Request) -> Result<(String, Command), NodeError> {
+    let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
+    for library in preload.iter().flat_map(|(_, value)| value.split([':', ' '])) {
+        // ld.so only warns about a library that is missing, once per process, and the job hangs.
+        if library.ends_with(crate::run::SHIM) && !Path::new(library).exists() {
+            return Err(NodeError::NoShim(library.into()));
+        }
+    }
+    let shell = User::from_uid(getuid()).ok().flatten().map(|user| user.shell);
+    let shell = shell
+        .filter(|shell| shell.exists())
+        .unwrap_or_else(|| "/bin/sh".into());
+    let mut command = Command::new(&shell);
+    command.arg("-c").arg(&request.command);
+    command.envs(request.environment.iter().map(|(name, value)| (name, value)));
+    let login = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into());
+    let path: Vec<&str> = request
+        .path
+        .iter()
+        .map(String::as_str)
+        .chain([login.as_str()])
+        .collect();
+    command.env("PATH", path.join(":"));
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    guard::die_with_guard(&mut command);
+    Ok((shell.display().to_string(), command))
+}
+
+/// Reads to the end of the input, whatever the command does with its own; dropping `order` is the order to kill.
+fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, order: OwnedFd) {
+    loop {
+        match Frame::read(&mut input) {
+            // A command that no longer reads drops its end of the channel; that is no reason to stop reading.
+            Ok(Some(Frame::Stdin(data))) => drop(chunks.send(data)),
+            Ok(Some(Frame::StdinEnd)) => drop(chunks.send(Vec::new())),
+            Ok(Some(Frame::Error(_))) | Ok(None) | Err(_) => break,
+            Ok(Some(_)) => {}
+        }
+    }
+    drop(order);
+}
+
+/// Writes to the command's standard input; an empty chunk closes it.
+fn feed(mut stdin: Option<ChildStdin>, chunks: &std::sync::mpsc::Receiver<Vec<u8>>, credit: &Output) {
+    for data in chunks {
+        if data.is_empty() || stdin.as_mut().is_none_or(|stdin| stdin.write_all(&data).is_err()) {
+            stdin = None;
+        }
+        let _ = send(credit, &Frame::Credit(data.len() as u32));
+    }
+}
+
+fn pump(mut from: impl Read, output: &Output, frame: fn(Vec<u8>) -> Frame) {
+    let mut buffer = vec![0; MAX_DATA];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(read) => {
+                // When the agent is gone the pipe is still emptied, so that the command can end.
+                let _ = send(output, &frame(buffer[..read].to_vec()));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+fn send(output: &Output, frame: &Frame) -> io::Result<()> {
+    frame.write(&mut *output.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+}

@@ -1,0 +1,224 @@
+//! `causeway start-node --shell "ssh {node}" NODE`: a gateway's way to a node of its own site.
+//!
+//! Standard input and output are the byte stream to the agent. Input goes to the site's remote shell untouched;
+//! output is read frame by frame, so that a shell that fails becomes one clear line at the user's terminal.
+
+use super::frame::{Frame, FrameError};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::net::IpAddr;
+use std::os::fd::FromRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+/// Never asks for a password, which nobody could type; gives up on a node that is switched off before a user
+/// would, and well before the launchers do (Open MPI waits for ever).
+pub const DEFAULT_SHELL: &str = "ssh -o BatchMode=yes -o ConnectTimeout=10 {node}";
+
+/// Most of the shell's complaints kept for the user's line.
+const COMPLAINT_BYTES: u64 = 8 * 1024;
+
+/// See the module.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The site's remote shell, words separated by blanks; {node} stands for the node's name. The command to run
+    /// is added behind it, as one word.
+    #[arg(long, default_value = DEFAULT_SHELL)]
+    pub shell: String,
+    /// The node to start on.
+    pub node: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error("find causeway's own path: {0}")]
+    Own(io::Error),
+    #[error("run {0:?}: {1}")]
+    Shell(String, io::Error),
+    #[error("the site's remote shell is an empty line; see remote_shell in the gateway's configuration")]
+    NoShell,
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    #[error("{0}")]
+    Refused(String),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Runs until the node's side ends; failures travel to the agent as a frame.
+pub fn main(args: Args) -> ExitCode {
+    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM);
+    // SAFETY: descriptor 1 is open (std sees to it) and used through this owner alone.
+    let mut output = unsafe { File::from_raw_fd(1) };
+    match run(&args, &mut output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = Frame::Error(error.to_string()).write(&mut output);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
+    let own = std::env::current_exe().map_err(StartError::Own)?;
+    if is_this_host(&args.node) {
+        return Err(StartError::Own(Command::new(own).arg("node-exec").exec()));
+    }
+    let mut child = start(args, &own)?;
+    let complaints = child
+        .stderr
+        .take()
+        .map(|stderr| std::thread::spawn(move || collect(stderr)));
+    let result = child
+        .stdout
+        .take()
+        .map_or(Ok(false), |stdout| copy(stdout, output));
+    // Without its output the shell has no more to do; one that hangs must not keep us.
+    let _ = child.kill();
+    let status = child.wait()?;
+    let complaints = complaints
+        .and_then(|thread| thread.join().ok())
+        .unwrap_or_default();
+    match result {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(StartError::Refused(complaint(&complaints, &args.shell, status))),
+        Err(FrameError::Io(_)) if !complaints.is_empty() => {
+            Err(StartError::Refused(complaint(&complaints, &args.shell, status)))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
+    let words = shell_words(&args.shell, &args.node);
+    let (program, arguments) = words.split_first().ok_or(StartError::NoShell)?;
+    let mut remote = OsString::from(quoted(own));
+    remote.push(" node-exec");
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .arg(remote)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    super::guard::die_with_guard(&mut command);
+    command
+        .spawn()
+        .map_err(|error| StartError::Shell(program.clone(), error))
+}
+
+fn shell_words(shell: &str, node: &str) -> Vec<String> {
+    shell
+        .split_whitespace()
+        .map(|word| word.replace("{node}", node))
+        .collect()
+}
+
+/// For a shell: bare where that is safe, so that a remote shell that is none sees a plain path.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,".contains(&byte);
+    if text.bytes().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Passes frames on; true when the last one told how it ended.
+fn copy(from: impl Read, output: &mut File) -> Result<bool, FrameError> {
+    let mut from = BufReader::new(from);
+    while let Some(frame) = Frame::read(&mut from)? {
+        frame.write(output)?;
+        if matches!(frame, Frame::Exit(_) | Frame::Error(_)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Reads all of the shell's standard error and keeps the end: the reason comes last.
+fn collect(mut stderr: impl Read) -> String {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 1024];
+    while let Ok(read @ 1..) = stderr.read(&mut buffer) {
+        kept.extend(&buffer[..read]);
+        let excess = kept.len().saturating_sub(COMPLAINT_BYTES as usize);
+        kept.drain(..excess);
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+/// The shell's last words, on one line.
+fn complaint(text: &str, shell: &str, status: std::process::ExitStatus) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    match lines.last() {
+        Some(last) => (*last).to_owned(),
+        None => format!("remote shell {shell:?} ended with {status} and no message"),
+    }
+}
+
+/// Whether a node is where this runs: a head node may compute too, and needs no ssh to itself.
+fn is_this_host(node: &str) -> bool {
+    if nix::unistd::gethostname().is_ok_and(|own| own.to_str() == Some(node)) || node == "localhost" {
+        return true;
+    }
+    let Ok(address) = node.parse::<IpAddr>() else {
+        return false;
+    };
+    let own = nix::ifaddrs::getifaddrs()
+        .into_iter()
+        .flatten()
+        .filter_map(|interface| interface.address);
+    own.into_iter().any(|own| {
+        let v4 = own.as_sockaddr_in().map(|own| IpAddr::V4(own.ip()));
+        v4.or_else(|| own.as_sockaddr_in6().map(|own| IpAddr::V6(own.ip()))) == Some(address)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn the_node_is_filled_in_wherever_it_stands() {
+        assert_eq!(shell_words("ssh  -l me {node}", "n1"), ["ssh", "-l", "me", "n1"]);
+        assert_eq!(
+            shell_words("ip netns exec lab-{node}", "n1"),
+            ["ip", "netns", "exec", "lab-n1"]
+        );
+    }
+
+    #[test]
+    fn only_odd_paths_are_quoted() {
+        assert_eq!(
+            quoted(Path::new("/opt/causeway-1.0/bin/causeway")),
+            "/opt/causeway-1.0/bin/causeway"
+        );
+        assert_eq!(quoted(Path::new("/home/o'neil/c w")), r"'/home/o'\''neil/c w'");
+    }
+
+    #[test]
+    fn the_last_line_of_a_failing_shell_is_the_reason() {
+        let status = std::process::ExitStatus::from_raw(255 << 8);
+        let text = "Warning: added key\nssh: connect to host nancy-1 port 22: Connection refused\r\n\n";
+        assert_eq!(
+            complaint(text, "ssh", status),
+            "ssh: connect to host nancy-1 port 22: Connection refused"
+        );
+        assert!(complaint("", "ssh nancy-1", status).contains("exit status: 255"));
+    }
+
+    #[test]
+    fn loopback_is_this_host() {
+        assert!(is_this_host("127.0.0.1"));
+        assert!(!is_this_host("192.0.2.7"));
+    }
+}

@@ -1,0 +1,114 @@
+//! The processes that descend from this one, daemons among them, and how they are ended.
+//!
+//! A child subreaper inherits every orphan below it, so a process cannot leave by daemonising. It knows no
+//! command and no protocol; the caller must be the subreaper and must have blocked SIGCHLD.
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::signalfd::SignalFd;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpid};
+use std::collections::{HashMap, HashSet};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// Time between SIGTERM and SIGKILL: mpirun removes its session directory and hydra its proxies in a few
+/// hundred milliseconds; a user who pressed Ctrl-C waits no longer than this.
+pub const GRACE: Duration = Duration::from_secs(2);
+
+/// How often processes are looked for while they end: a grandchild's end raises no SIGCHLD here.
+const LOOK_AGAIN: u16 = 20;
+
+/// Collects ended children; returns the status of `main` if it was among them, and whether none is left.
+pub fn reap(main: Pid) -> (Option<u8>, bool) {
+    let mut status = None;
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return (status, false),
+            Ok(ended) => {
+                if ended.pid() == Some(main) {
+                    status = exit_status(ended).or(status);
+                }
+            }
+            Err(Errno::EINTR) => {}
+            Err(_) => return (status, true),
+        }
+    }
+}
+
+/// A status as shells count it.
+fn exit_status(ended: WaitStatus) -> Option<u8> {
+    match ended {
+        WaitStatus::Exited(_, code) => Some(code as u8),
+        WaitStatus::Signaled(_, signal, _) => Some(128 + signal as u8),
+        _ => None,
+    }
+}
+
+/// Ends every descendant: SIGTERM, after [`GRACE`] SIGKILL, until none is left. Returns the status of `main` if
+/// it ended now.
+pub fn end_all(main: Pid, children: &SignalFd) -> Option<u8> {
+    let deadline = Instant::now() + GRACE;
+    let mut told = HashSet::new();
+    let mut status = None;
+    loop {
+        let (ended, none_left) = reap(main);
+        status = ended.or(status);
+        if none_left {
+            return status;
+        }
+        let late = Instant::now() >= deadline;
+        for pid in descendants() {
+            if late {
+                let _ = kill(pid, Signal::SIGKILL);
+            } else if told.insert(pid) {
+                let _ = kill(pid, Signal::SIGTERM);
+                // A stopped process takes SIGTERM only when it goes on.
+                let _ = kill(pid, Signal::SIGCONT);
+            }
+        }
+        let mut wait = [PollFd::new(children.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut wait, PollTimeout::from(LOOK_AGAIN));
+        while let Ok(Some(_)) = children.read_signal() {}
+    }
+}
+
+/// Every process below this one at this moment.
+pub fn descendants() -> Vec<Pid> {
+    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat"));
+        if let Some(parent) = stat.ok().as_deref().and_then(parent_in) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut open = vec![getpid().as_raw()];
+    while let Some(parent) = open.pop() {
+        let below = children.remove(&parent).unwrap_or_default();
+        found.extend(below.iter().copied().map(Pid::from_raw));
+        open.extend(below);
+    }
+    found
+}
+
+/// The parent's id in `/proc/PID/stat`; the name before it may itself hold blanks and brackets.
+fn parent_in(stat: &str) -> Option<i32> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parent_is_found_behind_any_process_name() {
+        assert_eq!(parent_in("12 (a) b) 7 (x) S 42 12 12"), Some(42));
+        assert_eq!(parent_in("12 (sh) R 1 12"), Some(1));
+        assert_eq!(parent_in(""), None);
+    }
+}

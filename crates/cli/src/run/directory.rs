@@ -1,0 +1,130 @@
+//! The private directory of one run: the host list, and the name under which launchers call the agent.
+//!
+//! It is all that a kill -9 of every process of the run could leave behind.
+
+use super::distribution::Share;
+use super::launcher::Mpi;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// Removed when dropped.
+#[derive(Debug)]
+pub struct RunDirectory {
+    path: PathBuf,
+}
+
+impl RunDirectory {
+    /// Makes it, mode 0700, with the agent's name in it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn create(own: &Path) -> io::Result<RunDirectory> {
+        let named = ["XDG_RUNTIME_DIR", "TMPDIR"]
+            .iter()
+            .filter_map(std::env::var_os)
+            .map(PathBuf::from);
+        let base = named
+            .into_iter()
+            .find(|base| base.is_dir())
+            .unwrap_or_else(|| "/tmp".into());
+        let path = nix::unistd::mkdtemp(&base.join("causeway-run-XXXXXX"))?;
+        let directory = RunDirectory { path };
+        // hydra takes a path without arguments, and a link works where programs must not be written.
+        std::os::unix::fs::symlink(own, directory.agent())?;
+        Ok(directory)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What launchers call in place of ssh.
+    pub fn agent(&self) -> PathBuf {
+        self.path.join(crate::remote::agent::NAME)
+    }
+
+    /// Writes the host list in the words of the MPI.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_hosts(&self, mpi: Mpi, shares: &[Share]) -> io::Result<PathBuf> {
+        let path = self.path.join("hosts");
+        std::fs::write(&path, host_list(mpi, shares))?;
+        Ok(path)
+    }
+}
+
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+/// Removes a run's directory; whoever of the run is left does it, so it may be gone already.
+pub fn remove(path: &Path) {
+    let _ = std::fs::remove_dir_all(path);
+}
+
+/// Nodes stand there by address where they can: no name of a site has to be known at another one. An IPv6 address
+/// would be cut at its colons.
+fn host_list(mpi: Mpi, shares: &[Share]) -> String {
+    let line = |share: &Share| {
+        let host = match share.node.address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(_) => share.node.name.clone(),
+        };
+        match mpi.is_open_mpi() {
+            true => format!("{host} slots={}\n", share.ranks),
+            false => format!("{host}:{}\n", share.ranks),
+        }
+    };
+    shares.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_gateway::control::NodeInfo;
+
+    #[test]
+    fn hosts_stand_by_address_in_the_words_of_each_mpi() {
+        let v4 = NodeInfo {
+            name: "nancy-1".into(),
+            address: [10, 2, 0, 1].into(),
+            slots: 4,
+        };
+        let v6 = NodeInfo {
+            name: "orsay-1".into(),
+            address: "fd00::1".parse().unwrap(),
+            slots: 4,
+        };
+        let shares = [
+            Share {
+                site: "nancy",
+                node: &v4,
+                ranks: 2,
+            },
+            Share {
+                site: "orsay",
+                node: &v6,
+                ranks: 1,
+            },
+        ];
+        assert_eq!(
+            host_list(Mpi::OpenMpi5, &shares),
+            "10.2.0.1 slots=2\norsay-1 slots=1\n"
+        );
+        assert_eq!(host_list(Mpi::Intel, &shares), "10.2.0.1:2\norsay-1:1\n");
+    }
+
+    #[test]
+    fn the_directory_goes_with_its_owner() {
+        let directory = RunDirectory::create(Path::new("/bin/true")).unwrap();
+        let path = directory.path().to_owned();
+        assert!(directory.agent().exists());
+        drop(directory);
+        assert!(!path.exists());
+    }
+}

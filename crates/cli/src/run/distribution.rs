@@ -1,0 +1,258 @@
+//! How many ranks each node takes: in proportion over sites, evenly over the nodes of a site, in blocks. Pure.
+//!
+//! Proportion before evenness, so that two ranks on two equal sites are one at each: that is what the grid is for.
+
+use causeway_gateway::control::NodeInfo;
+
+/// What the user asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wish {
+    /// So many ranks anywhere.
+    Total(u32),
+    /// So many ranks at each of these sites.
+    PerSite(Vec<(String, u32)>),
+    /// The MPI counts: every node offers what it has.
+    Everything,
+}
+
+/// A site that takes part.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer<'a> {
+    /// Its name.
+    pub site: &'a str,
+    /// Its nodes, in the order in which they are to be used.
+    pub nodes: &'a [NodeInfo],
+}
+
+/// A node and its ranks; never 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share<'a> {
+    /// Where.
+    pub site: &'a str,
+    /// The node.
+    pub node: &'a NodeInfo,
+    /// How many.
+    pub ranks: u32,
+}
+
+/// Why a wish cannot be met.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DistributionError {
+    /// All slots together are too few.
+    #[error("{wanted} ranks are asked for, but the nodes of {sites} have {slots} slots{HINT}")]
+    TooFewSlots {
+        /// Ranks asked for.
+        wanted: u32,
+        /// Slots there are.
+        slots: u32,
+        /// The sites counted.
+        sites: String,
+    },
+    /// One site's are.
+    #[error("--sites asks for {wanted} ranks at {site}, whose nodes have {slots} slots{HINT}")]
+    TooFewAtSite {
+        /// The site.
+        site: String,
+        /// Ranks asked for.
+        wanted: u32,
+        /// Slots there are.
+        slots: u32,
+    },
+}
+
+const HINT: &str = " (mpirun's --oversubscribe allows more, as do hosts named on its command line)";
+
+/// Distributes over `offers`, in their order. With `oversubscribe` slots are weights and no longer bounds.
+///
+/// # Errors
+/// See [`DistributionError`].
+pub fn distribute<'a>(
+    offers: &[Offer<'a>],
+    wish: &Wish,
+    oversubscribe: bool,
+) -> Result<Vec<Share<'a>>, DistributionError> {
+    let slots: Vec<u32> = offers.iter().map(|offer| sum(offer.nodes)).collect();
+    let quotas = match wish {
+        Wish::Everything => slots.clone(),
+        Wish::Total(wanted) => {
+            let all: u32 = slots.iter().sum();
+            if *wanted > all && !oversubscribe {
+                let sites: Vec<&str> = offers.iter().map(|offer| offer.site).collect();
+                return Err(DistributionError::TooFewSlots {
+                    wanted: *wanted,
+                    slots: all,
+                    sites: sites.join(", "),
+                });
+            }
+            in_proportion(*wanted, &slots, oversubscribe)
+        }
+        Wish::PerSite(wishes) => {
+            let wanted = |site| {
+                wishes
+                    .iter()
+                    .find(|(name, _)| name == site)
+                    .map_or(0, |(_, ranks)| *ranks)
+            };
+            offers.iter().map(|offer| wanted(offer.site)).collect()
+        }
+    };
+    let mut shares = Vec::new();
+    for ((offer, quota), slots) in offers.iter().zip(quotas).zip(slots) {
+        if quota > slots && !oversubscribe {
+            return Err(DistributionError::TooFewAtSite {
+                site: offer.site.to_owned(),
+                wanted: quota,
+                slots,
+            });
+        }
+        let ranks = evenly(quota, offer.nodes, oversubscribe);
+        let nodes = offer.nodes.iter().zip(ranks).filter(|(_, ranks)| *ranks > 0);
+        shares.extend(nodes.map(|(node, ranks)| Share {
+            site: offer.site,
+            node,
+            ranks,
+        }));
+    }
+    Ok(shares)
+}
+
+fn sum(nodes: &[NodeInfo]) -> u32 {
+    nodes
+        .iter()
+        .fold(0, |sum: u32, node| sum.saturating_add(node.slots))
+}
+
+/// Each rank to the site that is furthest below its part (Sainte-Laguë's rule), the first one where equal.
+fn in_proportion(wanted: u32, slots: &[u32], oversubscribe: bool) -> Vec<u32> {
+    let mut ranks = vec![0_u32; slots.len()];
+    for _ in 0..wanted {
+        let open = |site: &usize| slots[*site] > 0 && (oversubscribe || ranks[*site] < slots[*site]);
+        let claim = |site: usize| f64::from(slots[site]) / f64::from(2 * ranks[site] + 1);
+        let Some(next) = (0..slots.len())
+            .filter(open)
+            .reduce(|best, site| if claim(site) > claim(best) { site } else { best })
+        else {
+            break;
+        };
+        ranks[next] += 1;
+    }
+    ranks
+}
+
+/// One rank per node in turn, as long as the node has slots.
+fn evenly(wanted: u32, nodes: &[NodeInfo], oversubscribe: bool) -> Vec<u32> {
+    let mut ranks = vec![0_u32; nodes.len()];
+    let mut left = wanted;
+    while left > 0 {
+        let before = left;
+        for (ranks, node) in ranks.iter_mut().zip(nodes) {
+            if left > 0 && (oversubscribe || *ranks < node.slots) {
+                *ranks += 1;
+                left -= 1;
+            }
+        }
+        if left == before {
+            break;
+        }
+    }
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(site: u8, count: u8, slots: u32) -> Vec<NodeInfo> {
+        let node = |i| NodeInfo {
+            name: format!("s{site}-{i}"),
+            address: [10, site, 0, i].into(),
+            slots,
+        };
+        (1..=count).map(node).collect()
+    }
+
+    fn ranks(
+        sites: &[Vec<NodeInfo>],
+        wish: &Wish,
+        over: bool,
+    ) -> Result<Vec<(String, u32)>, DistributionError> {
+        let names = ["rennes", "nancy", "orsay"];
+        let offers: Vec<Offer> = names
+            .iter()
+            .zip(sites)
+            .map(|(site, nodes)| Offer { site, nodes })
+            .collect();
+        let shares = distribute(&offers, wish, over)?;
+        Ok(shares
+            .iter()
+            .map(|share| (share.node.name.clone(), share.ranks))
+            .collect())
+    }
+
+    fn counts(sites: &[Vec<NodeInfo>], wish: &Wish) -> Vec<u32> {
+        ranks(sites, wish, false)
+            .unwrap()
+            .iter()
+            .map(|(_, ranks)| *ranks)
+            .collect()
+    }
+
+    #[test]
+    fn two_equal_sites_share_equally() {
+        let sites = [nodes(1, 2, 4), nodes(2, 2, 4)];
+        assert_eq!(counts(&sites, &Wish::Total(4)), [1, 1, 1, 1]);
+        assert_eq!(counts(&sites, &Wish::Total(6)), [2, 1, 2, 1]);
+        assert_eq!(counts(&sites, &Wish::Total(16)), [4, 4, 4, 4]);
+        assert_eq!(
+            ranks(&sites, &Wish::Total(2), false).unwrap(),
+            [("s1-1".to_owned(), 1), ("s2-1".to_owned(), 1)]
+        );
+    }
+
+    #[test]
+    fn unequal_sites_share_by_their_slots() {
+        let sites = [nodes(1, 8, 1), nodes(2, 2, 1)];
+        assert_eq!(counts(&sites, &Wish::Total(10)), [1; 10]);
+        assert_eq!(ranks(&sites, &Wish::Total(5), false).unwrap().len(), 5);
+        assert_eq!(ranks(&sites, &Wish::Total(5), false).unwrap()[4].0, "s2-1");
+    }
+
+    #[test]
+    fn the_user_can_say_how_many_where() {
+        let sites = [nodes(1, 2, 4), nodes(2, 2, 4)];
+        let wish = Wish::PerSite(vec![("nancy".into(), 3), ("rennes".into(), 1)]);
+        let wanted = [
+            ("s1-1".to_owned(), 1),
+            ("s2-1".to_owned(), 2),
+            ("s2-2".to_owned(), 1),
+        ];
+        assert_eq!(ranks(&sites, &wish, false).unwrap(), wanted);
+        assert_eq!(counts(&sites, &Wish::Everything), [4, 4, 4, 4]);
+    }
+
+    #[test]
+    fn slots_bound_the_ranks_unless_oversubscribed() {
+        let sites = [nodes(1, 2, 1), nodes(2, 2, 1)];
+        assert!(matches!(
+            ranks(&sites, &Wish::Total(5), false),
+            Err(DistributionError::TooFewSlots {
+                wanted: 5,
+                slots: 4,
+                ..
+            })
+        ));
+        let wish = Wish::PerSite(vec![("nancy".into(), 3)]);
+        assert!(matches!(
+            ranks(&sites, &wish, false),
+            Err(DistributionError::TooFewAtSite { slots: 2, .. })
+        ));
+        let over = ranks(&sites, &Wish::Total(5), true).unwrap();
+        assert_eq!(over.iter().map(|(_, ranks)| ranks).sum::<u32>(), 5);
+    }
+
+    #[test]
+    fn a_site_without_nodes_takes_no_rank() {
+        let sites = [nodes(1, 0, 1), nodes(2, 2, 2)];
+        assert_eq!(counts(&sites, &Wish::Total(3)), [2, 1]);
+    }
+}

@@ -1,0 +1,265 @@
+//! What each MPI is told through the environment of its launcher: tables, and nothing else. Pure.
+//!
+//! A variable the user has set stays as it is, and options on mpirun's command line win over the environment in
+//! every family. Launchers forward their environment whole, so every value suits every site.
+
+use super::launcher::Mpi;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// One variable of a table.
+struct Setting {
+    name: &'static str,
+    value: Value,
+    when: When,
+}
+
+enum Value {
+    Text(&'static str),
+    /// The path that stands in for ssh.
+    Agent,
+    /// The path of the host list.
+    HostFile,
+}
+
+enum When {
+    Always,
+    /// Only where Causeway chooses the hosts.
+    OwnHosts,
+    /// Only where no site has IPv6 addresses.
+    NoIpv6,
+    /// Only where MPICH was built with both ofi and ucx.
+    TwoNetmods,
+}
+
+/// What the tables depend on.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// Stands in for ssh.
+    pub agent: &'a Path,
+    /// The host list; `None` where the user names hosts.
+    pub host_file: Option<&'a Path>,
+    /// Some site has IPv6 addresses.
+    pub ipv6: bool,
+    /// MPICH can use ofi and ucx.
+    pub two_netmods: bool,
+}
+
+/// The settings of an MPI, without those for which `is_set` holds.
+pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, OsString)> {
+    let table = match mpi {
+        Mpi::OpenMpi4 => OPEN_MPI_4,
+        Mpi::OpenMpi5 => OPEN_MPI_5,
+        Mpi::Mpich => MPICH,
+        Mpi::Intel => INTEL,
+    };
+    let applies = |setting: &&Setting| match setting.when {
+        When::Always => true,
+        When::OwnHosts => facts.host_file.is_some(),
+        When::NoIpv6 => !facts.ipv6,
+        When::TwoNetmods => facts.two_netmods,
+    };
+    let value = |setting: &Setting| match setting.value {
+        Value::Text(text) => OsString::from(text),
+        Value::Agent => facts.agent.into(),
+        Value::HostFile => facts.host_file.map(OsString::from).unwrap_or_default(),
+    };
+    let open = table
+        .iter()
+        .filter(applies)
+        .filter(|setting| !is_set(setting.name));
+    open.map(|setting| (setting.name, value(setting))).collect()
+}
+
+/// The shim first, then what the user preloads.
+pub fn preload(shim: &Path, present: Option<&OsStr>) -> OsString {
+    let mut list = shim.as_os_str().to_owned();
+    if let Some(present) = present.filter(|present| !present.is_empty()) {
+        list.push(":");
+        list.push(present);
+    }
+    list
+}
+
+const fn always(name: &'static str, text: &'static str) -> Setting {
+    Setting {
+        name,
+        value: Value::Text(text),
+        when: When::Always,
+    }
+}
+
+const OPEN_MPI_4: &[Setting] = &[
+    always("OMPI_MCA_plm", "rsh"),
+    Setting {
+        name: "OMPI_MCA_plm_rsh_agent",
+        value: Value::Agent,
+        when: When::Always,
+    },
+    // Every daemon is started from here: nodes need no way to start anything on each other.
+    always("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),
+    // An orted that goes to the background leaves its session, and the session's end is what ends a job's
+    // processes; attached it also keeps its standard error.
+    always("OMPI_MCA_orte_leave_session_attached", "1"),
+    // Attached sessions all last until the end, so there must be room for all of them (default 128).
+    always("OMPI_MCA_plm_rsh_num_concurrent", "8192"),
+    Setting {
+        name: "OMPI_MCA_orte_default_hostfile",
+        value: Value::HostFile,
+        when: When::OwnHosts,
+    },
+    always("OMPI_MCA_orte_keep_fqdn_hostnames", "1"),
+    always("OMPI_MCA_pml", "ob1"),
+    always("OMPI_MCA_btl", "tcp,vader,self"),
+    // Addresses the grid map does not know would be tried natively, and hang.
+    Setting {
+        name: "OMPI_MCA_btl_tcp_disable_family",
+        value: Value::Text("6"),
+        when: When::NoIpv6,
+    },
+    Setting {
+        name: "OMPI_MCA_oob_tcp_disable_ipv6_family",
+        value: Value::Text("1"),
+        when: When::NoIpv6,
+    },
+];
+
+const OPEN_MPI_5: &[Setting] = &[
+    always("PRTE_MCA_plm", "ssh"),
+    Setting {
+        name: "PRTE_MCA_plm_ssh_agent",
+        value: Value::Agent,
+        when: When::Always,
+    },
+    // The reasons are those of Open MPI 4 above.
+    always("PRTE_MCA_plm_ssh_no_tree_spawn", "1"),
+    always("PRTE_MCA_prte_leave_session_attached", "1"),
+    always("PRTE_MCA_plm_ssh_num_concurrent", "8192"),
+    Setting {
+        name: "PRTE_MCA_prte_default_hostfile",
+        value: Value::HostFile,
+        when: When::OwnHosts,
+    },
+    always("PRTE_MCA_prte_keep_fqdn_hostnames", "1"),
+    // The other choice asks the kernel for a route to the peer, which the shim replaces.
+    always("PRTE_MCA_prtereachable", "weighted"),
+    always("OMPI_MCA_reachable", "weighted"),
+    // Private addresses of two sites are otherwise taken to be unreachable from each other.
+    always("OMPI_MCA_opal_net_private_ipv4", "127.0.0.0/8"),
+    always("OMPI_MCA_pml", "ob1"),
+    always("OMPI_MCA_btl", "tcp,sm,self"),
+    Setting {
+        name: "OMPI_MCA_btl_tcp_disable_family",
+        value: Value::Text("6"),
+        when: When::NoIpv6,
+    },
+    Setting {
+        name: "PRTE_MCA_prte_disable_ipv6_family",
+        value: Value::Text("1"),
+        when: When::NoIpv6,
+    },
+];
+
+const MPICH: &[Setting] = &[
+    always("HYDRA_LAUNCHER", "ssh"),
+    Setting {
+        name: "HYDRA_LAUNCHER_EXEC",
+        value: Value::Agent,
+        when: When::Always,
+    },
+    Setting {
+        name: "HYDRA_HOST_FILE",
+        value: Value::HostFile,
+        when: When::OwnHosts,
+    },
+    // UCX from 1.20 on refuses peers for which the kernel has no route; ofi asks nobody.
+    Setting {
+        name: "MPIR_CVAR_CH4_NETMOD",
+        value: Value::Text("ofi"),
+        when: When::TwoNetmods,
+    },
+    always("FI_PROVIDER", "tcp"),
+    always("FI_TCP_IO_URING", "0"),
+    always("UCX_TLS", "tcp,self,sm"),
+];
+
+const INTEL: &[Setting] = &[
+    always("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
+    Setting {
+        name: "I_MPI_HYDRA_BOOTSTRAP_EXEC",
+        value: Value::Agent,
+        when: When::Always,
+    },
+    Setting {
+        name: "I_MPI_HYDRA_HOST_FILE",
+        value: Value::HostFile,
+        when: When::OwnHosts,
+    },
+    always("I_MPI_FABRICS", "shm:ofi"),
+    always("I_MPI_OFI_PROVIDER", "tcp"),
+    always("FI_PROVIDER", "tcp"),
+    always("FI_TCP_IO_URING", "0"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Facts<'static> {
+        let (agent, host_file) = (Path::new("/r/agent"), Some(Path::new("/r/hosts")));
+        Facts {
+            agent,
+            host_file,
+            ipv6: false,
+            two_netmods: false,
+        }
+    }
+
+    #[test]
+    fn every_family_gets_agent_and_hosts() {
+        for mpi in [Mpi::OpenMpi4, Mpi::OpenMpi5, Mpi::Mpich, Mpi::Intel] {
+            let set = settings(mpi, &facts(), |_| false);
+            assert!(set.iter().any(|(_, value)| value == "/r/agent"), "{mpi:?}");
+            assert!(set.iter().any(|(_, value)| value == "/r/hosts"), "{mpi:?}");
+            let names: std::collections::HashSet<_> = set.iter().map(|(name, _)| name).collect();
+            assert_eq!(names.len(), set.len(), "{mpi:?} says something twice");
+        }
+    }
+
+    #[test]
+    fn what_the_user_has_set_is_left_alone() {
+        let set = settings(Mpi::OpenMpi4, &facts(), |name| name == "OMPI_MCA_pml");
+        assert!(set.iter().all(|(name, _)| *name != "OMPI_MCA_pml"));
+        let without_hosts = Facts {
+            host_file: None,
+            ..facts()
+        };
+        let set = settings(Mpi::Mpich, &without_hosts, |_| false);
+        assert!(set.iter().all(|(name, _)| *name != "HYDRA_HOST_FILE"));
+    }
+
+    #[test]
+    fn ipv6_is_switched_off_only_where_no_site_has_it() {
+        let has = |facts: &Facts| {
+            settings(Mpi::OpenMpi4, facts, |_| false)
+                .iter()
+                .any(|(name, _)| *name == "OMPI_MCA_btl_tcp_disable_family")
+        };
+        assert!(has(&facts()));
+        assert!(!has(&Facts {
+            ipv6: true,
+            ..facts()
+        }));
+    }
+
+    #[test]
+    fn the_users_own_preloads_follow_the_shim() {
+        let shim = Path::new("/c/shim.so");
+        assert_eq!(preload(shim, None), "/c/shim.so");
+        assert_eq!(preload(shim, Some(OsStr::new(""))), "/c/shim.so");
+        assert_eq!(
+            preload(shim, Some(OsStr::new("/t/trace.so"))),
+            "/c/shim.so:/t/trace.so"
+        );
+    }
+}

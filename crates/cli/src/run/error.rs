@@ -1,0 +1,58 @@
+//! Why a run does not begin: each is one line for the user and says what to do.
+
+use super::child::ChildError;
+use super::distribution::DistributionError;
+use super::launcher::LauncherError;
+use causeway_gateway::control::ControlError;
+use std::io;
+use std::path::PathBuf;
+
+/// See the module.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Nothing to run.
+    #[error("nothing to run: say 'causeway run -- mpirun -n 4 ./app'")]
+    NoCommand,
+    /// The launcher.
+    #[error("{0}")]
+    Launcher(#[from] LauncherError),
+    /// The gateway.
+    #[error("{0}")]
+    Control(#[from] ControlError),
+    /// More ranks than slots.
+    #[error("{0}")]
+    Distribution(#[from] DistributionError),
+    /// mpirun could not be started or guarded.
+    #[error("{0}")]
+    Child(#[from] ChildError),
+    /// Causeway's own path.
+    #[error("find causeway's own path: {0}")]
+    Own(io::Error),
+    /// The preload library is missing.
+    #[error("the preload library {} is missing; build it with 'make build', or use --direct", .0.display())]
+    NoShim(PathBuf),
+    /// The run's directory.
+    #[error("make the run's directory: {0}")]
+    Directory(io::Error),
+    /// `--sites` is not understood.
+    #[error("--sites {0:?}: {1}; say rennes=2,nancy=2 or rennes,nancy")]
+    Sites(String, &'static str),
+    /// No such site.
+    #[error("--sites: there is no site {0:?}; the grid has {1}")]
+    UnknownSite(String, String),
+    /// A site without a gateway that can be reached.
+    #[error("site {0} cannot be used: {1}{2}")]
+    Unreachable(String, String, &'static str),
+    /// A site that offers nothing.
+    #[error("no node offers a slot at {0}; see 'nodes' in the configuration of the gateway there")]
+    NoNodes(String),
+    /// The counts contradict each other.
+    #[error("--sites asks for {0} ranks, but the command line starts {1}")]
+    Count(u32, u32),
+    /// Counts of several programs cannot be guessed.
+    #[error("--sites with ranks and several programs: give each program its -n")]
+    Programs,
+    /// `--sites` beside the user's own hosts.
+    #[error("--sites and hosts on the command line of the launcher exclude each other")]
+    Hosts,
+}

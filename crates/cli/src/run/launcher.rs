@@ -1,0 +1,267 @@
+//! Which MPI a launcher belongs to: found in PATH and asked for its version, as users call all of them `mpirun`.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A launcher that is found and known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    /// Where it was found, links not followed: its daemons lie beside it.
+    pub path: PathBuf,
+    /// What it starts.
+    pub mpi: Mpi,
+    /// Its version as it says.
+    pub version: String,
+    /// An MPICH that can use ofi and ucx, as the one from PyPI.
+    pub two_netmods: bool,
+}
+
+/// Families of launchers that are told what to do in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mpi {
+    /// Open MPI before 5, started by ORTE.
+    OpenMpi4,
+    /// Open MPI 5, started by PRRTE.
+    OpenMpi5,
+    /// MPICH, started by hydra.
+    Mpich,
+    /// Intel MPI, started by its own hydra.
+    Intel,
+}
+
+impl Mpi {
+    /// Its usual name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mpi::OpenMpi4 | Mpi::OpenMpi5 => "Open MPI",
+            Mpi::Mpich => "MPICH",
+            Mpi::Intel => "Intel MPI",
+        }
+    }
+
+    /// Whether it is told by MCA parameters.
+    pub fn is_open_mpi(self) -> bool {
+        matches!(self, Mpi::OpenMpi4 | Mpi::OpenMpi5)
+    }
+}
+
+/// Why a command cannot be run over sites.
+#[derive(Debug, thiserror::Error)]
+pub enum LauncherError {
+    /// No such program.
+    #[error("{0:?} is not found in PATH; load the MPI's module or virtual environment, or give its path")]
+    NotFound(OsString),
+    /// It does not answer `--version` like an MPI launcher.
+    #[error(
+        "{} is not a launcher that is known (mpirun or mpiexec of Open MPI 4 or 5, MPICH, Intel MPI): \
+         '--version' says {said:?}", path.display()
+    )]
+    Unknown {
+        /// The program.
+        path: PathBuf,
+        /// Its first line.
+        said: String,
+    },
+    /// It cannot be started.
+    #[error("run {} --version: {source}", path.display())]
+    Start {
+        /// The program.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It hangs.
+    #[error("{} --version gave no answer within {} s", .0.display(), DEADLINE.as_secs())]
+    Silent(PathBuf),
+}
+
+/// A launcher from a cold network file system took 2 s; Intel MPI's is a shell script around another.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+impl Launcher {
+    /// Finds the launcher and asks it.
+    ///
+    /// # Errors
+    /// See [`LauncherError`]; takes at most five seconds.
+    pub fn find(word: &OsStr) -> Result<Launcher, LauncherError> {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let path = find_in(word, &search).ok_or_else(|| LauncherError::NotFound(word.to_owned()))?;
+        let text = version_text(&path)?;
+        let (mpi, version) = recognise(&text).ok_or_else(|| {
+            let first = text
+                .lines()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default();
+            LauncherError::Unknown {
+                path: path.clone(),
+                said: first.chars().take(80).collect(),
+            }
+        })?;
+        let two_netmods = mpi == Mpi::Mpich
+            && ["ch4:ucx,ofi", "ch4:ofi,ucx"]
+                .iter()
+                .any(|both| text.contains(both));
+        Ok(Launcher {
+            path,
+            mpi,
+            version,
+            two_netmods,
+        })
+    }
+
+    /// Where its daemons are.
+    pub fn directory(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// `PATH` with its directory first: launchers that are scripts call the next one by its bare name.
+    pub fn search_path(path: &Path) -> OsString {
+        let mut search = path
+            .parent()
+            .map_or(OsString::new(), |directory| directory.as_os_str().to_owned());
+        if let Some(rest) = std::env::var_os("PATH") {
+            search.push(":");
+            search.push(rest);
+        }
+        search
+    }
+}
+
+fn find_in(word: &OsStr, search: &OsStr) -> Option<PathBuf> {
+    let runnable =
+        |path: &PathBuf| path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok();
+    if word.as_encoded_bytes().contains(&b'/') {
+        return std::path::absolute(word).ok().filter(runnable);
+    }
+    std::env::split_paths(search)
+        .map(|directory| directory.join(word))
+        .find(runnable)
+}
+
+fn version_text(path: &Path) -> Result<String, LauncherError> {
+    let start = |source| LauncherError::Start {
+        path: path.to_owned(),
+        source,
+    };
+    let mut command = Command::new(path);
+    command.arg("--version").env("PATH", Launcher::search_path(path));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(start)?;
+    let (sender, texts) = std::sync::mpsc::channel();
+    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|out| Box::new(out) as _),
+        child.stderr.take().map(|err| Box::new(err) as _),
+    ];
+    let mut readers = Vec::new();
+    for mut output in outputs.into_iter().flatten() {
+        let sender = sender.clone();
+        readers.push(std::thread::spawn(move || {
+            let mut text = Vec::new();
+            // No launcher says more than a page; a program that prints without end is not read without end.
+            let _ = output.by_ref().take(64 * 1024).read_to_end(&mut text);
+            let _ = sender.send(String::from_utf8_lossy(&text).into_owned());
+        }));
+    }
+    drop(sender);
+    let deadline = std::time::Instant::now() + DEADLINE;
+    let mut text = String::new();
+    loop {
+        match texts.recv_timeout(deadline.saturating_duration_since(std::time::Instant::now())) {
+            Ok(more) => text.push_str(&more),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(LauncherError::Silent(path.to_owned()));
+            }
+        }
+    }
+    // `run` forks later and must then be alone.
+    for reader in readers {
+        let _ = reader.join();
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    Ok(text)
+}
+
+/// The family and version in what `--version` prints.
+fn recognise(text: &str) -> Option<(Mpi, String)> {
+    let after = |mark: &str| {
+        let rest = text.split_once(mark)?.1.trim_start();
+        let version: String = rest
+            .chars()
+            .take_while(|c| !c.is_whitespace() && *c != ',')
+            .collect();
+        version
+            .starts_with(|c: char| c.is_ascii_digit())
+            .then_some(version)
+    };
+    if text.contains("Intel(R) MPI Library") {
+        return Some((Mpi::Intel, after("Version")?));
+    }
+    if text.contains("HYDRA build details") {
+        return Some((Mpi::Mpich, after("Version:")?));
+    }
+    if let Some(version) = after("(Open MPI)").or_else(|| after("(OpenRTE)")) {
+        let before_5 = ["1.", "2.", "3.", "4."]
+            .iter()
+            .any(|major| version.starts_with(major));
+        return Some((if before_5 { Mpi::OpenMpi4 } else { Mpi::OpenMpi5 }, version));
+    }
+    after("(PRRTE)").map(|version| (Mpi::OpenMpi5, format!("PRRTE {version}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_family_is_known_by_its_version_text() {
+        let texts = [
+            (
+                "mpirun (Open MPI) 4.1.4\n\nReport bugs to",
+                Mpi::OpenMpi4,
+                "4.1.4",
+            ),
+            ("mpirun.openmpi (OpenRTE) 4.1.4\n\nReport", Mpi::OpenMpi4, "4.1.4"),
+            ("mpirun (Open MPI) 5.0.11\n", Mpi::OpenMpi5, "5.0.11"),
+            ("prterun (PRRTE) 3.0.13\n", Mpi::OpenMpi5, "PRRTE 3.0.13"),
+            (
+                "HYDRA build details:\n    Version:                                 4.0.2\n",
+                Mpi::Mpich,
+                "4.0.2",
+            ),
+            (
+                "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 2026",
+                Mpi::Intel,
+                "2021.18.1",
+            ),
+        ];
+        for (text, mpi, version) in texts {
+            assert_eq!(recognise(text), Some((mpi, version.to_owned())), "{text}");
+        }
+        assert_eq!(recognise("GNU bash, version 5.2.15"), None);
+        assert_eq!(recognise(""), None);
+    }
+
+    #[test]
+    fn a_word_with_a_slash_is_a_path() {
+        assert_eq!(
+            find_in(OsStr::new("/bin/sh"), OsStr::new("")),
+            Some("/bin/sh".into())
+        );
+        assert_eq!(
+            find_in(OsStr::new("sh"), OsStr::new("/nowhere:/bin")),
+            Some("/bin/sh".into())
+        );
+        assert_eq!(find_in(OsStr::new("sh"), OsStr::new("/nowhere")), None);
+        assert_eq!(find_in(OsStr::new("/bin"), OsStr::new("")), None);
+    }
+}

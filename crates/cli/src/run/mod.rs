@@ -1,0 +1,184 @@
+//! `causeway run -- mpirun ...`: the user's own launcher, told how to start and connect its processes at all sites.
+//!
+//! It asks the gateway for a job, finds out which MPI the launcher belongs to, writes a host list, sets the
+//! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the program.
+
+mod child;
+mod command_line;
+mod directory;
+mod distribution;
+mod environment;
+mod error;
+mod launcher;
+mod sites;
+
+use causeway_gateway::control::{self, JobReply, Reply, Request};
+use command_line::CommandLine;
+use directory::RunDirectory;
+use distribution::{Share, Wish};
+use error::RunError;
+use launcher::Launcher;
+use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// File name of the preload library, beside the causeway binary.
+pub const SHIM: &str = "libcauseway_shim.so";
+
+/// Status for whatever the user has to put right before anything is started.
+const WRONG_USE: u8 = 2;
+
+/// See the module.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Sites to use, with or without ranks for each: rennes=2,nancy=2 or rennes,nancy. Default: all sites.
+    #[arg(long, value_name = "SITE[=RANKS],...")]
+    pub sites: Option<String>,
+    /// Start everything the same way, but leave connections alone: needs sites that reach each other natively.
+    #[arg(long)]
+    pub direct: bool,
+    /// Tell which MPI was found, where its ranks go and what its environment gets.
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// The launcher and its arguments, as they would be typed without causeway.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "mpirun ..."
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Runs the launcher; the status is the launcher's, 2 when the command line or the grid does not allow it.
+pub fn main(args: Args) -> ExitCode {
+    match run(&args) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("causeway: {error}");
+            ExitCode::from(WRONG_USE)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<u8, RunError> {
+    let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
+    let own = std::env::current_exe().map_err(RunError::Own)?;
+    let shim = if args.direct { None } else { Some(find_shim(&own)?) };
+    let launcher = Launcher::find(word)?;
+    let line = CommandLine::parse(launcher.mpi, words);
+    let (job, connection) = start_job(&args.command)?;
+    let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
+    let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
+    let hosts = if line.names_hosts || line.starts_nothing {
+        None
+    } else {
+        Some(&chosen.shares)
+    };
+    let mut command = Command::new(&launcher.path);
+    command
+        .args(extra_arguments(&launcher, &line, &chosen.wish, &job))
+        .args(words);
+    let environment = environment(&launcher, &directory, hosts, &job, shim.as_deref(), word)?;
+    if args.verbose {
+        tell(&launcher, hosts, &environment);
+    }
+    command.envs(environment);
+    Ok(child::run(command, connection, directory.path())?)
+}
+
+fn find_shim(own: &Path) -> Result<PathBuf, RunError> {
+    let shim = own.with_file_name(SHIM);
+    if shim.is_file() {
+        Ok(shim)
+    } else {
+        Err(RunError::NoShim(shim))
+    }
+}
+
+fn start_job(command: &[OsString]) -> Result<(JobReply, UnixStream), RunError> {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let name: String = words.join(" ").chars().take(200).collect();
+    match control::ask(&control::socket(), &Request::Job { name })? {
+        (Reply::Job(job), connection) => Ok((job, connection)),
+        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
+    }
+}
+
+/// What only the command line can say, before the user's own words.
+fn extra_arguments(launcher: &Launcher, line: &CommandLine, wish: &Wish, job: &JobReply) -> Vec<OsString> {
+    let mut extra = Vec::new();
+    if line.starts_nothing {
+        return extra;
+    }
+    // hydra's proxies call mpiexec back under its host name unless told otherwise, and names need not be known at
+    // other sites.
+    if !launcher.mpi.is_open_mpi()
+        && !line.names_own_host
+        && let Some(address) = sites::own_address(job)
+    {
+        extra.extend(["-localhost".into(), address.to_string().into()]);
+    }
+    if let (Wish::PerSite(sites), [None]) = (wish, &line.ranks[..]) {
+        let total: u32 = sites.iter().map(|(_, ranks)| ranks).sum();
+        extra.extend(["-n".into(), total.to_string().into()]);
+    }
+    extra
+}
+
+fn environment(
+    launcher: &Launcher,
+    directory: &RunDirectory,
+    hosts: Option<&Vec<Share>>,
+    job: &JobReply,
+    shim: Option<&Path>,
+    word: &OsString,
+) -> Result<Vec<(&'static str, OsString)>, RunError> {
+    let host_file = hosts
+        .map(|hosts| directory.write_hosts(launcher.mpi, hosts))
+        .transpose()
+        .map_err(RunError::Directory)?;
+    let facts = environment::Facts {
+        agent: &directory.agent(),
+        host_file: host_file.as_deref(),
+        ipv6: sites::has_ipv6(job),
+        two_netmods: launcher.two_netmods,
+    };
+    let mut set = environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
+    set.push((causeway_wire::env::TOKEN, job.token.clone().into()));
+    if let Some(shim) = shim {
+        set.push((causeway_wire::env::GRID, job.grid.clone().into()));
+        set.push((
+            "LD_PRELOAD",
+            environment::preload(shim, std::env::var_os("LD_PRELOAD").as_deref()),
+        ));
+    }
+    // A launcher given by its path, from a virtual environment say, finds its other parts in PATH.
+    if word.as_encoded_bytes().contains(&b'/') {
+        set.push(("PATH", Launcher::search_path(&launcher.path)));
+    }
+    set.push((crate::remote::agent::PATH_ENV, launcher.directory().into()));
+    Ok(set)
+}
+
+fn tell(launcher: &Launcher, hosts: Option<&Vec<Share>>, environment: &[(&'static str, OsString)]) {
+    eprintln!(
+        "causeway: {} is {} {}",
+        launcher.path.display(),
+        launcher.mpi.name(),
+        launcher.version
+    );
+    for share in hosts.into_iter().flatten() {
+        let Share { site, node, ranks } = share;
+        eprintln!(
+            "causeway: site {site}: node {} ({}): up to {ranks} ranks",
+            node.name, node.address
+        );
+    }
+    for (name, value) in environment
+        .iter()
+        .filter(|(name, _)| *name != causeway_wire::env::TOKEN)
+    {
+        eprintln!("causeway: {name}={}", value.to_string_lossy());
+    }
+}

@@ -1,0 +1,281 @@
+//! Which sites take part, and with how many ranks: `--sites` against what the gateway says. Pure, but for
+//! `own_address`.
+
+use super::command_line::CommandLine;
+use super::distribution::{Offer, Share, Wish, distribute};
+use super::error::RunError;
+use causeway_gateway::control::{JobReply, SiteInfo};
+use causeway_wire::Grid;
+use std::net::IpAddr;
+
+/// What is used.
+#[derive(Debug)]
+pub struct Chosen<'a> {
+    /// What was asked for.
+    pub wish: Wish,
+    /// Ranks of each node.
+    pub shares: Vec<Share<'a>>,
+}
+
+/// Checks the user's sites and distributes the ranks.
+///
+/// # Errors
+/// Unknown or unreachable sites, contradicting counts, too few slots.
+pub fn choose<'a>(
+    job: &'a JobReply,
+    sites: Option<&str>,
+    line: &CommandLine,
+) -> Result<Chosen<'a>, RunError> {
+    if sites.is_some() && line.names_hosts {
+        return Err(RunError::Hosts);
+    }
+    let wanted = sites.map(parse).transpose()?;
+    let wish = wish(wanted.as_deref(), line)?;
+    if line.starts_nothing || line.names_hosts {
+        return Ok(Chosen {
+            wish,
+            shares: Vec::new(),
+        });
+    }
+    let infos = match &wanted {
+        Some(wanted) => named_sites(job, wanted)?,
+        None => all_sites(job)?,
+    };
+    let offers: Vec<Offer> = infos
+        .iter()
+        .map(|info| Offer {
+            site: &info.name,
+            nodes: &info.nodes,
+        })
+        .collect();
+    let shares = distribute(&offers, &wish, line.oversubscribes)?;
+    if shares.is_empty() {
+        let names: Vec<&str> = offers.iter().map(|offer| offer.site).collect();
+        return Err(RunError::NoNodes(names.join(", ")));
+    }
+    Ok(Chosen { wish, shares })
+}
+
+/// Whether some site has IPv6 addresses.
+pub fn has_ipv6(job: &JobReply) -> bool {
+    let grid: Grid = job.grid.parse().unwrap_or_default();
+    grid.sites
+        .iter()
+        .flat_map(|site| &site.subnets)
+        .any(|subnet| subnet.address().is_ipv6())
+}
+
+/// This host's address in its site: the one that other sites' daemons can call.
+pub fn own_address(job: &JobReply) -> Option<IpAddr> {
+    let grid: Grid = job.grid.parse().ok()?;
+    let site = grid.sites.iter().find(|site| site.name == job.site)?;
+    let interfaces = nix::ifaddrs::getifaddrs().ok()?;
+    let addresses = interfaces.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+    });
+    addresses
+        .filter(|address| site.contains(*address))
+        .min_by_key(IpAddr::is_ipv6)
+}
+
+/// `name=ranks` or `name`, all of one kind.
+fn parse(text: &str) -> Result<Vec<(&str, Option<u32>)>, RunError> {
+    let wrong = |reason| RunError::Sites(text.to_owned(), reason);
+    let mut sites: Vec<(&str, Option<u32>)> = Vec::new();
+    for entry in text.split(',').map(str::trim) {
+        let (name, ranks) = match entry.split_once('=') {
+            None => (entry, None),
+            Some((name, ranks)) => (
+                name,
+                Some(
+                    ranks
+                        .parse()
+                        .map_err(|_| wrong("the number of ranks is not a number"))?,
+                ),
+            ),
+        };
+        if name.is_empty() {
+            return Err(wrong("a site has no name"));
+        }
+        if sites.iter().any(|(other, _)| *other == name) {
+            return Err(wrong("a site stands there twice"));
+        }
+        sites.push((name, ranks));
+    }
+    let counted = sites.iter().filter(|(_, ranks)| ranks.is_some()).count();
+    if counted != 0 && counted != sites.len() {
+        Err(wrong("give ranks for all sites or for none"))
+    } else {
+        Ok(sites)
+    }
+}
+
+fn wish(wanted: Option<&[(&str, Option<u32>)]>, line: &CommandLine) -> Result<Wish, RunError> {
+    let counted = wanted
+        .into_iter()
+        .flatten()
+        .filter_map(|(site, ranks)| Some(((*site).to_owned(), (*ranks)?)));
+    let counted: Vec<(String, u32)> = counted.collect();
+    if counted.is_empty() {
+        return Ok(line.total().map_or(Wish::Everything, Wish::Total));
+    }
+    let asked = counted
+        .iter()
+        .fold(0_u32, |sum, (_, ranks)| sum.saturating_add(*ranks));
+    match line.total() {
+        Some(total) if total != asked => Err(RunError::Count(asked, total)),
+        None if line.ranks.len() > 1 => Err(RunError::Programs),
+        _ => Ok(Wish::PerSite(counted)),
+    }
+}
+
+fn named_sites<'a>(job: &'a JobReply, wanted: &[(&str, Option<u32>)]) -> Result<Vec<&'a SiteInfo>, RunError> {
+    for (name, _) in wanted {
+        if !job.sites.iter().any(|site| site.name == *name) {
+            let known: Vec<&str> = job.sites.iter().map(|site| site.name.as_str()).collect();
+            return Err(RunError::UnknownSite((*name).to_owned(), known.join(", ")));
+        }
+    }
+    // In the user's order: the first site named gets the first ranks.
+    let named = wanted
+        .iter()
+        .filter_map(|(name, _)| job.sites.iter().find(|site| site.name == *name));
+    named.map(|site| usable(site, "")).collect()
+}
+
+fn all_sites(job: &JobReply) -> Result<Vec<&SiteInfo>, RunError> {
+    // Fewer sites than the user believes would be found out late; leaving one out takes a word.
+    job.sites
+        .iter()
+        .map(|site| usable(site, "; --sites leaves it out"))
+        .collect()
+}
+
+fn usable<'a>(
+    site: &'a causeway_gateway::control::SiteStatus,
+    hint: &'static str,
+) -> Result<&'a SiteInfo, RunError> {
+    match (&site.unreachable, &site.info) {
+        (None, Some(info)) => Ok(info),
+        (Some(reason), _) => Err(RunError::Unreachable(site.name.clone(), reason.clone(), hint)),
+        (None, None) => Err(RunError::Unreachable(
+            site.name.clone(),
+            "its gateway has not announced itself yet".into(),
+            hint,
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_gateway::control::{NodeInfo, SiteStatus};
+
+    fn job() -> JobReply {
+        let info = |name: &str, net: u8| SiteInfo {
+            name: name.into(),
+            subnets: vec![format!("10.{net}.0.0/24")],
+            gateways: vec![],
+            delivery_ports: "20000-32767".into(),
+            nodes: (1..=2)
+                .map(|i| NodeInfo {
+                    name: format!("{name}-{i}"),
+                    address: [10, net, 0, i].into(),
+                    slots: 4,
+                })
+                .collect(),
+        };
+        let up = |name: &str, net| SiteStatus {
+            name: name.into(),
+            info: Some(info(name, net)),
+            unreachable: None,
+        };
+        let down = SiteStatus {
+            name: "orsay".into(),
+            info: None,
+            unreachable: Some("no route to host".into()),
+        };
+        JobReply {
+            token: "00".repeat(16),
+            grid: "1|rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767".into(),
+            site: "rennes".into(),
+            sites: vec![up("rennes", 1), up("nancy", 2), down],
+        }
+    }
+
+    fn line(ranks: &[Option<u32>]) -> CommandLine {
+        CommandLine {
+            ranks: ranks.to_vec(),
+            ..CommandLine::default()
+        }
+    }
+
+    fn refusal(sites: Option<&str>, line: &CommandLine) -> String {
+        choose(&job(), sites, line).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn named_sites_take_ranks_in_the_users_order() {
+        let job = job();
+        let chosen = choose(&job, Some("nancy=1,rennes=2"), &line(&[None])).unwrap();
+        let shares: Vec<_> = chosen
+            .shares
+            .iter()
+            .map(|share| (share.node.name.as_str(), share.ranks))
+            .collect();
+        assert_eq!(shares, [("nancy-1", 1), ("rennes-1", 1), ("rennes-2", 1)]);
+        assert_eq!(
+            choose(&job, Some("rennes,nancy"), &line(&[Some(8)]))
+                .unwrap()
+                .shares
+                .len(),
+            4
+        );
+    }
+
+    #[test]
+    fn each_mistake_is_one_clear_line() {
+        let four = line(&[Some(4)]);
+        let cases = [
+            (
+                Some("lyon"),
+                "--sites: there is no site \"lyon\"; the grid has rennes, nancy, orsay",
+            ),
+            (Some("orsay=4"), "site orsay cannot be used: no route to host"),
+            (
+                None,
+                "site orsay cannot be used: no route to host; --sites leaves it out",
+            ),
+            (
+                Some("rennes=1,nancy=1"),
+                "--sites asks for 2 ranks, but the command line starts 4",
+            ),
+            (Some("rennes=x"), "the number of ranks is not a number"),
+            (Some("rennes=2,nancy"), "give ranks for all sites or for none"),
+            (Some("rennes,rennes"), "a site stands there twice"),
+            (Some(""), "a site has no name"),
+        ];
+        for (sites, text) in cases {
+            let said = refusal(sites, &four);
+            assert!(said.contains(text) && !said.contains('\n'), "{sites:?}: {said}");
+        }
+        assert!(refusal(Some("rennes=9"), &line(&[None])).contains("8 slots"));
+        assert!(refusal(Some("rennes=2"), &line(&[None, None])).contains("each program"));
+        let hosts = CommandLine {
+            names_hosts: true,
+            ..four
+        };
+        assert!(refusal(Some("rennes"), &hosts).contains("exclude each other"));
+    }
+
+    #[test]
+    fn the_users_own_hosts_need_no_site() {
+        let hosts = CommandLine {
+            names_hosts: true,
+            ..line(&[Some(4)])
+        };
+        assert!(choose(&job(), None, &hosts).unwrap().shares.is_empty());
+    }
+}
