@@ -26,7 +26,11 @@ fn main() -> ExitCode {
                 next = source.source();
             }
             eprintln!("lab: {text}");
-            ExitCode::FAILURE
+            match error {
+                // EX_UNAVAILABLE: the tests skip.
+                LabError::Machine { .. } => ExitCode::from(69),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn router_links(site: &SitePlan, peer_netns: impl Fn(&Node) -> String
             let _ = writeln!(text, "link set lan{port} master br0 up");
         }
     }
-    let _ = writeln!(text, "addr add {lan} dev br0\nlink set br0 up");
+    let _ = writeln!(text, "addr add {lan} dev br0\nlink set br0 {}up", queue(site));
     for head in site.nodes.iter().filter(|node| node.role == Role::Head) {
         let _ = writeln!(
             text,
@@ -64,7 +64,7 @@ pub(crate) fn node_links(plan: &Plan, site: &SitePlan, node: &Node) -> String {
         node.lan,
         site.site.subnet.prefix()
     );
-    let _ = writeln!(text, "link set eth0 mtu {LAN_MTU} up");
+    let _ = writeln!(text, "link set eth0 mtu {LAN_MTU} {}up", queue(site));
     match node.uplink {
         Some(uplink) => {
             let _ = writeln!(
@@ -90,6 +90,15 @@ pub(crate) fn node_links(plan: &Plan, site: &SitePlan, node: &Node) -> String {
         }
     }
     text
+}
+
+/// A device whose other end is an emulator needs a queue that outlasts a scheduling delay.
+fn queue(site: &SitePlan) -> String {
+    if site.site.lan_rtt.is_zero() {
+        String::new()
+    } else {
+        format!("txqueuelen {TXQUEUELEN} ")
+    }
 }
 
 /// `tc -batch` that limits these interfaces to the LAN's rate; empty when it is not limited or not a kernel bridge.

@@ -44,10 +44,7 @@ pub enum Answer {
 }
 
 /// Puts a request to the supervisor of the lab with this state directory.
-///
-/// # Errors
-/// It is gone, did not answer in time, or refused.
-pub fn ask(dir: &Path, name: &str, request: &Request) -> Result<Answer, LabError> {
+pub(crate) fn ask(dir: &Path, name: &str, request: &Request) -> Result<Answer, LabError> {
     let talk = || -> io::Result<Answer> {
         let mut stream = short_path(dir, |path| UnixStream::connect(path))?;
         stream.set_read_timeout(Some(ANSWER_DEADLINE))?;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -16,6 +15,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
+use crate::emulators::Emulators;
 use crate::enter::{NodeChild, NodeCommand};
 use crate::error::LabError;
 use crate::keeper::{Device, Keeper, Report};
@@ -23,9 +23,9 @@ use crate::plan::{Node, Plan, SiteView};
 use crate::preflight::{self, Owner, Tools};
 use crate::scenario::Scenario;
 use crate::serve::Signals;
-use crate::state::{self, LabState, STATE_VERSION};
+use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
-use crate::wan::{Link, LinkChange, LinkSpec, LinkStats, Port, Wan};
+use crate::wan::{LinkChange, LinkSpec, LinkStats};
 use crate::{commands, control, ssh, sys};
 
 /// How to start a lab, apart from what it should look like.
@@ -40,7 +40,7 @@ pub struct LabOptions {
 /// A running lab. Fields are dropped in this order: first everything in the nodes ends, then the WAN, then the files.
 pub struct Lab {
     _keeper: KeeperHandle,
-    wan: Wan,
+    emulators: Emulators,
     listener: UnixListener,
     signals: Signals,
     state: LabState,
@@ -70,12 +70,12 @@ impl Lab {
         write_files(&plan, dir.path(), &tools)?;
         let signals = Signals::block()?;
         let (keeper, report) = start_keeper(&plan, dir.path(), &tools, owner)?;
-        let (pids, devices) = hear(&report)?;
-        let wan = start_wan(scenario, &plan, devices)?;
+        let ready = hear(&report)?;
+        let emulators = Emulators::start(scenario, &plan, ready.devices)?;
         let nodes = plan
             .nodes()
             .cloned()
-            .zip(pids)
+            .zip(ready.pids)
             .map(|(node, pid)| Node { pid, ..node })
             .collect();
         let state = LabState {
@@ -87,13 +87,14 @@ impl Lab {
             in_user_namespace: owner.needs_user_namespace(),
             sites: plan.sites.iter().map(|site| site.view()).collect(),
             nodes,
+            routers: routers(&plan, &ready.routers),
             dir: dir.path().to_owned(),
         };
         let listener = control::listen(dir.path())?;
         state::write(&state)?;
         Ok(Lab {
             _keeper: keeper,
-            wan,
+            emulators,
             listener,
             signals,
             state,
@@ -134,12 +135,12 @@ impl Lab {
     /// # Errors
     /// An unknown pair or an impossible value.
     pub fn change_link(&self, a: &str, b: &str, change: &LinkChange) -> Result<LinkSpec, LabError> {
-        Ok(self.wan.change(a, b, change)?)
+        Ok(self.emulators.wan.change(a, b, change)?)
     }
 
     /// What each link has carried and lost, two entries a link.
     pub fn link_stats(&self) -> Vec<LinkStats> {
-        self.wan.stats()
+        self.emulators.wan.stats()
     }
 
     /// Ends it and waits until every process is gone. Dropping it does the same.
@@ -243,7 +244,22 @@ fn start_keeper(
     ))
 }
 
-fn hear(report: &OwnedFd) -> Result<(Vec<i32>, Vec<(Device, OwnedFd)>), LabError> {
+fn routers(plan: &Plan, descriptors: &[i32]) -> Vec<Router> {
+    let names = plan.sites.iter().map(|site| format!("{}-router", site.site.name));
+    names
+        .zip(descriptors)
+        .map(|(name, &descriptor)| Router { name, descriptor })
+        .collect()
+}
+
+/// What the keeper has made.
+struct Ready {
+    pids: Vec<i32>,
+    devices: Vec<(Device, OwnedFd)>,
+    routers: Vec<i32>,
+}
+
+fn hear(report: &OwnedFd) -> Result<Ready, LabError> {
     let mut events = [PollFd::new(report.as_fd(), PollFlags::POLLIN)];
     let timeout = PollTimeout::try_from(START_DEADLINE).unwrap_or(PollTimeout::MAX);
     if poll(&mut events, timeout).map_err(LabError::kernel("wait for the keeper"))? == 0 {
@@ -255,43 +271,21 @@ fn hear(report: &OwnedFd) -> Result<(Vec<i32>, Vec<(Device, OwnedFd)>), LabError
     }
     let (bytes, fds) = sys::receive(report.as_fd()).map_err(LabError::kernel("hear from the keeper"))?;
     match serde_json::from_slice(&bytes) {
-        Ok(Report::Ready { pids, devices, .. }) => Ok((pids, devices.into_iter().zip(fds).collect())),
+        Ok(Report::Ready {
+            pids,
+            devices,
+            routers,
+        }) => Ok(Ready {
+            pids,
+            routers,
+            devices: devices.into_iter().zip(fds).collect(),
+        }),
         Ok(Report::Failed { step, reason }) => Err(LabError::Setup { step, reason }),
         Err(_) => Err(LabError::setup(
             "start keeper",
             "it ended without a word; its message is on stderr",
         )),
     }
-}
-
-fn start_wan(scenario: &Scenario, plan: &Plan, devices: Vec<(Device, OwnedFd)>) -> Result<Wan, LabError> {
-    let mut ports = Vec::new();
-    for (device, tun) in devices {
-        if let Device::Wan { site } = device {
-            let planned = plan.sites.iter().find(|planned| planned.site.name == site);
-            let prefixes = planned.map(|planned| plan.prefixes(planned)).unwrap_or_default();
-            let prefixes = prefixes
-                .iter()
-                .map(|prefix| (IpAddr::from(prefix.base()), prefix.prefix()));
-            ports.push(Port {
-                site,
-                tun,
-                prefixes: prefixes.collect(),
-            });
-        }
-    }
-    let links = scenario.links.iter().map(|link| Link {
-        between: link.between.clone(),
-        spec: LinkSpec {
-            rtt: link.rtt,
-            rate_bits_per_second: link.rate_bits_per_second,
-            queue_bytes: link.queue_bytes,
-            loss: link.loss,
-            seed: link.seed,
-            up: true,
-        },
-    });
-    Ok(Wan::start(ports, links.collect())?)
 }
 
 /// 27 nodes of nine sites on two busy cores take some seconds; 60 s mean that something hangs.

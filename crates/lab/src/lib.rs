@@ -6,6 +6,7 @@
 
 mod commands;
 mod control;
+mod emulators;
 mod enter;
 mod error;
 mod init;
@@ -23,11 +24,11 @@ mod sys;
 pub mod units;
 pub mod wan;
 
-pub use control::{ask, Answer, Request};
+pub use control::{Answer, Request};
 pub use enter::{NodeChild, NodeCommand, Session, Stdio};
 pub use error::LabError;
 pub use lab::{Lab, LabOptions};
 pub use plan::{Node, Role, SiteView};
 pub use scenario::{Firewall, Mistake, Mistakes, Overrides, Scenario};
 pub use serve::Ended;
-pub use state::{LabState, down_all};
+pub use state::{LabState, Router, down_all, down_all_in};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Answer, Request};
-use crate::enter::{self, Door, NodeChild, NodeCommand};
+use crate::enter::{self, Door, NodeChild, NodeCommand, Place};
 use crate::error::LabError;
 use crate::plan::{Node, SiteView};
 use crate::scenario::Scenario;
@@ -34,8 +34,19 @@ pub struct LabState {
     pub sites: Vec<SiteView>,
     /// Its nodes, head node first, site by site.
     pub nodes: Vec<Node>,
+    /// Its routers: a network each, to look at rules and packets, no hosts.
+    pub routers: Vec<Router>,
     /// Its state directory.
     pub dir: PathBuf,
+}
+
+/// A router's network namespace. Commands run "on" it see the host's files and processes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Router {
+    /// `<site>-router`.
+    pub name: String,
+    /// Descriptor of the namespace in the keeper.
+    pub descriptor: i32,
 }
 
 impl LabState {
@@ -100,16 +111,28 @@ impl LabState {
         })
     }
 
-    /// Starts a command in a node; see [`crate::Lab::spawn`].
+    /// Starts a command in a node, or on a router (`rennes-router`); see [`crate::Lab::spawn`].
     ///
     /// # Errors
     /// An unknown node, or the step that failed.
     pub fn spawn(&self, command: NodeCommand) -> Result<NodeChild, LabError> {
-        let door = Door {
-            init: self.node(&command.node)?.pid,
-            user_namespace_of: self.in_user_namespace.then_some(self.keeper),
+        let router = self.routers.iter().find(|router| router.name == command.node);
+        let place = match router {
+            Some(router) => Place::Router {
+                descriptor: router.descriptor,
+            },
+            None => Place::Node {
+                init: self.node(&command.node)?.pid,
+            },
         };
-        enter::spawn(door, command)
+        enter::spawn(
+            Door {
+                place,
+                keeper: self.keeper,
+                in_user_namespace: self.in_user_namespace,
+            },
+            command,
+        )
     }
 
     /// Runs a command in a node to its end; signals that reach this process meanwhile are passed on to it.

@@ -32,19 +32,32 @@ impl StateDir {
             let path = path.clone();
             move |source: io::Error| LabError::State { step, path, source }
         };
-        // Nodes of an ordinary user's lab see it as that user; nobody else has business here: it holds keys.
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
-            .map_err(failed("create state directory"))?;
-        let lock = lock(&path).map_err(failed("lock state directory"))?;
-        let Some(lock) = lock else {
+        // Renamed into place with its lock held, so that nobody ever sees it without and takes it for a stale one.
+        let new = root.join(format!(".{name}.{}", std::process::id()));
+        let _ = fs::remove_dir_all(&new);
+        // It holds keys: nobody else has business here.
+        let mut made = DirBuilder::new().mode(0o700).create(&new);
+        if made
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        {
+            // The last of the other labs has just ended and taken the root along.
+            make_root(root)?;
+            made = DirBuilder::new().mode(0o700).create(&new);
+        }
+        made.map_err(failed("create state directory"))?;
+        let lock = File::create(new.join(LOCK_FILE))
+            .and_then(|_| lock(&new))
+            .map_err(failed("lock"))?;
+        let lock = lock.ok_or_else(|| failed("lock")(io::ErrorKind::WouldBlock.into()))?;
+        fs::write(new.join(PID_FILE), std::process::id().to_string()).map_err(failed("write to"))?;
+        if fs::rename(&new, &path).is_err() {
+            let _ = fs::remove_dir_all(&new);
             return Err(LabError::AlreadyRunning {
                 name: name.to_owned(),
                 pid: supervisor_of(&path),
             });
-        };
-        fs::write(path.join(PID_FILE), std::process::id().to_string()).map_err(failed("write to"))?;
+        }
         Ok(StateDir { path, _lock: lock })
     }
 
@@ -56,6 +69,10 @@ impl StateDir {
 impl Drop for StateDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
+        // The root goes with the last lab; with others in it this fails, as it should.
+        if let Some(root) = self.path.parent() {
+            let _ = fs::remove_dir(root);
+        }
     }
 }
 
@@ -73,19 +90,23 @@ pub(crate) fn is_alive(path: &Path) -> bool {
 
 /// Removes the directory if its supervisor is gone; says whether it did.
 pub(crate) fn remove_stale(path: &Path) -> Result<bool, LabError> {
-    let failed = |step| {
-        move |source| LabError::State {
-            step,
-            path: path.to_owned(),
-            source,
-        }
+    let failed = |step, source| LabError::State {
+        step,
+        path: path.to_owned(),
+        source,
     };
-    match lock(path) {
-        Ok(None) => Ok(false),
-        Ok(Some(_lock)) => fs::remove_dir_all(path)
-            .map(|()| true)
-            .map_err(failed("remove stale state directory")),
-        Err(source) => Err(failed("lock")(source)),
+    let _lock = match lock(path) {
+        Ok(None) => return Ok(false),
+        Ok(Some(lock)) => Some(lock),
+        // Somebody is removing it at this moment.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(source) => return Err(failed("lock", source)),
+    };
+    match fs::remove_dir_all(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(failed("remove stale state directory", source))
+        }
+        _ => Ok(true),
     }
 }
 
@@ -131,11 +152,7 @@ fn make_root(root: &Path) -> Result<(), LabError> {
 }
 
 fn lock(path: &Path) -> io::Result<Option<Flock<File>>> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path.join("lock"))?;
+    let file = File::options().write(true).open(path.join(LOCK_FILE))?;
     match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(lock) => Ok(Some(lock)),
         Err((_, nix::Error::EWOULDBLOCK)) => Ok(None),
@@ -143,4 +160,5 @@ fn lock(path: &Path) -> io::Result<Option<Flock<File>>> {
     }
 }
 
+const LOCK_FILE: &str = "lock";
 const PID_FILE: &str = "supervisor.pid";

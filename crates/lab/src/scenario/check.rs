@@ -4,14 +4,15 @@
 use std::time::Duration;
 
 use super::mistake::Mistakes;
-use super::typed::{At, FIREWALL_KINDS, TypedFirewall, TypedLink, TypedScenario, TypedSite};
+use super::typed::{At, FIREWALL_KINDS, Keys, TypedFirewall, TypedLink, TypedScenario, TypedSite};
 use super::{Firewall, Link, Scenario, Site, Subnet};
+use crate::emulators::spec;
 use crate::plan::{LAB_NETWORKS, MAX_SITES};
 use crate::units;
 
 /// Returns `None` when something that everything else hangs on is missing; the reason is in `mistakes`.
 pub(super) fn check(typed: &TypedScenario, mistakes: &mut Mistakes) -> Option<Scenario> {
-    let name = required(&typed.name, Some(1), "name", mistakes).filter(|name| {
+    let name = required(&typed.name, Some(1), "name", &typed.present, mistakes).filter(|name| {
         let good = is_name(&name.value, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         complain_unless(
             good,
@@ -40,7 +41,7 @@ pub(super) fn check(typed: &TypedScenario, mistakes: &mut Mistakes) -> Option<Sc
     let sites: Vec<Option<Site>> = typed.sites.iter().map(|typed| site(typed, mistakes)).collect();
     duplicate_sites(typed, mistakes);
     if routed {
-        overlapping_sites(typed, &sites, mistakes);
+        overlapping_sites(typed, mistakes);
     }
     let links: Vec<Option<Link>> = typed.links.iter().map(|typed| link(typed, mistakes)).collect();
     pairs(typed, mistakes);
@@ -55,14 +56,14 @@ pub(super) fn check(typed: &TypedScenario, mistakes: &mut Mistakes) -> Option<Sc
 
 fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
     let line = Some(typed.line);
-    let name = required(&typed.name, line, "site.name", mistakes).filter(|name| {
+    let name = required(&typed.name, line, "site.name", &typed.present, mistakes).filter(|name| {
         let good = is_name(&name.value, |c| {
             c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
         });
         let reason = "must be lower-case letters, digits and - (it becomes a host name), at most 40 long";
         complain_unless(good, name.line, "site.name", reason, mistakes)
     });
-    let nodes = required(&typed.nodes, line, "site.nodes", mistakes).filter(|nodes| {
+    let nodes = required(&typed.nodes, line, "site.nodes", &typed.present, mistakes).filter(|nodes| {
         complain_unless(
             nodes.value > 0,
             nodes.line,
@@ -82,7 +83,7 @@ fn site(typed: &TypedSite, mistakes: &mut Mistakes) -> Option<Site> {
         "must be at least 1",
         mistakes,
     );
-    let subnet_text = required(&typed.subnet, line, "site.subnet", mistakes);
+    let subnet_text = required(&typed.subnet, line, "site.subnet", &typed.present, mistakes);
     let subnet = subnet_text
         .as_ref()
         .and_then(|text| read(text, "site.subnet", str::parse::<Subnet>, mistakes));
@@ -160,10 +161,10 @@ fn port_ranges(text: &str) -> Result<Vec<(u16, u16)>, String> {
 
 fn link(typed: &TypedLink, mistakes: &mut Mistakes) -> Option<Link> {
     let line = Some(typed.line);
-    let between = required(&typed.between, line, "link.between", mistakes);
-    let rtt = required(&typed.rtt, line, "link.rtt", mistakes)
+    let between = required(&typed.between, line, "link.between", &typed.present, mistakes);
+    let rtt = required(&typed.rtt, line, "link.rtt", &typed.present, mistakes)
         .and_then(|text| read(&text, "link.rtt", units::duration, mistakes));
-    let rate = required(&typed.rate, line, "link.rate", mistakes)
+    let rate = required(&typed.rate, line, "link.rate", &typed.present, mistakes)
         .and_then(|text| read(&text, "link.rate", units::rate_bits_per_second, mistakes));
     let queue = match &typed.queue {
         Some(text) => read(text, "link.queue", units::size_bytes, mistakes),
@@ -173,14 +174,21 @@ fn link(typed: &TypedLink, mistakes: &mut Mistakes) -> Option<Link> {
         Some(text) => read(text, "link.loss", units::fraction, mistakes),
         None => Some(0.0),
     };
-    Some(Link {
+    let link = Link {
         between: between?.value,
         rtt: rtt?,
         rate_bits_per_second: rate?,
         queue_bytes: queue?,
         loss: loss?,
         seed: typed.seed.as_ref().map_or(DEFAULT_SEED, |seed| seed.value),
-    })
+    };
+    match spec(&link).check() {
+        Ok(()) => Some(link),
+        Err(error) => {
+            mistakes.add(line, "link", error.to_string());
+            None
+        }
+    }
 }
 
 fn duplicate_sites(typed: &TypedScenario, mistakes: &mut Mistakes) {
@@ -196,31 +204,32 @@ fn duplicate_sites(typed: &TypedScenario, mistakes: &mut Mistakes) {
     }
 }
 
-fn overlapping_sites(typed: &TypedScenario, sites: &[Option<Site>], mistakes: &mut Mistakes) {
-    for (index, site) in sites.iter().enumerate() {
-        let Some(site) = site else { continue };
-        for first in sites[..index]
-            .iter()
-            .flatten()
-            .filter(|first| first.subnet.overlaps(&site.subnet))
-        {
-            let line = typed.sites[index].subnet.as_ref().map(|subnet| subnet.line);
-            mistakes.add(line, "site.subnet", overlap_reason(site, first));
+fn overlapping_sites(typed: &TypedScenario, mistakes: &mut Mistakes) {
+    let mut seen: Vec<(Subnet, &str)> = Vec::new();
+    for site in &typed.sites {
+        let Some(text) = &site.subnet else { continue };
+        let Ok(subnet) = text.value.parse::<Subnet>() else {
+            continue;
+        };
+        for (first, name) in seen.iter().filter(|(first, _)| first.overlaps(&subnet)) {
+            mistakes.add(
+                Some(text.line),
+                "site.subnet",
+                overlap_reason(&subnet, first, name),
+            );
         }
+        seen.push((subnet, site.name.as_ref().map_or("", |name| &name.value)));
     }
 }
 
 /// Says why two overlapping sites cannot be routed.
-pub(super) fn overlap_reason(site: &Site, first: &Site) -> String {
-    format!(
-        "{} overlaps {} of site \"{}\", which cannot be routed; set routed = false",
-        site.subnet, first.subnet, first.name
-    )
+pub(super) fn overlap_reason(subnet: &Subnet, first: &Subnet, name: &str) -> String {
+    format!("{subnet} overlaps {first} of site \"{name}\", which cannot be routed; set routed = false")
 }
 
 /// Every pair has exactly one link, and every link is between two known sites.
 fn pairs(typed: &TypedScenario, mistakes: &mut Mistakes) {
-    let names: Vec<&str> = typed
+    let mut names: Vec<&str> = typed
         .sites
         .iter()
         .filter_map(|site| site.name.as_ref())
@@ -252,8 +261,10 @@ fn pairs(typed: &TypedScenario, mistakes: &mut Mistakes) {
             None => seen.push((a, b, between.line)),
         }
     }
+    names.sort_unstable();
+    names.dedup();
     for (index, a) in names.iter().enumerate() {
-        for b in names[index + 1..].iter().filter(|b| *b != a) {
+        for b in names[index + 1..].iter() {
             if !seen
                 .iter()
                 .any(|(x, y, _)| (x == a && y == b) || (x == b && y == a))
@@ -277,13 +288,11 @@ fn required<T: Clone>(
     value: &Option<At<T>>,
     line: Option<usize>,
     key: &str,
+    present: &Keys,
     mistakes: &mut Mistakes,
 ) -> Option<At<T>> {
-    if value.is_none()
-        && !mistakes
-            .iter()
-            .any(|found| found.key == key && found.line >= line)
-    {
+    let own_name = key.rsplit('.').next().unwrap_or(key);
+    if !present.iter().any(|present| present == own_name) {
         mistakes.add(line, key, "is missing");
     }
     value.clone()

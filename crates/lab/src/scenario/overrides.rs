@@ -74,7 +74,11 @@ fn check_changed(scenario: &Scenario, mistakes: &mut Mistakes) {
         }
         let before = scenario.sites[..index].iter();
         for first in before.filter(|first| scenario.routed && first.subnet.overlaps(&site.subnet)) {
-            mistakes.add(None, "routed", overlap_reason(site, first));
+            mistakes.add(
+                None,
+                "routed",
+                overlap_reason(&site.subnet, &first.subnet, &first.name),
+            );
         }
     }
 }

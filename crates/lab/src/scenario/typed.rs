@@ -13,8 +13,12 @@ pub(super) struct At<T> {
     pub(super) line: usize,
 }
 
+/// Keys that stand in a section, whatever their values: those are not missing, only wrong.
+pub(super) type Keys = Vec<String>;
+
 #[derive(Debug, Default)]
 pub(super) struct TypedScenario {
+    pub(super) present: Keys,
     pub(super) name: Option<At<String>>,
     pub(super) routed: Option<At<bool>>,
     pub(super) congestion_control: Option<At<String>>,
@@ -25,6 +29,7 @@ pub(super) struct TypedScenario {
 #[derive(Debug, Default)]
 pub(super) struct TypedSite {
     pub(super) line: usize,
+    pub(super) present: Keys,
     pub(super) name: Option<At<String>>,
     pub(super) nodes: Option<At<u32>>,
     pub(super) slots: Option<At<u32>>,
@@ -43,6 +48,7 @@ pub(super) enum TypedFirewall {
 #[derive(Debug, Default)]
 pub(super) struct TypedLink {
     pub(super) line: usize,
+    pub(super) present: Keys,
     pub(super) between: Option<At<[String; 2]>>,
     pub(super) rtt: Option<At<String>>,
     pub(super) rate: Option<At<String>>,
@@ -77,6 +83,7 @@ impl Reader<'_> {
     fn scenario(&mut self, table: &DeTable<'_>) -> TypedScenario {
         let mut scenario = TypedScenario::default();
         for (key, value) in table.iter() {
+            scenario.present.push(key.get_ref().to_string());
             match key.get_ref().as_ref() {
                 "name" => scenario.name = self.string("name", value),
                 "routed" => scenario.routed = self.boolean("routed", value),
@@ -97,6 +104,7 @@ impl Reader<'_> {
             ..TypedSite::default()
         };
         for (key, value) in table.iter() {
+            site.present.push(key.get_ref().to_string());
             match key.get_ref().as_ref() {
                 "name" => site.name = self.string("site.name", value),
                 "nodes" => site.nodes = self.integer("site.nodes", value),
@@ -121,6 +129,7 @@ impl Reader<'_> {
             ..TypedLink::default()
         };
         for (key, value) in table.iter() {
+            link.present.push(key.get_ref().to_string());
             match key.get_ref().as_ref() {
                 "between" => link.between = self.pair("link.between", value),
                 "rtt" => link.rtt = self.string("link.rtt", value),
