@@ -164,7 +164,7 @@ fn reach<'a>(fd: c_int, way: &Way<'a>, blocking: bool, send_timeout: Timeval) ->
         let _ = timeout(send_timeout);
     }
     let connected = match started {
-        Err(Errno(libc::EINPROGRESS | libc::EINTR)) => finish(fd, deadline),
+        Err(Errno(libc::EINPROGRESS | libc::EINTR)) => finish(fd, way, deadline),
         other => other,
     };
     connected.map_err(|errno| match errno {
@@ -176,13 +176,15 @@ fn reach<'a>(fd: c_int, way: &Way<'a>, blocking: bool, send_timeout: Timeval) ->
     })
 }
 
-fn finish(fd: c_int, deadline: Instant) -> Result<(), Errno> {
+fn finish(fd: c_int, way: &Way<'_>, deadline: Instant) -> Result<(), Errno> {
     if !sys::wait(fd, libc::POLLOUT, deadline)? {
         return Err(Errno(libc::ETIMEDOUT));
     }
-    match sys::option::<c_int>(fd, libc::SOL_SOCKET, libc::SO_ERROR)? {
-        0 => Ok(()),
-        errno => Err(Errno(errno)),
+    // The second call hands over the outcome. Without it the kernel would give it to the application's next
+    // connect(), as 0 and not EISCONN, and the preface would be sent twice.
+    match sys::connect(fd, &Sockaddr::from(way.gateway)) {
+        Err(Errno(libc::EISCONN)) => Ok(()),
+        outcome => outcome,
     }
 }
 

@@ -1,0 +1,212 @@
+//! accept() and getpeername() of real programs with the real library, on connections made as a gateway makes
+//! them: from its address and ports, preface first.
+
+mod support;
+
+use support::*;
+
+#[test]
+fn a_delivered_connection_shows_its_true_source_and_starts_with_the_applications_bytes() {
+    on_a_node(|node| {
+        node.passes(
+            r#"
+for family, at, gateway, source in (
+    (socket.AF_INET, "10.1.0.1", "10.1.0.253", ("10.2.0.9", 12345)),
+    (socket.AF_INET6, "fd00:1::1", "fd00:1::fd", ("fd00:2::9", 12345)),
+):
+    server = listening((at, 0), family)
+    gw = from_gateway(server, gateway, family)
+    gw.sendall(preface(source, (at, 5000)) + b"first")
+    s, peer = server.accept()
+    assert peer[:2] == source and s.getpeername()[:2] == source, (peer, s.getpeername())
+    assert s.getsockname() == server.getsockname()
+    assert s.recv(100) == b"first"
+    s.sendall(b"back"); assert gw.recv(4, socket.MSG_WAITALL) == b"back"
+"#,
+        );
+    });
+}
+
+#[test]
+fn an_ipv6_listener_shows_ipv4_sources_mapped() {
+    on_a_node(|node| {
+        node.passes(
+            r#"
+server = listening(("::", 0), socket.AF_INET6); port = server.getsockname()[1]
+gw = tcp(); gw.bind(("10.1.0.253", 20001)); gw.connect(("10.1.0.1", port)); gw.sendall(preface())
+s, peer = server.accept()
+assert peer == ("::ffff:10.2.0.9", 12345, 0, 0) == s.getpeername(), peer
+assert s.getsockname()[0] == "::ffff:10.1.0.1"
+# Open MPI passes a buffer for IPv4: what fits is written, the length is the full one.
+bytes_, length = raw_peer(s.fileno(), 16)
+assert length == 28 and bytes_[16:17] == b"\xee" and bytes_[2:4] == struct.pack(">H", 12345)
+bytes_, length = raw_peer(s.fileno(), 0)
+assert length == 28 and bytes_[0:1] == b"\xee"
+bytes_, length = raw_peer(s.fileno(), 64)
+assert length == 28 and bytes_[20:24] == bytes([10, 2, 0, 9]) and bytes_[28:29] == b"\xee"
+"#,
+        );
+    });
+}
+
+#[test]
+fn accept_truncates_as_the_kernel_does_and_takes_null_for_the_address() {
+    on_a_node(|node| {
+        node.passes(
+            r#"
+server = listening()
+for room in (0, 7, 16, 64, None):
+    gw = from_gateway(server); gw.sendall(preface() + b"!")
+    buffer, length = ctypes.create_string_buffer(b"\xee" * 64, 64), ctypes.c_uint32(room or 0)
+    fd = libc.accept(server.fileno(), None, None) if room is None else \
+        libc.accept(server.fileno(), buffer, ctypes.byref(length))
+    s = socket.socket(fileno=fd); assert s.recv(9) == b"!" and s.getpeername() == ("10.2.0.9", 12345)
+    if room is not None:
+        assert length.value == 16, length.value
+        whole = struct.pack("=HH4s8x", socket.AF_INET, socket.htons(12345), bytes([10, 2, 0, 9]))
+        assert buffer.raw[:room] == (whole + b"\xee" * 64)[:room] and buffer.raw[min(room, 16):][:1] == b"\xee"
+# The same of connections that are native.
+client = tcp(); client.connect(server.getsockname())
+buffer, length = ctypes.create_string_buffer(b"\xee" * 64, 64), ctypes.c_uint32(7)
+fd = libc.accept4(server.fileno(), buffer, ctypes.byref(length), 0)
+assert length.value == 16 and buffer.raw[7:8] == b"\xee" and buffer.raw[4:7] == bytes([10, 1, 0])
+unix = socket.socket(socket.AF_UNIX); unix.bind("\0causeway-accept"); unix.listen()
+client = socket.socket(socket.AF_UNIX); client.connect("\0causeway-accept"); s, peer = unix.accept()
+assert s.getpeername() == peer == ""
+"#,
+        );
+    });
+}
+
+#[test]
+fn a_preface_in_pieces_is_put_together() {
+    on_a_node(|node| {
+        node.passes(
+            r#"
+server = listening()
+for size in (1, 11, 12, 16, 50):
+    gw = from_gateway(server); gw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    whole = preface() + b"app"
+    def send():
+        for at in range(0, len(whole), size): gw.sendall(whole[at:at + size]); time.sleep(0.002)
+    thread = threading.Thread(target=send); thread.start()
+    s, peer = server.accept(); thread.join()
+    assert peer == ("10.2.0.9", 12345), (size, peer)
+    assert s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) == 1
+    assert s.recv(3, socket.MSG_WAITALL) == b"app"
+"#,
+        );
+    });
+}
+
+#[test]
+fn another_program_on_the_gateways_host_is_native_to_the_last_byte() {
+    on_a_node(|node| {
+        let stderr = node.passes(
+            r#"
+server = listening()
+for greeting in (b"H", b"GET / HTTP/1.0\r\n\r\n", b"\r\n\r\n\0\r\nQUIX" + bytes(60)):
+    client = from_gateway(server); client.sendall(greeting)
+    s, peer = server.accept()
+    assert peer == client.getsockname() == s.getpeername()
+    assert s.recv(100) == greeting
+# From a port that no delivery comes from, a preface is the application's own business.
+client = tcp(); client.bind(("10.1.0.253", 0)); client.connect(server.getsockname())
+client.sendall(preface()); s, peer = server.accept()
+assert peer == client.getsockname() and s.recv(100) == preface()
+"#,
+        );
+        assert_eq!(stderr, "");
+    });
+}
+
+#[test]
+fn a_delivery_for_another_job_is_closed_and_the_next_one_accepted() {
+    on_a_node(|node| {
+        let stderr = node.passes(
+            r#"
+server = listening()
+broken = bytearray(preface()); broken[12] = 0x31
+for bad in (preface(token=b"x" * 16), bytes(broken), preface(("fd00:2::9", 1), ("fd00:1::1", 1))):
+    intruder = from_gateway(server); intruder.sendall(bad)
+    good = from_gateway(server); good.sendall(preface())
+    s, peer = server.accept()
+    assert peer == ("10.2.0.9", 12345)
+    try: assert intruder.recv(1) == b""
+    except ConnectionResetError: pass
+    server.setblocking(False)
+    intruder = from_gateway(server); intruder.sendall(bad)
+    select.select([server], [], [], 10)
+    try: server.accept(); assert False
+    except BlockingIOError: pass
+    server.setblocking(True)
+# One that gave up before its preface is nobody's fault.
+gone = from_gateway(server); gone.close(); good = from_gateway(server); good.sendall(preface())
+assert server.accept()[1] == ("10.2.0.9", 12345)
+"#,
+        );
+        assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
+        assert!(stderr.contains("its token is that of another job"), "{stderr}");
+    });
+}
+
+#[test]
+fn a_delivery_without_a_preface_holds_accept_up_for_a_bounded_time() {
+    on_a_node(|node| {
+        let stderr = node.passes(
+            r#"
+server = listening(); silent = from_gateway(server)
+server.setblocking(False); select.select([server], [], [], 10)
+try: server.accept(); assert False
+except BlockingIOError: pass
+assert silent.recv(1) == b""
+"#,
+        );
+        assert!(stderr.contains("no preface within 1 s"), "{stderr}");
+    });
+}
+
+#[test]
+fn flags_and_timeouts_of_the_accepted_socket_are_those_asked_for() {
+    on_a_node(|node| {
+        node.passes(
+            r#"
+server = listening()
+timeout = struct.pack("ll", 3, 0)
+server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
+for flags in (0, socket.SOCK_NONBLOCK, socket.SOCK_CLOEXEC, socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC):
+    for delivered in (True, False):
+        client = from_gateway(server) if delivered else tcp()
+        client.sendall(preface()) if delivered else client.connect(server.getsockname())
+        fd = libc.accept4(server.fileno(), None, None, flags)
+        assert bool(fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK) == bool(flags & socket.SOCK_NONBLOCK)
+        assert bool(fcntl.fcntl(fd, fcntl.F_GETFD) & fcntl.FD_CLOEXEC) == bool(flags & socket.SOCK_CLOEXEC)
+        s = socket.socket(fileno=fd)
+        assert s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16) == timeout
+"#,
+        );
+    });
+}
+
+#[test]
+fn a_connection_that_is_gone_has_no_peer() {
+    on_a_node(|node| {
+        node.passes(
+            r#"
+server = listening(); gw = from_gateway(server); gw.sendall(preface()); s, peer = server.accept()
+gw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)); gw.close()
+select.select([s], [], [], 10)
+try: s.getpeername(); assert False
+except OSError as e: assert e.errno == errno.ENOTCONN
+"#,
+        );
+    });
+}
+
+#[test]
+fn a_thread_blocked_in_accept_can_be_cancelled() {
+    on_a_node(|node| {
+        let program = node.compiled("cancelled", include_str!("programs/cancelled.c"));
+        passes(&mut node.preloaded(&program));
+    });
+}

@@ -1,0 +1,322 @@
+//! connect() of real programs with the real library, towards a gateway the test controls.
+
+mod support;
+
+use causeway_wire::{Reason, Verdict};
+use std::io::{Read, Write};
+use std::time::Duration;
+use support::*;
+
+const SOON: Duration = Duration::from_secs(10);
+const CONNECTED: &[u8] = &[1, 0, 0, 0];
+
+#[test]
+fn a_blocking_connect_sends_the_preface_and_hears_the_verdict() {
+    on_a_node(|node| {
+        let prefaces = answering_gateway(GATEWAY, &[1, 0, 0, 0, b'h', b'i']);
+        node.passes(
+            r#"
+s = tcp(); s.connect(REMOTE)
+assert s.getpeername() == REMOTE, s.getpeername()
+assert s.getsockname()[0] == "10.1.0.1"
+assert s.recv(2) == b"hi"
+s.sendall(b"ping"); assert s.recv(4, socket.MSG_WAITALL) == b"ping"
+assert fcntl.fcntl(s, fcntl.F_GETFL) & os.O_NONBLOCK == 0
+assert s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) == bytes(16)
+"#,
+        );
+        let (preface, raw) = prefaces.recv_timeout(SOON).expect("the preface");
+        assert!(preface.wants_verdict && preface.token == TOKEN);
+        assert_eq!(preface.source.ip().to_string(), "10.1.0.1");
+        assert_eq!(preface.destination.to_string(), "10.2.0.1:1234");
+        let mut expected = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x21\x0a\x01\0\x01\x0a\x02\0\x01".to_vec();
+        expected.extend(preface.source.port().to_be_bytes());
+        expected.extend(b"\x04\xd2\xe0\0\x12\x01\x010123456789abcdef");
+        assert_eq!(raw, expected);
+    });
+}
+
+#[test]
+fn a_nonblocking_connect_is_done_at_once_and_asks_for_no_verdict() {
+    on_a_node(|node| {
+        let prefaces = answering_gateway(GATEWAY, b"never sent");
+        node.passes(
+            r#"
+s = tcp(); s.setblocking(False)
+assert s.connect_ex(REMOTE) == 0
+assert s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+assert s.getpeername() == REMOTE
+assert fcntl.fcntl(s, fcntl.F_GETFL) & os.O_NONBLOCK
+assert s.connect_ex(REMOTE) == errno.EISCONN
+s.sendall(b"ping"); select.select([s], [], [], 10); assert s.recv(4) == b"ping"
+"#,
+        );
+        assert!(!prefaces.recv_timeout(SOON).expect("the preface").0.wants_verdict);
+    });
+}
+
+#[test]
+fn every_failing_verdict_has_its_errno_and_the_socket_can_try_again() {
+    on_a_node(|node| {
+        use Reason::*;
+        let _prefaces = gateway(GATEWAY, |mut intake| {
+            // The port asked for is the reason's number; port 100 connects.
+            let reason = Reason::from_code(intake.preface.destination.port() as u8);
+            let verdict = reason.map_or(Verdict::Connected, Verdict::Failed);
+            intake
+                .stream
+                .write_all(&verdict.encode())
+                .expect("the shim reads");
+            if reason.is_none() {
+                let _ = intake.stream.read(&mut [0]);
+            }
+        });
+        let expected = [
+            (Refused, "ECONNREFUSED", false),
+            (Unreachable, "EHOSTUNREACH", false),
+            (TimedOut, "ETIMEDOUT", false),
+            (Denied, "EACCES", true),
+            (NoTunnel, "ENETUNREACH", true),
+            (Exhausted, "ECONNREFUSED", true),
+            (Reset, "ECONNRESET", false),
+            (Protocol, "EPROTO", true),
+        ];
+        for (reason, errno, tells) in expected {
+            let stderr = node.passes(&format!(
+                r#"
+s = tcp(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.bind(("10.1.0.1", 3333))
+for attempt in range(2):
+    got = s.connect_ex(("10.2.0.1", {}))
+    assert got == errno.{errno}, errno.errorcode.get(got)
+    try: s.getpeername(); assert False
+    except OSError as e: assert e.errno == errno.ENOTCONN
+s.connect(("10.2.0.1", 100))
+assert s.getpeername() == ("10.2.0.1", 100) and s.getsockname() == ("10.1.0.1", 3333)
+"#,
+                reason as u8
+            ));
+            assert_eq!(
+                lines_of_the_shim(&stderr),
+                usize::from(tells),
+                "{reason:?}: {stderr}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_gateway_that_closes_or_talks_nonsense_is_a_refusal_with_a_line() {
+    on_a_node(|node| {
+        let _prefaces = gateway(GATEWAY, |mut intake| {
+            if intake.preface.destination.port() == 1 {
+                let _ = intake.stream.write_all(b"HTTP");
+                let _ = intake.stream.read(&mut [0]);
+            }
+        });
+        for port in [1, 2] {
+            let stderr = node.passes(&format!(
+                "for i in range(3): assert tcp().connect_ex(('10.2.0.1', {port})) == errno.ECONNREFUSED"
+            ));
+            assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
+            assert!(
+                stderr.contains("gateway of site rennes at 10.1.0.253:7000: it "),
+                "{stderr}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_gateway_that_is_down_is_a_refusal_with_one_line() {
+    on_a_node(|node| {
+        let stderr = node.passes(
+            r#"
+for blocking in (True, False, True):
+    s = tcp(); s.setblocking(blocking)
+    assert s.connect_ex(REMOTE) == errno.ECONNREFUSED
+    assert s.connect_ex(REMOTE) == errno.ECONNREFUSED
+"#,
+        );
+        let line = "causeway: gateway of site rennes at 10.1.0.253:7000: connection refused; \
+                    is 'causeway gateway' running there?\n";
+        assert_eq!(stderr, line);
+    });
+}
+
+#[test]
+fn a_gateway_that_does_not_answer_is_a_refusal_within_a_deadline() {
+    on_a_node(|node| {
+        // No one has 10.1.0.77: the kernel asks the LAN for it, for three seconds.
+        let mut command = node.python(
+            r#"
+for blocking in (True, False):
+    s = tcp(); s.setblocking(blocking)
+    assert s.connect_ex(REMOTE) == errno.ECONNREFUSED
+    assert s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    assert s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) == bytes(16)
+elsewhere = tcp(); elsewhere.bind(("127.0.0.1", 0)); assert elsewhere.connect_ex(REMOTE) == errno.EINVAL
+"#,
+        );
+        let stderr = passes(command.env("CAUSEWAY_GRID", GRID.replace("10.1.0.253", "10.1.0.77")));
+        assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
+        assert!(
+            stderr.contains("10.1.0.77:7000: no answer within 1 s"),
+            "{stderr}"
+        );
+    });
+}
+
+#[test]
+fn ipv6_and_mapped_destinations_keep_their_form() {
+    on_a_node(|node| {
+        let v6 = answering_gateway(GATEWAY_V6, CONNECTED);
+        let v4 = answering_gateway(GATEWAY, CONNECTED);
+        node.passes(
+            r#"
+for blocking in (True, False):
+    for to in (REMOTE6, MAPPED):
+        s = tcp(socket.AF_INET6); s.setblocking(blocking); assert s.connect_ex(to) == 0
+        assert s.getpeername()[:2] == to, s.getpeername()
+only = tcp(socket.AF_INET6); only.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+assert only.connect_ex(MAPPED) == errno.ENETUNREACH
+only.connect(REMOTE6)
+"#,
+        );
+        let preface = v6.recv_timeout(SOON).expect("by IPv6").0;
+        assert!(
+            preface.source.ip().to_string().starts_with("fd00:1::"),
+            "{}",
+            preface.source
+        );
+        assert_eq!(preface.destination, "[fd00:2::1]:1234".parse().unwrap());
+        let preface = v4.recv_timeout(SOON).expect("by IPv4").0;
+        assert_eq!(
+            (preface.source.ip().to_string(), preface.destination.to_string()),
+            ("10.1.0.1".to_owned(), "10.2.0.1:1234".to_owned())
+        );
+    });
+}
+
+#[test]
+fn an_ipv6_destination_goes_through_an_ipv4_gateway_where_there_is_no_other() {
+    on_a_node(|node| {
+        let prefaces = answering_gateway(GATEWAY, CONNECTED);
+        let mut command = node.python(
+            r#"
+s = tcp(socket.AF_INET6); s.connect(REMOTE6)
+assert s.getpeername()[:2] == REMOTE6 and s.getsockname()[0] == "::ffff:10.1.0.1"
+only = tcp(socket.AF_INET6); only.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+assert only.connect_ex(REMOTE6) == errno.ENETUNREACH
+"#,
+        );
+        let stderr = passes(command.env("CAUSEWAY_GRID", GRID_V4_GATEWAYS));
+        assert!(
+            stderr.contains("no address that this socket can reach"),
+            "{stderr}"
+        );
+        let preface = prefaces.recv_timeout(SOON).expect("the preface").0;
+        assert_eq!(preface.source.ip().to_string(), "::ffff:10.1.0.1");
+    });
+}
+
+#[test]
+fn what_is_not_for_another_site_stays_native() {
+    on_a_node(|node| {
+        // No gateway listens: whatever went there would fail, and say so.
+        let stderr = node.passes(
+            r#"
+for address in (("127.0.0.1", 0), ("10.1.0.1", 0), ("192.168.7.1", 0)):
+    server = listening(address); s = tcp(); s.connect(server.getsockname())
+    assert s.getpeername() == server.getsockname()
+    assert server.accept()[1] == s.getsockname()
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+assert udp.connect_ex(REMOTE) == errno.ENETUNREACH
+a, b = socket.socketpair(); a.sendall(b"x"); assert b.recv(1) == b"x"
+server = socket.socket(socket.AF_UNIX); server.bind("\0causeway-test"); server.listen()
+s = socket.socket(socket.AF_UNIX); s.connect("\0causeway-test"); server.accept()
+assert tcp().connect_ex(("192.0.2.1", 1)) == errno.ENETUNREACH
+assert socket.socket(socket.AF_INET6).connect_ex(("::1", 1)) == errno.ECONNREFUSED
+"#,
+        );
+        assert_eq!(stderr, "");
+    });
+}
+
+#[test]
+fn the_kernels_own_errors_come_through() {
+    on_a_node(|node| {
+        let _prefaces = answering_gateway(GATEWAY, CONNECTED);
+        node.passes(
+            r#"
+s = tcp(); s.connect(REMOTE); assert s.connect_ex(REMOTE) == errno.EISCONN
+assert s.getpeername() == REMOTE, "a second connect does no harm"
+native = tcp(); server = listening(); native.connect(server.getsockname())
+assert native.connect_ex(REMOTE) == errno.EISCONN
+assert native.getpeername() == server.getsockname()
+pending = tcp(); pending.setblocking(False)
+assert pending.connect_ex(("10.1.0.88", 1)) == errno.EINPROGRESS
+assert pending.connect_ex(REMOTE) == errno.EALREADY
+raw = struct.pack("=HH4s8x", socket.AF_INET, socket.htons(1234), bytes([10, 2, 0, 1]))
+assert libc.connect(999, raw, 16) == -1 and ctypes.get_errno() == errno.EBADF
+v6, v4 = tcp(socket.AF_INET6), tcp()
+assert libc.connect(v6.fileno(), raw, 16) == -1 and ctypes.get_errno() in (errno.EAFNOSUPPORT, errno.EINVAL)
+assert libc.connect(v4.fileno(), raw, 3) == -1 and ctypes.get_errno() == errno.EINVAL
+"#,
+        );
+    });
+}
+
+#[test]
+fn a_dissolved_or_natively_reconnected_socket_is_no_longer_redirected() {
+    on_a_node(|node| {
+        let _prefaces = answering_gateway(GATEWAY, CONNECTED);
+        node.passes(
+            r#"
+s = tcp(); s.connect(REMOTE)
+assert libc.connect(s.fileno(), bytes(16), 16) == 0
+try: s.getpeername(); assert False
+except OSError as e: assert e.errno == errno.ENOTCONN
+server = listening(); s.connect(server.getsockname())
+assert s.getpeername() == server.getsockname()
+"#,
+        );
+    });
+}
+
+#[test]
+fn the_applications_send_timeout_bounds_the_wait_for_the_verdict() {
+    on_a_node(|node| {
+        let _prefaces = gateway(GATEWAY, |mut intake| {
+            let _ = intake.stream.read(&mut [0]);
+        });
+        node.passes(
+            r#"
+s = tcp(); timeout = struct.pack("ll", 0, 200000)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
+assert s.connect_ex(REMOTE) == errno.ETIMEDOUT
+assert s.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16) == timeout
+"#,
+        );
+    });
+}
+
+#[test]
+fn a_signal_runs_its_handler_and_the_wait_for_the_verdict_goes_on() {
+    on_a_node(|node| {
+        // The verdict is sent when the handler has made its own connection.
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let receiver = std::sync::Arc::new(std::sync::Mutex::new(receiver));
+        let _prefaces = gateway(GATEWAY, move |mut intake| {
+            if intake.preface.destination.port() == 1 {
+                sender.send(()).expect("the other stream waits");
+            } else {
+                let signalled = receiver.lock().expect("one waiter").recv_timeout(SOON);
+                signalled.expect("a connection from the signal handler within 10 s");
+            }
+            intake.stream.write_all(CONNECTED).expect("the shim reads");
+            let _ = intake.stream.read(&mut [0]);
+        });
+        let source = node.compiled("signalled", include_str!("programs/signalled.c"));
+        passes(&mut node.preloaded(&source));
+    });
+}

@@ -1,0 +1,301 @@
+//! A node of site rennes in a namespace of its own, a gateway under the test's control, and Python programs that
+//! run with the real library preloaded.
+//!
+//! Each test runs itself again inside `unshare`, so it needs no privilege and leaves nothing behind; where user
+//! namespaces are not allowed it says that it was skipped.
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+use causeway_wire::preface::Decoded;
+use causeway_wire::{Preface, Token};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+pub const TOKEN: Token = Token(*b"0123456789abcdef");
+pub const GATEWAY: &str = "10.1.0.253:7000";
+pub const GATEWAY_V6: &str = "[fd00:1::fd]:7000";
+/// Both address families at both sites.
+pub const GRID: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000,[fd00:1::fd]:7000;20000-32767\
+                        |nancy;10.2.0.0/24,fd00:2::/64;10.2.0.253:7000,[fd00:2::fd]:7000;20000-32767";
+/// IPv6 nodes, but gateways with IPv4 addresses only.
+pub const GRID_V4_GATEWAYS: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000;20000-32767\
+                        |nancy;10.2.0.0/24,fd00:2::/64;10.2.0.253:7000;20000-32767";
+const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
+const PROGRAM_DEADLINE: Duration = Duration::from_secs(20);
+const TEST_DEADLINE: Duration = Duration::from_secs(60);
+
+/// What every program starts with.
+const PRELUDE: &str = r#"
+import array, ctypes, errno, fcntl, itertools, os, select, signal, socket, struct, subprocess, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+REMOTE, REMOTE6, MAPPED = ("10.2.0.1", 1234), ("fd00:2::1", 1234), ("::ffff:10.2.0.1", 1234)
+def tcp(family=socket.AF_INET):
+    return socket.socket(family, socket.SOCK_STREAM)
+def raw_peer(fd, room):
+    "getpeername() with so much room: the bytes written and the length claimed"
+    buffer, length = ctypes.create_string_buffer(b"\xee" * 64, 64), ctypes.c_uint32(room)
+    assert libc.getpeername(fd, buffer, ctypes.byref(length)) == 0, os.strerror(ctypes.get_errno())
+    return buffer.raw, length.value
+def preface(source=("10.2.0.9", 12345), destination=("10.1.0.1", 5000), token=b"0123456789abcdef"):
+    v6 = ":" in source[0]
+    family = socket.AF_INET6 if v6 else socket.AF_INET
+    body = socket.inet_pton(family, source[0]) + socket.inet_pton(family, destination[0])
+    body += struct.pack(">HHBHBB", source[1], destination[1], 0xE0, 18, 1, 0) + token
+    return b"\r\n\r\n\0\r\nQUIT\n" + struct.pack(">BBH", 0x21, 0x21 if v6 else 0x11, len(body)) + body
+def listening(address=("10.1.0.1", 0), family=socket.AF_INET):
+    server = tcp(family); server.bind(address); server.listen(50); return server
+delivery_ports = itertools.count(20010)
+def from_gateway(server, address="10.1.0.253", family=socket.AF_INET):
+    "a connection as the gateway makes one to deliver"
+    client = tcp(family); client.bind((address, next(delivery_ports)))
+    client.connect(server.getsockname()[:2]); return client
+"#;
+
+/// A node of site rennes: 10.1.0.1 and fd00:1::1 on `site0`, 192.168.7.1 on `other0` in no site. The head
+/// node's addresses, 10.1.0.253 and fd00:1::fd, are on it too.
+pub struct Node {
+    library: PathBuf,
+}
+
+/// Runs the calling test's body on a node. Call it once, with a closure, directly in the test function: the
+/// test's name is taken from the closure's.
+pub fn on_a_node<F: FnOnce(&Node)>(body: F) {
+    if std::env::var_os(INSIDE).is_some() {
+        return body(&Node::set_up());
+    }
+    let closure = std::any::type_name::<F>();
+    let (_, path) = closure.split_once("::").expect("a closure lies in a crate");
+    let test = path.trim_end_matches("::{{closure}}");
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "--pid", "--fork", "--kill-child"]);
+    if !command
+        .arg("true")
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        eprintln!("skipped: {test}: user namespaces are not allowed here (unshare --map-root-user --net)");
+        return;
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "--pid", "--fork", "--kill-child"]);
+    command.arg(std::env::current_exe().expect("the test's own path"));
+    command
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(INSIDE, "1");
+    let output = finished(&mut command, TEST_DEADLINE);
+    assert!(output.status.success(), "{}", shown(&command, &output));
+    let ran = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+    assert!(
+        ran,
+        "{test} is not the name of a test: {}",
+        shown(&command, &output)
+    );
+}
+
+impl Node {
+    fn set_up() -> Node {
+        let commands = "link set lo up\n\
+            link add site0 type veth peer name site1\nlink set site0 up\nlink set site1 up\n\
+            link add other0 type veth peer name other1\nlink set other0 up\nlink set other1 up\n\
+            addr add 10.1.0.1/24 dev site0\naddr add 10.1.0.253/24 dev site0\n\
+            addr add fd00:1::1/64 dev site0 nodad\naddr add fd00:1::fd/64 dev site0 nodad\n\
+            addr add 192.168.7.1/24 dev other0\naddr add fd00:7::1/64 dev other0 nodad\n";
+        let mut ip = Command::new("ip")
+            .args(["-batch", "-"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("ip runs");
+        ip.stdin
+            .take()
+            .expect("piped")
+            .write_all(commands.as_bytes())
+            .expect("ip reads");
+        assert!(ip.wait().expect("ip ends").success(), "ip -batch failed");
+        let deps = std::env::current_exe()
+            .expect("the test's own path")
+            .with_file_name("libcauseway_shim.so");
+        assert!(
+            deps.exists(),
+            "{} is missing: cargo builds it for `cargo test -p causeway-shim`",
+            deps.display()
+        );
+        Node { library: deps }
+    }
+
+    /// `python3 -c program`, preloaded, as a process of the job.
+    pub fn python(&self, program: &str) -> Command {
+        let mut command = self.python_outside(program);
+        command
+            .env("CAUSEWAY_GRID", GRID)
+            .env("CAUSEWAY_TOKEN", TOKEN.to_hex());
+        command
+    }
+
+    /// The same without a job's environment.
+    pub fn python_outside(&self, program: &str) -> Command {
+        let mut command = Command::new("python3");
+        command
+            .arg("-c")
+            .arg(format!("{PRELUDE}{program}"))
+            .env("LD_PRELOAD", &self.library);
+        command
+    }
+
+    /// Runs a program that asserts by itself; returns what it wrote to stderr.
+    pub fn passes(&self, program: &str) -> String {
+        passes(&mut self.python(program))
+    }
+
+    /// A C program, compiled beside the test's own executable.
+    pub fn compiled(&self, name: &str, source: &str) -> PathBuf {
+        let program = self.library.with_file_name(format!("shim-test-{name}"));
+        let mut cc = Command::new("cc");
+        cc.args(["-x", "c", "-O1", "-Wall", "-pthread", "-o"])
+            .arg(&program)
+            .arg("-");
+        let mut cc = cc.stdin(Stdio::piped()).spawn().expect("a C compiler");
+        cc.stdin
+            .take()
+            .expect("piped")
+            .write_all(source.as_bytes())
+            .expect("cc reads");
+        assert!(cc.wait().expect("cc ends").success(), "{name} does not compile");
+        program
+    }
+
+    /// A program, preloaded, as a process of the job.
+    pub fn preloaded(&self, program: &PathBuf) -> Command {
+        let mut command = Command::new(program);
+        command.env("LD_PRELOAD", &self.library);
+        command
+            .env("CAUSEWAY_GRID", GRID)
+            .env("CAUSEWAY_TOKEN", TOKEN.to_hex());
+        command
+    }
+}
+
+/// Runs a command that must succeed; returns its stderr.
+pub fn passes(command: &mut Command) -> String {
+    let output = finished(command, PROGRAM_DEADLINE);
+    assert!(output.status.success(), "{}", shown(command, &output));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// How many lines of the shim a stderr has.
+pub fn lines_of_the_shim(stderr: &str) -> usize {
+    stderr.lines().filter(|line| line.starts_with("causeway")).count()
+}
+
+fn finished(command: &mut Command, deadline: Duration) -> Output {
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.expect("the command starts");
+    let (stdout, stderr) = (collect(child.stdout.take()), collect(child.stderr.take()));
+    let end = Instant::now() + deadline;
+    let text = |pipe: Receiver<Vec<u8>>, child: &mut Child| match pipe
+        .recv_timeout(end.saturating_duration_since(Instant::now()))
+    {
+        Ok(bytes) => bytes,
+        Err(RecvTimeoutError::Disconnected) => Vec::new(),
+        Err(RecvTimeoutError::Timeout) => {
+            let _ = child.kill();
+            let mut bytes = pipe.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+            bytes.extend(format!("[killed: not done within {deadline:?}]").as_bytes());
+            bytes
+        }
+    };
+    let stdout = text(stdout, &mut child);
+    let stderr = text(stderr, &mut child);
+    Output {
+        status: child.wait().expect("the command ends"),
+        stdout,
+        stderr,
+    }
+}
+
+fn collect(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+fn shown(command: &Command, output: &Output) -> String {
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    format!(
+        "{command:?}\nstatus: {}\nstdout:\n{stdout}\nstderr:\n{stderr}",
+        output.status
+    )
+}
+
+/// A connection a shim has made to the test's gateway.
+pub struct Intake {
+    pub stream: TcpStream,
+    pub preface: Preface,
+    /// The preface as it came.
+    pub raw: Vec<u8>,
+}
+
+/// Listens like a gateway and hands every connection whose preface has arrived to `on_intake`, each in its own
+/// thread; also tells it to the receiver.
+pub fn gateway(
+    address: &str,
+    on_intake: impl Fn(Intake) + Clone + Send + 'static,
+) -> Receiver<(Preface, Vec<u8>)> {
+    let listener = TcpListener::bind(address).expect("the gateway's address is free");
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (on_intake, sender) = (on_intake.clone(), sender.clone());
+            std::thread::spawn(move || {
+                if let Some(intake) = read_preface(stream.expect("accept works")) {
+                    let _ = sender.send((intake.preface, intake.raw.clone()));
+                    on_intake(intake);
+                }
+            });
+        }
+    });
+    receiver
+}
+
+/// A gateway that answers every preface that asks with these bytes, then echoes.
+pub fn answering_gateway(address: &str, answer: &'static [u8]) -> Receiver<(Preface, Vec<u8>)> {
+    gateway(address, move |mut intake| {
+        if intake.preface.wants_verdict {
+            intake.stream.write_all(answer).expect("the shim reads");
+        }
+        let mut bytes = [0; 1024];
+        while let Ok(read @ 1..) = intake.stream.read(&mut bytes) {
+            let _ = intake.stream.write_all(&bytes[..read]);
+        }
+    })
+}
+
+fn read_preface(mut stream: TcpStream) -> Option<Intake> {
+    let mut raw = Vec::new();
+    loop {
+        match Preface::decode(&raw).expect("a preface") {
+            Decoded::Complete { preface, .. } => return Some(Intake { stream, preface, raw }),
+            Decoded::Incomplete { needed } => {
+                let mut more = vec![0; needed - raw.len()];
+                stream.read_exact(&mut more).ok()?;
+                raw.extend(more);
+            }
+        }
+    }
+}
