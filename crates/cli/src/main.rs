@@ -1,5 +1,7 @@
 //! The causeway command.
 
+mod gateway;
+mod lab;
 mod remote;
 mod run;
 
@@ -18,6 +20,13 @@ struct Cli {
 enum Task {
     /// Run an MPI launcher over the sites of the grid.
     Run(run::Args),
+    /// Serve this site: run on its head node.
+    Gateway(gateway::GatewayArgs),
+    /// Show what the gateway of this host sees.
+    Status(gateway::StatusArgs),
+    /// An emulated grid on this machine.
+    #[command(subcommand)]
+    Lab(lab::Task),
     /// Stand in for ssh under an MPI launcher.
     #[command(hide = true, disable_help_flag = true)]
     Agent(remote::agent::Args),
@@ -35,6 +44,9 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Task::Run(args) => run::main(args),
+        Task::Gateway(args) => gateway::gateway(args),
+        Task::Status(args) => gateway::status(args),
+        Task::Lab(task) => lab::main(task),
         Task::Agent(args) => remote::agent::main(args),
         Task::StartNode(args) => remote::start_node::main(args),
         Task::NodeExec(args) => remote::node_exec::main(args),

@@ -1,0 +1,110 @@
+//! `causeway gateway` and `causeway status`.
+
+use causeway_gateway::control::{self, Reply, Request, SiteStatus, Status};
+use causeway_gateway::{Config, Gateway};
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Serve this site: run on its head node.
+#[derive(Args)]
+pub struct GatewayArgs {
+    /// Configuration; configs/gateway.toml in the sources shows every key.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// Show what the gateway of this host sees.
+#[derive(Args)]
+pub struct StatusArgs {
+    /// Print it as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs a gateway until it is told to stop.
+pub fn gateway(args: GatewayArgs) -> ExitCode {
+    let config = match Config::load(&args.config) {
+        Ok(config) => config,
+        Err(mistakes) => {
+            eprintln!("{mistakes}");
+            return ExitCode::from(2);
+        }
+    };
+    match Gateway::new(config).and_then(|mut gateway| gateway.run()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("causeway gateway: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints the state of the gateway of this host.
+pub fn status(args: StatusArgs) -> ExitCode {
+    let status = match control::ask(&control::socket(), &Request::Status {}) {
+        Ok((Reply::Status(status), _)) => status,
+        Ok((other, _)) => {
+            eprintln!("causeway status: unexpected answer {other:?}");
+            return ExitCode::FAILURE;
+        }
+        Err(error) => {
+            eprintln!("causeway status: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if args.json {
+        match serde_json::to_string_pretty(&status) {
+            Ok(text) => println!("{text}"),
+            Err(error) => {
+                eprintln!("causeway status: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    } else {
+        print!("{}", readable(&status));
+    }
+    ExitCode::SUCCESS
+}
+
+fn readable(status: &Status) -> String {
+    let mut text = format!(
+        "gateway of {}  pid {}  memory {:.1} MB  streams {} (peak {}, opened {})\n",
+        status.site,
+        status.pid,
+        status.resident_bytes as f64 / 1e6,
+        status.streams,
+        status.streams_peak,
+        status.streams_opened
+    );
+    for site in &status.sites {
+        text += &site_line(site);
+    }
+    for tunnel in &status.tunnels {
+        text += &format!(
+            "tunnel to {} at {}  rtt {:.1} ms  {}  streams {}  sent {:.1} MB  received {:.1} MB\n",
+            tunnel.site,
+            tunnel.peer,
+            f64::from(tunnel.rtt_microseconds) / 1e3,
+            tunnel.congestion_control,
+            tunnel.streams,
+            tunnel.sent_bytes as f64 / 1e6,
+            tunnel.received_bytes as f64 / 1e6
+        );
+    }
+    for job in &status.jobs {
+        text += &format!("job {job}\n");
+    }
+    for (kind, count) in &status.refused {
+        text += &format!("refused {kind} {count}\n");
+    }
+    text
+}
+
+fn site_line(site: &SiteStatus) -> String {
+    let nodes = site.info.as_ref().map_or(0, |info| info.nodes.len());
+    match &site.unreachable {
+        None => format!("site {}  {nodes} nodes\n", site.name),
+        Some(why) => format!("site {}  not reachable: {why}\n", site.name),
+    }
+}

@@ -1,0 +1,243 @@
+//! A gateway on each head node of a lab, joined with the others as far as the sites' firewalls let them.
+
+use super::Failure;
+use causeway_gateway::control::{self, Reply, Request};
+use causeway_lab::{Firewall, Lab, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio};
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Where every head node has its gateway's control socket; /run is its own in each node.
+const CONTROL: &str = "/run/causeway/gateway.sock";
+/// The lab's state directory as nodes see it.
+const STATE_IN_NODE: &str = "/run/causeway-lab";
+const LAN_PORT: u16 = 7000;
+const WAN_PORT: u16 = 7001;
+/// Tunnels need two round trips; the rest is for a machine that does ten other things.
+const TUNNELS_DEADLINE: Duration = Duration::from_secs(20);
+
+/// The gateways of a running lab. They end with it.
+pub struct Gateways {
+    running: Vec<Running>,
+}
+
+struct Running {
+    site: String,
+    child: NodeChild,
+    log: PathBuf,
+}
+
+impl Gateways {
+    /// Starts them and waits until every tunnel is up.
+    pub fn start(lab: &Lab, logs: Option<&Path>) -> Result<Gateways, Failure> {
+        let dir = lab.dir().join("gateway");
+        let fail = |what: &str| {
+            let what = what.to_owned();
+            move |error: std::io::Error| Failure::new(format!("{what}: {error}"))
+        };
+        std::fs::create_dir_all(&dir).map_err(fail("make the gateways' directory"))?;
+        std::fs::write(dir.join("grid.key"), random_key()?).map_err(fail("write the grid's key"))?;
+        let logs = logs.unwrap_or(&dir);
+        std::fs::create_dir_all(logs).map_err(fail("make the directory for logs"))?;
+        let mut running = Vec::new();
+        for (index, site) in lab.sites().iter().enumerate() {
+            let text = configuration(lab, index)?;
+            std::fs::write(dir.join(format!("{}.toml", site.name)), text)
+                .map_err(fail("write a configuration"))?;
+            let log = logs.join(format!("{}.log", site.name));
+            let output = File::create(&log).map_err(fail("make a log file"))?;
+            let errors = output.try_clone().map_err(fail("make a log file"))?;
+            let child = lab.spawn(NodeCommand {
+                node: site.head.clone(),
+                argv: gateway_command(&site.name)?,
+                env: environment(),
+                stdin: Stdio::Null,
+                stdout: Stdio::Fd(output.into()),
+                stderr: Stdio::Fd(errors.into()),
+                session: Session::Own,
+                ..NodeCommand::default()
+            })?;
+            running.push(Running {
+                site: site.name.clone(),
+                child,
+                log,
+            });
+        }
+        let mut gateways = Gateways { running };
+        gateways.wait_for_tunnels(lab)?;
+        Ok(gateways)
+    }
+
+    /// An error that tells which gateway has ended and what it said last, if one has.
+    pub fn check(&mut self) -> Result<(), Failure> {
+        for running in &mut self.running {
+            if let Ok(Some(status)) = running.child.try_wait() {
+                let mut said = String::new();
+                if let Ok(mut log) = File::open(&running.log) {
+                    let _ = log.read_to_string(&mut said);
+                }
+                let last: Vec<&str> = said.lines().rev().take(5).collect();
+                let last: Vec<&str> = last.into_iter().rev().collect();
+                let text = format!(
+                    "gateway of {} ended ({status}): {}",
+                    running.site,
+                    last.join("; ")
+                );
+                return Err(Failure::new(text));
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_tunnels(&mut self, lab: &Lab) -> Result<(), Failure> {
+        let started = Instant::now();
+        loop {
+            self.check()?;
+            let missing = missing(lab);
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if started.elapsed() > TUNNELS_DEADLINE {
+                let text = format!(
+                    "tunnels not up within {TUNNELS_DEADLINE:?}: {}",
+                    missing.join("; ")
+                );
+                return Err(Failure::new(text));
+            }
+            // Nothing tells when a tunnel in another process comes up; asking is cheap.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// What a command in a node needs to find causeway and its gateway, and what MPIs ask of root.
+pub fn environment() -> Vec<(OsString, OsString)> {
+    let mut env: Vec<(OsString, OsString)> = vec![("CAUSEWAY_CONTROL".into(), CONTROL.into())];
+    if let Some(dir) = std::env::current_exe()
+        .ok()
+        .and_then(|exe| Some(exe.parent()?.to_owned()))
+    {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(dir).chain(std::env::split_paths(&path));
+        if let Ok(path) = std::env::join_paths(path) {
+            env.push(("PATH".into(), path));
+        }
+    }
+    if nix::unistd::geteuid().is_root() {
+        // Root inside the lab is no risk beyond root outside it.
+        for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
+            env.push((name.into(), "1".into()));
+            env.push((format!("{name}_CONFIRM").into(), "1".into()));
+        }
+    }
+    // The nodes share this machine's few cores: a rank that waits must let the others run.
+    env.push(("OMPI_MCA_mpi_yield_when_idle".into(), "1".into()));
+    env
+}
+
+fn gateway_command(site: &str) -> Result<Vec<OsString>, Failure> {
+    let exe = std::env::current_exe().map_err(|error| Failure::new(format!("find this program: {error}")))?;
+    let config = format!("{STATE_IN_NODE}/gateway/{site}.toml");
+    Ok(vec![
+        exe.into(),
+        "gateway".into(),
+        "--config".into(),
+        config.into(),
+    ])
+}
+
+/// Pairs of sites without a tunnel, and why.
+fn missing(lab: &Lab) -> Vec<String> {
+    let mut missing = Vec::new();
+    for node in lab.nodes().iter().filter(|node| node.role == Role::Head) {
+        // The head node's /run is its own: the way to it leads through its init.
+        let socket = PathBuf::from(format!("/proc/{}/root{CONTROL}", node.pid));
+        match control::ask(&socket, &Request::Status {}) {
+            Ok((Reply::Status(status), _)) => {
+                let sites = status
+                    .sites
+                    .iter()
+                    .filter_map(|site| Some((&site.name, site.unreachable.as_ref()?)));
+                missing.extend(sites.map(|(name, why)| format!("{} - {name}: {why}", node.site)));
+            }
+            Ok(_) => missing.push(format!("{}: unexpected answer", node.site)),
+            Err(error) => missing.push(format!("{}: {error}", node.site)),
+        }
+    }
+    missing
+}
+
+fn configuration(lab: &Lab, index: usize) -> Result<String, Failure> {
+    let site = &lab.sites()[index];
+    let head = head_of(lab, site)?;
+    let subnet = site.subnet.to_string();
+    let mut text = format!("[site]\nname = \"{}\"\nsubnets = [\"{subnet}\"]\n", site.name);
+    for name in &site.compute {
+        let node = lab.nodes().iter().find(|node| node.name == *name);
+        let address = node
+            .map(|node| node.lan)
+            .ok_or_else(|| Failure::new(format!("no node {name}")))?;
+        let _ = write!(
+            text,
+            "[[site.nodes]]\nname = \"{name}\"\naddress = \"{address}\"\nslots = {}\n",
+            site.slots
+        );
+    }
+    let _ = write!(
+        text,
+        "[listen]\nlan = [\"{}:{LAN_PORT}\"]\ncontrol = \"{CONTROL}\"\n",
+        head.lan
+    );
+    if let (Some(address), Some(port)) = (head.uplink, wan_port(&site.firewall)) {
+        let _ = writeln!(text, "wan = \"{address}:{port}\"");
+    }
+    text += "[grid]\nkey_file = \"grid.key\"\n";
+    for (other_index, other) in lab
+        .sites()
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != index)
+    {
+        let _ = write!(text, "[[peer]]\nsite = \"{}\"\n", other.name);
+        let theirs = reachable(lab, other)?;
+        let ours = reachable(lab, site)?;
+        // One side dials: the earlier one, unless only the other way is open.
+        if let Some((address, port)) = theirs.filter(|_| index < other_index || ours.is_none()) {
+            let _ = writeln!(text, "address = \"{address}:{port}\"");
+        }
+    }
+    Ok(text)
+}
+
+fn head_of<'a>(lab: &'a Lab, site: &SiteView) -> Result<&'a Node, Failure> {
+    let head = lab.nodes().iter().find(|node| node.name == site.head);
+    head.ok_or_else(|| Failure::new(format!("site {} has no head node", site.name)))
+}
+
+/// Where other sites can dial this site's gateway.
+fn reachable(lab: &Lab, site: &SiteView) -> Result<Option<(IpAddr, u16)>, Failure> {
+    let head = head_of(lab, site)?;
+    Ok(head.wan.zip(wan_port(&site.firewall)))
+}
+
+/// The port the site's firewall lets in, if any.
+fn wan_port(firewall: &Firewall) -> Option<u16> {
+    match firewall {
+        Firewall::Ports(ranges) if !firewall.lets_in(WAN_PORT) => ranges.first().map(|(low, _)| *low),
+        _ => firewall.lets_in(WAN_PORT).then_some(WAN_PORT),
+    }
+}
+
+fn random_key() -> Result<String, Failure> {
+    let mut bytes = [0u8; 32];
+    let mut source =
+        File::open("/dev/urandom").map_err(|error| Failure::new(format!("/dev/urandom: {error}")))?;
+    source
+        .read_exact(&mut bytes)
+        .map_err(|error| Failure::new(format!("/dev/urandom: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,305 @@
+//! `causeway lab`: an emulated grid with a gateway at each site. The library crates/lab knows nothing of gateways; this
+//! is where the two meet.
+
+mod gateways;
+mod supervise;
+
+use causeway_lab::wan::LinkChange;
+use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all, units};
+use clap::{Args, Subcommand};
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
+
+/// An emulated grid on this machine.
+#[derive(Subcommand)]
+pub enum Task {
+    /// Start a grid, run a command on the first site's head node, stop the grid.
+    Run(RunArgs),
+    /// Start a grid in the background.
+    Up(UpArgs),
+    /// Stop a grid.
+    Down(DownArgs),
+    /// List the grids that run.
+    List {
+        /// Print all there is to know as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a command on a node.
+    Exec(ExecArgs),
+    /// Change the link between two sites while the grid runs.
+    Link(LinkArgs),
+}
+
+/// What to start.
+#[derive(Args)]
+pub struct Shape {
+    /// A scenario that comes with Causeway, or a file.
+    scenario: String,
+    /// Compute nodes: N at every site, or rennes=8,nancy=8.
+    #[arg(long, value_name = "N|SITE=N,...", value_parser = parse_nodes)]
+    nodes: Option<Nodes>,
+    /// Processes per compute node.
+    #[arg(long, value_name = "N")]
+    slots: Option<u32>,
+    /// Whether plain IP crosses between the sites' LANs.
+    #[arg(long, value_name = "BOOL")]
+    routed: Option<bool>,
+    /// Congestion control of every node, such as cubic or bbr.
+    #[arg(long, value_name = "NAME")]
+    congestion_control: Option<String>,
+    /// Name of this grid; the scenario's by default. Two at a time need two names.
+    #[arg(long)]
+    name: Option<String>,
+    /// Start no gateways.
+    #[arg(long)]
+    no_gateways: bool,
+    /// Keep the gateways' logs in this directory, one file a site.
+    #[arg(long, value_name = "DIR")]
+    logs: Option<PathBuf>,
+}
+
+/// Start a grid, run a command on the first site's head node, stop the grid.
+#[derive(Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    shape: Shape,
+    /// The command and its arguments.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Start a grid in the background.
+#[derive(Args)]
+pub struct UpArgs {
+    #[command(flatten)]
+    shape: Shape,
+    /// Stay in the foreground until Ctrl-C or `causeway lab down`.
+    #[arg(long)]
+    foreground: bool,
+}
+
+/// Stop a grid.
+#[derive(Args)]
+pub struct DownArgs {
+    /// Its name; may be left out when only one runs.
+    name: Option<String>,
+    /// Stop all of this user's, and remove what killed ones left behind.
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+}
+
+/// Run a command on a node.
+#[derive(Args)]
+pub struct ExecArgs {
+    /// Which grid, when several run.
+    #[arg(long)]
+    lab: Option<String>,
+    /// Node, such as rennes-1, rennes-head or rennes-router.
+    node: String,
+    /// The command and its arguments.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Change the link between two sites while the grid runs.
+#[derive(Args)]
+pub struct LinkArgs {
+    /// Which grid, when several run.
+    #[arg(long)]
+    lab: Option<String>,
+    /// One site.
+    a: String,
+    /// The other.
+    b: String,
+    /// Round-trip time, such as 40ms.
+    #[arg(long, value_parser = units::duration)]
+    rtt: Option<Duration>,
+    /// Rate, such as 100Mbit/s.
+    #[arg(long, value_parser = units::rate_bits_per_second)]
+    rate: Option<u64>,
+    /// Queue, such as 2MB.
+    #[arg(long, value_parser = units::size_bytes)]
+    queue: Option<u64>,
+    /// Loss, such as 0.1%.
+    #[arg(long, value_parser = units::fraction)]
+    loss: Option<f64>,
+    /// Cut the link.
+    #[arg(long, conflicts_with = "up")]
+    down: bool,
+    /// Restore the link.
+    #[arg(long)]
+    up: bool,
+}
+
+type Nodes = Vec<(Option<String>, u32)>;
+
+/// Carries out a lab command.
+pub fn main(task: Task) -> ExitCode {
+    let result = match task {
+        Task::Run(args) => supervise::run(&args.shape, &args.command),
+        Task::Up(args) if args.foreground => supervise::foreground(&args.shape),
+        Task::Up(args) => supervise::background(&args.shape),
+        Task::Down(args) => down(&args),
+        Task::List { json } => list(json),
+        Task::Exec(args) => exec(args),
+        Task::Link(args) => link(&args),
+    };
+    result.unwrap_or_else(|failure| {
+        eprintln!("causeway lab: {}", failure.text);
+        ExitCode::from(failure.code)
+    })
+}
+
+/// Why a lab command failed, and the exit status that says so: 2 for what the user can mend in the command.
+pub struct Failure {
+    text: String,
+    code: u8,
+}
+
+impl Failure {
+    fn usage(text: impl Display) -> Failure {
+        Failure {
+            text: text.to_string(),
+            code: 2,
+        }
+    }
+
+    fn new(text: impl Display) -> Failure {
+        Failure {
+            text: text.to_string(),
+            code: 1,
+        }
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Failure {
+        let mut text = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            text += &format!(": {cause}");
+            source = cause.source();
+        }
+        Failure::new(text)
+    }
+}
+
+impl Shape {
+    fn scenario(&self) -> Result<Scenario, Failure> {
+        let scenario = Scenario::find(&self.scenario).map_err(Failure::usage)?;
+        let overrides = Overrides {
+            nodes: self.nodes.clone().unwrap_or_default(),
+            slots: self.slots,
+            routed: self.routed,
+            congestion_control: self.congestion_control.clone(),
+        };
+        scenario.with(&overrides).map_err(Failure::usage)
+    }
+}
+
+fn parse_nodes(text: &str) -> Result<Nodes, String> {
+    let number = |text: &str| {
+        text.parse::<u32>()
+            .map_err(|_| format!("{text:?} is not a number of nodes"))
+    };
+    text.split(',')
+        .map(|part| match part.split_once('=') {
+            Some((site, nodes)) => Ok((Some(site.to_owned()), number(nodes)?)),
+            None => Ok((None, number(part)?)),
+        })
+        .collect()
+}
+
+fn down(args: &DownArgs) -> Result<ExitCode, Failure> {
+    if args.all {
+        for name in down_all()? {
+            println!("{name} is down");
+        }
+    } else {
+        LabState::open(args.name.as_deref())?.down()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(json: bool) -> Result<ExitCode, Failure> {
+    let labs = LabState::list();
+    if json {
+        println!("{}", serde_json::to_string_pretty(&labs).map_err(Failure::new)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for lab in labs {
+        println!("{}  (supervisor {})", lab.name, lab.supervisor);
+        for node in &lab.nodes {
+            let wan = node
+                .wan
+                .map(|address| format!("  reachable from other sites at {address}"));
+            println!(
+                "  {:<16} {:<16}{}",
+                node.name,
+                node.lan.to_string(),
+                wan.unwrap_or_default()
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
+    let lab = LabState::open(args.lab.as_deref())?;
+    let command = NodeCommand {
+        env: gateways::environment(),
+        node: args.node,
+        argv: args.command,
+        ..NodeCommand::default()
+    };
+    Ok(exit_code(lab.exec(command)?))
+}
+
+fn link(args: &LinkArgs) -> Result<ExitCode, Failure> {
+    let change = LinkChange {
+        rtt: args.rtt,
+        rate_bits_per_second: args.rate,
+        queue_bytes: args.queue,
+        loss: args.loss,
+        up: if args.down {
+            Some(false)
+        } else {
+            args.up.then_some(true)
+        },
+    };
+    let lab = LabState::open(args.lab.as_deref())?;
+    let request = Request::Link {
+        between: [args.a.clone(), args.b.clone()],
+        change,
+    };
+    match lab.ask(&request)? {
+        Answer::Link(spec) => {
+            let state = if spec.up { "up" } else { "down" };
+            println!(
+                "{} - {}: rtt {:?}, rate {} bit/s, queue {} B, loss {} %, {state}",
+                args.a,
+                args.b,
+                spec.rtt,
+                spec.rate_bits_per_second,
+                spec.queue_bytes,
+                spec.loss * 100.0
+            );
+            Ok(ExitCode::SUCCESS)
+        }
+        Answer::Refused(why) => Err(Failure::usage(why)),
+        other => Err(Failure::new(format!("unexpected answer {other:?}"))),
+    }
+}
+
+/// The status of a command as ours: as a shell says it, 128 + signal for one that a signal ended.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
