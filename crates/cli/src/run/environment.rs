@@ -16,8 +16,10 @@ struct Setting {
 
 enum Value {
     Text(&'static str),
-    /// The path that stands in for ssh.
-    Agent,
+    /// The command that stands in for ssh.
+    AgentCommand,
+    /// The same as a path without arguments.
+    AgentPath,
     /// The path of the host list.
     HostFile,
 }
@@ -35,7 +37,9 @@ enum When {
 /// What the tables depend on.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// Stands in for ssh.
+    /// The causeway binary, at the same path at every site.
+    pub causeway: &'a Path,
+    /// Stands in for ssh where a path is wanted.
     pub agent: &'a Path,
     /// The host list; `None` where the user names hosts.
     pub host_file: Option<&'a Path>,
@@ -61,7 +65,12 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     };
     let value = |setting: &Setting| match setting.value {
         Value::Text(text) => OsString::from(text),
-        Value::Agent => facts.agent.into(),
+        Value::AgentCommand => {
+            let mut command = facts.causeway.as_os_str().to_owned();
+            command.push(" agent");
+            command
+        }
+        Value::AgentPath => facts.agent.into(),
         Value::HostFile => facts.host_file.map(OsString::from).unwrap_or_default(),
     };
     let open = table
@@ -82,20 +91,17 @@ pub fn preload(shim: &Path, present: Option<&OsStr>) -> OsString {
 }
 
 const fn always(name: &'static str, text: &'static str) -> Setting {
-    Setting {
-        name,
-        value: Value::Text(text),
-        when: When::Always,
-    }
+    only(When::Always, name, Value::Text(text))
+}
+
+const fn only(when: When, name: &'static str, value: Value) -> Setting {
+    Setting { name, value, when }
 }
 
 const OPEN_MPI_4: &[Setting] = &[
     always("OMPI_MCA_plm", "rsh"),
-    Setting {
-        name: "OMPI_MCA_plm_rsh_agent",
-        value: Value::Agent,
-        when: When::Always,
-    },
+    // Every orted looks the agent up, too, and crashes when it is not found: a path of this run alone will not do.
+    only(When::Always, "OMPI_MCA_plm_rsh_agent", Value::AgentCommand),
     // Every daemon is started from here: nodes need no way to start anything on each other.
     always("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),
     // An orted that goes to the background leaves its session, and the session's end is what ends a job's
@@ -103,43 +109,27 @@ const OPEN_MPI_4: &[Setting] = &[
     always("OMPI_MCA_orte_leave_session_attached", "1"),
     // Attached sessions all last until the end, so there must be room for all of them (default 128).
     always("OMPI_MCA_plm_rsh_num_concurrent", "8192"),
-    Setting {
-        name: "OMPI_MCA_orte_default_hostfile",
-        value: Value::HostFile,
-        when: When::OwnHosts,
-    },
+    only(When::OwnHosts, "OMPI_MCA_orte_default_hostfile", Value::HostFile),
     always("OMPI_MCA_orte_keep_fqdn_hostnames", "1"),
     always("OMPI_MCA_pml", "ob1"),
     always("OMPI_MCA_btl", "tcp,vader,self"),
     // Addresses the grid map does not know would be tried natively, and hang.
-    Setting {
-        name: "OMPI_MCA_btl_tcp_disable_family",
-        value: Value::Text("6"),
-        when: When::NoIpv6,
-    },
-    Setting {
-        name: "OMPI_MCA_oob_tcp_disable_ipv6_family",
-        value: Value::Text("1"),
-        when: When::NoIpv6,
-    },
+    only(When::NoIpv6, "OMPI_MCA_btl_tcp_disable_family", Value::Text("6")),
+    only(
+        When::NoIpv6,
+        "OMPI_MCA_oob_tcp_disable_ipv6_family",
+        Value::Text("1"),
+    ),
 ];
 
 const OPEN_MPI_5: &[Setting] = &[
+    // Where nothing else is said the reasons are those of Open MPI 4.
     always("PRTE_MCA_plm", "ssh"),
-    Setting {
-        name: "PRTE_MCA_plm_ssh_agent",
-        value: Value::Agent,
-        when: When::Always,
-    },
-    // The reasons are those of Open MPI 4 above.
+    only(When::Always, "PRTE_MCA_plm_ssh_agent", Value::AgentCommand),
     always("PRTE_MCA_plm_ssh_no_tree_spawn", "1"),
     always("PRTE_MCA_prte_leave_session_attached", "1"),
     always("PRTE_MCA_plm_ssh_num_concurrent", "8192"),
-    Setting {
-        name: "PRTE_MCA_prte_default_hostfile",
-        value: Value::HostFile,
-        when: When::OwnHosts,
-    },
+    only(When::OwnHosts, "PRTE_MCA_prte_default_hostfile", Value::HostFile),
     always("PRTE_MCA_prte_keep_fqdn_hostnames", "1"),
     // The other choice asks the kernel for a route to the peer, which the shim replaces.
     always("PRTE_MCA_prtereachable", "weighted"),
@@ -148,36 +138,20 @@ const OPEN_MPI_5: &[Setting] = &[
     always("OMPI_MCA_opal_net_private_ipv4", "127.0.0.0/8"),
     always("OMPI_MCA_pml", "ob1"),
     always("OMPI_MCA_btl", "tcp,sm,self"),
-    Setting {
-        name: "OMPI_MCA_btl_tcp_disable_family",
-        value: Value::Text("6"),
-        when: When::NoIpv6,
-    },
-    Setting {
-        name: "PRTE_MCA_prte_disable_ipv6_family",
-        value: Value::Text("1"),
-        when: When::NoIpv6,
-    },
+    only(When::NoIpv6, "OMPI_MCA_btl_tcp_disable_family", Value::Text("6")),
+    only(
+        When::NoIpv6,
+        "PRTE_MCA_prte_disable_ipv6_family",
+        Value::Text("1"),
+    ),
 ];
 
 const MPICH: &[Setting] = &[
     always("HYDRA_LAUNCHER", "ssh"),
-    Setting {
-        name: "HYDRA_LAUNCHER_EXEC",
-        value: Value::Agent,
-        when: When::Always,
-    },
-    Setting {
-        name: "HYDRA_HOST_FILE",
-        value: Value::HostFile,
-        when: When::OwnHosts,
-    },
+    only(When::Always, "HYDRA_LAUNCHER_EXEC", Value::AgentPath),
+    only(When::OwnHosts, "HYDRA_HOST_FILE", Value::HostFile),
     // UCX from 1.20 on refuses peers for which the kernel has no route; ofi asks nobody.
-    Setting {
-        name: "MPIR_CVAR_CH4_NETMOD",
-        value: Value::Text("ofi"),
-        when: When::TwoNetmods,
-    },
+    only(When::TwoNetmods, "MPIR_CVAR_CH4_NETMOD", Value::Text("ofi")),
     always("FI_PROVIDER", "tcp"),
     always("FI_TCP_IO_URING", "0"),
     always("UCX_TLS", "tcp,self,sm"),
@@ -185,16 +159,8 @@ const MPICH: &[Setting] = &[
 
 const INTEL: &[Setting] = &[
     always("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
-    Setting {
-        name: "I_MPI_HYDRA_BOOTSTRAP_EXEC",
-        value: Value::Agent,
-        when: When::Always,
-    },
-    Setting {
-        name: "I_MPI_HYDRA_HOST_FILE",
-        value: Value::HostFile,
-        when: When::OwnHosts,
-    },
+    only(When::Always, "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value::AgentPath),
+    only(When::OwnHosts, "I_MPI_HYDRA_HOST_FILE", Value::HostFile),
     always("I_MPI_FABRICS", "shm:ofi"),
     always("I_MPI_OFI_PROVIDER", "tcp"),
     always("FI_PROVIDER", "tcp"),
@@ -219,7 +185,11 @@ mod tests {
     fn every_family_gets_agent_and_hosts() {
         for mpi in [Mpi::OpenMpi4, Mpi::OpenMpi5, Mpi::Mpich, Mpi::Intel] {
             let set = settings(mpi, &facts(), |_| false);
-            assert!(set.iter().any(|(_, value)| value == "/r/agent"), "{mpi:?}");
+            assert!(
+                set.iter()
+                    .any(|(_, value)| value == "/r/agent" || value == "/c/causeway agent"),
+                "{mpi:?}"
+            );
             assert!(set.iter().any(|(_, value)| value == "/r/hosts"), "{mpi:?}");
             let names: std::collections::HashSet<_> = set.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), set.len(), "{mpi:?} says something twice");

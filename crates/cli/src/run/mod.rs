@@ -79,7 +79,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     command
         .args(extra_arguments(&launcher, &line, &chosen.wish, &job))
         .args(words);
-    let environment = environment(&launcher, &directory, hosts, &job, shim.as_deref(), word)?;
+    let environment = environment(&launcher, &directory, hosts, &job, shim.as_deref(), word, &own)?;
     if args.verbose {
         tell(&launcher, hosts, &environment);
     }
@@ -133,12 +133,14 @@ fn environment(
     job: &JobReply,
     shim: Option<&Path>,
     word: &OsString,
+    own: &Path,
 ) -> Result<Vec<(&'static str, OsString)>, RunError> {
     let host_file = hosts
         .map(|hosts| directory.write_hosts(launcher.mpi, hosts))
         .transpose()
         .map_err(RunError::Directory)?;
     let facts = environment::Facts {
+        causeway: own,
         agent: &directory.agent(),
         host_file: host_file.as_deref(),
         ipv6: sites::has_ipv6(job),
