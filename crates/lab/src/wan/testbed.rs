@@ -104,6 +104,7 @@ impl Testbed {
         let address = Ipv4Addr::new(198, 18, number, 1);
         let tun = namespace
             .inside(|| {
+                without_ipv6()?;
                 let tun = open_tun("wan0")?;
                 for arguments in [
                     "link set lo up".to_owned(),
@@ -147,6 +148,15 @@ pub enum TestbedError {
     Wan(#[from] WanError),
 }
 
+/// Keeps the kernel's own IPv6 messages off the link, which the tests count packet by packet.
+fn without_ipv6() -> io::Result<()> {
+    match std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1") {
+        // A kernel without IPv6 sends none.
+        Err(failure) if failure.kind() != io::ErrorKind::NotFound => Err(failure),
+        _ => Ok(()),
+    }
+}
+
 /// Runs `ip` in the namespace of the calling thread.
 pub(crate) fn ip(arguments: &str) -> io::Result<()> {
     let output = Command::new("ip").args(arguments.split(' ')).output()?;
@@ -159,4 +169,21 @@ pub(crate) fn ip(arguments: &str) -> io::Result<()> {
         output.status,
         said.trim()
     )))
+}
+
+/// A namespace with a TAP device in 198.18.0.0/24, for the tests of the switch.
+#[cfg(test)]
+pub(crate) fn tap_station(number: u8) -> Result<(End, OwnedFd), TestbedError> {
+    let namespace = Namespace::new().map_err(|source| TestbedError::Namespace { source })?;
+    let address = Ipv4Addr::new(198, 18, 0, number);
+    let tap = namespace
+        .inside(|| {
+            without_ipv6()?;
+            let tap = super::open_tap("lan0")?;
+            ip("link set lan0 up")?;
+            ip(&format!("address add {address}/24 dev lan0"))?;
+            Ok(tap)
+        })
+        .map_err(|source| TestbedError::Device { source })?;
+    Ok((End { namespace, address }, tap))
 }

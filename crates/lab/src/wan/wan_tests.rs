@@ -3,11 +3,11 @@
 //! every packet is accounted for and in order.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::ping::Pinger;
-use super::testbed::{SITES, Testbed, TestbedError};
-use super::{LinkChange, LinkSpec, LinkStats};
+use super::testbed::{End, SITES, Testbed, TestbedError, tap_station};
+use super::{LanSpec, LinkChange, LinkSpec, LinkStats, Switch};
 
 /// How long a reply may take before the test says that it is missing.
 const REPLY_DEADLINE: Duration = Duration::from_secs(10);
@@ -23,10 +23,14 @@ fn spec() -> LinkSpec {
     }
 }
 
-/// A testbed, or `None` and the reason on the terminal where this machine permits none.
 fn testbed(spec: &LinkSpec) -> Option<Testbed> {
-    match Testbed::start(spec) {
-        Ok(testbed) => Some(testbed),
+    permitted(Testbed::start(spec))
+}
+
+/// What was set up, or `None` and the reason on the terminal where this machine does not permit it.
+fn permitted<T>(set_up: Result<T, TestbedError>) -> Option<T> {
+    match set_up {
+        Ok(done) => Some(done),
         Err(failure @ (TestbedError::Namespace { .. } | TestbedError::Device { .. })) => {
             let reason = std::error::Error::source(&failure)
                 .map(ToString::to_string)
@@ -41,7 +45,11 @@ fn testbed(spec: &LinkSpec) -> Option<Testbed> {
 /// Sends `requests` echo requests from the left end in one burst and gives back the numbers of the replies, in
 /// the order they came, once `expected` came.
 fn echoes(testbed: &Testbed, requests: u16, expected: usize) -> Vec<u16> {
-    let target = testbed.ends[1].address;
+    echoes_between(&testbed.ends[0], &testbed.ends[1], requests, expected)
+}
+
+fn echoes_between(from: &End, to: &End, requests: u16, expected: usize) -> Vec<u16> {
+    let target = to.address;
     let exchange = || {
         let pinger = Pinger::new(target)?;
         for sequence in 0..requests {
@@ -62,7 +70,16 @@ fn echoes(testbed: &Testbed, requests: u16, expected: usize) -> Vec<u16> {
         assert_eq!(pinger.receive(Duration::from_millis(20))?, None);
         Ok(replies)
     };
-    testbed.ends[0].namespace.inside(exchange).unwrap()
+    from.namespace.inside(exchange).unwrap()
+}
+
+/// Waits for what the emulator has yet to read from its device.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + REPLY_DEADLINE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "not within {REPLY_DEADLINE:?}: {what}");
+        std::thread::yield_now();
+    }
 }
 
 fn stats(testbed: &Testbed) -> [LinkStats; 2] {
@@ -133,7 +150,9 @@ fn a_cut_link_carries_nothing_and_a_restored_one_everything() {
     let [a, b] = SITES;
     assert!(!testbed.wan.change(a, b, &up(false)).unwrap().up);
     echoes(&testbed, 20, 0);
-    assert_eq!(stats(&testbed)[0].dropped_by_down, 20);
+    until("20 packets dropped by the cut", || {
+        stats(&testbed)[0].dropped_by_down == 20
+    });
     // The order of the names does not matter.
     assert!(testbed.wan.change(b, a, &up(true)).unwrap().up);
     assert_eq!(echoes(&testbed, 20, 20).len(), 20);
@@ -148,14 +167,44 @@ fn packets_to_nowhere_are_counted() {
         .namespace
         .inside(|| Pinger::new(nowhere)?.send(0))
         .unwrap();
-    // The request for the totals is served after the packet was read or before it; the packet is never lost.
-    let deadline = std::time::Instant::now() + REPLY_DEADLINE;
-    while testbed.wan.totals().unwrap().no_route_packets == 0 {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "no packet counted within {REPLY_DEADLINE:?}"
-        );
-        std::thread::yield_now();
-    }
+    until("a packet counted as without a route", || {
+        testbed.wan.totals().unwrap().no_route_packets > 0
+    });
+    assert_eq!(testbed.wan.totals().unwrap().no_route_packets, 1);
     assert_eq!(stats(&testbed)[0].offered_packets, 0);
+}
+
+#[test]
+fn a_lan_finds_its_stations_and_carries_their_frames_in_order() {
+    let stations = (1..=3).map(tap_station).collect::<Result<Vec<_>, _>>();
+    let Some(stations) = permitted(stations) else {
+        return;
+    };
+    let (ends, taps): (Vec<_>, Vec<_>) = stations.into_iter().unzip();
+    let ports = ["one", "two", "three"]
+        .map(str::to_owned)
+        .into_iter()
+        .zip(taps)
+        .collect();
+    let spec = LanSpec {
+        rtt: Duration::from_millis(1),
+        rate_bits_per_second: 1_000_000_000,
+    };
+    let switch = Switch::start(ports, spec).unwrap();
+    assert_eq!(
+        echoes_between(&ends[0], &ends[1], 100, 100),
+        (0..100).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        echoes_between(&ends[2], &ends[0], 100, 100),
+        (0..100).collect::<Vec<_>>()
+    );
+    for port in switch.stats() {
+        let dropped = port.dropped_by_queue + port.dropped_by_loss + port.dropped_by_down;
+        assert_eq!(
+            (dropped, port.reordered, port.write_failed),
+            (0, 0, 0),
+            "{port:?}"
+        );
+    }
 }
