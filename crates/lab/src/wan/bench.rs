@@ -1,6 +1,6 @@
 //! The figures of the emulator: round trip at rest and on a busy machine, rate and CPU time under one TCP flow.
 //!
-//! Measures only; judges nothing. [`bench`] brings its own two namespaces, [`measure`] takes those of a lab.
+//! Measures only; judges nothing. [`bench()`] brings its own two namespaces, [`measure`] takes those of a lab.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::Ipv4Addr;

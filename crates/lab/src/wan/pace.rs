@@ -86,7 +86,11 @@ impl Pace {
         Rest::Poll
     }
 
+    /// Under lasting load no packet is alone enough for its exact time to matter.
     fn may_poll(&self, now_ns: u64) -> bool {
+        if self.turns_paid_ns + FREE_TURNS / 2 * TURN_NS > now_ns {
+            return false;
+        }
         let under_way_ns = self
             .polling_since_ns
             .map_or(0, |since_ns| now_ns.saturating_sub(since_ns));
@@ -159,6 +163,25 @@ mod tests {
             polled * step_ns
         );
         assert!(polled > 0);
+    }
+
+    #[test]
+    fn a_loaded_loop_polls_for_nothing() {
+        let mut pace = Pace {
+            lateness_ns: MAX_MARGIN_NS,
+            ..Pace::default()
+        };
+        let now_ns = 1_000 * MS;
+        assert_eq!(pace.rest(Some(now_ns + 1), now_ns), Rest::Poll);
+        for _ in 0..FREE_TURNS * 2 / 3 {
+            pace.on_turn(now_ns);
+        }
+        assert_eq!(
+            pace.rest(Some(now_ns + 1), now_ns),
+            Rest::Sleep {
+                until_ns: Some(now_ns + 1)
+            }
+        );
     }
 
     #[test]
