@@ -77,9 +77,14 @@ pub fn sh(lab: &mut Lab, node: &str, script: &str) -> Output {
         ..NodeCommand::default()
     };
     let mut child = lab.spawn(command).unwrap();
-    match lab.serve(Some(&mut child), Some(COMMAND_DEADLINE)).unwrap() {
-        Ended::Child(_) => {}
-        other => panic!("{node}: {script}: {other:?} instead of its end within {COMMAND_DEADLINE:?}"),
+    let ended = lab.serve(Some(&mut child), Some(COMMAND_DEADLINE)).unwrap();
+    if !matches!(ended, Ended::Child(_)) {
+        let seen = look_around(lab, node);
+        child.signal(libc::SIGKILL).unwrap();
+        let output = child.wait_with_output();
+        panic!(
+            "{node}: {script}: {ended:?} instead of its end within {COMMAND_DEADLINE:?}: {output:?}\n{seen}"
+        );
     }
     let (status, stdout, stderr) = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
@@ -90,5 +95,33 @@ pub fn sh(lab: &mut Lab, node: &str, script: &str) -> Output {
     }
 }
 
+/// What a node and its router were doing when a command did not end.
+fn look_around(lab: &Lab, node: &str) -> String {
+    let site = node.split('-').next().unwrap_or_default();
+    let places = [
+        (node.to_owned(), "ps axfww; cat /proc/net/tcp"),
+        (format!("{site}-router"), ROUTER_STATE),
+    ];
+    let mut seen = format!("{:?}", lab.link_stats());
+    for (place, script) in places {
+        let argv = ["bash", "-c", script].map(Into::into).to_vec();
+        let command = NodeCommand {
+            node: place,
+            argv,
+            stdout: Stdio::Piped,
+            stderr: Stdio::Null,
+            ..NodeCommand::default()
+        };
+        let output = lab
+            .spawn(command)
+            .and_then(|child| Ok(child.wait_with_output()))
+            .unwrap()
+            .unwrap();
+        seen += &format!("\n{}", String::from_utf8_lossy(&output.1));
+    }
+    seen
+}
+
+const ROUTER_STATE: &str = "ip -s link; nft list ruleset; cat /proc/net/stat/nf_conntrack";
 /// Far above what any of these commands takes on a busy machine.
-const COMMAND_DEADLINE: Duration = Duration::from_secs(60);
+const COMMAND_DEADLINE: Duration = Duration::from_secs(40);
