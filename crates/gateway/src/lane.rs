@@ -139,8 +139,9 @@ impl Lane {
                 self.output[self.end..body].copy_from_slice(&self.tunnel.data_header(leg.id, count));
                 self.end = body + count;
                 self.sent_bytes += count as u64;
-                // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9).
-                leg.readable = count == most;
+                // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9), unless
+                // the edge that told of the end has been and gone.
+                leg.readable = count == most || leg.end_known;
                 if leg.readable { Filled::More } else { Filled::Waits }
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -40,6 +40,8 @@ pub(crate) struct Leg {
     pub(crate) stage: Stage,
     /// The socket may have bytes for the tunnel.
     pub(crate) readable: bool,
+    /// The kernel has told of the end of the process's half: it will not tell again.
+    pub(crate) end_known: bool,
     /// The leg stands in its lane's queue of those to be read.
     pub(crate) scheduled: bool,
     /// The process has ended its half.
@@ -68,6 +70,7 @@ impl Leg {
             stage,
             // A socket may have become readable before it was registered here.
             readable: true,
+            end_known: false,
             scheduled: false,
             read_ended: false,
             peer_finished: false,

@@ -177,13 +177,12 @@ impl Gateway {
         if matches!(leg.stage, Stage::Connecting { .. }) {
             return self.on_delivery(key);
         }
-        if event.is_error() {
-            if let Some(_error) = leg.socket.take_error() {
-                return self.break_leg(key, Reason::Reset);
-            }
+        if event.is_error() && leg.socket.take_error().is_some() {
+            return self.break_leg(key, Reason::Reset);
         }
         if event.is_readable() {
             leg.readable = true;
+            leg.end_known |= event.is_read_closed();
             self.schedule(key);
         }
         if event.is_writable() {

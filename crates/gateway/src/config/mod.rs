@@ -99,7 +99,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let remote_shell = reader.list(&site, "remote_shell", |word| Ok(word.to_owned()));
     let nodes = read_nodes(reader, &site, subnets.as_deref().unwrap_or_default());
     let lan = read_lan(reader, &listen, subnets.as_deref().unwrap_or_default());
-    let wan = reader.string(&listen, "wan", |text| socket_address(text));
+    let wan = reader.string(&listen, "wan", socket_address);
     let control = reader.string(&listen, "control", |text| Ok(PathBuf::from(text)));
     let delivery_ports = reader.string(&listen, "delivery_ports", |text| {
         grid::parse_ports(text).map_err(|e| e.to_string())
