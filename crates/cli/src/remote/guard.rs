@@ -29,11 +29,15 @@ pub fn become_guard() -> io::Result<SignalFd> {
     )?)
 }
 
-/// Has the kernel send SIGTERM to the command when the guard itself is killed.
-pub fn die_with_guard(command: &mut Command) {
-    // SAFETY: prctl is one system call; nothing is allocated or locked between fork and exec.
+/// Makes a guard's child an ordinary process: no signal is blocked, as shells start programs, and the kernel sends
+/// it SIGTERM when the guard itself is killed.
+pub fn prepare(command: &mut Command) {
+    // SAFETY: both are system calls; nothing is allocated or locked between fork and exec.
     unsafe {
-        command.pre_exec(|| Ok(nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?));
+        command.pre_exec(|| {
+            sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+            Ok(nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?)
+        });
     }
 }
 

@@ -7,6 +7,7 @@ use nix::unistd::{Pid, User, getuid, pipe2};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex};
@@ -109,7 +110,12 @@ fn command(request: &Request) -> Result<(String, Command), NodeError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    guard::die_with_guard(&mut command);
+    guard::prepare(&mut command);
+    // As under sshd: a daemon that kills its process group, as Intel's does, must not hit its guard.
+    // SAFETY: setsid is one system call; nothing is allocated or locked between fork and exec.
+    unsafe {
+        command.pre_exec(|| Ok(nix::unistd::setsid().map(drop)?));
+    }
     Ok((shell.display().to_string(), command))
 }
 

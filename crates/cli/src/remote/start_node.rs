@@ -11,7 +11,8 @@ use std::net::IpAddr;
 use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// Never asks for a password, which nobody could type; gives up on a node that is switched off before a user
 /// would, and well before the launchers do (Open MPI waits for ever).
@@ -75,9 +76,9 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         .stdout
         .take()
         .map_or(Ok(false), |stdout| copy(stdout, output));
-    // Without its output the shell has no more to do; one that hangs must not keep us.
-    let _ = child.kill();
-    let status = child.wait()?;
+    // Its output ended: the shell has no more to do, and its status is the reason if it said nothing. One whose
+    // output cannot be passed on, or that stays, must not keep us.
+    let status = wait_or_kill(&mut child, result.is_ok())?;
     let complaints = complaints
         .and_then(|thread| thread.join().ok())
         .unwrap_or_default();
@@ -89,6 +90,21 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// ssh closes its output and then ends; it needs no more than a moment for that.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+fn wait_or_kill(child: &mut Child, in_order: bool) -> io::Result<ExitStatus> {
+    let deadline = Instant::now() + FAREWELL;
+    while in_order && Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = child.kill();
+    child.wait()
 }
 
 fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
@@ -103,7 +119,7 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
         .stdin(Stdio::inherit())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    super::guard::die_with_guard(&mut command);
+    super::guard::prepare(&mut command);
     command
         .spawn()
         .map_err(|error| StartError::Shell(program.clone(), error))
@@ -152,7 +168,7 @@ fn collect(mut stderr: impl Read) -> String {
 }
 
 /// The shell's last words, on one line.
-fn complaint(text: &str, shell: &str, status: std::process::ExitStatus) -> String {
+fn complaint(text: &str, shell: &str, status: ExitStatus) -> String {
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)
@@ -207,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_last_line_of_a_failing_shell_is_the_reason() {
-        let status = std::process::ExitStatus::from_raw(255 << 8);
+        let status = ExitStatus::from_raw(255 << 8);
         let text = "Warning: added key\nssh: connect to host nancy-1 port 22: Connection refused\r\n\n";
         assert_eq!(
             complaint(text, "ssh", status),

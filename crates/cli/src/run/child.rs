@@ -110,7 +110,7 @@ fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd, own_gro
     if own_group {
         command.process_group(0);
     }
-    guard::die_with_guard(&mut command);
+    guard::prepare(&mut command);
     let run = || -> io::Result<u8> {
         let children = guard::become_guard()?;
         let child = command.spawn()?;

@@ -160,7 +160,7 @@ const MPICH: &[Setting] = &[
 const INTEL: &[Setting] = &[
     always("I_MPI_HYDRA_BOOTSTRAP", "ssh"),
     only(When::Always, "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value::AgentPath),
-    only(When::OwnHosts, "I_MPI_HYDRA_HOST_FILE", Value::HostFile),
+    // The host list goes on the command line, see `super::extra_arguments`.
     always("I_MPI_FABRICS", "shm:ofi"),
     always("I_MPI_OFI_PROVIDER", "tcp"),
     always("FI_PROVIDER", "tcp"),
@@ -174,6 +174,7 @@ mod tests {
     fn facts() -> Facts<'static> {
         let (agent, host_file) = (Path::new("/r/agent"), Some(Path::new("/r/hosts")));
         Facts {
+            causeway: Path::new("/c/causeway"),
             agent,
             host_file,
             ipv6: false,
@@ -190,7 +191,8 @@ mod tests {
                     .any(|(_, value)| value == "/r/agent" || value == "/c/causeway agent"),
                 "{mpi:?}"
             );
-            assert!(set.iter().any(|(_, value)| value == "/r/hosts"), "{mpi:?}");
+            let lists_hosts = set.iter().any(|(_, value)| value == "/r/hosts");
+            assert_eq!(lists_hosts, mpi != Mpi::Intel, "{mpi:?}");
             let names: std::collections::HashSet<_> = set.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), set.len(), "{mpi:?} says something twice");
         }

@@ -17,7 +17,7 @@ use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::{Share, Wish};
 use error::RunError;
-use launcher::Launcher;
+use launcher::{Launcher, Mpi};
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -70,18 +70,26 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let (job, connection) = start_job(&args.command)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
-    let hosts = if line.names_hosts || line.starts_nothing {
-        None
-    } else {
-        Some(&chosen.shares)
+    let chooses_hosts = !line.names_hosts && !line.starts_nothing;
+    let host_file = chooses_hosts
+        .then(|| directory.write_hosts(launcher.mpi, &chosen.shares))
+        .transpose();
+    let host_file = host_file.map_err(RunError::Directory)?;
+    let facts = environment::Facts {
+        causeway: &own,
+        agent: &directory.agent(),
+        host_file: host_file.as_deref(),
+        ipv6: sites::has_ipv6(&job),
+        two_netmods: launcher.two_netmods,
     };
+    let mut environment =
+        environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
+    environment.extend(of_the_job(&launcher, &job, shim.as_deref(), word));
     let mut command = Command::new(&launcher.path);
-    command
-        .args(extra_arguments(&launcher, &line, &chosen.wish, &job))
-        .args(words);
-    let environment = environment(&launcher, &directory, hosts, &job, shim.as_deref(), word, &own)?;
+    let extra = extra_arguments(&launcher, &line, &chosen.wish, &job, host_file.as_deref());
+    command.args(extra).args(words);
     if args.verbose {
-        tell(&launcher, hosts, &environment);
+        tell(&launcher, &chosen.shares, &environment, &command);
     }
     command.envs(environment);
     Ok(child::run(command, connection, directory.path())?)
@@ -106,7 +114,13 @@ fn start_job(command: &[OsString]) -> Result<(JobReply, UnixStream), RunError> {
 }
 
 /// What only the command line can say, before the user's own words.
-fn extra_arguments(launcher: &Launcher, line: &CommandLine, wish: &Wish, job: &JobReply) -> Vec<OsString> {
+fn extra_arguments(
+    launcher: &Launcher,
+    line: &CommandLine,
+    wish: &Wish,
+    job: &JobReply,
+    host_file: Option<&Path>,
+) -> Vec<OsString> {
     let mut extra = Vec::new();
     if line.starts_nothing {
         return extra;
@@ -119,6 +133,10 @@ fn extra_arguments(launcher: &Launcher, line: &CommandLine, wish: &Wish, job: &J
     {
         extra.extend(["-localhost".into(), address.to_string().into()]);
     }
+    // Intel's variable for a host file takes names alone and fills each host with as many ranks as it has cores.
+    if let (Mpi::Intel, Some(hosts)) = (launcher.mpi, host_file) {
+        extra.extend(["-machinefile".into(), hosts.into()]);
+    }
     if let (Wish::PerSite(sites), [None]) = (wish, &line.ranks[..]) {
         let total: u32 = sites.iter().map(|(_, ranks)| ranks).sum();
         extra.extend(["-n".into(), total.to_string().into()]);
@@ -126,52 +144,39 @@ fn extra_arguments(launcher: &Launcher, line: &CommandLine, wish: &Wish, job: &J
     extra
 }
 
-fn environment(
+/// What is different in each job.
+fn of_the_job(
     launcher: &Launcher,
-    directory: &RunDirectory,
-    hosts: Option<&Vec<Share>>,
     job: &JobReply,
     shim: Option<&Path>,
     word: &OsString,
-    own: &Path,
-) -> Result<Vec<(&'static str, OsString)>, RunError> {
-    let host_file = hosts
-        .map(|hosts| directory.write_hosts(launcher.mpi, hosts))
-        .transpose()
-        .map_err(RunError::Directory)?;
-    let facts = environment::Facts {
-        causeway: own,
-        agent: &directory.agent(),
-        host_file: host_file.as_deref(),
-        ipv6: sites::has_ipv6(job),
-        two_netmods: launcher.two_netmods,
-    };
-    let mut set = environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
-    set.push((causeway_wire::env::TOKEN, job.token.clone().into()));
+) -> Vec<(&'static str, OsString)> {
+    let mut set = vec![
+        (causeway_wire::env::TOKEN, job.token.clone().into()),
+        (crate::remote::agent::PATH_ENV, launcher.directory().into()),
+    ];
     if let Some(shim) = shim {
-        set.push((causeway_wire::env::GRID, job.grid.clone().into()));
-        set.push((
-            "LD_PRELOAD",
-            environment::preload(shim, std::env::var_os("LD_PRELOAD").as_deref()),
-        ));
+        let preload = environment::preload(shim, std::env::var_os("LD_PRELOAD").as_deref());
+        set.extend([
+            (causeway_wire::env::GRID, job.grid.clone().into()),
+            ("LD_PRELOAD", preload),
+        ]);
     }
     // A launcher given by its path, from a virtual environment say, finds its other parts in PATH.
     if word.as_encoded_bytes().contains(&b'/') {
         set.push(("PATH", Launcher::search_path(&launcher.path)));
     }
-    set.push((crate::remote::agent::PATH_ENV, launcher.directory().into()));
-    Ok(set)
+    set
 }
 
-fn tell(launcher: &Launcher, hosts: Option<&Vec<Share>>, environment: &[(&'static str, OsString)]) {
+fn tell(launcher: &Launcher, shares: &[Share], environment: &[(&'static str, OsString)], command: &Command) {
     eprintln!(
         "causeway: {} is {} {}",
         launcher.path.display(),
         launcher.mpi.name(),
         launcher.version
     );
-    for share in hosts.into_iter().flatten() {
-        let Share { site, node, ranks } = share;
+    for Share { site, node, ranks } in shares {
         eprintln!(
             "causeway: site {site}: node {} ({}): up to {ranks} ranks",
             node.name, node.address
@@ -183,4 +188,6 @@ fn tell(launcher: &Launcher, hosts: Option<&Vec<Share>>, environment: &[(&'stati
     {
         eprintln!("causeway: {name}={}", value.to_string_lossy());
     }
+    let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+    eprintln!("causeway: {} {}", launcher.path.display(), words.join(" "));
 }
