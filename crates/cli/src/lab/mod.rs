@@ -1,6 +1,7 @@
 //! `causeway lab`: an emulated grid with a gateway at each site. The library crates/lab knows nothing of gateways; this
 //! is where the two meet.
 
+mod bench;
 mod gateways;
 mod supervise;
 
@@ -32,6 +33,8 @@ pub enum Task {
     Exec(ExecArgs),
     /// Change the link between two sites while the grid runs.
     Link(LinkArgs),
+    /// Measure the emulator itself: round trip, rate, CPU. Takes about twenty seconds a scenario.
+    Bench(bench::BenchArgs),
 }
 
 /// What to start.
@@ -147,6 +150,7 @@ pub fn main(task: Task) -> ExitCode {
         Task::List { json } => list(json),
         Task::Exec(args) => exec(args),
         Task::Link(args) => link(&args),
+        Task::Bench(args) => bench::main(&args),
     };
     result.unwrap_or_else(|failure| {
         eprintln!("causeway lab: {}", failure.text);
