@@ -40,7 +40,10 @@ pub fn accepted(fd: c_int, peer: Option<SocketAddr>) -> Accepted {
     }
     let judged = read_preface(fd).and_then(|preface| check(context, &preface, peer));
     if context.debug {
-        report::debug(format_args!("accept from {peer}: {judged:?}"));
+        match &judged {
+            Ok(source) => report::debug(format_args!("accept from {peer}: delivered, from {source}")),
+            Err(refusal) => report::debug(format_args!("accept from {peer}: {refusal}")),
+        }
     }
     match judged {
         Ok(source) => {

@@ -11,19 +11,22 @@
 
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, context};
-use crate::report::{self, Matter};
+use crate::fault::Fault;
+use crate::report;
 use crate::route::{Route, Way, route};
 use crate::sys::{self, Errno, Timeval};
 use crate::{Outcome, table};
 use causeway_wire::preface::canonical;
-use causeway_wire::{Preface, Reason, Site, Verdict};
+use causeway_wire::{Preface, Verdict};
 use libc::c_int;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// A LAN answers within milliseconds; a second covers a lost SYN no more than barely, and is what a user will
-/// wait for the message.
+/// What a user will wait for the message; a LAN answers within milliseconds.
 const GATEWAY_DEADLINE: Duration = Duration::from_secs(1);
+/// The kernel sends a lost SYN again after one second, which is too late. A burst of connections can lose one
+/// at a full backlog, so the time is divided among attempts that each send at once.
+const ATTEMPTS: u32 = 3;
 /// As long as the kernel tries by itself: tcp_syn_retries = 6 gives up after 127 s.
 const VERDICT_DEADLINE: Duration = Duration::from_secs(130);
 
@@ -50,7 +53,10 @@ pub fn connect(fd: c_int, destination: Option<SocketAddr>) -> Outcome {
     }
     let result = way.and_then(|way| through_gateway(context, fd, destination, &way));
     if context.debug {
-        report::debug(format_args!("connect {destination}: {result:?}"));
+        match &result {
+            Ok(()) => report::debug(format_args!("connect {destination}: through the gateway")),
+            Err(fault) => report::debug(format_args!("connect {destination}: {}", fault.errno().text())),
+        }
     }
     match result {
         Ok(()) => Outcome::Handled(0),
@@ -75,23 +81,6 @@ fn is_tcp(fd: c_int, destination: SocketAddr) -> bool {
             option(libc::SO_PROTOCOL),
             Ok(libc::IPPROTO_TCP | libc::IPPROTO_MPTCP)
         )
-}
-
-/// Why a connection through the gateway did not come about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault<'a> {
-    /// The kernel would not start: the socket is connected, connecting, bound elsewhere. Left as it is.
-    Kernel(Errno),
-    /// The own site has no gateway this socket can reach.
-    NoGatewayInFamily(&'a Site),
-    /// Nobody answers at the gateway's address.
-    Unreachable(Way<'a>, Errno),
-    /// It answered, then closed before the verdict.
-    Unclear(Way<'a>, &'static str),
-    /// It said no.
-    Verdict(Way<'a>, Reason),
-    /// No verdict in time.
-    NoVerdict,
 }
 
 fn through_gateway<'a>(
@@ -149,31 +138,46 @@ fn patience(send_timeout: Timeval, at_most: Duration) -> Duration {
 
 /// Connects the socket to the gateway. On [`Fault::Kernel`] the socket is as it was found.
 fn reach<'a>(fd: c_int, way: &Way<'a>, blocking: bool, send_timeout: Timeval) -> Result<(), Fault<'a>> {
-    let patience = patience(send_timeout, GATEWAY_DEADLINE);
+    let patience = patience(send_timeout, GATEWAY_DEADLINE) / ATTEMPTS;
+    for attempt in 1..=ATTEMPTS {
+        match try_once(fd, way, blocking, send_timeout, patience) {
+            Ok(()) => return Ok(()),
+            Err(Errno(libc::ETIMEDOUT)) if attempt < ATTEMPTS => sys::dissolve(fd),
+            Err(
+                errno @ Errno(libc::ECONNREFUSED | libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH),
+            ) => {
+                sys::dissolve(fd);
+                return Err(Fault::Unreachable(*way, errno));
+            }
+            Err(errno) => return Err(Fault::Kernel(errno)),
+        }
+    }
+    Err(Fault::Unreachable(*way, Errno(libc::ETIMEDOUT)))
+}
+
+fn try_once(
+    fd: c_int,
+    way: &Way<'_>,
+    blocking: bool,
+    send_timeout: Timeval,
+    patience: Duration,
+) -> Result<(), Errno> {
     let deadline = Instant::now() + patience;
     let timeout = |value| sys::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDTIMEO, value);
     if blocking {
-        let seconds = patience.as_secs() as i64;
         let _ = timeout(Timeval {
-            seconds,
-            microseconds: i64::from(patience.subsec_micros()),
+            seconds: patience.as_secs() as i64,
+            microseconds: i64::from(patience.subsec_micros()).max(1),
         });
     }
     let started = sys::connect(fd, &Sockaddr::from(way.gateway));
     if blocking {
         let _ = timeout(send_timeout);
     }
-    let connected = match started {
+    match started {
         Err(Errno(libc::EINPROGRESS | libc::EINTR)) => finish(fd, way, deadline),
         other => other,
-    };
-    connected.map_err(|errno| match errno {
-        Errno(libc::ECONNREFUSED | libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH) => {
-            sys::dissolve(fd);
-            Fault::Unreachable(*way, errno)
-        }
-        other => Fault::Kernel(other),
-    })
+    }
 }
 
 fn finish(fd: c_int, way: &Way<'_>, deadline: Instant) -> Result<(), Errno> {
@@ -265,81 +269,6 @@ fn hear<'a>(fd: c_int, way: &Way<'a>, deadline: Instant) -> Result<(), Fault<'a>
             *way,
             "it answered with something that is no verdict",
         )),
-    }
-}
-
-impl Fault<'_> {
-    fn errno(&self) -> Errno {
-        Errno(match self {
-            Fault::Kernel(errno) => errno.0,
-            Fault::NoGatewayInFamily(_) => libc::ENETUNREACH,
-            Fault::Unreachable(..) | Fault::Unclear(..) => libc::ECONNREFUSED,
-            // Not EINPROGRESS, the kernel's answer to SO_SNDTIMEO: nothing goes on in the background.
-            Fault::NoVerdict => libc::ETIMEDOUT,
-            Fault::Verdict(_, reason) => match reason {
-                Reason::Refused | Reason::Exhausted => libc::ECONNREFUSED,
-                Reason::Unreachable => libc::EHOSTUNREACH,
-                Reason::TimedOut => libc::ETIMEDOUT,
-                Reason::Denied => libc::EACCES,
-                Reason::NoTunnel => libc::ENETUNREACH,
-                Reason::Reset => libc::ECONNRESET,
-                Reason::Protocol => libc::EPROTO,
-            },
-        })
-    }
-
-    /// Tells what errno cannot. Silent where the far host itself answered: programs probe, and then it is not
-    /// the grid that is at fault.
-    fn report(&self, context: &Context, destination: SocketAddr) {
-        let here = &context.here.name;
-        match self {
-            Fault::Kernel(_) | Fault::NoVerdict => {}
-            Fault::NoGatewayInFamily(to) => report::once(
-                Matter::NoGatewayInFamily,
-                0,
-                format_args!(
-                    "connect to {destination} (site {}): the gateway of site {here} has no address that this \
-                     socket can reach",
-                    to.name
-                ),
-            ),
-            Fault::Unreachable(way, errno) => {
-                let why = if errno.0 == libc::ETIMEDOUT {
-                    "no answer within 1 s".to_owned()
-                } else {
-                    errno.text()
-                };
-                let line = format_args!(
-                    "gateway of site {here} at {}: {why}; is 'causeway gateway' running there?",
-                    canonical(way.gateway)
-                );
-                report::once(Matter::GatewayUnreachable, way.which, line);
-            }
-            Fault::Unclear(way, what) => {
-                let line = format_args!(
-                    "gateway of site {here} at {}: {what} (connecting to {destination}, site {})",
-                    canonical(way.gateway),
-                    way.to.name
-                );
-                report::once(Matter::GatewayUnclear, way.which, line);
-            }
-            Fault::Verdict(way, reason) => {
-                let matter = match reason {
-                    Reason::Denied => Matter::Denied,
-                    Reason::NoTunnel => Matter::NoTunnel,
-                    Reason::Exhausted => Matter::Exhausted,
-                    Reason::Protocol => Matter::Protocol,
-                    Reason::Refused | Reason::Unreachable | Reason::TimedOut | Reason::Reset => return,
-                };
-                let line = format_args!(
-                    "gateway of site {here} at {}: connecting to {destination} (site {}): {}",
-                    canonical(way.gateway),
-                    way.to.name,
-                    reason.text()
-                );
-                report::once(matter, way.which, line);
-            }
-        }
     }
 }
 

@@ -11,6 +11,7 @@ mod accept;
 mod address;
 mod connect;
 mod context;
+mod fault;
 pub mod hooks;
 mod interfaces;
 mod real;

@@ -184,3 +184,93 @@ fn unpack(port_and_family: u32, high: u64, low: u64) -> SocketAddr {
     };
     SocketAddr::new(ip, port_and_family as u16)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::fd::AsRawFd;
+
+    fn peer(port: u16) -> SocketAddr {
+        SocketAddr::new("10.2.0.1".parse().unwrap(), port)
+    }
+
+    #[test]
+    fn addresses_survive_packing() {
+        for text in [
+            "10.2.0.1:65535",
+            "[fd00:2::1]:1",
+            "[::ffff:10.2.0.1]:80",
+            "0.0.0.0:0",
+        ] {
+            let (port_and_family, high, low) = pack(text.parse().unwrap());
+            assert_eq!(unpack(port_and_family, high, low), text.parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn an_entry_is_of_one_socket_and_not_of_its_number() {
+        let (one, other) = (
+            UdpSocket::bind("127.0.0.1:0").unwrap(),
+            UdpSocket::bind("127.0.0.1:0").unwrap(),
+        );
+        note(one.as_raw_fd(), peer(1));
+        assert_eq!(true_peer(one.as_raw_fd()), Some(peer(1)));
+        copy(one.as_raw_fd(), other.as_raw_fd());
+        assert_eq!(true_peer(other.as_raw_fd()), None);
+        forget(one.as_raw_fd());
+        assert_eq!(true_peer(one.as_raw_fd()), None);
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_nobodys() {
+        for fd in [-1, c_int::MIN, c_int::MAX, (CHUNKS * CHUNK_SLOTS) as c_int] {
+            note(fd, peer(1));
+            copy(0, fd);
+            forget(fd);
+            assert_eq!(true_peer(fd), None);
+        }
+    }
+
+    #[test]
+    fn a_slot_whose_writer_was_lost_in_a_fork_reads_as_empty_and_can_be_written_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let fd = stream.as_raw_fd();
+        note(fd, peer(1));
+        slot(fd).unwrap().lock();
+        assert_eq!(true_peer(fd), None);
+        note(fd, peer(2));
+        assert_eq!(true_peer(fd), Some(peer(2)));
+    }
+
+    #[test]
+    fn readers_never_see_half_of_an_entry() {
+        let slot: &'static Slot = &Box::leak(Box::new(Chunk(std::array::from_fn(|_| Slot {
+            sequence: AtomicU32::new(0),
+            port_and_family: AtomicU32::new(0),
+            cookie: AtomicU64::new(0),
+            high: AtomicU64::new(0),
+            low: AtomicU64::new(0),
+        }))))
+        .0[0];
+        let writer = std::thread::spawn(move || {
+            for round in 1..=200_000_u32 {
+                let ip = Ipv6Addr::from_bits(u128::from(round) << 64 | u128::from(round));
+                let peer = SocketAddr::new(ip.into(), round as u16);
+                slot.write(Some(Entry {
+                    cookie: round.into(),
+                    peer,
+                }));
+            }
+        });
+        while !writer.is_finished() {
+            if let Some(entry) = slot.read() {
+                let (port_and_family, high, low) = pack(entry.peer);
+                assert_eq!((high, low), (entry.cookie, entry.cookie));
+                assert_eq!(port_and_family as u16, entry.cookie as u16);
+            }
+        }
+        writer.join().unwrap();
+    }
+}

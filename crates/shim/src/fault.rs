@@ -1,0 +1,102 @@
+//! Why a connection through the gateway did not come about: as errno for the program, in a line for the user.
+
+use crate::context::Context;
+use crate::report::{self, Matter};
+use crate::route::Way;
+use crate::sys::Errno;
+use causeway_wire::preface::canonical;
+use causeway_wire::{Reason, Site};
+use std::net::SocketAddr;
+
+/// Why a connection through the gateway did not come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault<'a> {
+    /// The kernel would not start: the socket is connected, connecting, bound elsewhere. Left as it is.
+    Kernel(Errno),
+    /// The own site has no gateway this socket can reach.
+    NoGatewayInFamily(&'a Site),
+    /// Nobody answers at the gateway's address.
+    Unreachable(Way<'a>, Errno),
+    /// It answered, then closed before the verdict.
+    Unclear(Way<'a>, &'static str),
+    /// It said no.
+    Verdict(Way<'a>, Reason),
+    /// No verdict in time.
+    NoVerdict,
+}
+
+impl Fault<'_> {
+    /// What connect() leaves for the application.
+    pub fn errno(&self) -> Errno {
+        Errno(match self {
+            Fault::Kernel(errno) => errno.0,
+            Fault::NoGatewayInFamily(_) => libc::ENETUNREACH,
+            Fault::Unreachable(..) | Fault::Unclear(..) => libc::ECONNREFUSED,
+            // Not EINPROGRESS, the kernel's answer to SO_SNDTIMEO: nothing goes on in the background.
+            Fault::NoVerdict => libc::ETIMEDOUT,
+            Fault::Verdict(_, reason) => match reason {
+                Reason::Refused | Reason::Exhausted => libc::ECONNREFUSED,
+                Reason::Unreachable => libc::EHOSTUNREACH,
+                Reason::TimedOut => libc::ETIMEDOUT,
+                Reason::Denied => libc::EACCES,
+                Reason::NoTunnel => libc::ENETUNREACH,
+                Reason::Reset => libc::ECONNRESET,
+                Reason::Protocol => libc::EPROTO,
+            },
+        })
+    }
+
+    /// Tells what errno cannot. Silent where the far host itself answered: programs probe, and then it is not
+    /// the grid that is at fault.
+    pub fn report(&self, context: &Context, destination: SocketAddr) {
+        let here = &context.here.name;
+        match self {
+            Fault::Kernel(_) | Fault::NoVerdict => {}
+            Fault::NoGatewayInFamily(to) => report::once(
+                Matter::NoGatewayInFamily,
+                0,
+                format_args!(
+                    "connect to {destination} (site {}): the gateway of site {here} has no address that this \
+                     socket can reach",
+                    to.name
+                ),
+            ),
+            Fault::Unreachable(way, errno) => {
+                let why = if errno.0 == libc::ETIMEDOUT {
+                    "no answer within 1 s".to_owned()
+                } else {
+                    errno.text()
+                };
+                let line = format_args!(
+                    "gateway of site {here} at {}: {why}; is 'causeway gateway' running there?",
+                    canonical(way.gateway)
+                );
+                report::once(Matter::GatewayUnreachable, way.which, line);
+            }
+            Fault::Unclear(way, what) => {
+                let line = format_args!(
+                    "gateway of site {here} at {}: {what} (connecting to {destination}, site {})",
+                    canonical(way.gateway),
+                    way.to.name
+                );
+                report::once(Matter::GatewayUnclear, way.which, line);
+            }
+            Fault::Verdict(way, reason) => {
+                let matter = match reason {
+                    Reason::Denied => Matter::Denied,
+                    Reason::NoTunnel => Matter::NoTunnel,
+                    Reason::Exhausted => Matter::Exhausted,
+                    Reason::Protocol => Matter::Protocol,
+                    Reason::Refused | Reason::Unreachable | Reason::TimedOut | Reason::Reset => return,
+                };
+                let line = format_args!(
+                    "gateway of site {here} at {}: connecting to {destination} (site {}): {}",
+                    canonical(way.gateway),
+                    way.to.name,
+                    reason.text()
+                );
+                report::once(matter, way.which, line);
+            }
+        }
+    }
+}
