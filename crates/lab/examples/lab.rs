@@ -44,7 +44,6 @@ fn run(scenario: &Scenario, command: Vec<String>) -> Result<u8, LabError> {
             ..LabOptions::default()
         },
     )?;
-    println!("ready {}", lab.state().name);
     let mut child = match command.is_empty() {
         true => None,
         false => {
@@ -56,6 +55,7 @@ fn run(scenario: &Scenario, command: Vec<String>) -> Result<u8, LabError> {
             })?)
         }
     };
+    println!("ready {}", lab.state().name);
     let ended = lab.serve(child.as_mut(), None)?;
     lab.stop();
     match ended {

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
 
@@ -95,12 +96,19 @@ pub(crate) fn remove_stale(path: &Path) -> Result<bool, LabError> {
         path: path.to_owned(),
         source,
     };
-    let _lock = match lock(path) {
-        Ok(None) => return Ok(false),
-        Ok(Some(lock)) => Some(lock),
-        // Somebody is removing it at this moment.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(source) => return Err(failed("lock", source)),
+    let deadline = Instant::now() + HANDOVER_DEADLINE;
+    let _lock = loop {
+        match lock(path) {
+            // A killed supervisor's last fork may hold the lock for a moment longer.
+            Ok(None) if supervisor_is_gone(path) && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Ok(None) => return Ok(false),
+            Ok(Some(lock)) => break Some(lock),
+            // Somebody is removing it at this moment.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break None,
+            Err(source) => return Err(failed("lock", source)),
+        }
     };
     match fs::remove_dir_all(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -116,6 +124,11 @@ pub(crate) fn supervisor_of(path: &Path) -> u32 {
         .ok()
         .and_then(|pid| pid.trim().parse().ok())
         .unwrap_or_default()
+}
+
+fn supervisor_is_gone(path: &Path) -> bool {
+    let pid = supervisor_of(path);
+    pid != 0 && !Path::new(&format!("/proc/{pid}")).exists()
 }
 
 /// Names of the state directories under `root`, running or stale.
@@ -160,5 +173,7 @@ fn lock(path: &Path) -> io::Result<Option<Flock<File>>> {
     }
 }
 
+/// A fork ends or execs within milliseconds.
+const HANDOVER_DEADLINE: Duration = Duration::from_secs(5);
 const LOCK_FILE: &str = "lock";
 const PID_FILE: &str = "supervisor.pid";

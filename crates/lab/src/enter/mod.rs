@@ -10,7 +10,8 @@ use std::os::fd::OwnedFd;
 
 use nix::fcntl::OFlag;
 use nix::sched::{CloneFlags, setns};
-use nix::sys::signal::SigSet;
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, pipe2};
 
@@ -131,6 +132,8 @@ fn join(target: &Target, keeper: Option<&OwnedFd>) -> nix::Result<()> {
 
 /// In the helper: joins the namespaces, then clones the command. Says what happened on `said`.
 fn join_and_start(target: &Target, keeper: Option<&OwnedFd>, prepared: &Prepared, said: &OwnedFd) -> i32 {
+    // Only matters if the caller is killed right now: without it this fork would go on for a moment.
+    let _ = prctl::set_pdeathsig(Signal::SIGKILL);
     let joined = join(target, keeper).map_err(|errno| errno as i32);
     if let Err(errno) = joined {
         say(said, STEP_JOIN, errno);

@@ -114,7 +114,7 @@ fn look_around(lab: &Lab, node: &str) -> String {
         };
         let output = lab
             .spawn(command)
-            .and_then(|child| Ok(child.wait_with_output()))
+            .map(|child| child.wait_with_output())
             .unwrap()
             .unwrap();
         seen += &format!("\n{}", String::from_utf8_lossy(&output.1));
