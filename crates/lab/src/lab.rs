@@ -58,6 +58,9 @@ impl Lab {
     /// outlives the lab. From now on and until the lab is dropped SIGINT, SIGTERM, SIGHUP and SIGQUIT are blocked
     /// in this thread and those it starts; [`Lab::serve`] reports them.
     ///
+    /// As root it may add the scenario's congestion control to the machine's net.ipv4.tcp_allowed_congestion_control,
+    /// without which no new namespace can choose it, and leaves it there. Nothing else outside the lab is changed.
+    ///
     /// # Errors
     /// What the machine lacks, a lab of this name that runs already, or the step that failed. Nothing is left then.
     pub fn start(scenario: &Scenario, options: &LabOptions) -> Result<Lab, LabError> {
