@@ -41,7 +41,7 @@ pub enum Stdio {
     Inherit,
     /// /dev/null.
     Null,
-    /// A pipe, handed out in [`NodeChild`].
+    /// A pipe, handed out in [`crate::NodeChild`].
     Piped,
     /// This descriptor.
     Fd(OwnedFd),
