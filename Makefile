@@ -21,8 +21,9 @@ setup: ## install what is missing: Debian packages, and mpi4py with its tests
 	@setup/install.sh
 	@setup/pypi.sh suite
 
-build: ## target/release/causeway and the preload library beside it
+build: ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
+	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $(TARGET)/release/libcauseway_finalize.so compat/finalize.c -ldl
 
 programs: setup
 	@tests/mpi/build.sh $(DEBIAN_MPIS)

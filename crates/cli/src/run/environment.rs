@@ -5,7 +5,7 @@
 
 use super::launcher::Mpi;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One variable of a table.
 struct Setting {
@@ -80,14 +80,11 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 
-/// The shim first, then what the user preloads.
-pub fn preload(shim: &Path, present: Option<&OsStr>) -> OsString {
-    let mut list = shim.as_os_str().to_owned();
-    if let Some(present) = present.filter(|present| !present.is_empty()) {
-        list.push(":");
-        list.push(present);
-    }
-    list
+/// Ours first, then what the user preloads.
+pub fn preload(ours: &[PathBuf], present: Option<&OsStr>) -> OsString {
+    let present = present.filter(|present| !present.is_empty());
+    let all: Vec<&OsStr> = ours.iter().map(|path| path.as_os_str()).chain(present).collect();
+    all.join(OsStr::new(":"))
 }
 
 const fn always(name: &'static str, text: &'static str) -> Setting {
@@ -225,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn the_users_own_preloads_follow_the_shim() {
-        let shim = Path::new("/c/shim.so");
-        assert_eq!(preload(shim, None), "/c/shim.so");
-        assert_eq!(preload(shim, Some(OsStr::new(""))), "/c/shim.so");
+    fn the_users_own_preloads_follow_ours() {
+        let ours = [PathBuf::from("/c/shim.so"), PathBuf::from("/c/end.so")];
+        assert_eq!(preload(&ours, None), "/c/shim.so:/c/end.so");
+        assert_eq!(preload(&ours, Some(OsStr::new(""))), "/c/shim.so:/c/end.so");
         assert_eq!(
-            preload(shim, Some(OsStr::new("/t/trace.so"))),
+            preload(&ours[..1], Some(OsStr::new("/t/trace.so"))),
             "/c/shim.so:/t/trace.so"
         );
     }
