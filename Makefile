@@ -21,16 +21,21 @@ setup: ## install what is missing: Debian packages, and mpi4py with its tests
 	@setup/install.sh
 	@setup/pypi.sh suite
 
-build: ## target/release/causeway and the preload libraries beside it
+build: $(TARGET)/release/libcauseway_finalize.so ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
-	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $(TARGET)/release/libcauseway_finalize.so compat/finalize.c -ldl
+
+$(TARGET)/%/libcauseway_finalize.so: compat/finalize.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $< -ldl
 
 programs: setup
 	@tests/mpi/build.sh $(DEBIAN_MPIS)
 
 test: setup build programs test-unit test-e2e ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
-test-unit:
+# The tests of `causeway run` take the command and its preload libraries from the same directory.
+test-unit: $(TARGET)/debug/libcauseway_finalize.so
+	cargo build --workspace --bins --lib
 	cargo test --workspace
 
 # The trailing words are test name filters.
