@@ -22,6 +22,8 @@ enum Value {
     AgentPath,
     /// The path of the host list.
     HostFile,
+    /// Messages up to this size are sent at once.
+    EagerBytes,
 }
 
 enum When {
@@ -32,6 +34,8 @@ enum When {
     NoIpv6,
     /// Only where MPICH was built with both ofi and ucx.
     TwoNetmods,
+    /// Only where the link to another site is known.
+    KnownLink,
 }
 
 /// What the tables depend on.
@@ -47,6 +51,8 @@ pub struct Facts<'a> {
     pub ipv6: bool,
     /// MPICH can use ofi and ucx.
     pub two_netmods: bool,
+    /// See [`super::tuning`]; `None` leaves the MPI's own limit.
+    pub eager_bytes: Option<u64>,
 }
 
 /// The settings of an MPI, without those for which `is_set` holds.
@@ -62,6 +68,7 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         When::OwnHosts => facts.host_file.is_some(),
         When::NoIpv6 => !facts.ipv6,
         When::TwoNetmods => facts.two_netmods,
+        When::KnownLink => facts.eager_bytes.is_some(),
     };
     let value = |setting: &Setting| match setting.value {
         Value::Text(text) => OsString::from(text),
@@ -72,6 +79,7 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         }
         Value::AgentPath => facts.agent.into(),
         Value::HostFile => facts.host_file.map(OsString::from).unwrap_or_default(),
+        Value::EagerBytes => facts.eager_bytes.unwrap_or_default().to_string().into(),
     };
     let open = table
         .iter()
@@ -117,6 +125,23 @@ const OPEN_MPI_4: &[Setting] = &[
         "OMPI_MCA_oob_tcp_disable_ipv6_family",
         Value::Text("1"),
     ),
+    only(When::KnownLink, "OMPI_MCA_btl_tcp_eager_limit", Value::EagerBytes),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_rndv_eager_limit",
+        Value::EagerBytes,
+    ),
+    // Open MPI keeps buffers of the eager limit's size in stock, 8 and then 32 at a time; two bound the memory.
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_free_list_num",
+        Value::Text("2"),
+    ),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_free_list_inc",
+        Value::Text("2"),
+    ),
 ];
 
 const OPEN_MPI_5: &[Setting] = &[
@@ -141,6 +166,22 @@ const OPEN_MPI_5: &[Setting] = &[
         "PRTE_MCA_prte_disable_ipv6_family",
         Value::Text("1"),
     ),
+    only(When::KnownLink, "OMPI_MCA_btl_tcp_eager_limit", Value::EagerBytes),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_rndv_eager_limit",
+        Value::EagerBytes,
+    ),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_free_list_num",
+        Value::Text("2"),
+    ),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_free_list_inc",
+        Value::Text("2"),
+    ),
 ];
 
 const MPICH: &[Setting] = &[
@@ -152,6 +193,8 @@ const MPICH: &[Setting] = &[
     always("FI_PROVIDER", "tcp"),
     always("FI_TCP_IO_URING", "0"),
     always("UCX_TLS", "tcp,self,sm"),
+    // libfabric's tcp provider sends at once whatever fits; UCX asks first from some kilobytes on.
+    only(When::KnownLink, "UCX_RNDV_THRESH", Value::EagerBytes),
 ];
 
 const INTEL: &[Setting] = &[
@@ -176,6 +219,27 @@ mod tests {
             host_file,
             ipv6: false,
             two_netmods: false,
+            eager_bytes: None,
+        }
+    }
+
+    #[test]
+    fn messages_are_sent_at_once_up_to_the_limit_of_the_link() {
+        let known = Facts {
+            eager_bytes: Some(4 << 20),
+            ..facts()
+        };
+        for (mpi, name) in [
+            (Mpi::OpenMpi4, "OMPI_MCA_btl_tcp_eager_limit"),
+            (Mpi::OpenMpi5, "OMPI_MCA_btl_tcp_eager_limit"),
+            (Mpi::Mpich, "UCX_RNDV_THRESH"),
+        ] {
+            let has = |facts| {
+                settings(mpi, facts, |_| false)
+                    .iter()
+                    .any(|(key, value)| *key == name && value == "4194304")
+            };
+            assert!(has(&known) && !has(&facts()), "{mpi:?}");
         }
     }
 

@@ -11,8 +11,9 @@ mod environment;
 mod error;
 mod launcher;
 mod sites;
+mod tuning;
 
-use causeway_gateway::control::{self, JobReply, Reply, Request};
+use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::{Share, Wish};
@@ -78,12 +79,19 @@ fn run(args: &Args) -> Result<u8, RunError> {
         .then(|| directory.write_hosts(launcher.mpi, &chosen.shares))
         .transpose();
     let host_file = host_file.map_err(RunError::Directory)?;
+    // The baseline of comparisons is the MPI as it comes.
+    let eager_bytes = if args.direct {
+        None
+    } else {
+        tuning::eager_bytes(&gateway_status()?)
+    };
     let facts = environment::Facts {
         causeway: &own,
         agent: &directory.agent(),
         host_file: host_file.as_deref(),
         ipv6: sites::has_ipv6(&job),
         two_netmods: launcher.two_netmods,
+        eager_bytes,
     };
     let mut environment =
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
@@ -120,6 +128,13 @@ fn start_job(command: &[OsString]) -> Result<(JobReply, UnixStream), RunError> {
     let name: String = words.join(" ").chars().take(200).collect();
     match control::ask(&control::socket(), &Request::Job { name })? {
         (Reply::Job(job), connection) => Ok((job, connection)),
+        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
+    }
+}
+
+fn gateway_status() -> Result<Status, RunError> {
+    match control::ask(&control::socket(), &Request::Status {})? {
+        (Reply::Status(status), _) => Ok(*status),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }
 }
