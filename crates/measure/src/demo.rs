@@ -223,8 +223,7 @@ impl Demo {
         self.page.plot(&rate_plot(&curves));
         self.note(
             "'of limit' is the measured time divided by R/2 + s/B: no message can arrive sooner on this link. NetPIPE \
-             gives the best of its trials, half of each round trip. Between 64 kB and 128 kB both MPIs change from \
-             sending at once to asking first, which costs one more round trip.",
+             gives the best of its trials, half of each round trip.",
         );
         Ok(())
     }
