@@ -113,7 +113,8 @@ impl Tunnel {
         let Arrival::New(count) = stream.on_data(id, position, payload, false)? else {
             return Ok(None);
         };
-        if !stream.ahead.is_empty() || stream.end.is_some() || stream.reset.is_some() {
+        let unanswered = !stream.opened && self.side.chooses(id);
+        if unanswered || !stream.ahead.is_empty() || stream.end.is_some() || stream.reset.is_some() {
             self.settle(id);
         }
         let new = &payload[payload.len() - count..];
@@ -125,6 +126,11 @@ impl Tunnel {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
+        // Bytes and an end overtook the answer to our open, and imply it; a reset may be a refusal.
+        let answered = stream.received > 0 || stream.end.is_some() || !stream.ahead.is_empty();
+        if answered && self.side.chooses(id) && !std::mem::replace(&mut stream.opened, true) {
+            self.events.push_back(Event::Opened(StreamId(id)));
+        }
         while let Some(bytes) = stream.take_ahead() {
             self.events
                 .push_back(Event::Data(StreamId(id), Cow::Owned(bytes)));

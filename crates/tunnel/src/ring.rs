@@ -164,6 +164,10 @@ impl Backlog {
         self.start == self.bytes.len()
     }
 
+    pub(crate) fn len(&self) -> u64 {
+        (self.bytes.len() - self.start) as u64
+    }
+
     pub(crate) fn push(&mut self, header: &[u8], payload: &[u8]) {
         self.bytes.extend_from_slice(header);
         self.bytes.extend_from_slice(payload);

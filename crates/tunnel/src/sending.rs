@@ -158,6 +158,12 @@ impl Tunnel {
         state.map_or(0, |state| state.ring.unsent_bytes())
     }
 
+    /// Memory of frames that wait to be sent or acknowledged, in bytes; bounded as said in [`crate::Settings`].
+    pub fn kept_bytes(&self) -> u64 {
+        let lanes = self.lanes.iter().flatten().map(|lane| lane.ring.kept());
+        lanes.sum::<u64>() + self.orphans.len() + self.control.len()
+    }
+
     /// Something waits for a lane beside the streams' own data.
     pub fn has_frames(&self) -> bool {
         !self.control.is_empty() || !self.orphans.is_empty()

@@ -2,28 +2,14 @@
 //! whatever the cuts, the order of reading and the slowness of readers. Seeded; a failure prints the seed.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod common;
+
 use causeway_tunnel::frame::HEADER_BYTES;
-use causeway_tunnel::{Event, Limits, OpenRequest, Settings, Side, StreamId, Target, Tunnel};
-use causeway_wire::{Reason, Token};
+use causeway_tunnel::{Event, Limits, Settings, Side, StreamId, Tunnel};
+use causeway_wire::Reason;
+use common::{Random, pattern, request};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Instant;
-
-/// A small generator is enough here, and its sequence never changes with a dependency (Steele et al., SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
 
 /// A gateway reduced to memory: what applications want sent, and what arrived for them.
 struct End {
@@ -140,21 +126,6 @@ impl End {
             }
         }
     }
-}
-
-fn request() -> OpenRequest {
-    let source = "10.1.0.1:40000".parse().unwrap();
-    let destination = "10.2.0.1:1024".parse().unwrap();
-    OpenRequest {
-        token: Token([9; 16]),
-        target: Target::Connection { source, destination },
-    }
-}
-
-fn pattern(seed: usize, length: usize) -> Vec<u8> {
-    (0..length)
-        .map(|at| (at * 31 + seed * 7 + at / 251) as u8)
-        .collect()
 }
 
 fn small_limits() -> Limits {
