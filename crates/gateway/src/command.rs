@@ -398,7 +398,7 @@ impl Gateway {
                 let why = || waiting.map_or_else(|| contact.trouble.clone(), str::to_owned);
                 let info = self.directory.other(&peer.site).cloned();
                 let unreachable = match (up, &info) {
-                    (false, _) => Some(why()),
+                    (false, _) => Some(contact.trouble.clone()),
                     (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
                     (true, Some(_)) => None,
                 };

@@ -29,14 +29,19 @@ struct Dial {
 }
 
 impl Contact {
-    pub(crate) fn new() -> Contact {
+    pub(crate) fn new(dials: bool) -> Contact {
         let dial = Dial {
             backoff: FIRST_BACKOFF,
             under_way: false,
         };
         let mut contact = Contact {
             session: 0,
-            trouble: "not reached yet".to_owned(),
+            trouble: if dials {
+                "not reached yet"
+            } else {
+                "its gateway has not dialled in"
+            }
+            .to_owned(),
             dials: [dial; MAX_LANES],
         };
         contact.new_session();

@@ -160,7 +160,11 @@ impl Gateway {
             directory: Directory::new(&config),
             report: Report::new(&config.site),
             ports: DeliveryPorts::new(config.delivery_ports.clone()),
-            contacts: config.peers.iter().map(|_| Contact::new()).collect(),
+            contacts: config
+                .peers
+                .iter()
+                .map(|peer| Contact::new(peer.address.is_some()))
+                .collect(),
             jobs: Jobs::default(),
             timers: Timers::default(),
             intakes: Slab::new(),

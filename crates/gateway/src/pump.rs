@@ -54,9 +54,11 @@ impl Gateway {
             };
             let written = write_lanes(pair, &mut self.lanes, self.now);
             let more = !pair.turns.is_empty() || pair.tunnel.has_frames();
+            // A leg that ended in this round put a frame in where nothing else was to be written.
+            let progress = written.progress || (number.is_some() && pair.tunnel.has_control());
             if let Some((lane, error)) = written.lost {
                 self.close_lane(lane, &LaneEnd::Io(error));
-            } else if !written.progress || !more {
+            } else if !progress || !more {
                 return;
             }
         }

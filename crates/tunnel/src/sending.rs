@@ -164,6 +164,11 @@ impl Tunnel {
         lanes.sum::<u64>() + self.orphans.len() + self.control.len()
     }
 
+    /// Frames that the next [`Tunnel::prepare`] is sure to take are waiting.
+    pub fn has_control(&self) -> bool {
+        !self.control.is_empty()
+    }
+
     /// Something waits for a lane beside the streams' own data.
     pub fn has_frames(&self) -> bool {
         !self.control.is_empty() || !self.orphans.is_empty()
