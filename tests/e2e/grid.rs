@@ -21,14 +21,19 @@ const POLL: Duration = Duration::from_millis(50);
 /// The repository.
 pub fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", root.display()))
+    root.canonicalize()
+        .unwrap_or_else(|error| panic!("{}: {error}", root.display()))
 }
 
 /// The release binary: what users get, and what the figures are about.
 fn causeway() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let causeway = root().join(target).join("release/causeway");
-    assert!(causeway.exists(), "{} is not there: 'make build' makes it", causeway.display());
+    assert!(
+        causeway.exists(),
+        "{} is not there: 'make build' makes it",
+        causeway.display()
+    );
     causeway
 }
 
@@ -43,11 +48,16 @@ pub fn run(scenario: &str, label: &str, items: Vec<Item>) {
         fs::remove_dir_all(&directory).unwrap();
     }
     fs::create_dir_all(&directory).unwrap();
-    let list: String =
-        items.iter().map(|item| format!("{}\t{}\t{}\n", item.name, item.seconds, item.command)).collect();
+    let list: String = items
+        .iter()
+        .map(|item| format!("{}\t{}\t{}\n", item.name, item.seconds, item.command))
+        .collect();
     fs::write(directory.join("items"), list).unwrap();
     // A lab of the user's own may be up under the same name: ours is known in a directory of its own.
-    let state = tempfile::Builder::new().prefix("causeway-e2e-").tempdir().unwrap();
+    let state = tempfile::Builder::new()
+        .prefix("causeway-e2e-")
+        .tempdir()
+        .unwrap();
 
     let mut command = Command::new(causeway());
     command
@@ -81,13 +91,18 @@ fn namespaces() -> Result<(), String> {
     let tried = Command::new("unshare").args(arguments).arg("true").output();
     match tried {
         Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(format!("no namespaces: {}", String::from_utf8_lossy(&output.stderr).trim())),
+        Ok(output) => Err(format!(
+            "no namespaces: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
         Err(error) => Err(format!("no namespaces: unshare: {error}")),
     }
 }
 
 fn wait(mut command: Command, deadline: Duration, what: &str) -> ExitStatus {
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut child = command
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     if let Some(status) = ended_within(&mut child, deadline) {
         return status;
     }
@@ -97,7 +112,10 @@ fn wait(mut command: Command, deadline: Duration, what: &str) -> ExitStatus {
         signal(&child, nix::sys::signal::Signal::SIGKILL);
         let _ = child.wait();
     }
-    panic!("{what} did not end within its deadline of {} s: {command:?}", deadline.as_secs());
+    panic!(
+        "{what} did not end within its deadline of {} s: {command:?}",
+        deadline.as_secs()
+    );
 }
 
 fn ended_within(child: &mut Child, deadline: Duration) -> Option<ExitStatus> {
@@ -130,16 +148,22 @@ fn judge(directory: &Path, item: &Item) -> Option<String> {
     let _ = writeln!(account, "--- {}: {reason}", item.name);
     let _ = writeln!(account, "command:   {}", item.command);
     let _ = writeln!(account, "directory: {}", directory.join(&item.name).display());
-    let _ = writeln!(account, "status:    {} after {} s", status.trim(), left("seconds").trim());
+    let _ = writeln!(
+        account,
+        "status:    {} after {} s",
+        status.trim(),
+        left("seconds").trim()
+    );
     let _ = writeln!(account, "stdout:\n{stdout}\nstderr:\n{stderr}");
     Some(account)
 }
 
 fn wrong_answer(directory: &Path, item: &Item, stdout: &str, stderr: &str) -> Option<String> {
     match &item.expected {
-        Expected::Says(texts) => {
-            texts.iter().find(|text| !stdout.contains(text.as_str())).map(|text| format!("it does not say {text:?}"))
-        }
+        Expected::Says(texts) => texts
+            .iter()
+            .find(|text| !stdout.contains(text.as_str()))
+            .map(|text| format!("it does not say {text:?}")),
         Expected::Verdict => match verdict(stderr) {
             Some(_) => None,
             None => Some("mpi4py's suite gives no good verdict".to_owned()),
@@ -147,8 +171,7 @@ fn wrong_answer(directory: &Path, item: &Item, stdout: &str, stderr: &str) -> Op
         Expected::SameVerdictAs(other) => {
             let alone = fs::read_to_string(directory.join(other).join("stderr")).unwrap_or_default();
             let (here, there) = (verdict(stderr), verdict(&alone));
-            (here.is_none() || here != there)
-                .then(|| format!("verdict {here:?}, but {there:?} on one site"))
+            (here.is_none() || here != there).then(|| format!("verdict {here:?}, but {there:?} on one site"))
         }
     }
 }

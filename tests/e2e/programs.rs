@@ -6,17 +6,20 @@ use crate::mpi::{Mpi, PingPong};
 /// How much of the catalogue a grid gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Everything.
-    Full,
-    /// What a third site can change: rings and exchanges of six ranks, the ping-pong, the collectives of mpi4py.
+    /// Every program, and the part of mpi4py's suite that a few minutes hold.
+    TwoSites,
+    /// What a third site can change: rings and exchanges of six ranks, the ping-pong, that part of the suite.
     ThreeSites,
+    /// All of mpi4py's point-to-point and collective tests: several minutes for each MPI, since most of them duplicate
+    /// communicators, and each of those takes many round trips.
+    Suite,
 }
 
 impl Extent {
     /// One rank at each of two sites of the grid in which this extent runs.
     fn pair(self) -> &'static str {
         match self {
-            Extent::Full => "rennes=1,nancy=1",
+            Extent::TwoSites | Extent::Suite => "rennes=1,nancy=1",
             Extent::ThreeSites => "orsay=1,rennes=1",
         }
     }
@@ -49,8 +52,15 @@ const MOST_BYTES: u32 = 8 << 20;
 
 /// The catalogue for one MPI.
 pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
+    if extent == Extent::Suite {
+        let parts = [
+            suite(mpi, "p2p", "-i p2p", 600, extent),
+            suite(mpi, "collectives", "-i cco", 2400, extent),
+        ];
+        return parts.into_iter().flatten().collect();
+    }
     let mut items = Vec::new();
-    let ranks: &[u32] = if extent == Extent::Full { &[4, 6] } else { &[6] };
+    let ranks: &[u32] = if extent == Extent::TwoSites { &[4, 6] } else { &[6] };
     for &count in ranks {
         items.push(checked(mpi, "ring", count));
         items.push(checked(mpi, "alltoall", count));
@@ -61,13 +71,14 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
         items.push(checked(mpi, "hello_f08", 4));
     }
     items.push(ping_pong(mpi, extent));
-    match extent {
-        Extent::Full => {
-            items.extend(suite(mpi, "p2p", &["p2p"]));
-            items.extend(suite(mpi, "collectives", &["cco"]));
-        }
-        Extent::ThreeSites => items.extend(suite(mpi, "collectives", &["cco_buf", "cco_nb_vec", "cco_obj"])),
-    }
+    // The tests on MPI_COMM_WORLD itself; those on its duplicates and subsets belong to Extent::Suite.
+    items.extend(suite(
+        mpi,
+        "part",
+        "-i p2p -i cco_obj -k '*World.test*'",
+        150,
+        extent,
+    ));
     items
 }
 
@@ -93,7 +104,10 @@ pub fn sockets(mpi: &Mpi) -> Vec<Item> {
 }
 
 fn run(mpi: &Mpi, options: &str, ranks: u32) -> String {
-    format!("{} causeway run {options} -- {} -n {ranks}", mpi.environment, mpi.launcher)
+    format!(
+        "{} causeway run {options} -- {} -n {ranks}",
+        mpi.environment, mpi.launcher
+    )
 }
 
 fn checked(mpi: &Mpi, program: &str, ranks: u32) -> Item {
@@ -128,19 +142,33 @@ fn ping_pong(mpi: &Mpi, extent: Extent) -> Item {
 }
 
 /// mpi4py's own tests, once on the head node alone and once over the sites: the verdicts must be the same.
-fn suite(mpi: &Mpi, part: &str, modules: &[&str]) -> [Item; 2] {
-    let include: Vec<_> = modules.iter().map(|module| format!("-i {module}")).collect();
+fn suite(mpi: &Mpi, part: &str, selection: &str, seconds: u32, extent: Extent) -> [Item; 2] {
+    // Two ranks alone would both land on the first site.
+    let placement = if mpi.suite_ranks == 2 {
+        format!("--sites {}", extent.pair())
+    } else {
+        String::new()
+    };
     let main = root().join(".cache/mpi/suite/source/test/main.py");
-    let program = format!("{} {} -q -f {}", mpi.python, main.display(), include.join(" "));
+    let program = format!("{} {} -q -f {selection}", mpi.python, main.display());
     let [alone, across] = ["one-site", "sites"].map(|place| format!("{}-mpi4py-{part}-{place}", mpi.name));
     let ranks = mpi.suite_ranks;
-    let local = format!("{ONE_SITE} {} {} -n {ranks} {program}", mpi.environment, mpi.launcher);
+    let local = format!(
+        "{ONE_SITE} {} {} -n {ranks} {program}",
+        mpi.environment, mpi.launcher
+    );
+    let distant = format!("{} {program}", run(mpi, &placement, ranks));
     [
-        Item { name: alone.clone(), command: local, seconds: 200, expected: Expected::Verdict },
+        Item {
+            name: alone.clone(),
+            command: local,
+            seconds,
+            expected: Expected::Verdict,
+        },
         Item {
             name: across,
-            command: format!("{} {program}", run(mpi, "", ranks)),
-            seconds: 300,
+            command: distant,
+            seconds,
             expected: Expected::SameVerdictAs(alone),
         },
     ]

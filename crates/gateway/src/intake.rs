@@ -184,7 +184,7 @@ impl Gateway {
                 format!("connection to {destination} with an unknown job token"),
             );
         }
-        if preface.source != canonical(peer) {
+        if canonical(preface.source) != canonical(peer) {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }

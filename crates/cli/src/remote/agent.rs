@@ -159,7 +159,16 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     let window = Arc::new(Window::default());
     let filled = Arc::clone(&window);
     std::thread::spawn(move || send_stdin(writer, &filled));
-    relay(reader, &window)
+    relay(reader, &window).inspect_err(|_| end_launcher())
+}
+
+/// hydra does not look after an agent whose daemon runs: without this a node that is lost leaves a job that waits
+/// for ever. Every launcher takes SIGTERM as the order to end the job in good order.
+fn end_launcher() {
+    let launcher = nix::unistd::getppid();
+    if launcher.as_raw() > 1 {
+        let _ = nix::sys::signal::kill(launcher, nix::sys::signal::Signal::SIGTERM);
+    }
 }
 
 /// Takes what the node sends until the command's end.

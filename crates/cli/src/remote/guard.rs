@@ -1,24 +1,117 @@
-//! Runs one command such that nothing of it outlives the guard's order to end.
+//! Runs one command such that nothing of it outlives the order to end, however that order comes.
 //!
-//! `node-exec` guards a daemon at a node, `run` guards mpirun. Both give orders through a pipe: each byte is a
-//! signal for the command, the end of the pipe means that the one who gave orders is gone.
+//! ```text
+//!   owner (agent's far end, or run) --orders--> guard (inherits orphans) -- command -- its processes
+//!                                   <--report--
+//! ```
+//! Each byte of the orders is a signal for the command, their end the order to end everything. Two processes,
+//! because one that is killed with SIGKILL can end nobody: the guard sees the end of the orders when its owner is
+//! killed, and the owner inherits everything when the guard is.
 
 use super::tree;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{Pid, read};
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use nix::unistd::{ForkResult, Pid, fork, pipe2, read};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+/// A command under its guard.
+pub struct Guarded {
+    /// Readable when the command has ended, or the guard was killed.
+    pub report: File,
+    pid: Pid,
+    children: SignalFd,
+}
+
+/// How a guarded command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// With this status, as shells count it.
+    Status(u8),
+    /// It did not start.
+    NotStarted(String),
+}
+
+impl Guarded {
+    /// Starts the command under a guard; returns it and where the orders go. `not_for_guard` are descriptors that
+    /// must not stay open in it; `last` is what it does last.
+    ///
+    /// # Errors
+    /// Those of pipe, fork and of becoming a guard. To be called while the process has one thread.
+    pub fn start(
+        command: Command,
+        not_for_guard: &[RawFd],
+        last: impl FnOnce(),
+    ) -> io::Result<(Guarded, File)> {
+        let children = become_guard()?;
+        let (orders, order) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let (report, reporter) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        // SAFETY: this process has one thread, so the child may allocate and lock like any other.
+        match unsafe { fork() }? {
+            ForkResult::Child => {
+                for descriptor in not_for_guard {
+                    // SAFETY: what owns it is never dropped in this process, which ends with _exit.
+                    unsafe { libc::close(*descriptor) };
+                }
+                drop((order, report, children));
+                guard_main(command, &orders, reporter);
+                last();
+                // SAFETY: _exit ends this process; destructors and exit handlers are the owner's to run.
+                unsafe { libc::_exit(0) }
+            }
+            ForkResult::Parent { child: pid } => Ok((
+                Guarded {
+                    report: report.into(),
+                    pid,
+                    children,
+                },
+                order.into(),
+            )),
+        }
+    }
+
+    /// Waits for the end, and ends what a killed guard left.
+    pub fn outcome(mut self) -> Outcome {
+        let mut report = Vec::new();
+        let _ = self.report.read_to_end(&mut report);
+        tree::end_all(self.pid, &self.children);
+        match &report[..] {
+            [0, status, ..] => Outcome::Status(*status),
+            [1, reason @ ..] => Outcome::NotStarted(String::from_utf8_lossy(reason).into_owned()),
+            _ => Outcome::Status(128 + Signal::SIGKILL as u8),
+        }
+    }
+}
+
+/// The report: 0 and the status, or 1 and a reason.
+fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd) {
+    prepare(&mut command);
+    let run = || -> io::Result<u8> {
+        let children = become_guard()?;
+        let child = command.spawn()?;
+        // It holds the command's ends of pipes, which must close with the command.
+        drop(command);
+        supervise(Pid::from_raw(child.id() as i32), &children, orders)
+    };
+    let report = { run }();
+    let report = report.map_or_else(
+        |error| [&[1], error.to_string().as_bytes()].concat(),
+        |status| vec![0, status],
+    );
+    // If nobody reads it, nobody is left to be told.
+    let _ = File::from(reporter).write_all(&report);
+}
 
 /// Makes this process the one that inherits orphans and takes SIGCHLD by reading. To be called before any thread
 /// is started: threads take over the signal mask.
 ///
 /// # Errors
 /// Those of prctl, sigprocmask and signalfd.
-pub fn become_guard() -> io::Result<SignalFd> {
+fn become_guard() -> io::Result<SignalFd> {
     nix::sys::prctl::set_child_subreaper(true)?;
     let mut child = SigSet::empty();
     child.add(Signal::SIGCHLD);
@@ -46,7 +139,7 @@ pub fn prepare(command: &mut Command) {
 ///
 /// # Errors
 /// Those of poll.
-pub fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd) -> io::Result<u8> {
+fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd) -> io::Result<u8> {
     let mut status = None;
     while status.is_none() {
         let mut wait = [

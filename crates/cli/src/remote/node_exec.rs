@@ -2,14 +2,14 @@
 //! standard input and output; when its input ends, or the command does, it ends every process below it first.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request};
-use super::guard;
-use nix::unistd::{Pid, User, getuid, pipe2};
+use super::guard::{Guarded, Outcome};
+use nix::unistd::{User, getuid, pipe2};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -25,8 +25,8 @@ enum NodeError {
     NoRequest,
     #[error("{} is not installed there; causeway must be at the same path at every site", .0.display())]
     NoShim(PathBuf),
-    #[error("run {shell}: {source}")]
-    Shell { shell: String, source: io::Error },
+    #[error("run {shell}: {reason}")]
+    Shell { shell: String, reason: String },
     #[error("become the guard of the job's processes: {0}")]
     Guard(io::Error),
 }
@@ -48,38 +48,43 @@ pub fn main(_: Args) -> ExitCode {
 }
 
 fn run(mut input: File, output: &Output) -> Result<u8, NodeError> {
-    let children = guard::become_guard().map_err(NodeError::Guard)?;
     send(output, &Frame::Hello).map_err(FrameError::Io)?;
     let Some(Frame::Request(request)) = Frame::read(&mut input)? else {
         return Err(NodeError::NoRequest);
     };
     let (shell, mut command) = command(&request)?;
-    let mut child = command
-        .spawn()
-        .map_err(|source| NodeError::Shell { shell, source })?;
-    let main = Pid::from_raw(child.id() as i32);
-    let (orders, order) =
-        pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| NodeError::Guard(error.into()))?;
-    let (stdin, credit) = (child.stdin.take(), Arc::clone(output));
+    let ((stdin, feeder), (stdout_end, stdout), (stderr_end, stderr)) = (pipe()?, pipe()?, pipe()?);
+    command.stdin(stdin).stdout(stdout).stderr(stderr);
+    let ours = [
+        0,
+        1,
+        feeder.as_raw_fd(),
+        stdout_end.as_raw_fd(),
+        stderr_end.as_raw_fd(),
+    ];
+    let (guarded, order) = Guarded::start(command, &ours, || ()).map_err(NodeError::Guard)?;
+    let credit = Arc::clone(output);
     let (chunks, chunk) = std::sync::mpsc::channel();
-    thread::spawn(move || feed(stdin, &chunk, &credit));
+    thread::spawn(move || feed(Some(feeder.into()), &chunk, &credit));
     // The channel needs no bound of its own: the agent's window bounds what is under way.
     thread::spawn(move || take_input(input, &chunks, order));
-    let mut pumps = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        let output = Arc::clone(output);
-        pumps.push(thread::spawn(move || pump(stdout, &output, Frame::Stdout)));
-    }
-    if let Some(stderr) = child.stderr.take() {
-        let output = Arc::clone(output);
-        pumps.push(thread::spawn(move || pump(stderr, &output, Frame::Stderr)));
-    }
-    let status = guard::supervise(main, &children, &orders).map_err(NodeError::Guard)?;
+    let pumps = [
+        pump(stdout_end, output, Frame::Stdout),
+        pump(stderr_end, output, Frame::Stderr),
+    ];
+    let outcome = guarded.outcome();
     for pump in pumps {
         // All writers are gone, so each pump has seen or will see the end.
         let _ = pump.join();
     }
-    Ok(status)
+    match outcome {
+        Outcome::Status(status) => Ok(status),
+        Outcome::NotStarted(reason) => Err(NodeError::Shell { shell, reason }),
+    }
+}
+
+fn pipe() -> Result<(OwnedFd, OwnedFd), NodeError> {
+    pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| NodeError::Guard(error.into()))
 }
 
 /// The user's shell with the request, as sshd would start it.
@@ -87,7 +92,10 @@ fn command(request: &Request) -> Result<(String, Command), NodeError> {
     let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
     for library in preload.iter().flat_map(|(_, value)| value.split([':', ' '])) {
         // ld.so only warns about a library that is missing, once per process, and the job hangs.
-        if library.ends_with(crate::run::SHIM) && !Path::new(library).exists() {
+        let ours = [crate::run::SHIM, crate::run::FINALIZE]
+            .iter()
+            .any(|name| library.ends_with(name));
+        if ours && !Path::new(library).exists() {
             return Err(NodeError::NoShim(library.into()));
         }
     }
@@ -106,11 +114,6 @@ fn command(request: &Request) -> Result<(String, Command), NodeError> {
         .chain([login.as_str()])
         .collect();
     command.env("PATH", path.join(":"));
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    guard::prepare(&mut command);
     // As under sshd: a daemon that kills its process group, as Intel's does, must not hit its guard.
     // SAFETY: setsid is one system call; nothing is allocated or locked between fork and exec.
     unsafe {
@@ -120,7 +123,7 @@ fn command(request: &Request) -> Result<(String, Command), NodeError> {
 }
 
 /// Reads to the end of the input, whatever the command does with its own; dropping `order` is the order to kill.
-fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, order: OwnedFd) {
+fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, order: File) {
     loop {
         match Frame::read(&mut input) {
             // A command that no longer reads drops its end of the channel; that is no reason to stop reading.
@@ -134,7 +137,7 @@ fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, order:
 }
 
 /// Writes to the command's standard input; an empty chunk closes it.
-fn feed(mut stdin: Option<ChildStdin>, chunks: &std::sync::mpsc::Receiver<Vec<u8>>, credit: &Output) {
+fn feed(mut stdin: Option<File>, chunks: &std::sync::mpsc::Receiver<Vec<u8>>, credit: &Output) {
     for data in chunks {
         if data.is_empty() || stdin.as_mut().is_none_or(|stdin| stdin.write_all(&data).is_err()) {
             stdin = None;
@@ -143,19 +146,20 @@ fn feed(mut stdin: Option<ChildStdin>, chunks: &std::sync::mpsc::Receiver<Vec<u8
     }
 }
 
-fn pump(mut from: impl Read, output: &Output, frame: fn(Vec<u8>) -> Frame) {
-    let mut buffer = vec![0; MAX_DATA];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return,
-            Ok(read) => {
+/// Sends what the command prints, in a thread that ends when all who could print have.
+fn pump(from: OwnedFd, output: &Output, frame: fn(Vec<u8>) -> Frame) -> thread::JoinHandle<()> {
+    let (mut from, output) = (File::from(from), Arc::clone(output));
+    thread::spawn(move || {
+        let mut buffer = vec![0; MAX_DATA];
+        loop {
+            match from.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => return,
                 // When the agent is gone the pipe is still emptied, so that the command can end.
-                let _ = send(output, &frame(buffer[..read].to_vec()));
+                Ok(read) => drop(send(&output, &frame(buffer[..read].to_vec()))),
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
         }
-    }
+    })
 }
 
 fn send(output: &Output, frame: &Frame) -> io::Result<()> {

@@ -176,7 +176,7 @@ fn complaint(text: &str, shell: &str, status: ExitStatus) -> String {
         .collect();
     match lines.last() {
         Some(last) => (*last).to_owned(),
-        None => format!("remote shell {shell:?} ended with {status} and no message"),
+        None => format!("remote shell {shell:?} ended with {status} and no message, its command unfinished"),
     }
 }
 

@@ -1,22 +1,15 @@
-//! mpirun as a guarded child: signals and status pass through, and nothing of it is left in any case.
-//!
-//! ```text
-//!   run (signals, the job's connection) --orders--> guard (inherits orphans) -- mpirun -- agents, local ranks
-//!                                       <--report--
-//! ```
-//! Two processes, because one that is killed with SIGKILL can end nobody: the guard sees the end of the orders,
-//! and `run` inherits everything if the guard is the one that is killed.
+//! mpirun as a guarded child: signals, terminal and status pass through, and nothing of it is left in any case.
 
 use super::directory;
-use crate::remote::{guard, tree};
+use crate::remote::guard::{Guarded, Outcome};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{ForkResult, Pid, fork, getpgrp, pipe2, tcgetpgrp};
+use nix::unistd::{getpgrp, tcgetpgrp};
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -56,76 +49,36 @@ pub enum ChildError {
 ///
 /// # Errors
 /// See [`ChildError`]. To be called while the process has one thread.
-pub fn run(command: Command, job: UnixStream, directory: &Path) -> Result<u8, ChildError> {
+pub fn run(mut command: Command, job: UnixStream, directory: &Path) -> Result<u8, ChildError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let fail = |error: io::Error| ChildError::Guard(name.clone(), error);
-    let children = guard::become_guard().map_err(fail)?;
-    let (orders, order) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| fail(error.into()))?;
-    let (report, reporter) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| fail(error.into()))?;
     // Ctrl-C at a terminal reaches the whole foreground group, and mpirun must read from that terminal: it stays in
     // the group. Without a terminal it gets its own, so that a signal for our group reaches it through us only.
     let terminal = File::open("/dev/tty").ok();
+    if terminal.is_none() {
+        command.process_group(0);
+    }
     let mut signals = SigSet::empty();
     PASSED_ON.iter().for_each(|signal| signals.add(*signal));
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None).map_err(|error| fail(error.into()))?;
-    // SAFETY: this process has one thread, so the child may allocate and lock like any other.
-    match unsafe { fork() }.map_err(|error| fail(error.into()))? {
-        ForkResult::Child => {
-            drop((order, report, job, children));
-            guard_main(command, &orders, reporter, terminal.is_none());
-            directory::remove(directory);
-            // SAFETY: _exit ends this process; destructors and exit handlers are the parent's to run.
-            unsafe { libc::_exit(0) }
-        }
-        ForkResult::Parent { child } => {
-            drop((orders, reporter));
-            let mut parent = Parent {
-                order: Some(order.into()),
-                ending: 0,
-                deadline: None,
-                terminal,
-            };
-            let report = parent.wait(report, &signals, job).map_err(fail)?;
-            drop(parent);
-            // The guard has ended or been killed; what it did not end is ours now.
-            tree::end_all(child, &children);
-            outcome(&report, &name)
-        }
-    }
-}
-
-/// First byte 0: the status follows; 1: a reason follows; nothing: the guard was killed.
-fn outcome(report: &[u8], name: &str) -> Result<u8, ChildError> {
-    match report {
-        [0, status, ..] => Ok(*status),
-        [1, reason @ ..] => Err(ChildError::Start(
-            name.to_owned(),
-            String::from_utf8_lossy(reason).into_owned(),
-        )),
-        _ => Ok(128 + Signal::SIGKILL as u8),
-    }
-}
-
-fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd, own_group: bool) {
-    if own_group {
-        command.process_group(0);
-    }
-    guard::prepare(&mut command);
-    let run = || -> io::Result<u8> {
-        let children = guard::become_guard()?;
-        let child = command.spawn()?;
-        guard::supervise(Pid::from_raw(child.id() as i32), &children, orders)
+    let (guarded, order) =
+        Guarded::start(command, &[job.as_raw_fd()], || directory::remove(directory)).map_err(fail)?;
+    let mut owner = Owner {
+        order: Some(order),
+        ending: 0,
+        deadline: None,
+        terminal,
     };
-    let report = { run }().map_or_else(
-        |error| [&[1], error.to_string().as_bytes()].concat(),
-        |status| vec![0, status],
-    );
-    // If nobody reads it, nobody is left to be told.
-    let _ = File::from(reporter).write_all(&report);
+    owner.wait(&guarded.report, &signals, &job).map_err(fail)?;
+    drop(owner);
+    match guarded.outcome() {
+        Outcome::Status(status) => Ok(status),
+        Outcome::NotStarted(reason) => Err(ChildError::Start(name, reason)),
+    }
 }
 
 /// The side that the user sees.
-struct Parent {
+struct Owner {
     /// Signals for mpirun; closed, it is ended.
     order: Option<File>,
     /// Requests to end so far.
@@ -134,9 +87,9 @@ struct Parent {
     terminal: Option<File>,
 }
 
-impl Parent {
+impl Owner {
     /// Passes signals on until the guard reports or is gone.
-    fn wait(&mut self, report: OwnedFd, signals: &SigSet, job: UnixStream) -> io::Result<Vec<u8>> {
+    fn wait(&mut self, report: &File, signals: &SigSet, job: &UnixStream) -> io::Result<()> {
         let arriving = SignalFd::with_flags(signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let mut gateway_lives = true;
         loop {
@@ -159,9 +112,7 @@ impl Parent {
                 self.on_signal(signal.ssi_signo as i32, signal.ssi_code);
             }
             if reported {
-                let mut text = Vec::new();
-                File::from(report).read_to_end(&mut text)?;
-                return Ok(text);
+                return Ok(());
             }
             if lost {
                 gateway_lives = false;

@@ -5,7 +5,7 @@
 
 use super::launcher::Mpi;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One variable of a table.
 struct Setting {
@@ -22,6 +22,8 @@ enum Value {
     AgentPath,
     /// The path of the host list.
     HostFile,
+    /// Messages up to this size are sent at once.
+    EagerBytes,
 }
 
 enum When {
@@ -32,6 +34,8 @@ enum When {
     NoIpv6,
     /// Only where MPICH was built with both ofi and ucx.
     TwoNetmods,
+    /// Only where the link to another site is known.
+    KnownLink,
 }
 
 /// What the tables depend on.
@@ -47,6 +51,8 @@ pub struct Facts<'a> {
     pub ipv6: bool,
     /// MPICH can use ofi and ucx.
     pub two_netmods: bool,
+    /// See [`super::tuning`]; `None` leaves the MPI's own limit.
+    pub eager_bytes: Option<u64>,
 }
 
 /// The settings of an MPI, without those for which `is_set` holds.
@@ -62,6 +68,7 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         When::OwnHosts => facts.host_file.is_some(),
         When::NoIpv6 => !facts.ipv6,
         When::TwoNetmods => facts.two_netmods,
+        When::KnownLink => facts.eager_bytes.is_some(),
     };
     let value = |setting: &Setting| match setting.value {
         Value::Text(text) => OsString::from(text),
@@ -72,6 +79,7 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         }
         Value::AgentPath => facts.agent.into(),
         Value::HostFile => facts.host_file.map(OsString::from).unwrap_or_default(),
+        Value::EagerBytes => facts.eager_bytes.unwrap_or_default().to_string().into(),
     };
     let open = table
         .iter()
@@ -80,14 +88,11 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 
-/// The shim first, then what the user preloads.
-pub fn preload(shim: &Path, present: Option<&OsStr>) -> OsString {
-    let mut list = shim.as_os_str().to_owned();
-    if let Some(present) = present.filter(|present| !present.is_empty()) {
-        list.push(":");
-        list.push(present);
-    }
-    list
+/// Ours first, then what the user preloads.
+pub fn preload(ours: &[PathBuf], present: Option<&OsStr>) -> OsString {
+    let present = present.filter(|present| !present.is_empty());
+    let all: Vec<&OsStr> = ours.iter().map(|path| path.as_os_str()).chain(present).collect();
+    all.join(OsStr::new(":"))
 }
 
 const fn always(name: &'static str, text: &'static str) -> Setting {
@@ -120,6 +125,23 @@ const OPEN_MPI_4: &[Setting] = &[
         "OMPI_MCA_oob_tcp_disable_ipv6_family",
         Value::Text("1"),
     ),
+    only(When::KnownLink, "OMPI_MCA_btl_tcp_eager_limit", Value::EagerBytes),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_rndv_eager_limit",
+        Value::EagerBytes,
+    ),
+    // Open MPI keeps buffers of the eager limit's size in stock, 8 and then 32 at a time; two bound the memory.
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_free_list_num",
+        Value::Text("2"),
+    ),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_free_list_inc",
+        Value::Text("2"),
+    ),
 ];
 
 const OPEN_MPI_5: &[Setting] = &[
@@ -144,6 +166,22 @@ const OPEN_MPI_5: &[Setting] = &[
         "PRTE_MCA_prte_disable_ipv6_family",
         Value::Text("1"),
     ),
+    only(When::KnownLink, "OMPI_MCA_btl_tcp_eager_limit", Value::EagerBytes),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_rndv_eager_limit",
+        Value::EagerBytes,
+    ),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_free_list_num",
+        Value::Text("2"),
+    ),
+    only(
+        When::KnownLink,
+        "OMPI_MCA_btl_tcp_free_list_inc",
+        Value::Text("2"),
+    ),
 ];
 
 const MPICH: &[Setting] = &[
@@ -155,6 +193,8 @@ const MPICH: &[Setting] = &[
     always("FI_PROVIDER", "tcp"),
     always("FI_TCP_IO_URING", "0"),
     always("UCX_TLS", "tcp,self,sm"),
+    // libfabric's tcp provider sends at once whatever fits; UCX asks first from some kilobytes on.
+    only(When::KnownLink, "UCX_RNDV_THRESH", Value::EagerBytes),
 ];
 
 const INTEL: &[Setting] = &[
@@ -179,6 +219,27 @@ mod tests {
             host_file,
             ipv6: false,
             two_netmods: false,
+            eager_bytes: None,
+        }
+    }
+
+    #[test]
+    fn messages_are_sent_at_once_up_to_the_limit_of_the_link() {
+        let known = Facts {
+            eager_bytes: Some(4 << 20),
+            ..facts()
+        };
+        for (mpi, name) in [
+            (Mpi::OpenMpi4, "OMPI_MCA_btl_tcp_eager_limit"),
+            (Mpi::OpenMpi5, "OMPI_MCA_btl_tcp_eager_limit"),
+            (Mpi::Mpich, "UCX_RNDV_THRESH"),
+        ] {
+            let has = |facts| {
+                settings(mpi, facts, |_| false)
+                    .iter()
+                    .any(|(key, value)| *key == name && value == "4194304")
+            };
+            assert!(has(&known) && !has(&facts()), "{mpi:?}");
         }
     }
 
@@ -225,12 +286,12 @@ mod tests {
     }
 
     #[test]
-    fn the_users_own_preloads_follow_the_shim() {
-        let shim = Path::new("/c/shim.so");
-        assert_eq!(preload(shim, None), "/c/shim.so");
-        assert_eq!(preload(shim, Some(OsStr::new(""))), "/c/shim.so");
+    fn the_users_own_preloads_follow_ours() {
+        let ours = [PathBuf::from("/c/shim.so"), PathBuf::from("/c/end.so")];
+        assert_eq!(preload(&ours, None), "/c/shim.so:/c/end.so");
+        assert_eq!(preload(&ours, Some(OsStr::new(""))), "/c/shim.so:/c/end.so");
         assert_eq!(
-            preload(shim, Some(OsStr::new("/t/trace.so"))),
+            preload(&ours[..1], Some(OsStr::new("/t/trace.so"))),
             "/c/shim.so:/t/trace.so"
         );
     }

@@ -28,9 +28,9 @@ pub enum RunError {
     /// Causeway's own path.
     #[error("find causeway's own path: {0}")]
     Own(io::Error),
-    /// The preload library is missing.
-    #[error("the preload library {} is missing; build it with 'make build', or use --direct", .0.display())]
-    NoShim(PathBuf),
+    /// A preload library is missing.
+    #[error("the preload library {} is missing; build it with 'make build'", .0.display())]
+    NoLibrary(PathBuf),
     /// The run's directory.
     #[error("make the run's directory: {0}")]
     Directory(io::Error),

@@ -11,8 +11,9 @@ mod environment;
 mod error;
 mod launcher;
 mod sites;
+mod tuning;
 
-use causeway_gateway::control::{self, JobReply, Reply, Request};
+use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::{Share, Wish};
@@ -25,6 +26,9 @@ use std::process::{Command, ExitCode};
 
 /// File name of the preload library, beside the causeway binary.
 pub const SHIM: &str = "libcauseway_shim.so";
+
+/// File name of the library that lets MPICH over UCX end, beside the causeway binary; see compat/finalize.c.
+pub const FINALIZE: &str = "libcauseway_finalize.so";
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
@@ -64,8 +68,8 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<u8, RunError> {
     let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    let shim = if args.direct { None } else { Some(find_shim(&own)?) };
     let launcher = Launcher::find(word)?;
+    let preloads = preloads(&own, launcher.mpi, args.direct)?;
     let line = CommandLine::parse(launcher.mpi, words);
     let (job, connection) = start_job(&args.command)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
@@ -75,16 +79,23 @@ fn run(args: &Args) -> Result<u8, RunError> {
         .then(|| directory.write_hosts(launcher.mpi, &chosen.shares))
         .transpose();
     let host_file = host_file.map_err(RunError::Directory)?;
+    // The baseline of comparisons is the MPI as it comes.
+    let eager_bytes = if args.direct {
+        None
+    } else {
+        tuning::eager_bytes(&gateway_status()?)
+    };
     let facts = environment::Facts {
         causeway: &own,
         agent: &directory.agent(),
         host_file: host_file.as_deref(),
         ipv6: sites::has_ipv6(&job),
         two_netmods: launcher.two_netmods,
+        eager_bytes,
     };
     let mut environment =
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
-    environment.extend(of_the_job(&launcher, &job, shim.as_deref(), word));
+    environment.extend(of_the_job(&launcher, &job, args.direct, &preloads, word));
     let mut command = Command::new(&launcher.path);
     let extra = extra_arguments(&launcher, &line, &chosen.wish, &job, host_file.as_deref());
     command.args(extra).args(words);
@@ -95,13 +106,21 @@ fn run(args: &Args) -> Result<u8, RunError> {
     Ok(child::run(command, connection, directory.path())?)
 }
 
-fn find_shim(own: &Path) -> Result<PathBuf, RunError> {
-    let shim = own.with_file_name(SHIM);
-    if shim.is_file() {
-        Ok(shim)
-    } else {
-        Err(RunError::NoShim(shim))
-    }
+/// Our libraries in the processes of the job. The cure of MPICH's end is no part of the data path: `--direct`, which
+/// hangs as often, has it too.
+fn preloads(own: &Path, mpi: Mpi, direct: bool) -> Result<Vec<PathBuf>, RunError> {
+    let wanted = [(SHIM, !direct), (FINALIZE, mpi == Mpi::Mpich)];
+    let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);
+    wanted
+        .map(|(name, _)| {
+            let library = own.with_file_name(name);
+            if library.is_file() {
+                Ok(library)
+            } else {
+                Err(RunError::NoLibrary(library))
+            }
+        })
+        .collect()
 }
 
 fn start_job(command: &[OsString]) -> Result<(JobReply, UnixStream), RunError> {
@@ -109,6 +128,13 @@ fn start_job(command: &[OsString]) -> Result<(JobReply, UnixStream), RunError> {
     let name: String = words.join(" ").chars().take(200).collect();
     match control::ask(&control::socket(), &Request::Job { name })? {
         (Reply::Job(job), connection) => Ok((job, connection)),
+        (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
+    }
+}
+
+fn gateway_status() -> Result<Status, RunError> {
+    match control::ask(&control::socket(), &Request::Status {})? {
+        (Reply::Status(status), _) => Ok(*status),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }
 }
@@ -148,19 +174,22 @@ fn extra_arguments(
 fn of_the_job(
     launcher: &Launcher,
     job: &JobReply,
-    shim: Option<&Path>,
+    direct: bool,
+    preloads: &[PathBuf],
     word: &OsString,
 ) -> Vec<(&'static str, OsString)> {
     let mut set = vec![
         (causeway_wire::env::TOKEN, job.token.clone().into()),
         (crate::remote::agent::PATH_ENV, launcher.directory().into()),
     ];
-    if let Some(shim) = shim {
-        let preload = environment::preload(shim, std::env::var_os("LD_PRELOAD").as_deref());
-        set.extend([
-            (causeway_wire::env::GRID, job.grid.clone().into()),
-            ("LD_PRELOAD", preload),
-        ]);
+    if !direct {
+        set.push((causeway_wire::env::GRID, job.grid.clone().into()));
+    }
+    if !preloads.is_empty() {
+        set.push((
+            "LD_PRELOAD",
+            environment::preload(preloads, std::env::var_os("LD_PRELOAD").as_deref()),
+        ));
     }
     // A launcher given by its path, from a virtual environment say, finds its other parts in PATH.
     if word.as_encoded_bytes().contains(&b'/') {

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 
 use super::link::{Direction, Verdict, split_mix};
-use super::pump::{Fabric, Pool, PumpReport};
+use super::packet::Packet;
+use super::pool::Pool;
+use super::pump::{Deliver, Fabric, PumpReport};
 use super::spec::{LinkSpec, LinkStats};
 use super::stats::link_stats;
 
@@ -27,7 +29,7 @@ pub(crate) enum SwitchRequest {
 /// The switch: one [`Direction`] towards each port, shared by all who send to it, as on a real one.
 pub(crate) struct Ethernet {
     ports: Vec<String>,
-    outputs: Vec<Direction<Vec<u8>>>,
+    outputs: Vec<Direction<Packet>>,
     stations: HashMap<Mac, usize>,
 }
 
@@ -52,8 +54,8 @@ impl Ethernet {
         }
     }
 
-    fn send(&mut self, to: usize, frame: Vec<u8>, now_ns: u64, pool: &mut Pool) {
-        let wire_bytes = frame.len() as u64 + FRAME_OVERHEAD_BYTES;
+    fn send(&mut self, to: usize, frame: Packet, now_ns: u64, pool: &mut Pool) {
+        let wire_bytes = frame.bytes().len() as u64 + FRAME_OVERHEAD_BYTES;
         if let Verdict::Dropped(_, frame) = self.outputs[to].offer(wire_bytes, frame, now_ns) {
             pool.give(frame);
         }
@@ -63,8 +65,8 @@ impl Ethernet {
 impl Fabric for Ethernet {
     type Request = SwitchRequest;
 
-    fn on_packet(&mut self, from: usize, frame: Vec<u8>, now_ns: u64, pool: &mut Pool) {
-        let Some((destination, source)) = addresses(&frame) else {
+    fn on_packet(&mut self, from: usize, frame: Packet, now_ns: u64, pool: &mut Pool) {
+        let Some((destination, source)) = addresses(frame.bytes()) else {
             return pool.give(frame);
         };
         self.learn(source, from);
@@ -73,7 +75,7 @@ impl Fabric for Ethernet {
             Some(&to) => self.send(to, frame, now_ns, pool),
             None => {
                 for to in (0..self.ports.len()).filter(|&to| to != from) {
-                    let copy = pool.copy(&frame);
+                    let copy = Packet::plain(pool.copy(frame.bytes()));
                     self.send(to, copy, now_ns, pool);
                 }
                 pool.give(frame);
@@ -85,12 +87,13 @@ impl Fabric for Ethernet {
         self.outputs.iter().filter_map(Direction::next_due_ns).min()
     }
 
-    fn deliver_due(&mut self, now_ns: u64, deliver: &mut dyn FnMut(usize, Vec<u8>) -> bool) {
+    fn deliver_due(&mut self, now_ns: u64, pool: &mut Pool, deliver: &mut Deliver<'_>) {
         for (to, output) in self.outputs.iter_mut().enumerate() {
             while let Some(frame) = output.poll_due(now_ns) {
-                let bytes = frame.len();
-                let written = deliver(to, frame);
-                output.on_delivered(bytes, written);
+                let piece = frame.whole();
+                let written = deliver(to, &piece);
+                output.on_delivered(1, piece.packet_bytes(), written);
+                pool.give(frame);
             }
         }
     }
@@ -138,15 +141,15 @@ mod tests {
         Ethernet::new(vec!["p0".into(), "p1".into(), "p2".into()], &spec)
     }
 
-    fn frame(to: Mac, from: Mac) -> Vec<u8> {
-        [&to[..], &from[..], &[8, 0], &[0; 46]].concat()
+    fn frame(to: Mac, from: Mac) -> Packet {
+        Packet::plain([&to[..], &from[..], &[8, 0], &[0; 46]].concat())
     }
 
     /// The ports a frame comes out of, once everything is due.
-    fn carried(switch: &mut Ethernet, from: usize, frame: Vec<u8>) -> Vec<usize> {
+    fn carried(switch: &mut Ethernet, from: usize, frame: Packet) -> Vec<usize> {
         switch.on_packet(from, frame, 0, &mut Pool::default());
         let mut out = Vec::new();
-        switch.deliver_due(u64::MAX, &mut |to, _| {
+        switch.deliver_due(u64::MAX, &mut Pool::default(), &mut |to, _| {
             out.push(to);
             true
         });
@@ -176,7 +179,10 @@ mod tests {
         let mut switch = switch();
         carried(&mut switch, 0, frame(B, ALL));
         assert_eq!(carried(&mut switch, 1, frame(ALL, B)), [0, 2]);
-        assert_eq!(carried(&mut switch, 1, vec![0; 13]), [] as [usize; 0]);
+        assert_eq!(
+            carried(&mut switch, 1, Packet::plain(vec![0; 13])),
+            [] as [usize; 0]
+        );
     }
 
     #[test]
@@ -184,15 +190,15 @@ mod tests {
         let mut switch = switch();
         let mut pool = Pool::default();
         switch.learn(B, 1);
-        let mut long = frame(B, A);
+        let mut long = frame(B, A).into_bytes();
         long.resize(1514, 0);
         for from in [0, 2] {
-            switch.on_packet(from, long.clone(), 0, &mut pool);
+            switch.on_packet(from, Packet::plain(long.clone()), 0, &mut pool);
         }
         let one = 1538 * 8 + 1_000_000;
         assert_eq!(switch.next_due_ns(), Some(one));
         let mut arrived = 0;
-        switch.deliver_due(one + 1538 * 8 - 1, &mut |_, _| {
+        switch.deliver_due(one + 1538 * 8 - 1, &mut pool, &mut |_, _| {
             arrived += 1;
             true
         });

@@ -1,11 +1,15 @@
 //! The WAN as a fabric: ports are sites, each pair of sites may have a link, packets go by destination address.
 
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use super::WanError;
 use super::WanTotals;
 use super::link::{Direction, Verdict, split_mix};
-use super::pump::{Fabric, Pool, PumpReport};
+use super::packet::{Packet, Piece};
+use super::pool::Pool;
+use super::pump::{Deliver, Fabric, PumpReport};
 use super::route::{Routes, destination};
 use super::spec::{FRAMING_BYTES, LinkChange, LinkSpec, LinkStats};
 use super::stats::link_stats;
@@ -26,7 +30,33 @@ struct PairLink {
     sites: [usize; 2],
     spec: LinkSpec,
     /// First to second, second to first.
-    directions: [Direction<Vec<u8>>; 2],
+    directions: [Direction<Segment>; 2],
+}
+
+/// What a link carries: one packet of the path's size, with a share in what it was read with.
+#[derive(Debug)]
+struct Segment {
+    packet: Arc<Packet>,
+    index: usize,
+}
+
+/// Segments of one packet that arrive in one turn, none missing between them: they are written at once.
+struct Run {
+    packet: Arc<Packet>,
+    segments: Range<usize>,
+}
+
+impl Run {
+    fn of(segment: Segment) -> Self {
+        Run {
+            packet: segment.packet,
+            segments: segment.index..segment.index + 1,
+        }
+    }
+
+    fn is_followed_by(&self, segment: &Segment) -> bool {
+        self.segments.end == segment.index && Arc::ptr_eq(&self.packet, &segment.packet)
+    }
 }
 
 /// All links of a grid.
@@ -123,7 +153,7 @@ impl Grid {
             direction
                 .change(&spec, now_ns)
                 .into_iter()
-                .for_each(|lost| pool.give(lost));
+                .for_each(|lost| pool.give_share(lost.packet));
         }
         link.spec = spec.clone();
         Ok(spec)
@@ -151,8 +181,8 @@ impl Grid {
 impl Fabric for Grid {
     type Request = GridRequest;
 
-    fn on_packet(&mut self, from: usize, packet: Vec<u8>, now_ns: u64, pool: &mut Pool) {
-        let Some(to) = destination(&packet).and_then(|address| self.routes.port(address)) else {
+    fn on_packet(&mut self, from: usize, packet: Packet, now_ns: u64, pool: &mut Pool) {
+        let Some(to) = destination(packet.bytes()).and_then(|address| self.routes.port(address)) else {
             self.no_route_packets += 1;
             return pool.give(packet);
         };
@@ -160,11 +190,17 @@ impl Fabric for Grid {
             self.no_link_packets += 1;
             return pool.give(packet);
         };
-        let wire_bytes = packet.len() as u64 + FRAMING_BYTES;
-        match self.links[link].directions[direction].offer(wire_bytes, packet, now_ns) {
-            Verdict::DueAt(_) => {}
-            Verdict::Dropped(_, packet) => pool.give(packet),
+        let direction = &mut self.links[link].directions[direction];
+        let packet = Arc::new(packet);
+        for index in 0..packet.segments() {
+            let wire_bytes = packet.segment_bytes(index) as u64 + FRAMING_BYTES;
+            let packet = Arc::clone(&packet);
+            if let Verdict::Dropped(_, lost) = direction.offer(wire_bytes, Segment { packet, index }, now_ns)
+            {
+                pool.give_share(lost.packet);
+            }
         }
+        pool.give_share(packet);
     }
 
     fn next_due_ns(&self) -> Option<u64> {
@@ -175,14 +211,10 @@ impl Fabric for Grid {
             .min()
     }
 
-    fn deliver_due(&mut self, now_ns: u64, deliver: &mut dyn FnMut(usize, Vec<u8>) -> bool) {
+    fn deliver_due(&mut self, now_ns: u64, pool: &mut Pool, deliver: &mut Deliver<'_>) {
         for link in &mut self.links {
             for (direction, to) in link.directions.iter_mut().zip([link.sites[1], link.sites[0]]) {
-                while let Some(packet) = direction.poll_due(now_ns) {
-                    let bytes = packet.len();
-                    let written = deliver(to, packet);
-                    direction.on_delivered(bytes, written);
-                }
+                deliver_runs(direction, now_ns, pool, &mut |piece| deliver(to, piece));
             }
         }
     }
@@ -203,3 +235,31 @@ impl Fabric for Grid {
         }
     }
 }
+
+/// Delivers what has arrived: each segment when it is due or later, never earlier.
+fn deliver_runs(
+    direction: &mut Direction<Segment>,
+    now_ns: u64,
+    pool: &mut Pool,
+    deliver: &mut dyn FnMut(&Piece<'_>) -> bool,
+) {
+    let mut next = direction.poll_due(now_ns);
+    while let Some(segment) = next.take() {
+        let mut run = Run::of(segment);
+        while let Some(segment) = direction.poll_due(now_ns) {
+            if !run.is_followed_by(&segment) {
+                next = Some(segment);
+                break;
+            }
+            run.segments.end += 1;
+        }
+        let piece = run.packet.piece(run.segments);
+        let written = deliver(&piece);
+        direction.on_delivered(piece.packets(), piece.packet_bytes(), written);
+        pool.give_share(run.packet);
+    }
+}
+
+#[cfg(test)]
+#[path = "grid_tests.rs"]
+mod tests;

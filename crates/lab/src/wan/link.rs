@@ -166,13 +166,13 @@ impl<P> Direction<P> {
         Some(arrived.packet)
     }
 
-    /// Notes whether the packet just polled reached its port.
-    pub(crate) fn on_delivered(&mut self, bytes: usize, written: bool) {
+    /// Notes whether the last `packets` polled, of `bytes` in all, reached their port.
+    pub(crate) fn on_delivered(&mut self, packets: u64, bytes: u64, written: bool) {
         if written {
-            self.counters.delivered += 1;
-            self.counters.delivered_bytes += bytes as u64;
+            self.counters.delivered += packets;
+            self.counters.delivered_bytes += bytes;
         } else {
-            self.counters.write_failed += 1;
+            self.counters.write_failed += packets;
         }
     }
 

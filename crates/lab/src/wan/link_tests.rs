@@ -36,7 +36,7 @@ fn drain(link: &mut Direction<u64>) -> Vec<(u64, u64)> {
     let mut arrived = Vec::new();
     while let Some(at) = link.next_due_ns() {
         while let Some(packet) = link.poll_due(at) {
-            link.on_delivered(1500, true);
+            link.on_delivered(1, 1500, true);
             arrived.push((at, packet));
         }
     }
@@ -237,7 +237,7 @@ fn every_offered_packet_is_delivered_or_counted_under_random_traffic_and_changes
             while let Some(arrived) = link.poll_due(now_ns) {
                 assert!(last < Some(arrived), "seed {seed}: {arrived} after {last:?}");
                 last = Some(arrived);
-                link.on_delivered(1, true);
+                link.on_delivered(1, 1, true);
             }
         }
         let left = drain(&mut link).len() as u64;

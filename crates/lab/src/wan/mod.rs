@@ -10,7 +10,8 @@
 //! ```
 //!
 //! What the owner of the namespaces does: `ip link set wan0 mtu 1500 txqueuelen 10000 up` (see [`TXQUEUELEN`]),
-//! addresses and routes. Nothing else is needed; segmentation offload is off by default on these devices.
+//! addresses and routes. Nothing else is needed. Where the kernel hands over super-segments (`packet`), the links
+//! carry, count and lose the packets they stand for.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -24,7 +25,9 @@ mod ethernet;
 mod grid;
 mod link;
 mod pace;
+mod packet;
 mod ping;
+mod pool;
 mod priority;
 mod pump;
 mod route;
@@ -51,7 +54,8 @@ use route::{Routes, is_prefix_length};
 pub struct Port {
     /// Name of the site.
     pub site: String,
-    /// A TUN device without packet information (IFF_TUN | IFF_NO_PI), non-blocking: see [`open_tun`].
+    /// A TUN device without packet information (IFF_TUN | IFF_NO_PI), non-blocking: see [`open_tun`]. Offload headers
+    /// (IFF_VNET_HDR) are optional.
     pub tun: OwnedFd,
     /// What lies behind it: networks and their prefix lengths.
     pub prefixes: Vec<(IpAddr, u8)>,
@@ -246,5 +250,7 @@ pub enum WanError {
     Stopped,
 }
 
+#[cfg(test)]
+mod offload_tests;
 #[cfg(test)]
 mod wan_tests;

@@ -1,7 +1,7 @@
 //! The I/O loop of the emulator: one thread that reads packets from ports, hands them to a [`Fabric`] and writes
 //! them when they are due. What a packet meets on the way is the fabric's business (`grid`, `switch`).
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -12,10 +12,13 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
-use nix::sys::uio::readv;
+use nix::sys::uio::{readv, writev};
 
 use super::pace::{Pace, Rest};
+use super::packet::{HEADER_ROOM, OFFLOAD_BYTES, Offload, Packet, Piece};
+use super::pool::Pool;
 use super::priority::{self, Priority};
+use super::tun;
 
 /// What happens between reading a packet and writing it.
 pub(crate) trait Fabric: Send + 'static {
@@ -23,17 +26,20 @@ pub(crate) trait Fabric: Send + 'static {
     type Request: Send + 'static;
 
     /// Takes a packet read from port `from`; what it drops goes back to `pool`.
-    fn on_packet(&mut self, from: usize, packet: Vec<u8>, now_ns: u64, pool: &mut Pool);
+    fn on_packet(&mut self, from: usize, packet: Packet, now_ns: u64, pool: &mut Pool);
 
     /// When [`Fabric::deliver_due`] next has something to do.
     fn next_due_ns(&self) -> Option<u64>;
 
     /// Hands every packet that has arrived to `deliver`, which says whether the port took it.
-    fn deliver_due(&mut self, now_ns: u64, deliver: &mut dyn FnMut(usize, Vec<u8>) -> bool);
+    fn deliver_due(&mut self, now_ns: u64, pool: &mut Pool, deliver: &mut Deliver<'_>);
 
     /// Serves a request.
     fn on_request(&mut self, request: Self::Request, now_ns: u64, report: &PumpReport, pool: &mut Pool);
 }
+
+/// Writes a piece to a port, and says whether the port took it.
+pub(crate) type Deliver<'a> = dyn FnMut(usize, &Piece<'_>) -> bool + 'a;
 
 /// What the loop itself knows about its work.
 #[derive(Debug, Clone, Copy)]
@@ -42,40 +48,6 @@ pub(crate) struct PumpReport {
     pub(crate) wakeups: u64,
     pub(crate) lost_ports: u64,
     pub(crate) priority: Priority,
-}
-
-/// Packet buffers for reuse, so that a packet costs no allocation once the lab is warm.
-#[derive(Debug, Default)]
-pub(crate) struct Pool {
-    free: Vec<Vec<u8>>,
-}
-
-impl Pool {
-    /// Room for a 1500-byte packet or frame; longer ones grow their buffer, which then stays grown.
-    const BUFFER_BYTES: usize = 2048;
-    /// Idle buffers kept: 16 MiB, the in-flight data of 1 Gbit/s at 100 ms.
-    const KEPT: usize = 8192;
-
-    /// An empty buffer.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
-        self.free
-            .pop()
-            .unwrap_or_else(|| Vec::with_capacity(Self::BUFFER_BYTES))
-    }
-
-    /// A copy of `packet`, for flooding.
-    pub(crate) fn copy(&mut self, packet: &[u8]) -> Vec<u8> {
-        let mut copy = self.take();
-        copy.extend_from_slice(packet);
-        copy
-    }
-
-    pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
-        if self.free.len() < Self::KEPT {
-            buffer.clear();
-            self.free.push(buffer);
-        }
-    }
 }
 
 /// The running loop, seen from outside. Dropping it stops and joins the thread.
@@ -97,9 +69,10 @@ impl<R: Send + 'static> Pump<R> {
             EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC,
         )?);
         let loop_wake = Arc::clone(&wake);
-        let thread = std::thread::Builder::new()
-            .name(name.into())
-            .spawn(move || PumpLoop::new(fabric, ports.len(), incoming).run(&ports, &loop_wake))?;
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            let ports = ports_with_offload(ports);
+            PumpLoop::new(fabric, ports.len(), incoming).run(&ports, &loop_wake);
+        })?;
         Ok(Pump {
             requests: Some(requests),
             wake,
@@ -133,14 +106,39 @@ impl<R> Drop for Pump<R> {
     }
 }
 
+/// A device packets are read from and written to.
+struct Port {
+    fd: OwnedFd,
+    /// Whether an [`Offload`] stands before each packet.
+    has_offload: bool,
+}
+
+/// Switches segmentation offload on if every port can write what any of them then reads.
+fn ports_with_offload(fds: Vec<OwnedFd>) -> Vec<Port> {
+    let ports: Vec<Port> = fds
+        .into_iter()
+        .map(|fd| Port {
+            has_offload: tun::has_offload_header(&fd),
+            fd,
+        })
+        .collect();
+    if ports.iter().all(|port| port.has_offload) {
+        for port in &ports {
+            // A kernel that refuses goes on handing over single packets with an empty header.
+            tun::accept_super_segments(&port.fd);
+        }
+    }
+    ports
+}
+
 struct PumpLoop<F: Fabric> {
     fabric: F,
     incoming: Receiver<F::Request>,
     pool: Pool,
     start: Instant,
     alive: Vec<bool>,
-    /// Where the part of a packet beyond its buffer lands; IP allows 64 KiB.
-    overflow: Box<[u8]>,
+    /// Where packets are read to, before a buffer of their size is known.
+    landing: Box<[u8]>,
     pace: Pace,
     /// Packets read or written so far.
     moved: u64,
@@ -149,9 +147,14 @@ struct PumpLoop<F: Fabric> {
     priority: Priority,
 }
 
-/// Packets read from one port before the other ports and the due packets get their turn: one segmented 64 KiB
-/// TCP burst is 44 packets.
+/// Packets read from one port before the other ports and the due packets get their turn.
 const READS_PER_TURN: usize = 64;
+
+/// Bytes read from one port before the others get their turn: four full super-segments, 2 ms of a gigabit.
+const READ_BYTES_PER_TURN: usize = 256 << 10;
+
+/// The longest packet: 64 KiB of payload as IPv6 counts, its headers and an Ethernet header.
+const LANDING_BYTES: usize = 65_536 + 256;
 
 impl<F: Fabric> PumpLoop<F> {
     fn new(fabric: F, ports: usize, incoming: Receiver<F::Request>) -> Self {
@@ -161,7 +164,7 @@ impl<F: Fabric> PumpLoop<F> {
             pool: Pool::default(),
             start: Instant::now(),
             alive: vec![true; ports],
-            overflow: vec![0; 65_536].into_boxed_slice(),
+            landing: vec![0; LANDING_BYTES].into_boxed_slice(),
             pace: Pace::default(),
             moved: 0,
             wakeups: 0,
@@ -171,14 +174,14 @@ impl<F: Fabric> PumpLoop<F> {
     }
 
     /// Works until the other side of the request channel is gone.
-    fn run(mut self, ports: &[OwnedFd], wake: &EventFd) {
+    fn run(mut self, ports: &[Port], wake: &EventFd) {
         loop {
             let watched: Vec<usize> = (0..ports.len()).filter(|&port| self.alive[port]).collect();
             let mut polled = vec![PollFd::new(wake.as_fd(), PollFlags::POLLIN)];
             polled.extend(
                 watched
                     .iter()
-                    .map(|&port| PollFd::new(ports[port].as_fd(), PollFlags::POLLIN)),
+                    .map(|&port| PollFd::new(ports[port].fd.as_fd(), PollFlags::POLLIN)),
             );
             while self.lost_ports == (ports.len() - watched.len()) as u64 {
                 self.rest(&mut polled);
@@ -231,37 +234,39 @@ impl<F: Fabric> PumpLoop<F> {
         self.start.elapsed().as_nanos() as u64
     }
 
-    fn read(&mut self, port: usize, fd: &OwnedFd) {
+    fn read(&mut self, number: usize, port: &Port) {
+        let mut bytes = 0;
         for _ in 0..READS_PER_TURN {
-            let mut packet = self.pool.take();
-            match read_packet(fd, &mut packet, &mut self.overflow) {
-                Ok(()) => {
+            match read_packet(port, &mut self.landing, &mut self.pool) {
+                Ok(packet) => {
                     self.moved += 1;
+                    bytes += packet.bytes().len();
                     let now_ns = self.now_ns();
-                    self.fabric.on_packet(port, packet, now_ns, &mut self.pool);
+                    self.fabric.on_packet(number, packet, now_ns, &mut self.pool);
                 }
                 Err(failure) => {
-                    self.pool.give(packet);
                     if !matches!(failure, Errno::EAGAIN | Errno::EINTR) {
                         // The interface is gone with its namespace: it would be ready for ever.
-                        self.alive[port] = false;
+                        self.alive[number] = false;
                         self.lost_ports += 1;
                     }
                     return;
                 }
             }
+            if bytes >= READ_BYTES_PER_TURN {
+                return;
+            }
         }
     }
 
-    fn deliver(&mut self, ports: &[OwnedFd]) {
+    fn deliver(&mut self, ports: &[Port]) {
         let now_ns = self.now_ns();
-        let (pool, moved) = (&mut self.pool, &mut self.moved);
-        self.fabric.deliver_due(now_ns, &mut |port, packet| {
-            let written = write_packet(&ports[port], &packet);
-            pool.give(packet);
-            *moved += 1;
-            written
-        });
+        let moved = &mut self.moved;
+        self.fabric
+            .deliver_due(now_ns, &mut self.pool, &mut |port, piece| {
+                *moved += 1;
+                write_piece(&ports[port], piece)
+            });
     }
 
     /// Serves what was asked; `false` when nobody can ask any more.
@@ -302,21 +307,32 @@ fn is_ready(polled: &PollFd<'_>) -> bool {
     polled.revents().is_some_and(|events| !events.is_empty())
 }
 
-/// Reads one packet into `packet`, which comes empty; a long one spills into `overflow` and grows it.
-fn read_packet(fd: &OwnedFd, packet: &mut Vec<u8>, overflow: &mut [u8]) -> Result<(), Errno> {
-    let room = packet.capacity();
-    packet.resize(room, 0);
-    let read = readv(fd, &mut [IoSliceMut::new(packet), IoSliceMut::new(overflow)])?;
-    match read.checked_sub(room) {
-        Some(spilled) => packet.extend_from_slice(&overflow[..spilled]),
-        None => packet.truncate(read),
-    }
-    Ok(())
+fn read_packet(port: &Port, landing: &mut [u8], pool: &mut Pool) -> Result<Packet, Errno> {
+    let mut header = [0; OFFLOAD_BYTES];
+    let header_bytes = if port.has_offload { OFFLOAD_BYTES } else { 0 };
+    let mut places = [
+        IoSliceMut::new(&mut header[..header_bytes]),
+        IoSliceMut::new(landing),
+    ];
+    let read = readv(&port.fd, &mut places)?;
+    let packet = pool.copy(&landing[..read.saturating_sub(header_bytes)]);
+    Ok(match port.has_offload {
+        true => Packet::new(Offload::from_bytes(&header), packet),
+        false => Packet::plain(packet),
+    })
 }
 
-fn write_packet(fd: &OwnedFd, packet: &[u8]) -> bool {
+fn write_piece(port: &Port, piece: &Piece<'_>) -> bool {
+    let mut room = HEADER_ROOM;
+    let parts = piece.parts(&mut room);
+    let slices = [&parts.offload[..], parts.headers, parts.rest].map(IoSlice::new);
+    let slices = if port.has_offload {
+        &slices[..]
+    } else {
+        &slices[1..]
+    };
     loop {
-        match nix::unistd::write(fd, packet) {
+        match writev(&port.fd, slices) {
             Ok(_) => return true,
             Err(Errno::EINTR) => {}
             Err(_) => return false,

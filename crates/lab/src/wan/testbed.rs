@@ -80,11 +80,19 @@ pub(crate) struct Testbed {
     pub(crate) wan: Wan,
 }
 
+/// Opens a TUN device of this name.
+pub(crate) type OpenTun = fn(&str) -> io::Result<OwnedFd>;
+
 impl Testbed {
     /// Joins two new namespaces by a link.
     pub(crate) fn start(spec: &LinkSpec) -> Result<Testbed, TestbedError> {
-        let left = Self::site(0)?;
-        let right = Self::site(1)?;
+        Self::with_devices(spec, [open_tun, open_tun])
+    }
+
+    /// The same with these ways to open the two devices.
+    pub(crate) fn with_devices(spec: &LinkSpec, open: [OpenTun; 2]) -> Result<Testbed, TestbedError> {
+        let left = Self::site(0, open[0])?;
+        let right = Self::site(1, open[1])?;
         let between = SITES.map(str::to_owned);
         let wan = Wan::start(
             vec![left.1, right.1],
@@ -99,13 +107,13 @@ impl Testbed {
         })
     }
 
-    fn site(number: u8) -> Result<(End, Port), TestbedError> {
+    fn site(number: u8, open: OpenTun) -> Result<(End, Port), TestbedError> {
         let namespace = Namespace::new().map_err(|source| TestbedError::Namespace { source })?;
         let address = Ipv4Addr::new(198, 18, number, 1);
         let tun = namespace
             .inside(|| {
                 without_ipv6()?;
-                let tun = open_tun("wan0")?;
+                let tun = open("wan0")?;
                 for arguments in [
                     "link set lo up".to_owned(),
                     format!("link set wan0 mtu 1500 txqueuelen {TXQUEUELEN} up"),

@@ -2,7 +2,7 @@
 //!
 //! The device lives as long as the descriptor, in the network namespace of the thread that opened it. Its
 //! queue towards us holds `txqueuelen` packets and drops silently beyond: the owner sets it to
-//! [`TXQUEUELEN`].
+//! [`TXQUEUELEN`]. TUN devices are opened for segmentation offload, which the WAN then switches on.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -13,12 +13,21 @@ use std::os::unix::fs::OpenOptionsExt;
 /// 1 Gbit/s, less than one scheduling delay on a machine whose MPI ranks busy-wait; 10 000 is 123 ms.
 pub const TXQUEUELEN: u32 = 10_000;
 
-/// Opens a TUN device (IP packets) in the caller's current network namespace, non-blocking.
+/// Opens a TUN device (IP packets) in the caller's current network namespace, non-blocking, with an offload header
+/// before each packet (IFF_VNET_HDR) where the kernel knows it.
 ///
 /// # Errors
 /// Opening /dev/net/tun fails (no such device, no permission), the name is too long or taken, or the caller
 /// lacks CAP_NET_ADMIN in its namespace.
 pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
+    match open(name, libc::IFF_TUN | libc::IFF_VNET_HDR) {
+        Err(failure) if failure.raw_os_error() == Some(libc::EINVAL) => open_tun_without_offload(name),
+        opened => opened,
+    }
+}
+
+/// Opens it for single, complete packets.
+pub(crate) fn open_tun_without_offload(name: &str) -> io::Result<OwnedFd> {
     open(name, libc::IFF_TUN)
 }
 
@@ -54,6 +63,33 @@ fn open(name: &str, kind: libc::c_int) -> io::Result<OwnedFd> {
         return Err(io::Error::last_os_error());
     }
     Ok(device.into())
+}
+
+/// Whether packets of this device have an offload header before them; `false` for what is no TUN or TAP device.
+pub(crate) fn has_offload_header(device: &OwnedFd) -> bool {
+    // SAFETY: ifreq is plain old data for which all zeroes is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // SAFETY: TUNGETIFF writes one ifreq, which outlives the call.
+    if unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNGETIFF, &mut request) } < 0 {
+        return false;
+    }
+    // SAFETY: TUNGETIFF has filled in the flags, and any bits are a valid number.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    libc::c_int::from(flags) & libc::IFF_VNET_HDR != 0
+}
+
+/// Asks the kernel to hand over super-segments and open checksums, and says whether it will. It takes them in any
+/// case.
+pub(crate) fn accept_super_segments(device: &OwnedFd) -> bool {
+    let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+    // Segmented UDP (Linux 6.2) both families at once or not at all.
+    [tcp | libc::TUN_F_USO4 | libc::TUN_F_USO6, tcp]
+        .into_iter()
+        .any(|wanted| {
+            let wanted = libc::c_ulong::from(wanted);
+            // SAFETY: TUNSETOFFLOAD takes a number and touches no memory of ours.
+            unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETOFFLOAD, wanted) == 0 }
+        })
 }
 
 #[cfg(test)]

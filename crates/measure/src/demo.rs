@@ -1,0 +1,350 @@
+//! `make demo`: two emulated sites without a route between them, an MPI program that fails over them and then does not,
+//! NetPIPE beside the physical limit. Five parts in order, on the terminal, in a log and in one HTML page.
+
+use crate::bench::{Inside, lab};
+use crate::limit::Link;
+use crate::netpipe;
+use crate::page::Page;
+use crate::plot::{COLOURS, Plot, Series};
+use crate::program::{Ended, Program, ProgramError, io};
+use crate::table::{Table, size};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// `causeway-measure demo`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where log and report go.
+    #[arg(long, default_value = "target/demo")]
+    out: PathBuf,
+    /// Set by the demo itself for its part on the head node of the lab.
+    #[arg(long, hide = true)]
+    inside: bool,
+}
+
+/// Why the demo stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// A program of the demo.
+    #[error("{0}")]
+    Program(#[from] ProgramError),
+    /// NetPIPE's file.
+    #[error("{0}")]
+    NetPipe(#[from] netpipe::NotNetPipe),
+    /// What should have failed did not, or the other way round.
+    #[error("{0}")]
+    Unexpected(String),
+}
+
+/// Longest NetPIPE message.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// No part takes a minute on two cores; a part that takes three hangs.
+const DEADLINE: Duration = Duration::from_secs(180);
+
+/// A launcher, the NetPIPE that belongs to it, and its program directory.
+const MPIS: [(&str, &str, &str, &str); 2] = [
+    ("Open MPI", "mpirun.openmpi", "NPopenmpi", "debian-openmpi"),
+    ("MPICH", "mpirun.mpich", "NPmpich2", "debian-mpich"),
+];
+
+/// Runs the demo.
+///
+/// # Errors
+/// The first part that does not do what it shows, with all that its programs printed.
+pub fn main(args: &Args) -> Result<(), DemoError> {
+    std::fs::create_dir_all(&args.out).map_err(io(format!("create {}", args.out.display())))?;
+    let out = args
+        .out
+        .canonicalize()
+        .map_err(io(format!("find {}", args.out.display())))?;
+    if args.inside {
+        let log = out.join("demo.log");
+        let file = File::create(&log).map_err(io(format!("create {}", log.display())))?;
+        return Demo {
+            out,
+            log: file,
+            page: Page::new("Causeway: one MPI job over two sites"),
+            start: Instant::now(),
+        }
+        .run();
+    }
+    println!("Starting two emulated sites on this machine (network namespaces, a WAN in user space) ...");
+    Ok(lab("demo", &["rennes-nancy"], &out, Duration::from_secs(900))?)
+}
+
+struct Demo {
+    out: PathBuf,
+    log: File,
+    page: Page,
+    start: Instant,
+}
+
+impl Demo {
+    fn run(mut self) -> Result<(), DemoError> {
+        self.sites()?;
+        self.plain()?;
+        self.through_causeway()?;
+        self.netpipe()?;
+        self.files()
+    }
+
+    fn say(&mut self, text: &str) {
+        println!("{text}");
+        // The log is a convenience: a full disk must not end the demo.
+        let _ = writeln!(self.log, "{text}");
+    }
+
+    fn part(&mut self, number: u32, title: &str) {
+        let elapsed = self.start.elapsed().as_secs();
+        self.say(&format!("\n=== {number} of 5  {title}  [{elapsed} s]\n"));
+        self.page.heading(&format!("{number}. {title}"));
+    }
+
+    fn note(&mut self, text: &str) {
+        self.say(&format!("{text}\n"));
+        self.page.text(text);
+    }
+
+    /// Runs `command` in a directory of its own and shows it with all it printed.
+    fn show(&mut self, name: &str, command: &str) -> Result<Ended, DemoError> {
+        let directory = self.directory(name)?;
+        self.say(&format!("$ {command}"));
+        let ended = Program::new(format!("{AS_ROOT} {command}"), &directory, DEADLINE).run()?;
+        let output = format!("{}{}", ended.stdout, ended.stderr);
+        self.say(&format!(
+            "{}\n(status {}, {:.1} s)\n",
+            output.trim(),
+            code(&ended),
+            ended.elapsed.as_secs_f64()
+        ));
+        self.page.verbatim(&format!("$ {command}\n{}", output.trim()));
+        Ok(ended)
+    }
+
+    fn directory(&self, name: &str) -> Result<PathBuf, DemoError> {
+        let directory = self.out.join(name);
+        std::fs::create_dir_all(&directory).map_err(io(format!("create {}", directory.display())))?;
+        Ok(directory)
+    }
+
+    fn sites(&mut self) -> Result<(), DemoError> {
+        self.part(1, "Two sites, their private networks, the link between them");
+        let status = Inside::status(&self.directory("status")?)?;
+        let mut table = Table::new(&["site", "private network", "compute nodes", "gateway"]);
+        for site in status["sites"].as_array().into_iter().flatten() {
+            let info = &site["info"];
+            let list = |values: &serde_json::Value, key: Option<&str>| {
+                let values = values.as_array().into_iter().flatten();
+                let texts = values.filter_map(|value| key.map_or(value, |key| &value[key]).as_str());
+                texts.collect::<Vec<_>>().join(", ")
+            };
+            table.rows.push(vec![
+                site["name"].as_str().unwrap_or("?").to_owned(),
+                list(&info["subnets"], None),
+                list(&info["nodes"], Some("name")),
+                list(&info["gateways"], None),
+            ]);
+        }
+        self.say(&table.markdown());
+        self.page.table(&table);
+        self.note(
+            "The link: 11.6 ms round trip, 1 Gbit/s, as between Rennes and Nancy in Hablot et al. 2007. Each site has its \
+             own private network; only the two head nodes can reach each other, on one TCP port. Every node is a set of \
+             namespaces with its own network, processes, hostname, /tmp and /dev/shm.",
+        );
+        Ok(())
+    }
+
+    fn plain(&mut self) -> Result<(), DemoError> {
+        self.part(2, "A plain mpirun over both sites fails");
+        let ended = self.show(
+            "plain",
+            &format!("mpirun.openmpi {HOSTS} -n 4 {}", hello(MPIS[0].3)),
+        )?;
+        if ended.status.success() {
+            return Err(DemoError::Unexpected(
+                "the plain mpirun did not fail: the sites are not separate".into(),
+            ));
+        }
+        self.note(
+            "Why: mpirun starts a daemon on every node by ssh, and the daemons and ranks connect to each other directly. \
+             There is no route from rennes to the private addresses of nancy, so already the ssh to nancy-1 fails.",
+        );
+        Ok(())
+    }
+
+    fn through_causeway(&mut self) -> Result<(), DemoError> {
+        self.part(
+            3,
+            "The same command behind 'causeway run --' succeeds, with ranks at both sites",
+        );
+        for (name, launcher, _, programs) in MPIS {
+            self.say(&format!("{name}:"));
+            let hosts = if launcher.ends_with("openmpi") { HOSTS } else { "" };
+            let ended = self.show(
+                programs,
+                &format!("causeway run -- {launcher} {hosts} -n 4 {}", hello(programs)),
+            )?;
+            let at = |site: &str| ended.stdout.contains(&format!(" on {site}-"));
+            if !ended.status.success() || !at("rennes") || !at("nancy") {
+                return Err(DemoError::Unexpected(format!(
+                    "{name} did not run with ranks at both sites"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn netpipe(&mut self) -> Result<(), DemoError> {
+        self.part(
+            4,
+            "NetPIPE across the sites, 1 B to 16 MB, beside the physical limit R/2 + s/B",
+        );
+        let mut curves = Vec::new();
+        for (name, launcher, program, _) in MPIS {
+            let directory = self.directory(program)?;
+            let command = format!(
+                "causeway run --sites rennes=1,nancy=1 -- {launcher} -n 2 {program} -u {MOST_BYTES} -p 0 -n 3 -o np.out"
+            );
+            self.say(&format!("$ {command}"));
+            let ended = Program::new(format!("{AS_ROOT} {command}"), &directory, DEADLINE).succeed()?;
+            self.say(&format!("({name}: {:.1} s)\n", ended.elapsed.as_secs_f64()));
+            let file = directory.join("np.out");
+            let text = std::fs::read_to_string(&file).map_err(io(format!("read {}", file.display())))?;
+            curves.push((name, netpipe::parse(&text)?));
+        }
+        let table = times(&curves);
+        self.say(&table.markdown());
+        self.page.table(&table);
+        self.page.plot(&time_plot(&curves));
+        self.page.plot(&rate_plot(&curves));
+        self.note(
+            "'of limit' is the measured time divided by R/2 + s/B: no message can arrive sooner on this link. NetPIPE \
+             gives the best of its trials, half of each round trip. Between 64 kB and 128 kB both MPIs change from \
+             sending at once to asking first, which costs one more round trip.",
+        );
+        Ok(())
+    }
+
+    fn files(mut self) -> Result<(), DemoError> {
+        self.part(5, "Where the log and the report lie");
+        let report = self.out.join("report.html");
+        self.say(&format!("log:          {}", self.out.join("demo.log").display()));
+        self.say(&format!("HTML report:  {}", report.display()));
+        self.say(&format!("raw outputs:  {}/*/", self.out.display()));
+        let log = self.out.join("demo.log").display().to_string();
+        self.page.text(&format!("Full log: {log}"));
+        std::fs::write(&report, self.page.html()).map_err(io(format!("write {}", report.display())))?;
+        Ok(())
+    }
+}
+
+/// Open MPI refuses to run as root unless told twice; the demo may be run by either.
+const AS_ROOT: &str = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;";
+
+/// The nodes of both sites, as a user would name them.
+const HOSTS: &str = "-H rennes-1,rennes-2,nancy-1,nancy-2";
+
+/// From the out directory's parts: target/demo/PART is three below the repository, but any other --out is not.
+fn hello(programs: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().unwrap_or(root);
+    root.join("target/mpi")
+        .join(programs)
+        .join("hello_f08")
+        .display()
+        .to_string()
+}
+
+fn code(ended: &Ended) -> String {
+    ended
+        .status
+        .code()
+        .map_or_else(|| ended.status.to_string(), |code| code.to_string())
+}
+
+type Curve = (&'static str, Vec<netpipe::Row>);
+
+fn times(curves: &[Curve]) -> Table {
+    let mut head = vec!["size".to_owned(), "limit (ms)".to_owned()];
+    for (name, _) in curves {
+        head.extend([format!("{name} (ms)"), "of limit".to_owned(), "Mbit/s".to_owned()]);
+    }
+    let mut table = Table {
+        head,
+        rows: Vec::new(),
+    };
+    let sizes = (0..=24).step_by(2).map(|power| 1u64 << power);
+    for bytes in sizes {
+        let limit = Link::RENNES_NANCY.one_way_us(bytes);
+        let mut row = vec![size(bytes), format!("{:.3}", limit / 1e3)];
+        for (_, rows) in curves {
+            match rows.iter().find(|row| row.size_bytes == bytes) {
+                Some(found) => row.extend([
+                    format!("{:.3}", found.one_way_us / 1e3),
+                    format!("{:.2}", found.one_way_us / limit),
+                    format!("{:.1}", crate::limit::mbit_per_second(bytes, found.one_way_us)),
+                ]),
+                None => row.extend(["-".to_owned(), "-".to_owned(), "-".to_owned()]),
+            }
+        }
+        table.rows.push(row);
+    }
+    table
+}
+
+fn time_plot(curves: &[Curve]) -> Plot {
+    plot("One-way time", "one-way time (ms)", true, curves, |_, us| {
+        us / 1e3
+    })
+}
+
+fn rate_plot(curves: &[Curve]) -> Plot {
+    plot(
+        "Throughput",
+        "throughput (Mbit/s)",
+        false,
+        curves,
+        crate::limit::mbit_per_second,
+    )
+}
+
+fn plot(
+    title: &str,
+    vertical: &str,
+    logarithmic: bool,
+    curves: &[Curve],
+    value: fn(u64, f64) -> f64,
+) -> Plot {
+    let mut series: Vec<Series> = curves
+        .iter()
+        .zip(COLOURS)
+        .map(|((name, rows), colour)| Series {
+            name: format!("{name} through Causeway"),
+            colour,
+            dashed: false,
+            points: rows
+                .iter()
+                .map(|row| (row.size_bytes as f64, value(row.size_bytes, row.one_way_us)))
+                .collect(),
+        })
+        .collect();
+    let limit = |bytes: u64| (bytes as f64, value(bytes, Link::RENNES_NANCY.one_way_us(bytes)));
+    let points = (0..=MOST_BYTES.ilog2()).map(|power| limit(1 << power)).collect();
+    series.push(Series {
+        name: "limit R/2 + s/B".into(),
+        colour: "#555",
+        dashed: true,
+        points,
+    });
+    Plot {
+        title: title.into(),
+        horizontal: "message size".into(),
+        vertical: vertical.into(),
+        logarithmic,
+        series,
+    }
+}

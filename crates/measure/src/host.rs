@@ -1,0 +1,91 @@
+//! What a figure was measured on: processor, cores, memory, kernel, commit, MPI versions. Unknown is said, not guessed.
+
+use std::process::Command;
+
+/// Lines `what: value` for the head of a result.
+pub fn describe(launchers: &[&str]) -> Vec<(String, String)> {
+    let mut lines = vec![
+        (
+            "date (UTC)".to_owned(),
+            first_line("date", &["-u", "+%Y-%m-%d %H:%M"]),
+        ),
+        ("causeway".to_owned(), commit()),
+        ("processor".to_owned(), proc_value("/proc/cpuinfo", "model name")),
+        (
+            "cores".to_owned(),
+            std::thread::available_parallelism().map_or_else(|_| unknown(), |n| n.to_string()),
+        ),
+        ("memory".to_owned(), proc_value("/proc/meminfo", "MemTotal")),
+        ("kernel".to_owned(), first_line("uname", &["-srm"])),
+    ];
+    for launcher in launchers {
+        lines.push(((*launcher).to_owned(), mpi_version(launcher)));
+    }
+    lines
+}
+
+/// The commit of the checkout, with a mark when files differ from it.
+fn commit() -> String {
+    let commit = first_line("git", &["rev-parse", "--short=12", "HEAD"]);
+    // Results of a run lie in the tree too and are no change of the program.
+    let changed = first_line(
+        "git",
+        &[
+            "status",
+            "--porcelain",
+            "--untracked-files=no",
+            "--",
+            "crates",
+            "Cargo.lock",
+        ],
+    );
+    if changed == unknown() || commit == unknown() {
+        commit
+    } else {
+        format!("{commit}, with changes")
+    }
+}
+
+fn mpi_version(launcher: &str) -> String {
+    let Ok(output) = Command::new(launcher).arg("--version").output() else {
+        return unknown();
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text
+        .lines()
+        .map(str::trim)
+        .find(|line| line.contains("Version:") || line.contains("Open MPI"));
+    version
+        .or_else(|| text.lines().next())
+        .map_or_else(unknown, |line| {
+            line.split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .replace("Version:", "MPICH")
+        })
+}
+
+fn first_line(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .ok()
+        .filter(|output| output.status.success());
+    let text = output
+        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+        .unwrap_or_default();
+    text.lines()
+        .next()
+        .map_or_else(unknown, |line| line.trim().to_owned())
+}
+
+fn proc_value(path: &str, key: &str) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(key));
+    line.and_then(|line| line.split_once(':'))
+        .map_or_else(unknown, |(_, value)| value.trim().to_owned())
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
