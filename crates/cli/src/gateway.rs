@@ -1,6 +1,6 @@
 //! `causeway gateway` and `causeway status`.
 
-use causeway_gateway::control::{self, Reply, Request, SiteStatus, Status};
+use causeway_gateway::control::{self, LaneStatus, Reply, Request, SiteStatus, Status};
 use causeway_gateway::{Config, Gateway};
 use clap::Args;
 use std::path::PathBuf;
@@ -91,6 +91,12 @@ fn readable(status: &Status) -> String {
             tunnel.sent_bytes as f64 / 1e6,
             tunnel.received_bytes as f64 / 1e6
         );
+        if let Some(seconds) = tunnel.down_seconds {
+            text += &format!("  no lane for {seconds:.1} s; streams wait\n");
+        }
+        for lane in &tunnel.lanes {
+            text += &lane_line(lane);
+        }
     }
     for job in &status.jobs {
         text += &format!("job {job}\n");
@@ -99,6 +105,19 @@ fn readable(status: &Status) -> String {
         text += &format!("refused {kind} {count}\n");
     }
     text
+}
+
+fn lane_line(lane: &LaneStatus) -> String {
+    format!(
+        "  lane {} at {}  rtt {:.1} ms  {}  sent {:.1} MB  received {:.1} MB  retransmits {}\n",
+        lane.number,
+        lane.peer,
+        f64::from(lane.rtt_microseconds) / 1e3,
+        lane.congestion_control,
+        lane.sent_bytes as f64 / 1e6,
+        lane.received_bytes as f64 / 1e6,
+        lane.retransmits
+    )
 }
 
 fn site_line(site: &SiteStatus) -> String {

@@ -1,12 +1,13 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
 use crate::control::{
-    Envelope, JobReply, MAX_LINE_BYTES, Reply, Request, SiteStatus, Status, TunnelStatus, VERSION,
+    Envelope, JobReply, LaneStatus, MAX_LINE_BYTES, Reply, Request, SiteStatus, Status, TunnelStatus, VERSION,
 };
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::jobs::{Job, Origin};
-use crate::lane::LaneEnd;
+use crate::lane::{Lane, LaneEnd};
+use crate::pair::Pair;
 use crate::peer::GatewayToGateway;
 use crate::socket;
 use crate::timers::Deadline;
@@ -149,7 +150,9 @@ impl Gateway {
             );
         }
         let token = Token(bytes);
-        let awaited: std::collections::BTreeSet<String> = self.tunnels.keys().cloned().collect();
+        // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the others.
+        let up = self.pairs.iter().filter(|(_, pair)| pair.is_up());
+        let awaited: std::collections::BTreeSet<String> = up.map(|(_, pair)| pair.site.clone()).collect();
         let alone = awaited.is_empty();
         self.report
             .say(format_args!("job {} starts: {name}", token.hint()));
@@ -164,9 +167,9 @@ impl Gateway {
         if let Some(command) = self.commands.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
-        for lane in self.tunnels.values().copied().collect::<Vec<_>>() {
+        for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
             self.tell(
-                lane,
+                pair,
                 GatewayToGateway::JobStart {
                     token: token.to_hex(),
                     name: name.clone(),
@@ -201,10 +204,10 @@ impl Gateway {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,
         };
-        let lane = match &place {
+        let pair = match &place {
             Whereabouts::Here => None,
             Whereabouts::At(site) => match self.tunnels.get(site) {
-                Some(lane) => Some(*lane),
+                Some(pair) => Some(*pair),
                 None => {
                     let why = format!("node {node} is at {site}, to which there is no tunnel");
                     return self.answer(key, Reply::Error(why));
@@ -222,9 +225,9 @@ impl Gateway {
         let Some(command) = self.commands.try_remove(key) else {
             return;
         };
-        match lane {
-            Some(lane) => {
-                if let Err(reason) = self.join_node(lane, command.socket, token, node) {
+        match pair {
+            Some(pair) => {
+                if let Err(reason) = self.join_node(pair, command.socket, token, node) {
                     self.report
                         .say(format_args!("start on {node}: {}", reason.text()));
                 }
@@ -311,9 +314,9 @@ impl Gateway {
         self.report
             .say(format_args!("job {} has ended: {}", token.hint(), job.name));
         if matches!(job.origin, Origin::Here(_)) {
-            for lane in self.tunnels.values().copied().collect::<Vec<_>>() {
+            for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
                 self.tell(
-                    lane,
+                    pair,
                     GatewayToGateway::JobEnd {
                         token: token.to_hex(),
                     },
@@ -325,8 +328,8 @@ impl Gateway {
     }
 
     /// What another gateway says.
-    pub(crate) fn on_message(&mut self, lane_key: usize, bytes: &[u8]) -> Result<(), LaneEnd> {
-        let Some(site) = self.lanes.get(lane_key).map(|lane| lane.site.clone()) else {
+    pub(crate) fn on_message(&mut self, pair_key: usize, bytes: &[u8]) -> Result<(), LaneEnd> {
+        let Some(site) = self.pairs.get(pair_key).map(|pair| pair.site.clone()) else {
             return Ok(());
         };
         let parse = |token: &str| {
@@ -347,7 +350,7 @@ impl Gateway {
                     awaited: Default::default(),
                 };
                 self.jobs.start(parse(&token)?, job);
-                self.tell(lane_key, GatewayToGateway::JobKnown { token });
+                self.tell(pair_key, GatewayToGateway::JobKnown { token });
             }
             GatewayToGateway::JobKnown { token } => {
                 if let Some(command) = self.jobs.confirmed(&parse(&token)?, &site) {
@@ -364,7 +367,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// The tunnel to a site is down: its jobs are over, and ours need not wait for it.
+    /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, site: &str, why: &str) {
         for token in self.jobs.of_site(site) {
             self.end_job(&token);
@@ -373,8 +376,7 @@ impl Gateway {
             self.job_confirmed(command);
         }
         if let Some(index) = self.config.peers.iter().position(|peer| peer.site == site) {
-            self.dials[index].trouble = why.to_owned();
-            self.timers.set(Duration::from_millis(100), Deadline::Dial(index));
+            self.contacts[index].trouble = why.to_owned();
         }
     }
 
@@ -385,37 +387,51 @@ impl Gateway {
             info: Some(own),
             unreachable: None,
         };
-        let others = self.config.peers.iter().zip(&self.dials).map(|(peer, dial)| {
-            let up = self.tunnels.contains_key(&peer.site);
-            let waiting = peer.address.is_none().then_some("its gateway has not dialled in");
-            let why = || waiting.map_or_else(|| dial.trouble.clone(), str::to_owned);
-            let info = self.directory.other(&peer.site).cloned();
-            let unreachable = match (up, &info) {
-                (false, _) => Some(why()),
-                (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
-                (true, Some(_)) => None,
-            };
-            SiteStatus {
-                name: peer.site.clone(),
-                info,
-                unreachable,
-            }
-        });
+        let others = self
+            .config
+            .peers
+            .iter()
+            .zip(&self.contacts)
+            .map(|(peer, contact)| {
+                let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
+                let waiting = peer.address.is_none().then_some("its gateway has not dialled in");
+                let why = || waiting.map_or_else(|| contact.trouble.clone(), str::to_owned);
+                let info = self.directory.other(&peer.site).cloned();
+                let unreachable = match (up, &info) {
+                    (false, _) => Some(contact.trouble.clone()),
+                    (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
+                    (true, Some(_)) => None,
+                };
+                SiteStatus {
+                    name: peer.site.clone(),
+                    info,
+                    unreachable,
+                }
+            });
         std::iter::once(own).chain(others).collect()
     }
 
+    fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
+        let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
+        let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
+        TunnelStatus {
+            site: pair.site.clone(),
+            peer: pair.address,
+            rtt_microseconds: lanes.iter().map(|lane| lane.rtt_microseconds).min().unwrap_or(0),
+            congestion_control: lanes
+                .first()
+                .map_or_else(String::new, |lane| lane.congestion_control.clone()),
+            streams: pair.tunnel.streams(),
+            sent_bytes: pair.sent_bytes,
+            received_bytes: pair.received_bytes,
+            lanes,
+            lanes_lost: pair.lanes_lost,
+            down_seconds: pair.down_since.map(|since| since.elapsed().as_secs_f64()),
+        }
+    }
+
     fn status(&self) -> Status {
-        let tunnels = self.lanes.iter().map(|(_, lane)| TunnelStatus {
-            site: lane.site.clone(),
-            peer: lane.peer,
-            rtt_microseconds: socket::path_info(&lane.socket.as_fd())
-                .unwrap_or_default()
-                .rtt_microseconds,
-            congestion_control: lane.congestion_control.clone(),
-            streams: lane.tunnel.streams(),
-            sent_bytes: lane.sent_bytes,
-            received_bytes: lane.received_bytes,
-        });
+        let tunnels = self.pairs.iter().map(|(_, pair)| self.tunnel_status(pair));
         Status {
             site: self.config.site.clone(),
             pid: std::process::id(),
@@ -428,6 +444,19 @@ impl Gateway {
             sites: self.sites(),
             tunnels: tunnels.collect(),
         }
+    }
+}
+
+fn lane_status(lane: &Lane) -> LaneStatus {
+    let path = socket::path_info(&lane.socket.as_fd()).unwrap_or_default();
+    LaneStatus {
+        number: lane.number,
+        peer: lane.peer,
+        rtt_microseconds: path.rtt_microseconds,
+        congestion_control: lane.congestion_control.clone(),
+        sent_bytes: lane.sent_bytes,
+        received_bytes: lane.received_bytes,
+        retransmits: path.retransmits,
     }
 }
 

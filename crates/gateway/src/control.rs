@@ -136,7 +136,7 @@ pub struct Status {
     pub jobs: Vec<String>,
     /// All sites, the own one first.
     pub sites: Vec<SiteStatus>,
-    /// Tunnels that are up.
+    /// Tunnels that are up or wait for a lane.
     pub tunnels: Vec<TunnelStatus>,
 }
 
@@ -145,11 +145,11 @@ pub struct Status {
 pub struct TunnelStatus {
     /// Site at the far end.
     pub site: String,
-    /// Address of the gateway at the far end.
+    /// Address of the gateway at the far end, now or last.
     pub peer: std::net::SocketAddr,
-    /// Smoothed round-trip time of the lane as the kernel measures it.
+    /// Lowest smoothed round-trip time of its lanes as the kernel measures it; 0 when all are down.
     pub rtt_microseconds: u32,
-    /// Congestion control of the lane.
+    /// Congestion control of the first lane.
     pub congestion_control: String,
     /// Streams open now.
     pub streams: usize,
@@ -157,6 +157,34 @@ pub struct TunnelStatus {
     pub sent_bytes: u64,
     /// Application bytes received.
     pub received_bytes: u64,
+    /// Lanes that are up.
+    #[serde(default)]
+    pub lanes: Vec<LaneStatus>,
+    /// Lanes that ended while the tunnel went on.
+    #[serde(default)]
+    pub lanes_lost: u64,
+    /// How long all lanes have been down, its streams waiting.
+    #[serde(default)]
+    pub down_seconds: Option<f64>,
+}
+
+/// One lane of a tunnel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaneStatus {
+    /// Its number in the tunnel, from 0.
+    pub number: usize,
+    /// Address of the gateway at the far end.
+    pub peer: std::net::SocketAddr,
+    /// Smoothed round-trip time as the kernel measures it.
+    pub rtt_microseconds: u32,
+    /// Congestion control in force.
+    pub congestion_control: String,
+    /// Bytes given to the kernel, frame headers and frames sent again among them.
+    pub sent_bytes: u64,
+    /// Bytes taken from the kernel.
+    pub received_bytes: u64,
+    /// TCP segments the kernel sent again.
+    pub retransmits: u32,
 }
 
 /// Where a gateway listens for commands when nothing else is said: `$XDG_RUNTIME_DIR/causeway/gateway.sock`, or

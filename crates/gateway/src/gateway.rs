@@ -3,12 +3,14 @@
 use crate::command::Command;
 use crate::config::Config;
 use crate::deliver::DeliveryPorts;
+use crate::dial::Contact;
 use crate::directory::Directory;
-use crate::handshake::{Dial, Handshake};
+use crate::handshake::Handshake;
 use crate::intake::Intake;
 use crate::jobs::Jobs;
 use crate::lane::Lane;
 use crate::leg::Leg;
+use crate::pair::Pair;
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::starter::Starter;
@@ -101,19 +103,22 @@ pub struct Gateway {
     pub(crate) intakes: Slab<Intake>,
     pub(crate) handshakes: Slab<Handshake>,
     pub(crate) lanes: Slab<Lane>,
+    pub(crate) pairs: Slab<Pair>,
     pub(crate) legs: Slab<Leg>,
     pub(crate) commands: Slab<Command>,
     pub(crate) starters: Vec<Starter>,
-    /// Lane of the tunnel to each site that has one.
+    /// Key of the pair with each site that has a tunnel.
     pub(crate) tunnels: HashMap<String, usize>,
     /// One per configured peer.
-    pub(crate) dials: Vec<Dial>,
-    /// Lanes that may have something to send.
+    pub(crate) contacts: Vec<Contact>,
+    /// Pairs that may have something to send.
     dirty: Vec<usize>,
     /// Lanes whose input was left for a later turn.
     pub(crate) unread: Vec<usize>,
     pub(crate) streams_opened: u64,
     pub(crate) streams_peak: usize,
+    /// When the loop last woke.
+    pub(crate) now: Instant,
     births: u64,
     signals: Signals,
     lan: Vec<TcpListener>,
@@ -155,12 +160,17 @@ impl Gateway {
             directory: Directory::new(&config),
             report: Report::new(&config.site),
             ports: DeliveryPorts::new(config.delivery_ports.clone()),
-            dials: config.peers.iter().map(|_| Dial::default()).collect(),
+            contacts: config
+                .peers
+                .iter()
+                .map(|peer| Contact::new(peer.address.is_some()))
+                .collect(),
             jobs: Jobs::default(),
             timers: Timers::default(),
             intakes: Slab::new(),
             handshakes: Slab::new(),
             lanes: Slab::new(),
+            pairs: Slab::new(),
             legs: Slab::new(),
             commands: Slab::new(),
             starters: Vec::new(),
@@ -169,6 +179,7 @@ impl Gateway {
             unread: Vec::new(),
             streams_opened: 0,
             streams_peak: 0,
+            now: Instant::now(),
             births: 0,
             config,
             poll,
@@ -195,34 +206,35 @@ impl Gateway {
             self.config.control.display()
         ));
         for index in 0..self.config.peers.len() {
-            self.dial(index);
+            self.dial_all(index, Duration::ZERO);
         }
         let mut events = Events::with_capacity(EVENTS);
         loop {
             let busy = !self.unread.is_empty() || !self.dirty.is_empty();
-            let wait = if busy {
-                Some(Duration::ZERO)
-            } else {
-                self.timers.wait()
-            };
+            let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
             match self.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
                 _ => {}
             }
+            self.now = Instant::now();
             for event in &events {
                 if self.dispatch(event).is_break() {
                     self.report.say("stopping");
+                    self.farewell();
                     return Ok(());
                 }
             }
             for lane in std::mem::take(&mut self.unread) {
                 self.receive(lane);
             }
-            for lane in std::mem::take(&mut self.dirty) {
-                self.pump(lane);
+            self.look_after_tunnels();
+            for pair in std::mem::take(&mut self.dirty) {
+                if let Some(state) = self.pairs.get_mut(pair) {
+                    state.dirty = false;
+                    self.pump(pair);
+                }
             }
-            let now = Instant::now();
-            while let Some(deadline) = self.timers.pop_due(now) {
+            while let Some(deadline) = self.timers.pop_due(self.now) {
                 self.on_deadline(deadline);
             }
         }
@@ -265,7 +277,7 @@ impl Gateway {
                 }
             }
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
-            Deadline::Dial(index) => self.dial(index),
+            Deadline::Dial(index, lane) => self.dial(index, lane),
             Deadline::Accept => {
                 for index in 0..self.lan.len() {
                     self.accept_shims(index);
@@ -334,11 +346,24 @@ impl Gateway {
         self.births
     }
 
-    /// A lane may have something to send: it gets its turn before the loop sleeps.
-    pub(crate) fn touch(&mut self, lane: usize) {
-        if !self.dirty.contains(&lane) {
-            self.dirty.push(lane);
+    /// A pair may have something to send: it gets its turn before the loop sleeps.
+    pub(crate) fn touch(&mut self, pair: usize) {
+        if let Some(state) = self.pairs.get_mut(pair)
+            && !std::mem::replace(&mut state.dirty, true)
+        {
+            self.dirty.push(pair);
         }
+    }
+
+    pub(crate) fn pair_of(&self, site: &str) -> Option<&Pair> {
+        self.pairs.get(*self.tunnels.get(site)?)
+    }
+
+    /// How long the loop may sleep.
+    fn wait(&self) -> Option<Duration> {
+        let tunnels = self.tunnels_deadline();
+        let tunnels = tunnels.map(|at| at.saturating_duration_since(Instant::now()));
+        [self.timers.wait(), tunnels].into_iter().flatten().min()
     }
 }
 

@@ -1,14 +1,14 @@
-//! Lanes until they are up: dialling, hello, and the proof that both sides hold the grid's key.
+//! Lanes until they are up: hello, and the proof that both sides hold the grid's key.
 //!
 //! The proof keeps strangers out; it does not hide or protect what follows. That comes with TLS.
 
 use crate::gateway::{Class, Gateway};
-use crate::lane::{Lane, UNSENT_BYTES};
+use crate::lane::{Lane, LaneEnd};
 use crate::peer::GatewayToGateway;
+use crate::pump;
 use crate::socket;
 use crate::timers::Deadline;
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
-use causeway_tunnel::{Limits, Side, Tunnel};
 use hmac::{Hmac, Mac};
 use mio::Interest;
 use mio::net::TcpStream;
@@ -20,16 +20,14 @@ use std::time::Duration;
 
 /// Three round trips around the Earth and a busy far gateway.
 const DEADLINE: Duration = Duration::from_secs(10);
-const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-const LAST_BACKOFF: Duration = Duration::from_secs(5);
 /// Strangers that may be in a handshake at a time.
 const AT_MOST: usize = 256;
 
 pub(crate) struct Handshake {
     socket: TcpStream,
     address: SocketAddr,
-    /// Index of the peer this gateway dialled.
-    dialled: Option<usize>,
+    /// Index of the peer this gateway dialled, and which lane.
+    dialled: Option<(usize, usize)>,
     born: u64,
     own: Hello,
     connected: bool,
@@ -37,52 +35,7 @@ pub(crate) struct Handshake {
     peer: Option<Hello>,
 }
 
-/// How dialling one peer goes.
-pub(crate) struct Dial {
-    backoff: Duration,
-    under_way: bool,
-    /// Why there is no tunnel, for those who ask.
-    pub(crate) trouble: String,
-}
-
-impl Default for Dial {
-    fn default() -> Dial {
-        Dial {
-            backoff: FIRST_BACKOFF,
-            under_way: false,
-            trouble: "not reached yet".to_owned(),
-        }
-    }
-}
-
 impl Gateway {
-    /// Dials a peer unless its tunnel is up or on its way.
-    pub(crate) fn dial(&mut self, index: usize) {
-        let peer = &self.config.peers[index];
-        let Some(address) = peer.address else { return };
-        if self.tunnels.contains_key(&peer.site) || self.dials[index].under_way {
-            return;
-        }
-        self.dials[index].under_way = true;
-        match TcpStream::connect(address) {
-            Ok(socket) => self.begin_handshake(socket, address, Some(index)),
-            Err(error) => self.dial_failed(index, &format!("connect to {address}: {error}")),
-        }
-    }
-
-    fn dial_failed(&mut self, index: usize, why: &str) {
-        let site = &self.config.peers[index].site;
-        let dial = &mut self.dials[index];
-        if dial.trouble != why {
-            self.report
-                .say(format_args!("no tunnel to {site}: {why}; trying again"));
-            dial.trouble = why.to_owned();
-        }
-        dial.under_way = false;
-        self.timers.set(dial.backoff, Deadline::Dial(index));
-        dial.backoff = (dial.backoff * 2).min(LAST_BACKOFF);
-    }
-
     pub(crate) fn on_gateway_connection(&mut self, socket: TcpStream, address: SocketAddr) {
         if self.handshakes.len() >= AT_MOST {
             return self
@@ -92,7 +45,12 @@ impl Gateway {
         self.begin_handshake(socket, address, None);
     }
 
-    fn begin_handshake(&mut self, mut socket: TcpStream, address: SocketAddr, dialled: Option<usize>) {
+    pub(crate) fn begin_handshake(
+        &mut self,
+        mut socket: TcpStream,
+        address: SocketAddr,
+        dialled: Option<(usize, usize)>,
+    ) {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
@@ -104,8 +62,8 @@ impl Gateway {
                     .register(&mut socket, Class::Handshake.token(key), interest)
             });
         if let Err(error) = ready {
-            if let Some(index) = dialled {
-                self.dial_failed(index, &error.to_string());
+            if let Some((index, lane)) = dialled {
+                self.dial_failed(index, lane, &error.to_string());
             }
             return;
         }
@@ -113,6 +71,9 @@ impl Gateway {
         let own = Hello {
             site: self.config.site.clone(),
             nonce,
+            session: dialled.map_or(0, |(index, _)| self.contacts[index].session),
+            // Fits: below MAX_LANES.
+            lane: dialled.map_or(0, |(_, lane)| lane as u8),
         };
         let handshake = Handshake {
             socket,
@@ -145,7 +106,18 @@ impl Gateway {
         let Some(handshake) = self.handshakes.get_mut(key) else {
             return;
         };
-        match handshake.advance(&self.config.key) {
+        let (config, contacts) = (&self.config, &self.contacts);
+        let answer = |peer: &Hello| {
+            let index = config.peers.iter().position(|known| known.site == peer.site);
+            Hello {
+                site: config.site.clone(),
+                nonce: [0; NONCE_BYTES],
+                // Who is no peer is refused once it has shown that it holds the key.
+                session: index.map_or(0, |index| contacts[index].session),
+                lane: peer.lane,
+            }
+        };
+        match handshake.advance(&config.key, answer) {
             Ok(false) => {}
             Ok(true) => self.lane_up(key),
             Err(why) => self.end_handshake(key, &why),
@@ -157,7 +129,7 @@ impl Gateway {
             return;
         };
         match handshake.dialled {
-            Some(index) => self.dial_failed(index, &format!("{}: {why}", handshake.address)),
+            Some((index, lane)) => self.dial_failed(index, lane, &format!("{}: {why}", handshake.address)),
             None => self.report.refuse("handshake", handshake.address.ip(), why),
         }
     }
@@ -167,9 +139,10 @@ impl Gateway {
             return;
         };
         let Handshake {
-            mut socket,
+            socket,
             address,
             dialled,
+            own,
             peer: Some(peer),
             received,
             ..
@@ -177,67 +150,60 @@ impl Gateway {
         else {
             return;
         };
-        let site = peer.site;
-        if let Some(index) = dialled {
-            self.dials[index].under_way = false;
-            if self.config.peers[index].site != site {
-                let why = format!("{address}: the gateway there is of site {site}");
-                return self.dial_failed(index, &why);
-            }
+        if let Some((index, lane)) = dialled
+            && self.config.peers[index].site != peer.site
+        {
+            let why = format!("{address}: the gateway there is of site {}", peer.site);
+            return self.dial_failed(index, lane, &why);
         }
-        if site == self.config.site || !self.config.peers.iter().any(|peer| peer.site == site) {
+        let Some(index) = self.config.peers.iter().position(|known| known.site == peer.site) else {
             return self.report.refuse(
                 "unknown-site",
-                &site,
+                &peer.site,
                 format_args!("{address}: not a [[peer]] of this gateway"),
             );
-        }
-        if self.keeps_existing(&site, dialled.is_some()) {
-            return;
-        }
-        let side = if self.config.site < site {
-            Side::Odd
-        } else {
-            Side::Even
         };
-        let congestion_control = prepare(&socket, &self.config.congestion_control);
-        let entry = self.lanes.vacant_key();
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self
-            .poll
-            .registry()
-            .reregister(&mut socket, Gateway::lane_token(entry), interest)
-        {
-            return self.report.say(format_args!("tunnel to {site}: {error}"));
+        let number = usize::from(peer.lane);
+        if dialled.is_some() {
+            self.dial_succeeded(index, number);
         }
-        let tunnel = Tunnel::new(side, Limits::default());
-        let mut lane = Lane::new(
-            socket,
-            site.clone(),
-            address,
-            dialled.is_some(),
-            tunnel,
-            &received,
-        );
-        lane.congestion_control = congestion_control;
-        self.lanes.insert(lane);
-        self.report
-            .say(format_args!("tunnel to {site} at {address} is up"));
-        self.tunnels.insert(site.clone(), entry);
-        if let Some(index) = self.config.peers.iter().position(|peer| peer.site == site) {
-            self.dials[index] = Dial::default();
+        if own.session != self.contacts[index].session {
+            // The tunnel ended while the handshake was under way: the far side shall meet the new session.
+            return self.redial(index, number);
         }
-        self.greet(entry);
-        if let Err(end) = self.digest(entry) {
-            return self.close_lane(entry, &end);
+        let Some(pair) = self.find_pair(index, &own, &peer, dialled.is_some(), address) else {
+            return;
+        };
+        self.install_lane(socket, pair, number, address, dialled.is_some(), &received);
+    }
+
+    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is preferred.
+    fn find_pair(
+        &mut self,
+        index: usize,
+        own: &Hello,
+        peer: &Hello,
+        dialled: bool,
+        address: SocketAddr,
+    ) -> Option<usize> {
+        if let Some(existing) = self.tunnels.get(&peer.site).copied() {
+            let pair = &self.pairs[existing];
+            if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
+                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, dialled);
+                return free.then_some(existing);
+            }
+            // Our session stays: with the far side's new one, the tunnel has a name that was never used.
+            self.end_pair(existing, &LaneEnd::NewSession, false);
         }
-        self.receive(entry);
+        let pair = self.begin_pair(index, own.session, peer.session, address);
+        self.greet(pair);
+        Some(pair)
     }
 
     /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
-    fn keeps_existing(&mut self, site: &str, dialled: bool) -> bool {
-        let Some(existing) = self.tunnels.get(site).copied() else {
-            return false;
+    fn make_way(&mut self, pair: usize, number: usize, site: &str, dialled: bool) -> bool {
+        let Some(existing) = self.pairs[pair].lanes[number] else {
+            return true;
         };
         let preferred = |dialled_here: bool| dialled_here == (*self.config.site < *site);
         let keeps = self
@@ -246,32 +212,54 @@ impl Gateway {
             .is_some_and(|lane| preferred(lane.dialled))
             && !preferred(dialled);
         if !keeps {
-            let end =
-                crate::lane::LaneEnd::Refused("replaced by a new connection of the far gateway".to_owned());
-            self.close_lane(existing, &end);
+            self.close_lane(existing, &LaneEnd::Replaced);
         }
-        keeps
+        !keeps
+    }
+
+    fn install_lane(
+        &mut self,
+        mut socket: TcpStream,
+        pair: usize,
+        number: usize,
+        address: SocketAddr,
+        dialled: bool,
+        received: &[u8],
+    ) {
+        let congestion_control = prepare(&socket, &self.config.congestion_control, self.config.lanes);
+        let key = self.lanes.vacant_key();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let token = Gateway::lane_token(key);
+        if let Err(error) = self.poll.registry().reregister(&mut socket, token, interest) {
+            return self
+                .report
+                .say(format_args!("lane {number} at {address}: {error}"));
+        }
+        let mut lane = Lane::new(socket, pair, number, address, dialled, received);
+        lane.congestion_control = congestion_control;
+        self.lanes.insert(lane);
+        self.join_lane(pair, number, key, address);
+        if let Err(end) = self.digest(key) {
+            return self.fail_lane(key, &end);
+        }
+        self.receive(key);
     }
 
     /// First words on a new tunnel: who we are, and which jobs run.
-    fn greet(&mut self, lane_key: usize) {
+    fn greet(&mut self, pair: usize) {
         let own = self.directory.own().clone();
-        self.tell(lane_key, GatewayToGateway::Site(own));
+        self.tell(pair, GatewayToGateway::Site(own));
         for (token, name) in self.jobs.of_this_site() {
-            self.tell(
-                lane_key,
-                GatewayToGateway::JobStart {
-                    token: token.to_hex(),
-                    name,
-                },
-            );
+            let token = token.to_hex();
+            self.tell(pair, GatewayToGateway::JobStart { token, name });
         }
     }
 }
 
 impl Handshake {
-    /// Goes on with what the kernel has; true when the far side has proved itself.
-    fn advance(&mut self, grid_key: &[u8]) -> Result<bool, String> {
+    /// Goes on with what the kernel has; true when the far side has proved itself. `answer` makes the accepting side's
+    /// hello: a stranger is told nothing before it has said who it is.
+    fn advance(&mut self, grid_key: &[u8], answer: impl Fn(&Hello) -> Hello) -> Result<bool, String> {
         if !self.connected {
             if let Some(error) = self.socket.take_error().unwrap_or_else(Some) {
                 return Err(error.to_string());
@@ -281,11 +269,13 @@ impl Handshake {
             }
             self.connected = true;
             let _ = self.socket.set_nodelay(true);
-            let hello = self.own.encode();
-            self.send(&hello)?;
+            if self.dialled.is_some() {
+                let hello = self.own.encode();
+                self.send(&hello)?;
+            }
         }
         loop {
-            if let Some(done) = self.digest(grid_key)? {
+            if let Some(done) = self.digest(grid_key, &answer)? {
                 return Ok(done);
             }
             let mut bytes = [0; hello::MAX_BYTES + PROOF_BYTES];
@@ -304,19 +294,29 @@ impl Handshake {
     }
 
     /// `Some(true)` when the proof was right; `None` when more bytes are needed.
-    fn digest(&mut self, grid_key: &[u8]) -> Result<Option<bool>, String> {
+    fn digest(&mut self, grid_key: &[u8], answer: &impl Fn(&Hello) -> Hello) -> Result<Option<bool>, String> {
         if self.peer.is_none() {
             let Some((peer, length)) = Hello::decode(&self.received).map_err(|error| error.to_string())?
             else {
                 return Ok(None);
             };
             self.received.drain(..length);
-            if peer == self.own {
-                return Err("this gateway reached itself".to_owned());
+            if peer.site == self.own.site {
+                return Err("this gateway reached itself, or another one of its own site".to_owned());
             }
-            let proof = proof(grid_key, &self.own, &peer)?.finalize().into_bytes();
+            let mut words = Vec::new();
+            if self.dialled.is_none() {
+                self.own = Hello {
+                    nonce: self.own.nonce,
+                    ..answer(&peer)
+                };
+                words = self.own.encode();
+            } else if peer.lane != self.own.lane {
+                return Err(format!("the far side answers for lane {}", peer.lane));
+            }
+            words.extend(proof(grid_key, &self.own, &peer)?.finalize().into_bytes());
             self.peer = Some(peer);
-            self.send(&proof)?;
+            self.send(&words)?;
         }
         let (Some(peer), Some(theirs)) = (&self.peer, self.received.get(..PROOF_BYTES)) else {
             return Ok(None);
@@ -346,8 +346,8 @@ fn proof(key: &[u8], prover: &Hello, other: &Hello) -> Result<Hmac<Sha256>, Stri
 }
 
 /// Settings of a lane's socket; returns the congestion control in force.
-fn prepare(socket: &TcpStream, wanted: &str) -> String {
-    let _ = socket::set_unsent_low_water(&socket.as_fd(), UNSENT_BYTES);
+fn prepare(socket: &TcpStream, wanted: &str, lanes: usize) -> String {
+    let _ = socket::set_unsent_low_water(&socket.as_fd(), pump::unsent_share(lanes));
     let socket = socket2::SockRef::from(socket);
     // What cannot be set is not needed for correctness, and `causeway status` shows what is in force.
     let _ = socket.set_tcp_congestion(wanted.as_bytes());

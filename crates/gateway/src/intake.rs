@@ -129,8 +129,8 @@ impl Gateway {
 
     fn try_admit(&mut self, intake: Intake, preface: Preface) -> Result<(), (Refusal, Option<TcpStream>)> {
         let Intake { socket, peer, .. } = intake;
-        let lane_key = match self.judge(&preface, peer) {
-            Ok(lane_key) => lane_key,
+        let pair_key = match self.judge(&preface, peer) {
+            Ok(pair_key) => pair_key,
             Err(refusal) => return Err((refusal, Some(socket))),
         };
         let Preface {
@@ -148,7 +148,7 @@ impl Gateway {
         } else {
             Stage::Open
         };
-        match self.open_stream(lane_key, &request, Socket::Tcp(socket), stage) {
+        match self.open_stream(pair_key, &request, Socket::Tcp(socket), stage) {
             Ok(_) => Ok(()),
             Err(reason) => {
                 let why = format!("stream to {destination}: {}", reason.text());
@@ -165,7 +165,7 @@ impl Gateway {
         }
     }
 
-    /// The lane to the destination, if the preface may have what it asks for.
+    /// The pair with the destination's site, if the preface may have what it asks for.
     fn judge(&mut self, preface: &Preface, peer: SocketAddr) -> Result<usize, Refusal> {
         let wants_verdict = preface.wants_verdict;
         let refuse = |kind, reason, why| {
@@ -206,7 +206,7 @@ impl Gateway {
             }
         };
         match self.tunnels.get(&site) {
-            Some(lane_key) => Ok(*lane_key),
+            Some(pair_key) => Ok(*pair_key),
             None => refuse(
                 "no-tunnel",
                 Reason::NoTunnel,
@@ -218,31 +218,31 @@ impl Gateway {
     /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
     pub(crate) fn open_stream(
         &mut self,
-        lane_key: usize,
+        pair_key: usize,
         request: &OpenRequest,
         mut socket: Socket,
         stage: Stage,
     ) -> Result<usize, Reason> {
-        let Some(lane) = self.lanes.get_mut(lane_key) else {
+        let Some(pair) = self.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
-        let id = lane.tunnel.open(request);
+        let id = pair.tunnel.open(request);
         self.streams_opened += 1;
         let born = self.birth();
         let entry = self.legs.vacant_key();
         let token: Token = Class::Leg.token(entry);
         let registered = socket.reregister(self.poll.registry(), token);
-        let Some(lane) = self.lanes.get_mut(lane_key) else {
+        let Some(pair) = self.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
         if registered.is_err() {
-            lane.tunnel.reset(id, Reason::Exhausted);
+            pair.tunnel.reset(id, Reason::Exhausted);
             return Err(Reason::Exhausted);
         }
-        lane.legs.insert(id, entry);
+        pair.legs.insert(id, entry);
         self.legs.insert(crate::leg::Leg::new(
             socket,
-            lane_key,
+            pair_key,
             id,
             request.token,
             born,
@@ -250,7 +250,7 @@ impl Gateway {
         ));
         self.streams_peak = self.streams_peak.max(self.legs.len());
         self.schedule(entry);
-        self.touch(lane_key);
+        self.touch(pair_key);
         Ok(entry)
     }
 }

@@ -1,10 +1,11 @@
 //! The local end of a stream: a TCP connection with a process of this site, or a Unix socket with a starter.
 //!
 //! Bytes from the tunnel that the socket does not take wait in `queue`; the tunnel's window bounds it, so a slow reader
-//! slows its own stream only. Bytes towards the tunnel are never held here: the lane reads the socket when it
+//! slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the socket when it
 //! has room.
 
 use causeway_tunnel::StreamId;
+use causeway_tunnel::turns::Pace;
 use causeway_wire::{Token, Verdict};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, event::Source};
@@ -33,7 +34,8 @@ pub(crate) enum Stage {
 
 pub(crate) struct Leg {
     pub(crate) socket: Socket,
-    pub(crate) lane: usize,
+    /// Key of the pair whose tunnel carries the stream.
+    pub(crate) pair: usize,
     pub(crate) id: StreamId,
     pub(crate) token: Token,
     pub(crate) born: u64,
@@ -42,8 +44,10 @@ pub(crate) struct Leg {
     pub(crate) readable: bool,
     /// The kernel has told of the end of the process's half: it will not tell again.
     pub(crate) end_known: bool,
-    /// The leg stands in its lane's queue of those to be read.
+    /// The leg stands in its pair's queue of those to be read.
     pub(crate) scheduled: bool,
+    /// How it has sent lately: small frames go before bulk.
+    pub(crate) pace: Pace,
     /// The process has ended its half.
     pub(crate) read_ended: bool,
     /// The far side has ended its half; so will we when the queue is empty.
@@ -55,7 +59,7 @@ pub(crate) struct Leg {
 impl Leg {
     pub(crate) fn new(
         socket: Socket,
-        lane: usize,
+        pair: usize,
         id: StreamId,
         token: Token,
         born: u64,
@@ -63,7 +67,7 @@ impl Leg {
     ) -> Leg {
         Leg {
             socket,
-            lane,
+            pair,
             id,
             token,
             born,
@@ -72,6 +76,7 @@ impl Leg {
             readable: true,
             end_known: false,
             scheduled: false,
+            pace: Pace::default(),
             read_ended: false,
             peer_finished: false,
             write_ended: false,

@@ -2,7 +2,8 @@
 //!
 //! It accepts connections from shims, carries them as streams through a tunnel to the gateway of the destination's
 //! site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then follow a byte:
-//! `intake` -> `leg` -> `lane` == WAN == `lane` -> `deliver` -> `leg`. `control` and `command` serve the commands of the
+//! `intake` -> `leg` -> `pump` == WAN == `lane` -> `deliver` -> `leg`; `pair` holds the
+//! lanes of a tunnel together, `dial` and `handshake` bring them up. `control` and `command` serve the commands of the
 //! same host.
 #![deny(unsafe_code)]
 
@@ -10,6 +11,7 @@ mod command;
 pub mod config;
 pub mod control;
 mod deliver;
+mod dial;
 mod directory;
 mod gateway;
 mod handshake;
@@ -17,7 +19,9 @@ mod intake;
 mod jobs;
 mod lane;
 mod leg;
+mod pair;
 mod peer;
+mod pump;
 mod report;
 mod signals;
 mod socket;

@@ -9,6 +9,8 @@ use std::os::fd::{AsFd, AsRawFd};
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PathInfo {
     pub(crate) rtt_microseconds: u32,
+    /// Segments sent again since the connection came up.
+    pub(crate) retransmits: u32,
 }
 
 pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
@@ -31,6 +33,7 @@ pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
     let info = unsafe { info.assume_init() };
     Ok(PathInfo {
         rtt_microseconds: info.tcpi_rtt,
+        retransmits: info.tcpi_total_retrans,
     })
 }
 

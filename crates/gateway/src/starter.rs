@@ -45,15 +45,15 @@ impl Gateway {
     /// Another site asks for a process on a node of this one.
     pub(crate) fn open_node(
         &mut self,
-        lane: usize,
+        pair: usize,
         id: StreamId,
         token: Token,
         node: &str,
     ) -> Result<(), Reason> {
         let site = self
-            .lanes
-            .get(lane)
-            .map(|lane| lane.site.clone())
+            .pairs
+            .get(pair)
+            .map(|pair| pair.site.clone())
             .unwrap_or_default();
         if !self.jobs.knows(&token) {
             self.report.refuse(
@@ -73,9 +73,9 @@ impl Gateway {
                 .say(format_args!("start a process on {node} for {site}: {error}"));
             return Err(Reason::Exhausted);
         }
-        let key = self.add_leg(Socket::Unix(near), lane, id, token, Stage::Open)?;
-        if let Some(lane) = self.lanes.get_mut(lane) {
-            lane.tunnel.opened(id);
+        let key = self.add_leg(Socket::Unix(near), pair, id, token, Stage::Open)?;
+        if let Some(pair) = self.pairs.get_mut(pair) {
+            pair.tunnel.opened(id);
         }
         self.schedule(key);
         Ok(())
@@ -84,14 +84,14 @@ impl Gateway {
     /// Carries a command's connection to a node of another site.
     pub(crate) fn join_node(
         &mut self,
-        lane: usize,
+        pair: usize,
         socket: mio::net::UnixStream,
         token: Token,
         node: &str,
     ) -> Result<usize, Reason> {
         let target = causeway_tunnel::Target::Node(node.to_owned());
         let request = causeway_tunnel::OpenRequest { token, target };
-        self.open_stream(lane, &request, Socket::Unix(socket), Stage::Open)
+        self.open_stream(pair, &request, Socket::Unix(socket), Stage::Open)
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.

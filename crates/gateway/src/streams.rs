@@ -14,39 +14,39 @@ use std::net::SocketAddr;
 const FIRST_USER_PORT: u16 = 1024;
 
 impl Gateway {
-    pub(crate) fn on_tunnel_event(&mut self, lane_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
+    pub(crate) fn on_tunnel_event(&mut self, pair_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
         match event {
-            Event::Data(id, bytes) => self.on_data(lane_key, id, bytes),
-            Event::Sendable(id) => self.schedule_stream(lane_key, id),
-            Event::Open(id, request) => self.on_open(lane_key, id, request),
-            Event::Opened(id) => self.on_opened(lane_key, id),
+            Event::Data(id, bytes) => self.on_data(pair_key, id, &bytes),
+            Event::Sendable(id) => self.schedule_stream(pair_key, id),
+            Event::Open(id, request) => self.on_open(pair_key, id, request),
+            Event::Opened(id) => self.on_opened(pair_key, id),
             Event::Finished(id) => {
-                if let Some(leg) = self.leg_of(lane_key, id) {
+                if let Some(leg) = self.leg_of(pair_key, id) {
                     self.legs[leg].peer_finished = true;
                     self.flush_leg(leg);
                 }
             }
             Event::Reset(id, reason) => {
-                if let Some(leg) = self.leg_of(lane_key, id) {
+                if let Some(leg) = self.leg_of(pair_key, id) {
                     self.abort_leg(leg, reason);
                 }
             }
-            Event::Message(bytes) => return self.on_message(lane_key, &bytes),
-            Event::Pong(_) => {}
+            Event::Message(bytes) => return self.on_message(pair_key, &bytes),
+            Event::LaneDead(_) | Event::Expired => self.on_lane_event(pair_key, &event),
         }
         Ok(())
     }
 
-    fn leg_of(&self, lane_key: usize, id: StreamId) -> Option<usize> {
-        self.lanes.get(lane_key)?.legs.get(&id).copied()
+    fn leg_of(&self, pair_key: usize, id: StreamId) -> Option<usize> {
+        self.pairs.get(pair_key)?.legs.get(&id).copied()
     }
 
-    fn on_data(&mut self, lane_key: usize, id: StreamId, bytes: &[u8]) {
-        let Some(lane) = self.lanes.get_mut(lane_key) else {
+    fn on_data(&mut self, pair_key: usize, id: StreamId, bytes: &[u8]) {
+        let Some(pair) = self.pairs.get_mut(pair_key) else {
             return;
         };
-        lane.received_bytes += bytes.len() as u64;
-        let Some(leg_key) = lane.legs.get(&id).copied() else {
+        pair.received_bytes += bytes.len() as u64;
+        let Some(leg_key) = pair.legs.get(&id).copied() else {
             return;
         };
         let Some(leg) = self.legs.get_mut(leg_key) else {
@@ -54,13 +54,13 @@ impl Gateway {
         };
         match leg.deliver(bytes) {
             Ok(0) => {}
-            Ok(count) => lane.tunnel.consumed(id, count),
+            Ok(count) => pair.tunnel.consumed(id, count),
             Err(_) => self.break_leg(leg_key, Reason::Reset),
         }
     }
 
-    fn on_opened(&mut self, lane_key: usize, id: StreamId) {
-        let Some(leg_key) = self.leg_of(lane_key, id) else {
+    fn on_opened(&mut self, pair_key: usize, id: StreamId) {
+        let Some(leg_key) = self.leg_of(pair_key, id) else {
             return;
         };
         if self.legs[leg_key].verdict(Verdict::Connected).is_err() {
@@ -70,31 +70,31 @@ impl Gateway {
         self.schedule(leg_key);
     }
 
-    fn on_open(&mut self, lane_key: usize, id: StreamId, request: OpenRequest) {
+    fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
         self.streams_opened += 1;
         let result = match request.target {
             Target::Connection { source, destination } => {
-                self.open_delivery(lane_key, id, request.token, source, destination)
+                self.open_delivery(pair_key, id, request.token, source, destination)
             }
-            Target::Node(node) => self.open_node(lane_key, id, request.token, &node),
+            Target::Node(node) => self.open_node(pair_key, id, request.token, &node),
         };
-        if let (Err(reason), Some(lane)) = (result, self.lanes.get_mut(lane_key)) {
-            lane.tunnel.reset(id, reason);
+        if let (Err(reason), Some(pair)) = (result, self.pairs.get_mut(pair_key)) {
+            pair.tunnel.reset(id, reason);
         }
     }
 
     fn open_delivery(
         &mut self,
-        lane_key: usize,
+        pair_key: usize,
         id: StreamId,
         token: Token,
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Result<(), Reason> {
         let site = self
-            .lanes
-            .get(lane_key)
-            .map(|lane| lane.site.clone())
+            .pairs
+            .get(pair_key)
+            .map(|pair| pair.site.clone())
             .unwrap_or_default();
         let mut deny = |kind: &str, why: String| {
             self.report.refuse(kind, &site, why);
@@ -137,7 +137,7 @@ impl Gateway {
             })?;
         let leg = self.add_leg(
             Socket::Tcp(socket),
-            lane_key,
+            pair_key,
             id,
             token,
             Stage::Connecting { preface },
@@ -152,21 +152,21 @@ impl Gateway {
     pub(crate) fn add_leg(
         &mut self,
         socket: Socket,
-        lane: usize,
+        pair: usize,
         id: StreamId,
         token: Token,
         stage: Stage,
     ) -> Result<usize, Reason> {
         let born = self.birth();
-        let key = self.legs.insert(Leg::new(socket, lane, id, token, born, stage));
+        let key = self.legs.insert(Leg::new(socket, pair, id, token, born, stage));
         let registered = self.legs[key]
             .socket
             .register(self.poll.registry(), Class::Leg.token(key));
-        let Some(lane) = self.lanes.get_mut(lane).filter(|_| registered.is_ok()) else {
+        let Some(pair) = self.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
             self.legs.remove(key);
             return Err(Reason::Exhausted);
         };
-        lane.legs.insert(id, key);
+        pair.legs.insert(id, key);
         self.streams_peak = self.streams_peak.max(self.legs.len());
         Ok(key)
     }
@@ -199,9 +199,9 @@ impl Gateway {
             None if socket.peer_addr().is_err() => return,
             None => match leg.connected() {
                 Ok(()) => {
-                    let (lane, id) = (leg.lane, leg.id);
-                    if let Some(lane) = self.lanes.get_mut(lane) {
-                        lane.tunnel.opened(id);
+                    let (pair, id) = (leg.pair, leg.id);
+                    if let Some(pair) = self.pairs.get_mut(pair) {
+                        pair.tunnel.opened(id);
                     }
                     self.schedule(key);
                     return self.flush_leg(key);
@@ -215,14 +215,14 @@ impl Gateway {
     /// Writes what waits for a process and tells the tunnel what has left.
     pub(crate) fn flush_leg(&mut self, key: usize) {
         let Some(leg) = self.legs.get_mut(key) else { return };
-        let (lane_key, id) = (leg.lane, leg.id);
+        let (pair_key, id) = (leg.pair, leg.id);
         match leg.flush() {
             Ok(count) => {
                 let done = leg.is_done();
-                if let Some(lane) = self.lanes.get_mut(lane_key).filter(|_| count > 0) {
-                    lane.tunnel.consumed(id, count);
+                if let Some(pair) = self.pairs.get_mut(pair_key).filter(|_| count > 0) {
+                    pair.tunnel.consumed(id, count);
                 }
-                self.touch(lane_key);
+                self.touch(pair_key);
                 if done {
                     self.drop_leg(key);
                 }
@@ -231,22 +231,22 @@ impl Gateway {
         }
     }
 
-    /// Queues a leg to be read by its lane.
+    /// Queues a leg to be read by its pair's lanes.
     pub(crate) fn schedule(&mut self, key: usize) {
         let Some(leg) = self.legs.get_mut(key) else { return };
         let flows = !matches!(leg.stage, Stage::Connecting { .. });
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
             leg.scheduled = true;
-            let lane_key = leg.lane;
-            if let Some(lane) = self.lanes.get_mut(lane_key) {
-                lane.ready.push_back(key);
+            let (pair_key, urgent) = (leg.pair, leg.pace.is_urgent(self.now));
+            if let Some(pair) = self.pairs.get_mut(pair_key) {
+                pair.turns.push(key, urgent);
             }
-            self.touch(lane_key);
+            self.touch(pair_key);
         }
     }
 
-    fn schedule_stream(&mut self, lane_key: usize, id: StreamId) {
-        if let Some(leg) = self.leg_of(lane_key, id) {
+    fn schedule_stream(&mut self, pair_key: usize, id: StreamId) {
+        if let Some(leg) = self.leg_of(pair_key, id) {
             self.schedule(leg);
         }
     }
@@ -254,12 +254,12 @@ impl Gateway {
     /// The process is gone, or could not be reached: the far side learns of it.
     pub(crate) fn break_leg(&mut self, key: usize, reason: Reason) {
         let Some(leg) = self.legs.get(key) else { return };
-        let (lane_key, id) = (leg.lane, leg.id);
-        if let Some(lane) = self.lanes.get_mut(lane_key) {
-            lane.tunnel.reset(id, reason);
+        let (pair_key, id) = (leg.pair, leg.id);
+        if let Some(pair) = self.pairs.get_mut(pair_key) {
+            pair.tunnel.reset(id, reason);
         }
         leg.socket.reset_on_close();
-        self.touch(lane_key);
+        self.touch(pair_key);
         self.drop_leg(key);
     }
 
@@ -280,8 +280,8 @@ impl Gateway {
         let Some(leg) = self.legs.try_remove(key) else {
             return;
         };
-        if let Some(lane) = self.lanes.get_mut(leg.lane) {
-            lane.legs.remove(&leg.id);
+        if let Some(pair) = self.pairs.get_mut(leg.pair) {
+            pair.legs.remove(&leg.id);
         }
         // Closing deregisters: a leg's descriptor has no duplicate.
     }
@@ -299,17 +299,17 @@ impl Gateway {
         }
     }
 
-    /// Sends a message to the gateway at the other end of a lane.
-    pub(crate) fn tell(&mut self, lane_key: usize, message: GatewayToGateway) {
-        let Some(lane) = self.lanes.get_mut(lane_key) else {
+    /// Sends a message to the gateway of another site.
+    pub(crate) fn tell(&mut self, pair_key: usize, message: GatewayToGateway) {
+        let Some(pair) = self.pairs.get_mut(pair_key) else {
             return;
         };
         match message.encode() {
-            Ok(bytes) => lane.tunnel.message(&bytes),
+            Ok(bytes) => pair.tunnel.message(&bytes),
             Err(error) => self
                 .report
-                .say(format_args!("message to {} not sent: {error}", lane.site)),
+                .say(format_args!("message to {} not sent: {error}", pair.site)),
         }
-        self.touch(lane_key);
+        self.touch(pair_key);
     }
 }

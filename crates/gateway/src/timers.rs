@@ -15,8 +15,8 @@ pub(crate) enum Deadline {
     Delivery(usize, u64),
     /// A command's request has not arrived, or not every site has confirmed its job.
     Command(usize, u64),
-    /// Dial the peer with this index again.
-    Dial(usize),
+    /// Dial this lane to the peer with this index again.
+    Dial(usize, usize),
     /// Accept again after the process ran out of files.
     Accept,
     /// Look after the processes started on nodes.
@@ -56,12 +56,12 @@ mod tests {
     fn deadlines_strike_in_order_and_only_when_due() {
         let mut timers = Timers::default();
         timers.set(Duration::from_secs(20), Deadline::Accept);
-        timers.set(Duration::from_secs(10), Deadline::Dial(1));
+        timers.set(Duration::from_secs(10), Deadline::Dial(1, 0));
         let now = Instant::now();
         assert_eq!(timers.pop_due(now), None);
         assert_eq!(
             timers.pop_due(now + Duration::from_secs(15)),
-            Some(Deadline::Dial(1))
+            Some(Deadline::Dial(1, 0))
         );
         assert_eq!(timers.pop_due(now + Duration::from_secs(15)), None);
         assert_eq!(

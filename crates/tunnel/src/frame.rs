@@ -6,10 +6,11 @@
 //! byte 2-3     payload length
 //! byte 4-7     stream (0: the tunnel itself)
 //! byte 8-15    position: where in the stream the payload begins (data), where the stream ends (finish), up to
-//!              where the receiver takes bytes (open, opened, credit), echo value (ping, pong)
+//!              where the receiver takes bytes (open, opened, credit), what was sent before it (reset), number of
+//!              the frame among those of messages (message), bytes of this lane received (ack)
 //! ```
-//! All numbers are big-endian. Positions make every frame's meaning independent of the lane it travels on and of
-//! what was received twice.
+//! All numbers are big-endian. Positions make every frame's meaning independent of the lane it travels on, of
+//! what overtook it there and of what was received twice; only an ack speaks of its own lane.
 
 /// Length of every header.
 pub const HEADER_BYTES: usize = 16;
@@ -24,30 +25,37 @@ pub const MAX_PAYLOAD: usize = 60 * 1024;
 pub enum Kind {
     /// Bytes of a stream.
     Data = 1,
-    /// The sender opens a stream; payload: [`crate::OpenRequest`].
+    /// The sender opens a stream; payload: how many message frames went before it (8 bytes), then
+    /// [`crate::OpenRequest`].
     Open = 2,
     /// The receiver of an open reached the destination.
     Opened = 3,
     /// The sender's half of the stream ends at `position`.
     Finish = 4,
-    /// The stream ends both ways at once; detail: reason. Also the refusal of an open.
+    /// The stream ends both ways once the bytes up to `position` are there; detail: reason. Also the refusal of an
+    /// open.
     Reset = 5,
     /// The sender takes bytes up to `position`.
     Credit = 6,
-    /// Asks for a pong with the same position.
+    /// Says nothing; like every frame but an ack it is acknowledged, so that a silent lane shows whether it lives.
     Ping = 7,
-    /// Answers a ping.
-    Pong = 8,
+    // 8 was the pong of version 1.
     /// Bytes for the gateway itself, in order; detail 1: the message goes on in the next frame.
     Message = 9,
+    /// The sender has taken `position` bytes off this lane since it came up.
+    Ack = 10,
+    /// The sender passes over this stream id: it is still in use after all others have been.
+    Skip = 11,
 }
 
 impl Kind {
     fn from_code(code: u8) -> Option<Kind> {
         use Kind::*;
-        [Data, Open, Opened, Finish, Reset, Credit, Ping, Pong, Message]
-            .into_iter()
-            .find(|kind| *kind as u8 == code)
+        [
+            Data, Open, Opened, Finish, Reset, Credit, Ping, Message, Ack, Skip,
+        ]
+        .into_iter()
+        .find(|kind| *kind as u8 == code)
     }
 }
 
@@ -116,12 +124,18 @@ pub enum ProtocolError {
     /// More bytes than were granted.
     #[error("stream {0}: bytes beyond the granted window")]
     Window(u32),
-    /// Bytes that leave a gap, or lie beyond the end.
-    #[error("stream {0}: position {1} does not follow")]
+    /// Bytes beyond the end, or an end before bytes.
+    #[error("stream {0}: position {1} contradicts what was said before")]
     Position(u32, u64),
     /// A message longer than the bound.
     #[error("message of more than {0} bytes")]
     Message(usize),
+    /// An acknowledgement of bytes that were not sent.
+    #[error("acknowledgement of byte {0}, which was not sent")]
+    Ack(u64),
+    /// More is known of streams whose open has not arrived than this end keeps.
+    #[error("too much arrived ahead of the opens of its streams")]
+    Early,
 }
 
 /// Cuts a lane's bytes into frames. Payload of data frames is handed on as it arrives, so that a large frame

@@ -1,12 +1,15 @@
 //! What opens a lane: who speaks, and a challenge. Sent once by each side, before any frame.
 //!
 //! ```text
-//! byte 0       version, 1
+//! byte 0       version, 2
 //! byte 1-4     "CWLN"
 //! byte 5-36    nonce for the proof of the grid key
-//! byte 37      length of the site's name
-//! byte 38-     name
+//! byte 37-44   session: random, new whenever the speaker has lost or given up the tunnel's state
+//! byte 45      number of the lane within its tunnel
+//! byte 46      length of the site's name
+//! byte 47-     name
 //! ```
+//! The two sessions name a tunnel: a lane whose two hellos name an existing one resumes it, any other begins anew.
 //! The proof (32 bytes, an HMAC the driver makes over [`Hello::transcript`]) follows in each direction. Frames begin
 //! after it.
 
@@ -16,9 +19,11 @@ pub const NONCE_BYTES: usize = 32;
 /// Length of a proof: HMAC-SHA-256.
 pub const PROOF_BYTES: usize = 32;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const MAGIC: [u8; 4] = *b"CWLN";
-const FIXED_BYTES: usize = 38;
+const FIXED_BYTES: usize = 47;
+const SESSION_AT: usize = 5 + NONCE_BYTES;
+const LANE_AT: usize = SESSION_AT + 8;
 
 /// Longest hello.
 pub const MAX_BYTES: usize = FIXED_BYTES + 63;
@@ -30,6 +35,11 @@ pub struct Hello {
     pub site: String,
     /// Fresh random bytes.
     pub nonce: [u8; NONCE_BYTES],
+    /// The speaker's half of the tunnel's identity.
+    pub session: u64,
+    /// Which lane of the tunnel this is, below [`crate::tunnel::MAX_LANES`]; the dialling side chooses, the other
+    /// repeats it.
+    pub lane: u8,
 }
 
 /// Why bytes are not a hello.
@@ -41,6 +51,9 @@ pub enum HelloError {
     /// The name cannot name a site.
     #[error("the far side's site name is not valid")]
     Name,
+    /// More lanes than a tunnel has.
+    #[error("the far side's lane number is not valid")]
+    Lane,
 }
 
 impl Hello {
@@ -51,6 +64,8 @@ impl Hello {
         bytes.push(VERSION);
         bytes.extend(MAGIC);
         bytes.extend(self.nonce);
+        bytes.extend(self.session.to_be_bytes());
+        bytes.push(self.lane);
         bytes.push(self.site.len() as u8);
         bytes.extend(self.site.as_bytes());
         bytes
@@ -73,6 +88,9 @@ impl Hello {
         if length > MAX_BYTES {
             return Err(HelloError::Name);
         }
+        if usize::from(fixed[LANE_AT]) >= crate::tunnel::MAX_LANES {
+            return Err(HelloError::Lane);
+        }
         let Some(name) = bytes.get(FIXED_BYTES..length) else {
             return Ok(None);
         };
@@ -81,14 +99,22 @@ impl Hello {
             .filter(|name| causeway_wire::grid::is_site_name(name));
         let site = site.ok_or(HelloError::Name)?.to_owned();
         let mut nonce = [0; NONCE_BYTES];
-        nonce.copy_from_slice(&fixed[5..5 + NONCE_BYTES]);
-        Ok(Some((Hello { site, nonce }, length)))
+        nonce.copy_from_slice(&fixed[5..SESSION_AT]);
+        let mut session = [0; 8];
+        session.copy_from_slice(&fixed[SESSION_AT..LANE_AT]);
+        let hello = Hello {
+            site,
+            nonce,
+            session: u64::from_be_bytes(session),
+            lane: fixed[LANE_AT],
+        };
+        Ok(Some((hello, length)))
     }
 
     /// What the speaker of `self` proves the grid key over, having heard `other`: both hellos, the prover's first, so
     /// that a proof cannot be played back to the one who made it.
     pub fn transcript(&self, other: &Hello) -> Vec<u8> {
-        let mut bytes = b"causeway lane 1".to_vec();
+        let mut bytes = b"causeway lane 2".to_vec();
         bytes.extend(self.encode());
         bytes.extend(other.encode());
         bytes
@@ -104,9 +130,12 @@ mod tests {
         let hello = Hello {
             site: "rennes".into(),
             nonce: [7; NONCE_BYTES],
+            session: 3,
+            lane: 1,
         };
         let bytes = hello.encode();
-        assert_eq!(&bytes[..6], b"\x01CWLN\x07");
+        assert_eq!(&bytes[..6], b"\x02CWLN\x07");
+        assert_eq!(&bytes[37..], b"\0\0\0\0\0\0\0\x03\x01\x06rennes");
         for cut in 0..bytes.len() {
             assert_eq!(Hello::decode(&bytes[..cut]), Ok(None));
         }
@@ -119,6 +148,8 @@ mod tests {
         let bytes = Hello {
             site: "rennes".into(),
             nonce: [7; NONCE_BYTES],
+            session: 3,
+            lane: 1,
         }
         .encode();
         for at in 0..bytes.len() {
@@ -135,10 +166,14 @@ mod tests {
         let one = Hello {
             site: "rennes".into(),
             nonce: [1; NONCE_BYTES],
+            session: 3,
+            lane: 1,
         };
         let other = Hello {
             site: "nancy".into(),
             nonce: [2; NONCE_BYTES],
+            session: 3,
+            lane: 1,
         };
         assert_ne!(one.transcript(&other), other.transcript(&one));
     }

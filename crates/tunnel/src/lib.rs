@@ -1,22 +1,40 @@
 //! The tunnel core: many streams over a few lanes.
 //!
-//! No sockets, no clock, no threads: bytes in, events and bytes out, so that every loss, cut and reordering can be
-//! played in a test. A lane is any ordered byte stream between two gateways; the drivers (crates/gateway) own
-//! the sockets and never interpret a frame.
+//! No sockets, no clock, no threads: bytes and `now` in, events and bytes out, so that every loss, cut and reordering
+//! can be played in a test. A lane is any ordered byte stream between two gateways, as long as it lasts; the drivers
+//! (crates/gateway) own the sockets and never interpret a frame.
 //!
-//! Read `frame` (what is on the wire), then `tunnel` (what it means); `stream` and `window` hold the state of one
-//! stream, `hello` what opens a lane.
+//! ```text
+//! streams --> prepare, reserve, commit --> lane: [acknowledged | sent | unsent] --> unsent, sent --> socket
+//!                    ^ orphans of lanes that stall or die <-'
+//! streams <-- in order, once <-- receiving <-- on_input <-- socket
+//! ```
+//! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` and `sending`. One stream's state
+//! is in `stream`, `segments` and `window`, one lane's in `lane` and `ring`; `hello` opens a lane; `turns` says
+//! whose bytes go next.
 #![forbid(unsafe_code)]
 
+mod early;
 pub mod frame;
 pub mod hello;
+mod ids;
+mod lane;
+pub mod messages;
 pub mod open;
+mod receiving;
+mod ring;
+mod segments;
+mod sending;
+mod settings;
 mod stream;
 pub mod tunnel;
+pub mod turns;
 mod window;
 
 pub use frame::{Header, Kind, LaneReader, MAX_PAYLOAD, ProtocolError};
 pub use hello::Hello;
+pub use ids::Side;
 pub use open::{OpenRequest, Target};
-pub use tunnel::{Event, Side, StreamId, Tunnel};
+pub use settings::{SMALL_FRAME, Settings};
+pub use tunnel::{Event, StreamId, Tunnel};
 pub use window::Limits;

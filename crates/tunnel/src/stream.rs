@@ -1,9 +1,11 @@
 //! One stream's two halves: how far each has come, and how far each may go.
 //!
 //! Invariants: `sent <= send_limit`; `consumed <= received <= receive_limit`;
-//! `receive_limit <= consumed + window`.
+//! `receive_limit <= consumed + window`; what is ahead of `received` lies below `receive_limit`.
 
 use crate::frame::ProtocolError;
+use crate::segments::Segments;
+use causeway_wire::Reason;
 
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -11,14 +13,21 @@ pub(crate) struct Stream {
     pub(crate) send_limit: u64,
     /// Our half has ended at `sent`.
     pub(crate) finished: bool,
+    /// The far side has answered our open.
+    pub(crate) opened: bool,
     pub(crate) received: u64,
     pub(crate) consumed: u64,
     pub(crate) receive_limit: u64,
     pub(crate) window: u64,
     /// Where the peer's half ends, once it said so.
     pub(crate) end: Option<u64>,
+    /// The driver knows of the end.
+    pub(crate) end_told: bool,
+    /// The stream ends both ways once the bytes up to here have arrived.
+    pub(crate) reset: Option<(u64, Reason)>,
     /// Position at which the window was last enlarged.
     pub(crate) grown_at: u64,
+    pub(crate) ahead: Segments,
 }
 
 /// What to do with a piece of data.
@@ -26,8 +35,8 @@ pub(crate) struct Stream {
 pub(crate) enum Arrival {
     /// Its last `n` bytes are new and follow what is here.
     New(usize),
-    /// Nothing of it is new.
-    Known,
+    /// `n` bytes of it were kept until those before them arrive; none of it follows what is here.
+    Kept(usize),
 }
 
 impl Stream {
@@ -36,12 +45,16 @@ impl Stream {
             sent: 0,
             send_limit,
             finished: false,
+            opened: false,
             received: 0,
             consumed: 0,
             receive_limit,
             window,
             end: None,
+            end_told: false,
+            reset: None,
             grown_at: 0,
+            ahead: Segments::default(),
         }
     }
 
@@ -54,44 +67,87 @@ impl Stream {
         }
     }
 
+    /// Data has arrived. With `hold`, all of it is kept, even what follows.
     pub(crate) fn on_data(
         &mut self,
         id: u32,
         position: u64,
-        length: usize,
+        payload: &[u8],
+        hold: bool,
     ) -> Result<Arrival, ProtocolError> {
         let wrong = ProtocolError::Position(id, position);
-        let end = position.checked_add(length as u64).ok_or(wrong)?;
-        if position > self.received || self.end.is_some_and(|last| end > last) {
+        let end = position.checked_add(payload.len() as u64).ok_or(wrong)?;
+        if self.end.is_some_and(|last| end > last) || self.reset.is_some_and(|(last, _)| end > last) {
             return Err(wrong);
         }
         if end > self.receive_limit {
             return Err(ProtocolError::Window(id));
         }
         if end <= self.received {
-            return Ok(Arrival::Known);
+            return Ok(Arrival::Kept(0));
         }
-        // Fits: at most `length`.
+        if position > self.received || hold {
+            return Ok(Arrival::Kept(self.ahead.insert(position, payload)));
+        }
+        // Fits: at most the payload's length.
         let new = (end - self.received) as usize;
         self.received = end;
         Ok(Arrival::New(new))
     }
 
-    /// The peer's half ends at `position`. True when this is news and all of it is here.
-    pub(crate) fn on_finish(&mut self, id: u32, position: u64) -> Result<bool, ProtocolError> {
-        if self.end.is_some_and(|end| end != position) || position != self.received {
+    /// Bytes kept earlier that now follow what is here.
+    pub(crate) fn take_ahead(&mut self) -> Option<Vec<u8>> {
+        let bytes = self.ahead.take(self.received)?;
+        self.received += bytes.len() as u64;
+        Some(bytes)
+    }
+
+    /// The peer's half ends at `position`.
+    pub(crate) fn on_finish(&mut self, id: u32, position: u64) -> Result<(), ProtocolError> {
+        self.check_end(id, position)?;
+        if self.end.is_some_and(|end| end != position) {
             return Err(ProtocolError::Position(id, position));
         }
-        Ok(self.end.replace(position).is_none())
+        self.end = Some(position);
+        Ok(())
+    }
+
+    /// The peer ended the stream after it had sent the bytes up to `position`.
+    pub(crate) fn on_reset(&mut self, id: u32, position: u64, reason: Reason) -> Result<(), ProtocolError> {
+        self.check_end(id, position)?;
+        self.reset.get_or_insert((position, reason));
+        Ok(())
+    }
+
+    fn check_end(&self, id: u32, position: u64) -> Result<(), ProtocolError> {
+        if position < self.received.max(self.ahead.end()) {
+            return Err(ProtocolError::Position(id, position));
+        }
+        if position > self.receive_limit {
+            return Err(ProtocolError::Window(id));
+        }
+        Ok(())
     }
 
     pub(crate) fn on_credit(&mut self, position: u64) {
         self.send_limit = self.send_limit.max(position);
     }
 
+    /// The peer's half has ended and all of it is here.
+    pub(crate) fn has_all(&self) -> bool {
+        self.end == Some(self.received)
+    }
+
+    /// The peer's reset, once what it sent before is here.
+    pub(crate) fn due_reset(&self) -> Option<Reason> {
+        self.reset
+            .filter(|(position, _)| *position <= self.received)
+            .map(|(_, reason)| reason)
+    }
+
     /// Both halves have ended and arrived.
     pub(crate) fn is_done(&self) -> bool {
-        self.finished && self.end == Some(self.received)
+        self.finished && self.has_all()
     }
 
     /// Bytes that arrived and that the reader has not taken.

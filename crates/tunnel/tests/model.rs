@@ -2,32 +2,19 @@
 //! whatever the cuts, the order of reading and the slowness of readers. Seeded; a failure prints the seed.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use causeway_tunnel::frame::{HEADER_BYTES, LaneReader};
-use causeway_tunnel::{Event, Limits, OpenRequest, Side, StreamId, Target, Tunnel};
-use causeway_wire::{Reason, Token};
+mod common;
+
+use causeway_tunnel::frame::HEADER_BYTES;
+use causeway_tunnel::{Event, Limits, Settings, Side, StreamId, Tunnel};
+use causeway_wire::Reason;
+use common::{Random, pattern, request};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-
-/// A small generator is enough here, and its sequence never changes with a dependency (Steele et al., SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-}
+use std::time::Instant;
 
 /// A gateway reduced to memory: what applications want sent, and what arrived for them.
 struct End {
     tunnel: Tunnel,
-    reader: LaneReader,
+    now: Instant,
     out: VecDeque<u8>,
     input: Vec<u8>,
     unsent: BTreeMap<StreamId, VecDeque<u8>>,
@@ -40,9 +27,16 @@ struct End {
 
 impl End {
     fn new(side: Side, limits: Limits) -> End {
+        let now = Instant::now();
+        let settings = Settings {
+            limits,
+            ..Settings::default()
+        };
+        let mut tunnel = Tunnel::new(side, settings, now);
+        tunnel.lane_up(0, now);
         End {
-            tunnel: Tunnel::new(side, limits),
-            reader: LaneReader::default(),
+            tunnel,
+            now,
             out: VecDeque::new(),
             input: Vec::new(),
             unsent: BTreeMap::new(),
@@ -60,50 +54,64 @@ impl End {
         id
     }
 
+    fn write_out(&mut self) {
+        self.tunnel.prepare(0, u64::MAX, self.now);
+        while !self.tunnel.unsent(0).is_empty() {
+            let bytes = self.tunnel.unsent(0);
+            let count = bytes.len();
+            self.out.extend(bytes);
+            self.tunnel.sent(0, count, self.now);
+        }
+    }
+
     fn send_some(&mut self, random: &mut Random) {
-        self.out.extend(self.tunnel.control().drain(..));
+        self.write_out();
         let ids: Vec<StreamId> = self.unsent.keys().copied().collect();
         for id in ids {
             let Some(bytes) = self.unsent.get_mut(&id) else {
                 continue;
             };
-            let most = self.tunnel.sendable(id).min(bytes.len());
+            let space = self.tunnel.reserve(0, id);
+            let most = space.len().min(bytes.len());
             if most > 0 {
                 let count = 1 + random.below(most);
-                self.out.extend(self.tunnel.data_header(id, count));
-                self.out.extend(bytes.drain(..count));
+                space
+                    .iter_mut()
+                    .zip(bytes.drain(..count))
+                    .for_each(|(place, byte)| *place = byte);
+                self.tunnel.commit(0, id, count, self.now);
             }
             if bytes.is_empty() {
                 self.unsent.remove(&id);
                 self.tunnel.finish(id);
             }
         }
-        self.out.extend(self.tunnel.control().drain(..));
+        self.write_out();
     }
 
     fn take_in(&mut self, bytes: impl Iterator<Item = u8>, answer: &dyn Fn(usize) -> Vec<u8>) {
         self.input.extend(bytes);
         let input = std::mem::take(&mut self.input);
         let mut rest = &input[..];
-        while let Some(piece) = self.reader.next(&mut rest).expect("frames are well formed") {
-            match self
-                .tunnel
-                .on_piece(piece)
-                .expect("the far side keeps to the protocol")
-            {
-                Some(Event::Open(id, asked)) => {
+        while let Some(event) = self
+            .tunnel
+            .on_input(0, &mut rest, self.now)
+            .expect("the far side keeps to the protocol")
+        {
+            match event {
+                Event::Open(id, asked) => {
                     assert_eq!(asked, request());
                     self.tunnel.opened(id);
                     self.unsent.insert(id, answer(id.0 as usize).into());
                 }
-                Some(Event::Data(id, data)) => {
-                    self.arrived.entry(id).or_default().extend(data);
+                Event::Data(id, data) => {
+                    self.arrived.entry(id).or_default().extend(&*data);
                     *self.held.entry(id).or_default() += data.len();
                 }
-                Some(Event::Finished(id)) => self.finished.push(id),
-                Some(Event::Reset(id, reason)) => self.resets.push((id, reason)),
-                Some(Event::Message(bytes)) => self.messages.push(bytes),
-                Some(Event::Opened(_) | Event::Sendable(_) | Event::Pong(_)) | None => {}
+                Event::Finished(id) => self.finished.push(id),
+                Event::Reset(id, reason) => self.resets.push((id, reason)),
+                Event::Message(bytes) => self.messages.push(bytes),
+                Event::Opened(_) | Event::Sendable(_) | Event::LaneDead(_) | Event::Expired => {}
             }
         }
         self.input = rest.to_vec();
@@ -118,21 +126,6 @@ impl End {
             }
         }
     }
-}
-
-fn request() -> OpenRequest {
-    let source = "10.1.0.1:40000".parse().unwrap();
-    let destination = "10.2.0.1:1024".parse().unwrap();
-    OpenRequest {
-        token: Token([9; 16]),
-        target: Target::Connection { source, destination },
-    }
-}
-
-fn pattern(seed: usize, length: usize) -> Vec<u8> {
-    (0..length)
-        .map(|at| (at * 31 + seed * 7 + at / 251) as u8)
-        .collect()
 }
 
 fn small_limits() -> Limits {
@@ -169,10 +162,7 @@ fn drive(
     for _ in 0..1_000_000 {
         step(a, b, random, answer, stuck);
         step(b, a, random, answer, stuck);
-        let idle = a.out.is_empty()
-            && b.out.is_empty()
-            && a.tunnel.control().is_empty()
-            && b.tunnel.control().is_empty();
+        let idle = a.out.is_empty() && b.out.is_empty() && !a.tunnel.has_frames() && !b.tunnel.has_frames();
         quiet = if idle { quiet + 1 } else { 0 };
         if quiet > 50 {
             return;
@@ -250,7 +240,7 @@ fn a_reset_ends_the_stream_at_both_ends_and_late_bytes_are_dropped() {
     );
     let id = a.open(pattern(1, 300_000));
     step(&mut a, &mut b, random, &|_| Vec::new(), None);
-    a.out.extend(a.tunnel.control().drain(..));
+    a.write_out();
     let late: Vec<u8> = a.out.drain(..).collect();
     b.tunnel.reset(id, Reason::Refused);
     b.take_in(late.into_iter(), &|_| Vec::new());
@@ -289,10 +279,6 @@ fn damaged_lane_bytes_end_in_an_error_or_are_dropped_but_never_panic() {
             bytes[at] = random.next() as u8;
         }
         let mut input = &bytes[..];
-        while let Ok(Some(piece)) = b.reader.next(&mut input) {
-            if b.tunnel.on_piece(piece).is_err() {
-                break;
-            }
-        }
+        while let Ok(Some(_)) = b.tunnel.on_input(0, &mut input, b.now) {}
     }
 }

@@ -5,11 +5,14 @@
 mod reader;
 
 use crate::control::NodeInfo;
+use causeway_tunnel::Settings;
+use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, grid};
 use reader::{Reader, Table};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of the head
 /// node connects from one by chance, and enough for 12 000 streams to one destination port.
@@ -17,6 +20,12 @@ pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
 
 /// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a hang.
 pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
+
+/// Lanes to each peer: the loss of one delays half of the frames only, and the other one takes them over.
+pub const LANES: usize = 2;
+
+/// Shortest and longest `resume` and `lane_timeout`: a scheduler's hiccup is no dead lane, and a week is for ever.
+const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(7 * 86_400);
 
 /// Bytes a grid key has at least: 128 bits.
 const KEY_BYTES: usize = 16;
@@ -46,6 +55,10 @@ pub struct Config {
     pub peers: Vec<Peer>,
     /// Congestion control of the lanes; the system's where this one is not to be had.
     pub congestion_control: String,
+    /// Lanes this gateway dials to each peer.
+    pub lanes: usize,
+    /// What a tunnel may hold and how long it waits.
+    pub tunnel: Settings,
 }
 
 /// Another site.
@@ -106,11 +119,13 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     });
     let key = reader.required_string(&grid, "key_file", |text| read_key(&file.with_file_name(text)));
     let congestion_control = reader.string(&grid, "congestion_control", |text| Ok(text.to_owned()));
+    let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64);
+    let tunnel = read_tunnel(reader, &grid);
     let peers = read_peers(reader, &root, name.as_deref());
     reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
     reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell"]);
     reader.no_other_keys(&listen, &["lan", "wan", "control", "delivery_ports"]);
-    reader.no_other_keys(&grid, &["key_file", "congestion_control"]);
+    reader.no_other_keys(&grid, &GRID_KEYS);
     let remote_shell = remote_shell.unwrap_or_else(|| REMOTE_SHELL.map(str::to_owned).to_vec());
     if !remote_shell.iter().any(|word| word.contains("{node}")) {
         reader.mistake_at(
@@ -131,7 +146,52 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         key: key?,
         peers,
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
+        lanes: lanes.map_or(LANES, |lanes| lanes as usize),
+        tunnel,
     })
+}
+
+const GRID_KEYS: [&str; 6] = [
+    "key_file",
+    "congestion_control",
+    "lanes",
+    "resume",
+    "lane_timeout",
+    "duplicate_small",
+];
+
+fn read_tunnel<'a>(reader: &mut Reader<'a>, grid: &Table<'a>) -> Settings {
+    let defaults = Settings::default();
+    let resume = reader.string(grid, "resume", duration);
+    let lane_timeout = reader.string(grid, "lane_timeout", duration);
+    let lane_timeout = lane_timeout.unwrap_or(defaults.lane_timeout);
+    Settings {
+        resume: resume.unwrap_or(defaults.resume),
+        lane_timeout,
+        // Three questions before a lane is given up.
+        keepalive: lane_timeout / 3,
+        duplicate_small: reader.boolean(grid, "duplicate_small").unwrap_or(false),
+        ..defaults
+    }
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 0.001), ("min", 60.0), ("h", 3600.0), ("s", 1.0)];
+    let parsed = units.into_iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        Duration::try_from_secs_f64(number * seconds).ok()
+    });
+    match parsed {
+        Some(duration) if WAITS.contains(&duration) => Ok(duration),
+        Some(_) => Err(format!(
+            "{text:?} is not between {:?} and {:?}",
+            WAITS.start(),
+            WAITS.end()
+        )),
+        None => Err(format!(
+            "{text:?} is not a time such as \"10min\", \"15s\" or \"500ms\""
+        )),
+    }
 }
 
 fn site_name<'a>(reader: &mut Reader<'a>, table: &Table<'a>, key: &str) -> Option<String> {
@@ -274,6 +334,25 @@ address = "198.51.100.5:7001"
         assert_eq!(config.delivery_ports, DELIVERY_PORTS);
         assert_eq!(config.remote_shell[0], "ssh");
         assert_eq!(config.key, b"0123456789abcdef");
+        assert_eq!((config.lanes, config.tunnel), (LANES, Settings::default()));
+    }
+
+    #[test]
+    fn times_need_a_unit_and_stay_within_reason() {
+        for (text, seconds) in [("10min", 600.0), ("1.5 s", 1.5), ("500ms", 0.5), ("2h", 7200.0)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
+        }
+        for text in ["10", "", "min", "-1s", "NaNs", "1ms", "1e9h", "ten s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        let text = GOOD.replace(
+            "key_file",
+            "lanes = 4\nresume = \"1min\"\nlane_timeout = \"6s\"\nduplicate_small = true\nkey_file",
+        );
+        let config = parse(&text).unwrap();
+        assert_eq!((config.lanes, config.tunnel.resume), (4, Duration::from_secs(60)));
+        assert_eq!(config.tunnel.keepalive, Duration::from_secs(2));
+        assert!(config.tunnel.duplicate_small);
     }
 
     #[test]

@@ -189,6 +189,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    pub(super) fn boolean(&mut self, table: &Table<'a>, key: &str) -> Option<bool> {
+        match table.entries.get(key)?.get_ref() {
+            DeValue::Boolean(value) => Some(*value),
+            _ => self.wrong(table, key, "is not true or false"),
+        }
+    }
+
     pub(super) fn no_other_keys(&mut self, table: &Table<'a>, known: &[&str]) {
         for (key, value) in table.entries.iter() {
             let key = key.get_ref().as_ref();

@@ -2,13 +2,17 @@
 //! where x is the test's own, so that tests and other programs do not meet.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
+pub mod proxy;
+
 use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_wire::{Preface, Token, Verdict};
+use proxy::Proxy;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
@@ -20,6 +24,18 @@ pub struct Grid {
     net: u8,
     job: Option<UnixStream>,
     pub token: Token,
+    /// Between the gateways, where the test wants one.
+    pub proxy: Option<Proxy>,
+    /// Lines for `[grid]` of both configurations.
+    extra: String,
+    /// The far gateway as a process of its own, where the test wants to kill it.
+    far: Option<Child>,
+}
+
+impl Drop for Grid {
+    fn drop(&mut self) {
+        self.kill_far();
+    }
 }
 
 static NEXT_NET: AtomicU8 = AtomicU8::new(0);
@@ -27,47 +43,101 @@ static NEXT_NET: AtomicU8 = AtomicU8::new(0);
 impl Grid {
     /// Both gateways, their tunnel up, and one job.
     pub fn start() -> Grid {
-        let mut grid = Grid::with_keys("one key for both sites", "one key for both sites");
-        wait_for("the tunnel", || {
-            [1, 2].iter().all(|site| {
-                grid.status(*site)
-                    .sites
-                    .iter()
-                    .all(|site| site.unreachable.is_none())
-            })
-        });
-        let (job, held) = grid.job("test");
-        grid.token = job.token.parse().unwrap();
-        grid.job = Some(held);
-        grid
+        Grid::with_keys("one key for both sites", "one key for both sites").with_job()
+    }
+
+    /// The same with a proxy between the gateways and `extra` lines in `[grid]`.
+    pub fn through_proxy(extra: &str) -> Grid {
+        let mut grid = Grid::plan(extra);
+        let far = SocketAddr::from(([127, grid.net, 0, 2], 7001));
+        grid.proxy = Some(Proxy::start(SocketAddr::from(([127, grid.net, 0, 9], 7001)), far));
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid.with_job()
+    }
+
+    /// The same with the far gateway in a process of its own: `far_gateway` is the test to run there.
+    pub fn with_far_process(far_gateway: &str) -> Grid {
+        let mut grid = Grid::plan("");
+        grid.start_far(far_gateway);
+        grid.gateway(1);
+        grid.with_job()
     }
 
     pub fn with_keys(one: &str, two: &str) -> Grid {
+        let grid = Grid::plan("");
+        for (site, key) in [(2, two), (1, one)] {
+            std::fs::write(grid.dir.path().join(format!("{site}.key")), key).unwrap();
+            grid.gateway(site);
+        }
+        grid
+    }
+
+    /// A place for both sites; nothing runs yet.
+    fn plan(extra: &str) -> Grid {
         // Test binaries run one after the other, tests of one binary in threads.
         let net = 10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50;
         let dir = tempfile::tempdir().unwrap();
-        let grid = Grid {
+        for site in [1, 2] {
+            std::fs::write(dir.path().join(format!("{site}.key")), "one key for both sites").unwrap();
+        }
+        Grid {
             dir,
             net,
             job: None,
             token: Token([0; 16]),
-        };
-        for (site, key) in [(2, two), (1, one)] {
-            std::fs::write(grid.dir.path().join(format!("{site}.key")), key).unwrap();
-            let text = grid.configuration(site);
-            let config = Config::parse(&text, &grid.dir.path().join("gateway.toml")).unwrap();
-            let mut gateway = Gateway::new(config).unwrap();
-            // Ends with the test's process.
-            std::thread::spawn(move || gateway.run());
+            proxy: None,
+            extra: extra.to_owned(),
+            far: None,
         }
-        grid
+    }
+
+    fn gateway(&self, site: u8) {
+        let text = self.configuration(site);
+        let config = Config::parse(&text, &self.dir.path().join("gateway.toml")).unwrap();
+        let mut gateway = Gateway::new(config).unwrap();
+        // Ends with the test's process.
+        std::thread::spawn(move || gateway.run());
+    }
+
+    pub fn start_far(&mut self, far_gateway: &str) {
+        let file = self.dir.path().join("far.toml");
+        std::fs::write(&file, self.configuration(2)).unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", far_gateway, "--ignored", "--nocapture"])
+            .env("CAUSEWAY_TEST_GATEWAY", &file)
+            .spawn();
+        self.far = Some(child.unwrap());
+    }
+
+    pub fn kill_far(&mut self) {
+        if let Some(mut far) = self.far.take() {
+            let _ = far.kill();
+            let _ = far.wait();
+        }
+    }
+
+    fn with_job(mut self) -> Grid {
+        self.wait_for_tunnel();
+        let (job, held) = self.job("test");
+        self.token = job.token.parse().unwrap();
+        self.job = Some(held);
+        self
+    }
+
+    pub fn wait_for_tunnel(&self) {
+        let up = |site| {
+            let status = self.try_status(site);
+            status.is_some_and(|status| status.sites.iter().all(|site| site.unreachable.is_none()))
+        };
+        wait_for("the tunnel", || up(1) && up(2));
     }
 
     fn configuration(&self, site: u8) -> String {
         let net = self.net;
         let other = 3 - site;
         let dial = if site == 1 {
-            format!("address = \"127.{net}.0.2:7001\"")
+            let host = if self.proxy.is_some() { 9 } else { 2 };
+            format!("address = \"127.{net}.0.{host}:7001\"")
         } else {
             String::new()
         };
@@ -84,11 +154,13 @@ impl Grid {
             control = "{}"
             [grid]
             key_file = "{site}.key"
+            {}
             [[peer]]
             site = "site{other}"
             {dial}
             "#,
-            self.control(site).display()
+            self.control(site).display(),
+            self.extra
         )
     }
 
@@ -97,9 +169,14 @@ impl Grid {
     }
 
     pub fn status(&self, site: u8) -> Status {
-        match control::ask(&self.control(site), &Request::Status {}).unwrap() {
-            (Reply::Status(status), _) => *status,
-            (other, _) => panic!("{other:?}"),
+        self.try_status(site).unwrap()
+    }
+
+    fn try_status(&self, site: u8) -> Option<Status> {
+        match control::ask(&self.control(site), &Request::Status {}) {
+            Ok((Reply::Status(status), _)) => Some(*status),
+            Ok((other, _)) => panic!("{other:?}"),
+            Err(_) => None,
         }
     }
 
@@ -195,6 +272,25 @@ pub fn accept(listener: &TcpListener) -> (TcpStream, Preface) {
             }
         }
     }
+}
+
+/// The body of a far gateway's process: serves until it is killed.
+pub fn serve_as_far_gateway() {
+    let Some(file) = std::env::var_os("CAUSEWAY_TEST_GATEWAY") else {
+        return;
+    };
+    let config = Config::load(std::path::Path::new(&file)).unwrap();
+    Gateway::new(config).unwrap().run().unwrap();
+}
+
+/// Sends `bytes` one way while the other end checks them.
+pub fn cross(mut from: &TcpStream, mut to: &TcpStream, bytes: &[u8]) {
+    let mut got = vec![0; bytes.len()];
+    std::thread::scope(|scope| {
+        scope.spawn(|| from.write_all(bytes).unwrap());
+        to.read_exact(&mut got).unwrap();
+    });
+    assert!(got == bytes, "{} bytes arrived changed", bytes.len());
 }
 
 /// Waits for something no event tells of.

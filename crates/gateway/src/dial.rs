@@ -1,0 +1,124 @@
+//! Dialling the gateways of other sites: every lane on its own, again whenever one is lost.
+
+use crate::gateway::Gateway;
+use crate::timers::Deadline;
+use causeway_tunnel::tunnel::MAX_LANES;
+use mio::net::TcpStream;
+use std::time::Duration;
+
+const FIRST_BACKOFF: Duration = Duration::from_millis(100);
+const LAST_BACKOFF: Duration = Duration::from_secs(5);
+
+/// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with new ones.
+const REDIAL: Duration = Duration::from_millis(20);
+
+/// A configured peer: what this gateway calls itself to it, and how dialling it goes.
+pub(crate) struct Contact {
+    /// This gateway's half of the tunnel's identity; see `causeway_tunnel::hello`.
+    pub(crate) session: u64,
+    /// Why there is no tunnel, for those who ask.
+    pub(crate) trouble: String,
+    dials: [Dial; MAX_LANES],
+}
+
+#[derive(Clone, Copy)]
+struct Dial {
+    backoff: Duration,
+    /// Connecting, shaking hands, or waiting for the next attempt.
+    under_way: bool,
+}
+
+impl Contact {
+    pub(crate) fn new(dials: bool) -> Contact {
+        let dial = Dial {
+            backoff: FIRST_BACKOFF,
+            under_way: false,
+        };
+        let mut contact = Contact {
+            session: 0,
+            trouble: if dials {
+                "not reached yet"
+            } else {
+                "its gateway has not dialled in"
+            }
+            .to_owned(),
+            dials: [dial; MAX_LANES],
+        };
+        contact.new_session();
+        contact
+    }
+
+    /// The tunnel's state is given up: the far side shall see that by another number.
+    pub(crate) fn new_session(&mut self) {
+        let mut bytes = [0; 8];
+        // Without random numbers every handshake fails, and says so; till then a session that differs is enough.
+        self.session = match getrandom::fill(&mut bytes) {
+            Ok(()) => u64::from_be_bytes(bytes),
+            Err(_) => self.session.wrapping_add(1),
+        };
+    }
+}
+
+impl Gateway {
+    /// Dials every lane of a peer that this gateway dials at all.
+    pub(crate) fn dial_all(&mut self, index: usize, pause: Duration) {
+        for lane in 0..self.config.lanes {
+            self.dial_after(index, lane, pause);
+        }
+    }
+
+    /// A lane of a peer was lost.
+    pub(crate) fn redial(&mut self, index: usize, lane: usize) {
+        if lane < self.config.lanes {
+            self.dial_after(index, lane, REDIAL);
+        }
+    }
+
+    fn dial_after(&mut self, index: usize, lane: usize, pause: Duration) {
+        let dials = self.config.peers[index].address.is_some();
+        if dials && !std::mem::replace(&mut self.contacts[index].dials[lane].under_way, true) {
+            self.timers.set(pause, Deadline::Dial(index, lane));
+        }
+    }
+
+    /// Dials a lane unless it is up.
+    pub(crate) fn dial(&mut self, index: usize, lane: usize) {
+        let peer = &self.config.peers[index];
+        let Some(address) = peer.address else { return };
+        if self
+            .pair_of(&peer.site)
+            .is_some_and(|pair| pair.lanes[lane].is_some())
+        {
+            self.contacts[index].dials[lane].under_way = false;
+            return;
+        }
+        match TcpStream::connect(address) {
+            Ok(socket) => self.begin_handshake(socket, address, Some((index, lane))),
+            Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
+        }
+    }
+
+    pub(crate) fn dial_failed(&mut self, index: usize, lane: usize, why: &str) {
+        let site = &self.config.peers[index].site;
+        let contact = &mut self.contacts[index];
+        if contact.trouble != why {
+            self.report
+                .say(format_args!("no lane to {site}: {why}; trying again"));
+            contact.trouble = why.to_owned();
+        }
+        let dial = &mut contact.dials[lane];
+        let pause = dial.backoff;
+        dial.backoff = (pause * 2).min(LAST_BACKOFF);
+        dial.under_way = false;
+        self.dial_after(index, lane, pause);
+    }
+
+    pub(crate) fn dial_succeeded(&mut self, index: usize, lane: usize) {
+        let contact = &mut self.contacts[index];
+        contact.trouble.clear();
+        contact.dials[lane] = Dial {
+            backoff: FIRST_BACKOFF,
+            under_way: false,
+        };
+    }
+}

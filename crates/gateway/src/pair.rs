@@ -1,0 +1,233 @@
+//! A pair of sites: the tunnel between this one and another, the lanes that carry it, and the legs of its streams.
+//!
+//! A lane's end ends no stream: what it carried goes over the others, or waits for the next. A pair ends when no lane
+//! came back in time, when the far gateway has lost its state (another session), or when it breaks the protocol.
+
+use crate::gateway::Gateway;
+use crate::lane::LaneEnd;
+use causeway_tunnel::tunnel::MAX_LANES;
+use causeway_tunnel::turns::Turns;
+use causeway_tunnel::{Event, Side, StreamId, Tunnel};
+use causeway_wire::Reason;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Lane losses are said at most this often per pair; `causeway status` counts all.
+const SAY_EVERY: Duration = Duration::from_secs(1);
+
+/// Pause before a pair that was refused is tried again: its cause is in a configuration, which a human changes.
+const REFUSED_PAUSE: Duration = Duration::from_secs(5);
+
+pub(crate) struct Pair {
+    /// Name of the other site, and its place among the configured peers.
+    pub(crate) site: String,
+    pub(crate) peer: usize,
+    pub(crate) peer_session: u64,
+    pub(crate) own_session: u64,
+    pub(crate) tunnel: Tunnel,
+    pub(crate) legs: HashMap<StreamId, usize>,
+    /// Legs that may have bytes and credit.
+    pub(crate) turns: Turns,
+    /// Keys of the lanes that are up, by their numbers.
+    pub(crate) lanes: [Option<usize>; MAX_LANES],
+    /// Where the far gateway was last.
+    pub(crate) address: SocketAddr,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) lanes_lost: u64,
+    pub(crate) down_since: Option<Instant>,
+    /// Why the last lane ended.
+    last_end: String,
+    quiet_until: Instant,
+    pub(crate) dirty: bool,
+}
+
+impl Pair {
+    pub(crate) fn is_up(&self) -> bool {
+        self.down_since.is_none()
+    }
+}
+
+impl Gateway {
+    /// A pair whose two gateways have just met for the first time in these sessions.
+    pub(crate) fn begin_pair(
+        &mut self,
+        peer: usize,
+        own_session: u64,
+        peer_session: u64,
+        address: SocketAddr,
+    ) -> usize {
+        let site = self.config.peers[peer].site.clone();
+        let side = if self.config.site < site {
+            Side::Odd
+        } else {
+            Side::Even
+        };
+        let pair = Pair {
+            tunnel: Tunnel::new(side, self.config.tunnel, self.now),
+            site: site.clone(),
+            peer,
+            peer_session,
+            own_session,
+            legs: HashMap::new(),
+            turns: Turns::default(),
+            lanes: [None; MAX_LANES],
+            address,
+            sent_bytes: 0,
+            received_bytes: 0,
+            lanes_lost: 0,
+            down_since: None,
+            last_end: String::new(),
+            quiet_until: self.now,
+            dirty: false,
+        };
+        let key = self.pairs.insert(pair);
+        self.report
+            .say(format_args!("tunnel to {site} at {address} is up"));
+        self.tunnels.insert(site, key);
+        key
+    }
+
+    /// Puts a lane under a pair's tunnel.
+    pub(crate) fn join_lane(&mut self, key: usize, number: usize, lane: usize, address: SocketAddr) {
+        let now = self.now;
+        let Some(pair) = self.pairs.get_mut(key) else {
+            return;
+        };
+        pair.lanes[number] = Some(lane);
+        pair.tunnel.lane_up(number, now);
+        pair.address = address;
+        if let Some(since) = pair.down_since.take() {
+            let streams = pair.legs.len();
+            let waited = now.saturating_duration_since(since);
+            self.report.say(format_args!(
+                "tunnel to {} is back after {waited:.1?}; {streams} streams go on",
+                pair.site
+            ));
+        }
+        self.touch(key);
+    }
+
+    /// Takes an ended lane from its pair.
+    pub(crate) fn part_lane(&mut self, key: usize, number: usize, end: &LaneEnd) {
+        let now = self.now;
+        let Some(pair) = self.pairs.get_mut(key) else {
+            return;
+        };
+        pair.lanes[number] = None;
+        pair.tunnel.lane_down(number, now);
+        pair.lanes_lost += 1;
+        pair.last_end = end.to_string();
+        let left = pair.tunnel.lanes_up();
+        if left == 0 {
+            pair.down_since = Some(now);
+            self.contacts[pair.peer].trouble = pair.last_end.clone();
+        }
+        if now >= pair.quiet_until {
+            pair.quiet_until = now + SAY_EVERY;
+            let (site, streams) = (&pair.site, pair.legs.len());
+            let what = if left == 0 {
+                format!(
+                    "no lane is left; {streams} streams wait up to {:?}",
+                    self.config.tunnel.resume
+                )
+            } else {
+                format!("{left} are left")
+            };
+            self.report
+                .say(format_args!("lane {number} to {site}: {end}; {what}"));
+        }
+        self.touch(key);
+    }
+
+    /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session, so that the
+    /// far one learns of it.
+    pub(crate) fn end_pair(&mut self, key: usize, end: &LaneEnd, forget: bool) {
+        let Some(pair) = self.pairs.try_remove(key) else {
+            return;
+        };
+        self.tunnels.remove(&pair.site);
+        for lane in pair.lanes.into_iter().flatten() {
+            self.discard_lane(lane);
+        }
+        let (site, streams) = (&pair.site, pair.legs.len());
+        self.report.say(format_args!(
+            "tunnel between {} and {site} has ended: {end}; {streams} streams reset",
+            self.config.site
+        ));
+        for leg in pair.legs.into_values() {
+            self.abort_leg(leg, Reason::NoTunnel);
+        }
+        if forget {
+            self.contacts[pair.peer].new_session();
+        }
+        self.on_site_gone(site, &end.to_string());
+        let pause = match end {
+            LaneEnd::Refused(_) | LaneEnd::Protocol(_) => REFUSED_PAUSE,
+            _ => Duration::ZERO,
+        };
+        self.dial_all(pair.peer, pause);
+    }
+
+    /// No lane came back in time.
+    pub(crate) fn expire_pair(&mut self, key: usize) {
+        let Some(pair) = self.pairs.get(key) else { return };
+        let end = LaneEnd::Expired(self.config.tunnel.resume, pair.last_end.clone());
+        self.end_pair(key, &end, true);
+    }
+
+    /// When the tunnels want to be looked at next.
+    pub(crate) fn tunnels_deadline(&self) -> Option<Instant> {
+        self.pairs
+            .iter()
+            .filter_map(|(_, pair)| pair.tunnel.deadline())
+            .min()
+    }
+
+    /// Lets time pass for the tunnels that wait for it.
+    pub(crate) fn look_after_tunnels(&mut self) {
+        let now = self.now;
+        let due = self.pairs.iter();
+        let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
+        let due: Vec<usize> = due.map(|(key, _)| key).collect();
+        for key in due {
+            if let Some(pair) = self.pairs.get_mut(key) {
+                pair.tunnel.on_time(now);
+            }
+            while let Some(event) = self.pairs.get_mut(key).and_then(|pair| pair.tunnel.poll_event()) {
+                if let Err(end) = self.on_tunnel_event(key, event) {
+                    self.end_pair(key, &end, true);
+                }
+            }
+            self.touch(key);
+        }
+    }
+
+    /// The tunnel gave up a lane, or itself.
+    pub(crate) fn on_lane_event(&mut self, key: usize, event: &Event<'_>) {
+        match event {
+            Event::LaneDead(number) => {
+                let lane = self.pairs.get(key).and_then(|pair| pair.lanes[*number]);
+                let silent = LaneEnd::Silent(self.config.tunnel.lane_timeout);
+                match lane {
+                    Some(lane) => self.close_lane(lane, &silent),
+                    None => self.part_lane(key, *number, &silent),
+                }
+            }
+            Event::Expired => self.expire_pair(key),
+            _ => {}
+        }
+    }
+
+    /// The gateway stops: its streams end in order instead of leaving the far side to wait for their return.
+    pub(crate) fn farewell(&mut self) {
+        let legs: Vec<usize> = self.legs.iter().map(|(key, _)| key).collect();
+        for leg in legs {
+            self.break_leg(leg, Reason::Reset);
+        }
+        for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
+            self.pump(pair);
+        }
+    }
+}

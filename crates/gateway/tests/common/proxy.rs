@@ -1,0 +1,117 @@
+//! A network that misbehaves on demand, between two gateways: it cuts connections, after so many bytes or at once,
+//! refuses new ones, and stalls.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+
+#[derive(Clone)]
+pub struct Proxy(Arc<State>);
+
+struct State {
+    target: SocketAddr,
+    refuses: AtomicBool,
+    /// Bytes after which a connection is cut; 0: never.
+    life: AtomicU64,
+    cuts: AtomicUsize,
+    connections: Mutex<Vec<(TcpStream, TcpStream)>>,
+    /// Connections accepted so far, and the number of the one that stalls.
+    accepted: AtomicUsize,
+    stalled: Mutex<Option<usize>>,
+    changed: Condvar,
+}
+
+impl Proxy {
+    /// Serves until the test's process ends.
+    pub fn start(address: SocketAddr, target: SocketAddr) -> Proxy {
+        let listener = TcpListener::bind(address).unwrap();
+        let proxy = Proxy(Arc::new(State {
+            target,
+            refuses: AtomicBool::new(false),
+            life: AtomicU64::new(0),
+            cuts: AtomicUsize::new(0),
+            connections: Mutex::default(),
+            accepted: AtomicUsize::new(0),
+            stalled: Mutex::new(None),
+            changed: Condvar::new(),
+        }));
+        let serving = proxy.clone();
+        std::thread::spawn(move || {
+            for near in listener.incoming() {
+                serving.join(near.unwrap());
+            }
+        });
+        proxy
+    }
+
+    fn join(&self, near: TcpStream) {
+        if self.0.refuses.load(SeqCst) {
+            return;
+        }
+        let Ok(far) = TcpStream::connect(self.0.target) else {
+            return;
+        };
+        near.set_nodelay(true).unwrap();
+        far.set_nodelay(true).unwrap();
+        let number = self.0.accepted.fetch_add(1, SeqCst);
+        let both = |from: &TcpStream, to: &TcpStream| (from.try_clone().unwrap(), to.try_clone().unwrap());
+        self.0.connections.lock().unwrap().push(both(&near, &far));
+        for (from, to) in [both(&near, &far), (far, near)] {
+            let proxy = self.clone();
+            std::thread::spawn(move || proxy.carry(number, from, to));
+        }
+    }
+
+    fn carry(&self, number: usize, mut from: TcpStream, mut to: TcpStream) {
+        let mut buffer = [0; 16 * 1024];
+        let mut carried = 0;
+        while let Ok(count) = from.read(&mut buffer) {
+            let stalled = self.0.stalled.lock().unwrap();
+            drop(
+                self.0
+                    .changed
+                    .wait_while(stalled, |stalled| *stalled == Some(number)),
+            );
+            let life = self.0.life.load(SeqCst);
+            if count == 0 || (life > 0 && carried + count as u64 > life) {
+                // In the middle of a frame, as a network does.
+                let _ = to.write_all(&buffer[..count / 2]);
+                self.0.cuts.fetch_add(1, SeqCst);
+                break;
+            }
+            carried += count as u64;
+            if to.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    }
+
+    /// Cuts every connection now, and from now on each after `bytes` in one direction.
+    pub fn cut_after(&self, bytes: u64) {
+        self.0.life.store(bytes, SeqCst);
+    }
+
+    pub fn cuts(&self) -> usize {
+        self.0.cuts.load(SeqCst)
+    }
+
+    /// Cuts every connection and refuses new ones.
+    pub fn go_dark(&self) {
+        self.0.refuses.store(true, SeqCst);
+        for (near, far) in self.0.connections.lock().unwrap().drain(..) {
+            let _ = (near.shutdown(Shutdown::Both), far.shutdown(Shutdown::Both));
+        }
+    }
+
+    pub fn come_back(&self) {
+        self.0.refuses.store(false, SeqCst);
+    }
+
+    /// The connection accepted as this one (from 0) swallows what it gets, in both directions.
+    pub fn stall(&self, number: usize) {
+        *self.0.stalled.lock().unwrap() = Some(number);
+        self.0.changed.notify_all();
+    }
+}

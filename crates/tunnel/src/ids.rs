@@ -1,0 +1,111 @@
+//! Stream ids: who may choose which, and which have been seen.
+//!
+//! Ids go up, so that a late frame of a closed stream does not meet a new one. After two thousand million streams
+//! they start again and pass over those in use.
+
+use crate::frame::ProtocolError;
+use std::collections::HashSet;
+
+/// Which ids this end gives to the streams it opens: the ends never choose the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Odd ids.
+    Odd,
+    /// Even ids.
+    Even,
+}
+
+/// How far opens may overtake each other. A million streams in one stall of a lane are beyond any machine's files.
+const MOST_AHEAD: u32 = 2 << 20;
+
+impl Side {
+    pub(crate) fn first(self) -> u32 {
+        match self {
+            Side::Odd => 1,
+            Side::Even => 2,
+        }
+    }
+
+    pub(crate) fn next(self, id: u32) -> u32 {
+        id.checked_add(2).unwrap_or(self.first())
+    }
+
+    pub(crate) fn other(self) -> Side {
+        match self {
+            Side::Odd => Side::Even,
+            Side::Even => Side::Odd,
+        }
+    }
+
+    /// Whether an end of this side may choose `id`.
+    pub(crate) fn chooses(self, id: u32) -> bool {
+        id != 0 && id % 2 == self.first() % 2
+    }
+}
+
+/// The far side's ids that were opened or passed over.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    side: Side,
+    /// The lowest id not seen.
+    next: u32,
+    beyond: HashSet<u32>,
+}
+
+impl Seen {
+    pub(crate) fn new(side: Side) -> Seen {
+        Seen {
+            side,
+            next: side.first(),
+            beyond: HashSet::new(),
+        }
+    }
+
+    /// Whether `id` has been seen.
+    ///
+    /// # Errors
+    /// When it is not one the far side may choose now.
+    pub(crate) fn contains(&self, id: u32) -> Result<bool, ProtocolError> {
+        let ahead = id.wrapping_sub(self.next);
+        let past = ahead > u32::MAX / 2;
+        if !self.side.chooses(id) || (!past && ahead > MOST_AHEAD) {
+            return Err(ProtocolError::StreamId(id));
+        }
+        Ok(past || self.beyond.contains(&id))
+    }
+
+    pub(crate) fn insert(&mut self, id: u32) {
+        self.beyond.insert(id);
+        while self.beyond.remove(&self.next) {
+            self.next = self.side.next(self.next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_seen_once_in_any_order_and_round_the_end_of_the_numbers() {
+        for side in [Side::Odd, Side::Even] {
+            let mut seen = Seen::new(side);
+            seen.next = side
+                .first()
+                .wrapping_sub(2 * 50)
+                .max(u32::MAX - 101 + side.first() % 2);
+            let mut ids = vec![seen.next];
+            for at in 0..99 {
+                ids.push(side.next(ids[at]));
+            }
+            for id in ids.iter().rev() {
+                assert_eq!(seen.contains(*id), Ok(false), "{side:?} {id}");
+                seen.insert(*id);
+                assert_eq!(seen.contains(*id), Ok(true), "{side:?} {id}");
+            }
+            assert!(seen.beyond.is_empty());
+            assert!(seen.contains(side.other().first()).is_err());
+            assert!(seen.contains(0).is_err());
+        }
+    }
+}

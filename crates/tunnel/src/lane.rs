@@ -1,0 +1,179 @@
+//! One lane as the core sees it: what it carries, what was acknowledged on it in each direction, and when.
+
+use crate::frame::{HEADER_BYTES, Header, Kind, LaneReader, ProtocolError};
+use crate::ring::Ring;
+use crate::settings::Settings;
+use std::time::{Duration, Instant};
+
+/// Bytes after which an acknowledgement goes out at once: a header per 64 kB costs nothing, and the sender's memory
+/// is free again soon.
+const ACK_BYTES: u64 = 64 * 1024;
+
+/// How long an acknowledgement waits for company. Well below [`LEAST_STALL`], so that it is never taken for silence.
+const ACK_DELAY: Duration = Duration::from_millis(40);
+
+/// A lane without progress for this long, or four round trips, has its frames sent again on another. TCP's own first
+/// retransmission after a lost tail comes after 200 ms or more.
+const LEAST_STALL: Duration = Duration::from_millis(300);
+
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) ring: Ring,
+    pub(crate) reader: LaneReader,
+    /// Bytes taken off the lane, and how many of them the far side knows of.
+    received: u64,
+    acknowledged: u64,
+    /// When the first byte arrived that awaits an acknowledgement.
+    owes_since: Option<Instant>,
+    /// End of the last frame put in that the far side acknowledges.
+    asked: u64,
+    /// Since when an acknowledgement has been due without progress.
+    waits_since: Option<Instant>,
+    heard: Instant,
+    spoke: Instant,
+    /// A frame that left at this time ends here.
+    probe: Option<(u64, Instant)>,
+    round_trip: Duration,
+    /// Frames up to here were given to other lanes.
+    pub(crate) rescued: u64,
+    /// No progress for too long: others go first.
+    pub(crate) stalled: bool,
+}
+
+impl Lane {
+    pub(crate) fn new(now: Instant) -> Lane {
+        Lane {
+            ring: Ring::default(),
+            reader: LaneReader::default(),
+            received: 0,
+            acknowledged: 0,
+            owes_since: None,
+            asked: 0,
+            waits_since: None,
+            heard: now,
+            spoke: now,
+            probe: None,
+            round_trip: Duration::ZERO,
+            rescued: 0,
+            stalled: false,
+        }
+    }
+
+    /// `count` bytes were taken off the lane; `asks`: among them some that want an acknowledgement.
+    pub(crate) fn on_received(&mut self, count: u64, asks: bool, now: Instant) {
+        self.received += count;
+        self.heard = now;
+        if asks && self.owes_since.is_none() {
+            self.owes_since = Some(now);
+        }
+    }
+
+    /// The far side has taken what this end sent up to `position`.
+    pub(crate) fn on_ack(&mut self, position: u64, now: Instant) -> Result<(), ProtocolError> {
+        let before = self.ring.acked();
+        if !self.ring.on_ack(position) {
+            return Err(ProtocolError::Ack(position));
+        }
+        if position <= before {
+            return Ok(());
+        }
+        if let Some((_, left)) = self.probe.take_if(|(end, _)| *end <= position) {
+            let sample = now.saturating_duration_since(left);
+            // A mean over eight, as TCP's (RFC 6298); the first sample stands for itself.
+            self.round_trip = match self.round_trip {
+                Duration::ZERO => sample,
+                mean => (mean * 7 + sample) / 8,
+            };
+        }
+        self.stalled = false;
+        self.waits_since = self.is_waiting().then_some(now);
+        Ok(())
+    }
+
+    /// The kernel took bytes.
+    pub(crate) fn on_sent(&mut self, count: usize, now: Instant) {
+        self.ring.sent(count);
+        if self.is_waiting() {
+            self.waits_since.get_or_insert(now);
+            self.probe.get_or_insert((self.ring.sent_up_to(), now));
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.ring.acked() < self.asked.min(self.ring.sent_up_to())
+    }
+
+    /// A frame that wants an acknowledgement was put into the ring.
+    pub(crate) fn asked(&mut self, now: Instant) {
+        self.asked = self.ring.end();
+        self.spoke = now;
+    }
+
+    /// An acknowledgement that may wait no longer.
+    pub(crate) fn owes_now(&self, now: Instant) -> bool {
+        let Some(since) = self.owes_since else {
+            return false;
+        };
+        self.received - self.acknowledged >= ACK_BYTES || now >= since + ACK_DELAY
+    }
+
+    /// Puts in the acknowledgement if there is one to make.
+    pub(crate) fn acknowledge(&mut self) {
+        if self.owes_since.take().is_some() {
+            self.acknowledged = self.received;
+            self.ring.put(&frame(Kind::Ack, self.received));
+        }
+    }
+
+    /// Asks whether the lane lives, if it is time.
+    pub(crate) fn keep_alive(&mut self, settings: &Settings, now: Instant) {
+        if now >= self.spoke + settings.keepalive {
+            // A lane that already waits shows by that whether it lives.
+            if self.is_waiting() || self.ring.unsent_bytes() > 0 {
+                self.spoke = now;
+            } else {
+                self.ring.put(&frame(Kind::Ping, 0));
+                self.asked(now);
+            }
+        }
+    }
+
+    pub(crate) fn is_dead(&self, settings: &Settings, now: Instant) -> bool {
+        self.dies_at(settings).is_some_and(|at| now >= at)
+    }
+
+    fn dies_at(&self, settings: &Settings) -> Option<Instant> {
+        Some(self.waits_since?.max(self.heard) + settings.lane_timeout)
+    }
+
+    /// When the frames on it go to other lanes.
+    pub(crate) fn stalls_at(&self) -> Option<Instant> {
+        Some(self.waits_since? + LEAST_STALL.max(self.round_trip * 4))
+    }
+
+    /// Whether it holds frames no other lane was given.
+    pub(crate) fn has_more_to_rescue(&self) -> bool {
+        self.rescued.max(self.ring.acked()) < self.asked
+    }
+
+    /// When this lane wants to be looked at next.
+    pub(crate) fn deadline(&self, settings: &Settings) -> Instant {
+        let ack = self.owes_since.map(|since| since + ACK_DELAY);
+        let keepalive = self.spoke + settings.keepalive;
+        [ack, self.dies_at(settings)]
+            .into_iter()
+            .flatten()
+            .fold(keepalive, Instant::min)
+    }
+}
+
+fn frame(kind: Kind, position: u64) -> [u8; HEADER_BYTES] {
+    Header {
+        kind,
+        detail: 0,
+        length: 0,
+        stream: 0,
+        position,
+    }
+    .encode()
+}

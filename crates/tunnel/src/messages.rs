@@ -1,0 +1,73 @@
+//! Messages between the gateways themselves: numbered frames, put in order and joined.
+
+use crate::frame::ProtocolError;
+use std::collections::BTreeMap;
+
+/// Longest message of the gateway to its peer: the description of a site with tens of thousands of nodes.
+pub const MAX_MESSAGE: usize = 8 << 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    /// Frames of messages sent.
+    pub(crate) sent: u64,
+    /// Frames of messages taken in, in order.
+    pub(crate) received: u64,
+    ahead: BTreeMap<u64, (bool, Vec<u8>)>,
+    ahead_bytes: usize,
+    begun: Vec<u8>,
+}
+
+impl Messages {
+    /// Takes in the frame with this number; `more`: its message goes on in the next.
+    pub(crate) fn on_frame(&mut self, number: u64, more: bool, payload: &[u8]) -> Result<(), ProtocolError> {
+        if number < self.received || self.ahead.contains_key(&number) {
+            return Ok(());
+        }
+        // What is begun and what is ahead together: a sender keeps to messages, not frames, of that length.
+        if self.begun.len() + self.ahead_bytes + payload.len() > 2 * MAX_MESSAGE
+            || number > self.received + 4096
+        {
+            return Err(ProtocolError::Message(MAX_MESSAGE));
+        }
+        self.ahead_bytes += payload.len();
+        self.ahead.insert(number, (more, payload.to_vec()));
+        Ok(())
+    }
+
+    /// The next whole message.
+    pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, ProtocolError> {
+        while let Some((more, bytes)) = self.ahead.remove(&self.received) {
+            self.received += 1;
+            self.ahead_bytes -= bytes.len();
+            self.begun.extend(bytes);
+            if self.begun.len() > MAX_MESSAGE {
+                return Err(ProtocolError::Message(MAX_MESSAGE));
+            }
+            if !more {
+                return Ok(Some(std::mem::take(&mut self.begun)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_out_whole_in_order_and_once() {
+        let mut messages = Messages::default();
+        let frames = [(0, true, "a"), (1, false, "b"), (2, false, "c")];
+        let mut got = Vec::new();
+        for index in [2, 1, 1, 0, 0, 2] {
+            let (number, more, text) = frames[index];
+            messages.on_frame(number, more, text.as_bytes()).unwrap();
+            while let Some(message) = messages.next().unwrap() {
+                got.push(message);
+            }
+        }
+        assert_eq!(got, [b"ab".to_vec(), b"c".to_vec()]);
+        assert!(messages.on_frame(1 << 40, false, b"").is_err());
+    }
+}

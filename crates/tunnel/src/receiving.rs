@@ -1,0 +1,209 @@
+//! What arrives on the lanes, in whatever order and however often, and what it means.
+
+use crate::early::Open;
+use crate::frame::{Header, Kind, Piece, ProtocolError};
+use crate::open::OpenRequest;
+use crate::stream::{Arrival, Stream};
+use crate::tunnel::{Event, StreamId, Tunnel};
+use crate::window::LEAST_BYTES;
+use causeway_wire::Reason;
+use std::borrow::Cow;
+use std::time::Instant;
+
+type Handed<'a> = Result<Option<Event<'a>>, ProtocolError>;
+
+impl Tunnel {
+    /// Takes bytes of a lane off the front of `input` until there is something to tell; `None` when more bytes are
+    /// needed. The lane must be up.
+    ///
+    /// # Errors
+    /// When the far side breaks the protocol; the lane must then be closed.
+    pub fn on_input<'a>(&mut self, lane: usize, input: &mut &'a [u8], now: Instant) -> Handed<'a> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
+                return Ok(None);
+            };
+            let before = input.len();
+            let piece = state.reader.next(input)?;
+            let taken = before - input.len();
+            if taken > 0 {
+                let asks = piece.as_ref().is_none_or(|piece| piece.header.kind != Kind::Ack);
+                state.on_received(taken as u64, asks, now);
+            }
+            let Some(piece) = piece else { return Ok(None) };
+            if let Some(event) = self.on_piece(lane, piece, now)? {
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// Something to tell that no input brought: see [`Tunnel::on_time`].
+    pub fn poll_event(&mut self) -> Option<Event<'static>> {
+        self.events.pop_front()
+    }
+
+    fn on_piece<'a>(&mut self, lane: usize, piece: Piece<'a>, now: Instant) -> Handed<'a> {
+        let Header {
+            kind,
+            detail,
+            stream,
+            position,
+            ..
+        } = piece.header;
+        match kind {
+            Kind::Data => return self.on_data(stream, position, piece.payload),
+            Kind::Ack => {
+                if let Some(state) = &mut self.lanes[lane] {
+                    state.on_ack(position, now)?;
+                }
+            }
+            Kind::Credit | Kind::Opened => return Ok(self.on_credit(kind, StreamId(stream), position)),
+            Kind::Open => self.on_open(stream, position, piece.payload)?,
+            Kind::Message => self.on_message(position, detail != 0, piece.payload)?,
+            Kind::Finish => {
+                self.with_stream(stream, |stream_state| stream_state.on_finish(stream, position))?;
+                self.settle(stream);
+            }
+            Kind::Reset => {
+                let reason = Reason::from_code(detail).unwrap_or(Reason::Reset);
+                self.with_stream(stream, |state| state.on_reset(stream, position, reason))?;
+                self.settle(stream);
+            }
+            Kind::Skip => {
+                if !self.seen.contains(stream)? {
+                    self.seen.insert(stream);
+                }
+            }
+            Kind::Ping => {}
+        }
+        Ok(None)
+    }
+
+    /// Notes something of a stream, whether its open has arrived or not; nothing when it is over.
+    fn with_stream(
+        &mut self,
+        id: u32,
+        note: impl FnOnce(&mut Stream) -> Result<(), ProtocolError>,
+    ) -> Result<(), ProtocolError> {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            note(stream)
+        } else if self.is_early(id)? {
+            note(self.early.stream(id)?)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether an unknown stream is still to be opened by the far side; else it is over.
+    fn is_early(&self, id: u32) -> Result<bool, ProtocolError> {
+        Ok(!self.side.chooses(id) && !self.seen.contains(id)?)
+    }
+
+    fn on_data<'a>(&mut self, id: u32, position: u64, payload: &'a [u8]) -> Handed<'a> {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            // Bytes of a stream that is over, or that this side has reset meanwhile, end here.
+            if self.is_early(id)? {
+                self.early.on_data(id, position, payload)?;
+            }
+            return Ok(None);
+        };
+        let Arrival::New(count) = stream.on_data(id, position, payload, false)? else {
+            return Ok(None);
+        };
+        let unanswered = !stream.opened && self.side.chooses(id);
+        if unanswered || !stream.ahead.is_empty() || stream.end.is_some() || stream.reset.is_some() {
+            self.settle(id);
+        }
+        let new = &payload[payload.len() - count..];
+        Ok(Some(Event::Data(StreamId(id), Cow::Borrowed(new))))
+    }
+
+    /// Hands on what of a stream has become due: bytes that were kept, its end, its reset.
+    fn settle(&mut self, id: u32) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        // Bytes and an end overtook the answer to our open, and imply it; a reset may be a refusal.
+        let answered = stream.received > 0 || stream.end.is_some() || !stream.ahead.is_empty();
+        if answered && self.side.chooses(id) && !std::mem::replace(&mut stream.opened, true) {
+            self.events.push_back(Event::Opened(StreamId(id)));
+        }
+        while let Some(bytes) = stream.take_ahead() {
+            self.events
+                .push_back(Event::Data(StreamId(id), Cow::Owned(bytes)));
+        }
+        if stream.has_all() && !std::mem::replace(&mut stream.end_told, true) {
+            self.events.push_back(Event::Finished(StreamId(id)));
+        }
+        if let Some(reason) = stream.due_reset() {
+            self.events.push_back(Event::Reset(StreamId(id), reason));
+            self.remove(id);
+        }
+        self.remove_if_done(id);
+    }
+
+    fn on_open(&mut self, id: u32, send_limit: u64, payload: &[u8]) -> Result<(), ProtocolError> {
+        if self.seen.contains(id)? {
+            return Ok(());
+        }
+        let (after, request) = payload.split_first_chunk::<8>().ok_or(ProtocolError::Open(id))?;
+        let request = OpenRequest::decode(request).ok_or(ProtocolError::Open(id))?;
+        let after = u64::from_be_bytes(*after);
+        let open = Open {
+            request,
+            after,
+            send_limit,
+        };
+        if after > self.messages.received || self.early.contains(id) {
+            self.early.on_open(id, open)?;
+            self.open_early();
+        } else {
+            self.begin(id, Stream::new(0, LEAST_BYTES, LEAST_BYTES), open);
+        }
+        Ok(())
+    }
+
+    /// Begins the streams whose open and messages are here.
+    fn open_early(&mut self) {
+        for id in self.early.ready(self.messages.received) {
+            if let Some((stream, open)) = self.early.take(id) {
+                self.begin(id, stream, open);
+            }
+        }
+    }
+
+    fn begin(&mut self, id: u32, mut stream: Stream, open: Open) {
+        self.seen.insert(id);
+        stream.window = self
+            .budget
+            .first_window(&self.settings.limits, self.streams.len());
+        stream.send_limit = open.send_limit;
+        self.streams.insert(id, stream);
+        self.events.push_back(Event::Open(StreamId(id), open.request));
+        self.settle(id);
+    }
+
+    fn on_message(&mut self, number: u64, more: bool, payload: &[u8]) -> Result<(), ProtocolError> {
+        self.messages.on_frame(number, more, payload)?;
+        while let Some(message) = self.messages.next()? {
+            self.events.push_back(Event::Message(message));
+        }
+        if !self.early.is_empty() {
+            self.open_early();
+        }
+        Ok(())
+    }
+
+    fn on_credit<'a>(&mut self, kind: Kind, id: StreamId, position: u64) -> Option<Event<'a>> {
+        let stream = self.streams.get_mut(&id.0)?;
+        let was_blocked = stream.sendable() == 0;
+        stream.on_credit(position);
+        if kind == Kind::Opened && !std::mem::replace(&mut stream.opened, true) {
+            return Some(Event::Opened(id));
+        }
+        (was_blocked && stream.sendable() > 0).then_some(Event::Sendable(id))
+    }
+}

@@ -1,0 +1,248 @@
+//! What one lane has to carry: `[acknowledged | sent | unsent]`, kept until the far side has it, so that a lane that
+//! dies loses nothing.
+//!
+//! The bytes lie in blocks that are used again once acknowledged. A frame never crosses a block, so that a socket can
+//! be read straight into the place from which another is written.
+
+use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
+use std::collections::VecDeque;
+
+/// Room for four of the largest frames: enough to keep the kernel busy between two rounds of a driver.
+const BLOCK_BYTES: usize = 4 * (HEADER_BYTES + MAX_PAYLOAD);
+
+/// Acknowledged blocks kept for the next frames; more go back to the allocator.
+const SPARE_BLOCKS: usize = 4;
+
+#[derive(Debug)]
+struct Block {
+    bytes: Box<[u8]>,
+    filled: usize,
+    /// Position of its first byte in the lane.
+    start: u64,
+}
+
+impl Block {
+    fn end(&self) -> u64 {
+        self.start + self.filled as u64
+    }
+}
+
+/// Invariants: `acked <= sent <= end`; the blocks hold every byte from `acked` to `end`, and each begins with a frame.
+#[derive(Debug, Default)]
+pub(crate) struct Ring {
+    blocks: VecDeque<Block>,
+    spare: Vec<Box<[u8]>>,
+    acked: u64,
+    sent: u64,
+    end: u64,
+}
+
+impl Ring {
+    pub(crate) fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    pub(crate) fn sent_up_to(&self) -> u64 {
+        self.sent
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Bytes the far side has not acknowledged, sent or not.
+    pub(crate) fn kept(&self) -> u64 {
+        self.end - self.acked
+    }
+
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.end - self.sent
+    }
+
+    /// At least `least` bytes to write the next frame into; [`Ring::commit`] says how many it took.
+    pub(crate) fn space(&mut self, least: usize) -> &mut [u8] {
+        debug_assert!(least <= BLOCK_BYTES);
+        let fits = |block: &Block| block.bytes.len() - block.filled >= least;
+        if !self.blocks.back().is_some_and(fits) {
+            let bytes = self.spare.pop();
+            self.blocks.push_back(Block {
+                bytes: bytes.unwrap_or_else(|| vec![0; BLOCK_BYTES].into_boxed_slice()),
+                filled: 0,
+                start: self.end,
+            });
+        }
+        self.blocks
+            .back_mut()
+            .map_or(&mut [], |block| &mut block.bytes[block.filled..])
+    }
+
+    /// The first `count` bytes of the last [`Ring::space`] are a whole frame.
+    pub(crate) fn commit(&mut self, count: usize) {
+        if let Some(block) = self.blocks.back_mut() {
+            block.filled += count;
+            self.end += count as u64;
+        }
+    }
+
+    /// Appends a frame.
+    pub(crate) fn put(&mut self, frame: &[u8]) {
+        self.space(frame.len())[..frame.len()].copy_from_slice(frame);
+        self.commit(frame.len());
+    }
+
+    /// The next bytes for the kernel, as many as lie together.
+    pub(crate) fn unsent(&self) -> &[u8] {
+        let sent = self.sent;
+        let Some(first) = self.blocks.iter().rposition(|block| block.start <= sent) else {
+            return &[];
+        };
+        let block = &self.blocks[first];
+        // Where all of it is sent and a next one exists, that one starts at `sent` and was found first.
+        &block.bytes[(sent - block.start) as usize..block.filled]
+    }
+
+    /// The kernel took `count` bytes of [`Ring::unsent`].
+    pub(crate) fn sent(&mut self, count: usize) {
+        self.sent += count as u64;
+        debug_assert!(self.sent <= self.end);
+    }
+
+    /// The far side has every byte up to `position`. False when that many were never sent.
+    pub(crate) fn on_ack(&mut self, position: u64) -> bool {
+        if position > self.sent {
+            return false;
+        }
+        self.acked = self.acked.max(position);
+        while self.blocks.len() > 1 && self.blocks.front().is_some_and(|block| block.end() <= self.acked) {
+            let block = self.blocks.pop_front();
+            if self.spare.len() < SPARE_BLOCKS {
+                self.spare.extend(block.map(|block| block.bytes));
+            }
+        }
+        if let Some(block) = self.blocks.front_mut().filter(|_| self.acked == self.end) {
+            (block.start, block.filled) = (self.end, 0);
+        }
+        true
+    }
+
+    /// The frames that end beyond `from` (at least [`Ring::acked`]), in order.
+    pub(crate) fn frames_beyond(&self, from: u64) -> impl Iterator<Item = &[u8]> {
+        let all = self.blocks.iter().flat_map(|block| {
+            frames(&block.bytes[..block.filled]).map(|(at, frame)| (block.start + at, frame))
+        });
+        all.filter(move |(start, frame)| start + frame.len() as u64 > from)
+            .map(|(_, frame)| frame)
+    }
+}
+
+/// Cuts whole frames, each with the place where it begins.
+fn frames(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let length = frame_length(&bytes[at..])?;
+        let frame = (at as u64, &bytes[at..at + length]);
+        at += length;
+        Some(frame)
+    })
+}
+
+/// Length of the frame that `bytes` begin with; `None` at the end.
+pub(crate) fn frame_length(bytes: &[u8]) -> Option<usize> {
+    let header = Header::decode(bytes.first_chunk()?).ok()?;
+    Some(HEADER_BYTES + usize::from(header.length))
+}
+
+/// Frames that wait for a lane, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Backlog {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.start == self.bytes.len()
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        (self.bytes.len() - self.start) as u64
+    }
+
+    pub(crate) fn push(&mut self, header: &[u8], payload: &[u8]) {
+        self.bytes.extend_from_slice(header);
+        self.bytes.extend_from_slice(payload);
+    }
+
+    /// Moves frames into `ring` until it has `unsent` bytes to send; true when none are left.
+    pub(crate) fn move_to(&mut self, ring: &mut Ring, unsent: u64) -> bool {
+        while ring.unsent_bytes() < unsent {
+            let Some(length) = frame_length(&self.bytes[self.start..]) else {
+                break;
+            };
+            ring.put(&self.bytes[self.start..self.start + length]);
+            self.start += length;
+        }
+        if self.is_empty() {
+            self.start = 0;
+            self.bytes.clear();
+            // A backlog after a cut may have been megabytes.
+            self.bytes.shrink_to(BLOCK_BYTES);
+        }
+        self.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Kind;
+
+    fn frame(number: u32, length: usize) -> Vec<u8> {
+        let header = Header {
+            kind: Kind::Data,
+            detail: 0,
+            length: length as u16,
+            stream: number,
+            position: 0,
+        };
+        let mut bytes = header.encode().to_vec();
+        bytes.resize(HEADER_BYTES + length, number as u8);
+        bytes
+    }
+
+    #[test]
+    fn bytes_leave_in_order_and_their_memory_is_used_again_once_acknowledged() {
+        let mut ring = Ring::default();
+        let (mut wanted, mut got) = (Vec::new(), Vec::new());
+        for number in 0..200 {
+            let frame = frame(number, (number as usize * 7919) % MAX_PAYLOAD);
+            ring.put(&frame);
+            wanted.extend(frame);
+            while ring.unsent_bytes() > 0 {
+                let some = ring.unsent().len().min(50_000);
+                got.extend_from_slice(&ring.unsent()[..some]);
+                ring.sent(some);
+            }
+            assert!(ring.on_ack(ring.sent_up_to() - (number as u64 % 3) * 16));
+            assert!(ring.blocks.len() + ring.spare.len() <= 3);
+        }
+        assert!(got == wanted);
+        assert!(ring.on_ack(ring.end()) && ring.kept() == 0);
+        assert!(!ring.on_ack(ring.end() + 1));
+    }
+
+    #[test]
+    fn frames_not_wholly_acknowledged_are_found_again() {
+        let mut ring = Ring::default();
+        for number in 0..20 {
+            ring.put(&frame(number, 50_000));
+        }
+        while ring.unsent_bytes() > 0 {
+            ring.sent(ring.unsent().len());
+        }
+        let into_the_eighth = 7 * 50_016 + 20;
+        assert!(ring.on_ack(into_the_eighth));
+        let left: Vec<u8> = ring.frames_beyond(ring.acked()).map(|frame| frame[16]).collect();
+        assert_eq!(left, (7..20).collect::<Vec<u8>>());
+    }
+}

@@ -1,0 +1,103 @@
+//! Bytes of a stream that arrived before those in front of them. The stream's window bounds them.
+
+use std::collections::BTreeMap;
+
+/// Segments that meet grow together up to this length: few entries for a large gap, and no long copies.
+const JOINED_BYTES: usize = 256 * 1024;
+
+/// Invariant: segments are not empty and do not overlap.
+#[derive(Debug, Default)]
+pub(crate) struct Segments {
+    held: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Segments {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Where the last segment ends; 0 when there is none.
+    pub(crate) fn end(&self) -> u64 {
+        self.held
+            .last_key_value()
+            .map_or(0, |(at, bytes)| at + bytes.len() as u64)
+    }
+
+    /// Keeps what is new of `bytes`, which begin at position `at`; returns how many that were.
+    pub(crate) fn insert(&mut self, mut at: u64, mut bytes: &[u8]) -> usize {
+        let mut kept = 0;
+        while !bytes.is_empty() {
+            let before = self.held.range(..=at).next_back();
+            let before_ends = before.map_or(0, |(start, held)| start + held.len() as u64);
+            let known = before_ends.saturating_sub(at).min(bytes.len() as u64) as usize;
+            if known == 0 {
+                let next = self.held.range(at..).next().map_or(u64::MAX, |(next, _)| *next);
+                let new = (next - at).min(bytes.len() as u64) as usize;
+                self.append(at, &bytes[..new]);
+                kept += new;
+                (at, bytes) = (at + new as u64, &bytes[new..]);
+            } else {
+                (at, bytes) = (at + known as u64, &bytes[known..]);
+            }
+        }
+        kept
+    }
+
+    fn append(&mut self, at: u64, bytes: &[u8]) {
+        let before = self.held.range_mut(..at).next_back();
+        let joins = before.filter(|(start, held)| {
+            *start + held.len() as u64 == at && held.len() + bytes.len() <= JOINED_BYTES
+        });
+        match joins {
+            Some((_, held)) => held.extend_from_slice(bytes),
+            None => drop(self.held.insert(at, bytes.to_vec())),
+        }
+    }
+
+    /// What follows position `at`, if it is here. Segments that lie before are dropped.
+    pub(crate) fn take(&mut self, at: u64) -> Option<Vec<u8>> {
+        while let Some(first) = self.held.first_entry().filter(|first| *first.key() <= at) {
+            let (start, mut bytes) = first.remove_entry();
+            let known = (at - start).min(bytes.len() as u64) as usize;
+            if known < bytes.len() {
+                bytes.drain(..known);
+                return Some(bytes);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_order_and_overlap_the_bytes_come_out_once() {
+        let text: Vec<u8> = (0..5000_u32).map(|at| (at % 251) as u8).collect();
+        for seed in 0..200_u64 {
+            let mut random = seed;
+            let mut below = |bound: u64| {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (random >> 33) % bound
+            };
+            let mut segments = Segments::default();
+            let (mut got, mut kept) = (Vec::new(), 0);
+            while got.len() < text.len() {
+                let at = below(text.len() as u64) as usize;
+                let end = (at + 1 + below(700) as usize).min(text.len());
+                let at = at.max(got.len().min(end - 1));
+                if end > got.len() {
+                    kept += segments.insert(at.max(got.len()) as u64, &text[at.max(got.len())..end]);
+                }
+                while let Some(bytes) = segments.take(got.len() as u64) {
+                    got.extend(bytes);
+                }
+            }
+            assert!(got == text && segments.is_empty(), "seed {seed}");
+            assert_eq!(kept, text.len(), "seed {seed}");
+        }
+    }
+}

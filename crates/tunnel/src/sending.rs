@@ -1,0 +1,248 @@
+//! What goes out on the lanes: which one takes a frame, what goes first, and what becomes of the frames of a lane
+//! that stalls or dies.
+
+use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
+use crate::lane::Lane;
+use crate::settings::SMALL_FRAME;
+use crate::tunnel::{Event, MAX_LANES, StreamId, Tunnel};
+use std::time::{Duration, Instant};
+
+/// A block's rest that a read may be cut to, so that few bytes of a block stay unused and few reads are short.
+const SHORTEST_READ: usize = 16 * 1024;
+
+impl Tunnel {
+    /// A lane is there, new and empty in both directions. `lane` is below [`MAX_LANES`] and not up.
+    pub fn lane_up(&mut self, lane: usize, now: Instant) {
+        self.lane_down(lane, now);
+        self.lanes[lane] = Some(Box::new(Lane::new(now)));
+        self.dark_since = None;
+    }
+
+    /// A lane is gone. What it carried and the far side has not acknowledged waits for the others, ahead of new data.
+    pub fn lane_down(&mut self, lane: usize, now: Instant) {
+        self.rescue(lane);
+        if self.lanes[lane].take().is_some() && self.lanes_up() == 0 {
+            self.dark_since = Some(now);
+        }
+    }
+
+    /// How many lanes are up.
+    pub fn lanes_up(&self) -> usize {
+        self.lanes.iter().flatten().count()
+    }
+
+    /// The best lane for the next frames among those the driver can write to: the one with the least to send. Stalled
+    /// ones are left alone while there is another.
+    pub fn choose_lane(&self, usable: impl Fn(usize) -> bool) -> Option<usize> {
+        let any_good = self.lanes.iter().flatten().any(|lane| !lane.stalled);
+        let lanes = self.lanes.iter().enumerate();
+        let lanes = lanes.filter_map(|(index, lane)| Some((index, lane.as_ref()?)));
+        lanes
+            .filter(|(index, lane)| !(any_good && lane.stalled) && usable(*index))
+            .min_by_key(|(_, lane)| {
+                (
+                    lane.ring.kept() >= self.settings.lane_bytes,
+                    lane.ring.unsent_bytes(),
+                )
+            })
+            .map(|(index, _)| index)
+    }
+
+    /// Puts onto a lane what goes before data: its acknowledgement, control frames, and orphans while it has less than
+    /// `batch` bytes to send. False when orphans are left, which new data must not overtake.
+    pub fn prepare(&mut self, lane: usize, batch: u64, now: Instant) -> bool {
+        let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
+            return false;
+        };
+        state.acknowledge();
+        let before = state.ring.end();
+        self.control.move_to(&mut state.ring, u64::MAX);
+        let room = self.settings.lane_bytes.saturating_sub(state.ring.kept());
+        let most = batch.min(state.ring.unsent_bytes() + room);
+        let all = self.orphans.move_to(&mut state.ring, most);
+        if state.ring.end() > before {
+            state.asked(now);
+        }
+        all
+    }
+
+    /// Puts the acknowledgement onto a lane if it may wait no longer.
+    pub fn prepare_due_ack(&mut self, lane: usize, now: Instant) {
+        if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut)
+            && state.owes_now(now)
+        {
+            state.acknowledge();
+        }
+    }
+
+    /// Room for the next bytes of a stream on a lane; empty when the stream or the lane must wait. Say with
+    /// [`Tunnel::commit`] how many it took.
+    pub fn reserve(&mut self, lane: usize, id: StreamId) -> &mut [u8] {
+        let most = self.sendable(id);
+        let lane_bytes = self.settings.lane_bytes;
+        match self.lanes.get_mut(lane).and_then(Option::as_mut) {
+            Some(state) if most > 0 && state.ring.kept() < lane_bytes => {
+                let space = state.ring.space(HEADER_BYTES + most.min(SHORTEST_READ));
+                let end = space.len().min(HEADER_BYTES + most);
+                &mut space[HEADER_BYTES..end]
+            }
+            _ => &mut [],
+        }
+    }
+
+    /// Whether a lane takes data at all now.
+    pub fn has_room(&self, lane: usize) -> bool {
+        let state = self.lanes.get(lane).and_then(Option::as_ref);
+        state.is_some_and(|state| state.ring.kept() < self.settings.lane_bytes)
+    }
+
+    /// The last [`Tunnel::reserve`] was given `count` bytes, at least one.
+    pub fn commit(&mut self, lane: usize, id: StreamId, count: usize, now: Instant) {
+        debug_assert!((1..=self.sendable(id)).contains(&count));
+        let Some(stream) = self.streams.get_mut(&id.0) else {
+            return;
+        };
+        let position = stream.sent;
+        stream.sent += count as u64;
+        // Fits: reserve gives at most MAX_PAYLOAD.
+        let header = Header {
+            kind: Kind::Data,
+            detail: 0,
+            length: count as u16,
+            stream: id.0,
+            position,
+        };
+        let length = HEADER_BYTES + count;
+        let Some(state) = &mut self.lanes[lane] else {
+            return;
+        };
+        let space = state.ring.space(length);
+        space[..HEADER_BYTES].copy_from_slice(&header.encode());
+        if self.settings.duplicate_small && count <= SMALL_FRAME {
+            let mut copy = [0; HEADER_BYTES + SMALL_FRAME];
+            copy[..length].copy_from_slice(&space[..length]);
+            state.ring.commit(length);
+            state.asked(now);
+            self.duplicate(lane, &copy[..length], now);
+        } else {
+            state.ring.commit(length);
+            state.asked(now);
+        }
+    }
+
+    fn duplicate(&mut self, lane: usize, frame: &[u8], now: Instant) {
+        // A second lane that is itself behind would bring the copy too late to help.
+        let idle = |index: usize| {
+            let state = self.lanes[index].as_ref();
+            index != lane
+                && state.is_some_and(|state| state.ring.unsent_bytes() < MAX_PAYLOAD as u64 && !state.stalled)
+        };
+        let second = self
+            .choose_lane(idle)
+            .and_then(|index| self.lanes[index].as_mut());
+        if let Some(second) = second {
+            second.ring.put(frame);
+            second.asked(now);
+        }
+    }
+
+    /// The next bytes for a lane's socket, as many as lie together.
+    pub fn unsent(&self, lane: usize) -> &[u8] {
+        let state = self.lanes.get(lane).and_then(Option::as_ref);
+        state.map_or(&[], |state| state.ring.unsent())
+    }
+
+    /// All bytes a lane still has to send.
+    pub fn unsent_bytes(&self, lane: usize) -> u64 {
+        let state = self.lanes.get(lane).and_then(Option::as_ref);
+        state.map_or(0, |state| state.ring.unsent_bytes())
+    }
+
+    /// Memory of frames that wait to be sent or acknowledged, in bytes; bounded as said in [`crate::Settings`].
+    pub fn kept_bytes(&self) -> u64 {
+        let lanes = self.lanes.iter().flatten().map(|lane| lane.ring.kept());
+        lanes.sum::<u64>() + self.orphans.len() + self.control.len()
+    }
+
+    /// Frames that the next [`Tunnel::prepare`] is sure to take are waiting.
+    pub fn has_control(&self) -> bool {
+        !self.control.is_empty()
+    }
+
+    /// Something waits for a lane beside the streams' own data.
+    pub fn has_frames(&self) -> bool {
+        !self.control.is_empty() || !self.orphans.is_empty()
+    }
+
+    /// The lane's socket took `count` bytes of [`Tunnel::unsent`].
+    pub fn sent(&mut self, lane: usize, count: usize, now: Instant) {
+        if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
+            state.on_sent(count, now);
+        }
+    }
+
+    /// When [`Tunnel::on_time`] wants to be called at the latest; `None` before the first lane.
+    pub fn deadline(&self) -> Option<Instant> {
+        let dark = self.dark_since.map(|since| since + self.settings.resume);
+        let lanes = self
+            .lanes
+            .iter()
+            .flatten()
+            .map(|lane| lane.deadline(&self.settings));
+        let stalls = (0..MAX_LANES).filter_map(|lane| self.stalls_at(lane));
+        lanes.chain(dark).chain(stalls).min()
+    }
+
+    /// Time has passed: lanes are asked whether they live, given up, or relieved of their frames. Afterwards take
+    /// [`Tunnel::poll_event`]'s events and send what there is.
+    pub fn on_time(&mut self, now: Instant) {
+        for lane in 0..MAX_LANES {
+            if self.stalls_at(lane).is_some_and(|at| at <= now) {
+                self.rescue(lane);
+                if let Some(state) = &mut self.lanes[lane] {
+                    state.stalled = true;
+                }
+            }
+            let Some(state) = &mut self.lanes[lane] else {
+                continue;
+            };
+            state.keep_alive(&self.settings, now);
+            if state.is_dead(&self.settings, now) {
+                self.events.push_back(Event::LaneDead(lane));
+            }
+        }
+        if self
+            .dark_since
+            .is_some_and(|since| now >= since + self.settings.resume)
+        {
+            // Said once; the driver drops the tunnel.
+            self.dark_since = Some(now + Duration::from_secs(3600));
+            self.events.push_back(Event::Expired);
+        }
+    }
+
+    /// When a lane's frames go to others, where there are others and frames they do not have.
+    fn stalls_at(&self, lane: usize) -> Option<Instant> {
+        let state = self.lanes[lane].as_ref()?;
+        let mut others = self.lanes.iter().enumerate();
+        let relief =
+            others.any(|(other, state)| other != lane && state.as_ref().is_some_and(|state| !state.stalled));
+        state.stalls_at().filter(|_| relief && state.has_more_to_rescue())
+    }
+
+    /// Queues what a lane carries for the others, once.
+    fn rescue(&mut self, lane: usize) {
+        let Some(state) = &mut self.lanes[lane] else {
+            return;
+        };
+        let from = state.rescued.max(state.ring.acked());
+        for frame in state.ring.frames_beyond(from) {
+            let (header, payload) = frame.split_at(HEADER_BYTES);
+            let of_this_lane = [Kind::Ack as u8, Kind::Ping as u8].contains(&header[0]);
+            if !of_this_lane {
+                self.orphans.push(header, payload);
+            }
+        }
+        state.rescued = state.ring.end();
+    }
+}
