@@ -27,10 +27,26 @@ static _Atomic(ucp_worker_h) workers[MAX_WORKERS];
 static atomic_int finalizing;
 static worker_progress_fn progress;
 
+/* What would have been called without us. Python loads its MPI with dlopen() and local scope, where RTLD_NEXT does not
+ * look: then the library is asked for by name, without loading it. */
+static void *next(const char *name)
+{
+    static const char *libraries[] = {"libucp.so.0", "libmpich.so.12", "libmpi.so.12"};
+    void *found = dlsym(RTLD_NEXT, name);
+    for (int i = 0; !found && i < 3; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (library) {
+            found = dlsym(library, name);
+            dlclose(library);
+        }
+    }
+    return found;
+}
+
 int ucp_worker_create(void *context, const void *params, ucp_worker_h *worker)
 {
-    worker_create_fn real = (worker_create_fn)dlsym(RTLD_NEXT, "ucp_worker_create");
-    progress = (worker_progress_fn)dlsym(RTLD_NEXT, "ucp_worker_progress");
+    worker_create_fn real = (worker_create_fn)next("ucp_worker_create");
+    progress = (worker_progress_fn)next("ucp_worker_progress");
     int status = real(context, params, worker);
     for (int i = 0; status == 0 && i < MAX_WORKERS; i++) {
         ucp_worker_h none = NULL;
@@ -46,12 +62,12 @@ void ucp_worker_destroy(ucp_worker_h worker)
         ucp_worker_h this = worker;
         atomic_compare_exchange_strong(&workers[i], &this, NULL);
     }
-    ((worker_destroy_fn)dlsym(RTLD_NEXT, "ucp_worker_destroy"))(worker);
+    ((worker_destroy_fn)next("ucp_worker_destroy"))(worker);
 }
 
 static int finalize(const char *name)
 {
-    int (*real)(void) = (int (*)(void))dlsym(RTLD_NEXT, name);
+    int (*real)(void) = (int (*)(void))next(name);
     atomic_store(&finalizing, 1);
     int status = real();
     atomic_store(&finalizing, 0);
@@ -72,7 +88,7 @@ ssize_t read(int fd, void *buffer, size_t length)
 {
     static ssize_t (*real)(int, void *, size_t);
     if (!real)
-        real = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
+        real = (ssize_t (*)(int, void *, size_t))next("read");
     if (atomic_load_explicit(&finalizing, memory_order_relaxed) && progress && is_process_manager(fd)) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         int kept = errno;
