@@ -394,8 +394,6 @@ impl Gateway {
             .zip(&self.contacts)
             .map(|(peer, contact)| {
                 let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
-                let waiting = peer.address.is_none().then_some("its gateway has not dialled in");
-                let why = || waiting.map_or_else(|| contact.trouble.clone(), str::to_owned);
                 let info = self.directory.other(&peer.site).cloned();
                 let unreachable = match (up, &info) {
                     (false, _) => Some(contact.trouble.clone()),

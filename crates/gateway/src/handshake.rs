@@ -8,6 +8,7 @@ use crate::peer::GatewayToGateway;
 use crate::pump;
 use crate::socket;
 use crate::timers::Deadline;
+use crate::train::Training;
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
 use hmac::{Hmac, Mac};
 use mio::Interest;
@@ -237,6 +238,7 @@ impl Gateway {
         }
         let mut lane = Lane::new(socket, pair, number, address, dialled, received);
         lane.congestion_control = congestion_control;
+        lane.training = self.config.train.then(|| Training::begin(self.now));
         self.lanes.insert(lane);
         self.join_lane(pair, number, key, address);
         if let Err(end) = self.digest(key) {

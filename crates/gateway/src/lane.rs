@@ -4,6 +4,7 @@
 //! each direction, and nowhere else while readers keep up and lanes do not overtake each other.
 
 use crate::gateway::{Class, Gateway};
+use crate::train::Training;
 use causeway_tunnel::ProtocolError;
 use mio::net::TcpStream;
 use std::io::{self, Read};
@@ -28,6 +29,8 @@ pub(crate) struct Lane {
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) writable: bool,
+    /// Until the congestion control knows the path.
+    pub(crate) training: Option<Training>,
     input: Vec<u8>,
     filled: usize,
 }
@@ -74,6 +77,7 @@ impl Lane {
             sent_bytes: 0,
             received_bytes: rest.len() as u64,
             writable: true,
+            training: None,
             input,
             filled: rest.len(),
         }

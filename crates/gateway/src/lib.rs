@@ -28,6 +28,7 @@ mod socket;
 mod starter;
 mod streams;
 mod timers;
+mod train;
 
 pub use config::Config;
 pub use gateway::{Gateway, GatewayError};

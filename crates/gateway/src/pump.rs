@@ -49,11 +49,12 @@ impl Gateway {
             if let Some(number) = number {
                 self.fill(key, number);
             }
+            let trains = self.train(key);
             let Some(pair) = self.pairs.get_mut(key) else {
                 return;
             };
             let written = write_lanes(pair, &mut self.lanes, self.now);
-            let more = !pair.turns.is_empty() || pair.tunnel.has_frames();
+            let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
             // A leg that ended in this round put a frame in where nothing else was to be written.
             let progress = written.progress || (number.is_some() && pair.tunnel.has_control());
             if let Some((lane, error)) = written.lost {
@@ -126,7 +127,7 @@ impl Gateway {
 }
 
 /// What a lane is filled with before it is written: as much as the kernel is sure to take at once.
-fn batch(lanes_up: usize) -> u64 {
+pub(crate) fn batch(lanes_up: usize) -> u64 {
     u64::from(unsent_share(lanes_up))
 }
 

@@ -56,3 +56,24 @@ pub(crate) fn set_unsent_low_water(socket: &impl AsFd, bytes: u32) -> io::Result
         Err(io::Error::last_os_error())
     }
 }
+
+/// The factor by which BBR paces faster or slower than the bandwidth it has seen, in 1/256; `None` under another congestion
+/// control (`struct tcp_bbr_info`, include/uapi/linux/inet_diag.h: bandwidth in two words, minimum round trip, pacing
+/// gain, window gain).
+pub(crate) fn bbr_pacing_gain(socket: &impl AsFd) -> Option<u32> {
+    const PACING_GAIN: usize = 3;
+    let mut info = [0u32; 5];
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the buffer is valid for `length` bytes, and the kernel writes no more than that.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CC_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    // Other congestion controls answer with less, or nothing.
+    (status == 0 && length as usize == size_of_val(&info)).then_some(info[PACING_GAIN])
+}

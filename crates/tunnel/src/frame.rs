@@ -37,7 +37,8 @@ pub enum Kind {
     Reset = 5,
     /// The sender takes bytes up to `position`.
     Credit = 6,
-    /// Says nothing; like every frame but an ack it is acknowledged, so that a silent lane shows whether it lives.
+    /// Says nothing, whatever its payload; like every frame but an ack it is acknowledged, so that a silent lane shows
+    /// whether it lives.
     Ping = 7,
     // 8 was the pong of version 1.
     /// Bytes for the gateway itself, in order; detail 1: the message goes on in the next frame.

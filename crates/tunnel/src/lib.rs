@@ -21,6 +21,7 @@ mod ids;
 mod lane;
 pub mod messages;
 pub mod open;
+mod padding;
 mod receiving;
 mod ring;
 mod segments;

@@ -33,7 +33,7 @@ struct Running {
 
 impl Gateways {
     /// Starts them and waits until every tunnel is up.
-    pub fn start(lab: &Lab, logs: Option<&Path>) -> Result<Gateways, Failure> {
+    pub fn start(lab: &Lab, logs: Option<&Path>, grid: &[String]) -> Result<Gateways, Failure> {
         let dir = lab.dir().join("gateway");
         let fail = |what: &str| {
             let what = what.to_owned();
@@ -45,7 +45,7 @@ impl Gateways {
         std::fs::create_dir_all(logs).map_err(fail("make the directory for logs"))?;
         let mut running = Vec::new();
         for (index, site) in lab.sites().iter().enumerate() {
-            let text = configuration(lab, index)?;
+            let text = configuration(lab, index, grid)?;
             std::fs::write(dir.join(format!("{}.toml", site.name)), text)
                 .map_err(fail("write a configuration"))?;
             let log = logs.join(format!("{}.log", site.name));
@@ -171,7 +171,7 @@ fn missing(lab: &Lab) -> Vec<String> {
     missing
 }
 
-fn configuration(lab: &Lab, index: usize) -> Result<String, Failure> {
+fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Failure> {
     let site = &lab.sites()[index];
     let head = head_of(lab, site)?;
     let subnet = site.subnet.to_string();
@@ -196,6 +196,9 @@ fn configuration(lab: &Lab, index: usize) -> Result<String, Failure> {
         let _ = writeln!(text, "wan = \"{address}:{port}\"");
     }
     text += "[grid]\nkey_file = \"grid.key\"\n";
+    for line in grid {
+        let _ = writeln!(text, "{line}");
+    }
     for (other_index, other) in lab
         .sites()
         .iter()

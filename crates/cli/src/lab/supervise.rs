@@ -117,7 +117,7 @@ fn start(shape: &Shape) -> Result<(Lab, Option<Gateways>), Failure> {
     let lab = Lab::start(&scenario, &options)?;
     let gateways = match shape.no_gateways {
         true => None,
-        false => Some(Gateways::start(&lab, shape.logs.as_deref())?),
+        false => Some(Gateways::start(&lab, shape.logs.as_deref(), &shape.grid)?),
     };
     Ok((lab, gateways))
 }

@@ -13,6 +13,9 @@ pub const MOST_EAGER_BYTES: u64 = 4 << 20;
 /// No MPI has a smaller limit by default.
 const LEAST_EAGER_BYTES: u64 = 64 << 10;
 
+/// Room for the MPI's own header: a message of a power of two is the usual one, and shall not miss the limit by it.
+const HEADER_BYTES: u64 = 1 << 10;
+
 /// The link's rate where nothing is known of it: what Hablot et al. had, and few sites have less.
 const ASSUMED_BITS_PER_SECOND: f64 = 1e9;
 
@@ -26,11 +29,10 @@ pub fn eager_bytes(status: &Status) -> Option<u64> {
         .max()?;
     let seconds = Duration::from_micros(longest.into()).as_secs_f64();
     let product = (seconds * ASSUMED_BITS_PER_SECOND / 8.0) as u64;
-    Some(
-        (2 * product)
-            .next_power_of_two()
-            .clamp(LEAST_EAGER_BYTES, MOST_EAGER_BYTES),
-    )
+    let bytes = (2 * product)
+        .next_power_of_two()
+        .clamp(LEAST_EAGER_BYTES, MOST_EAGER_BYTES);
+    Some(bytes + HEADER_BYTES)
 }
 
 #[cfg(test)]
@@ -65,9 +67,21 @@ mod tests {
     #[test]
     fn the_longest_link_decides_within_the_bounds() {
         assert_eq!(eager_bytes(&status(&[])), None);
-        assert_eq!(eager_bytes(&status(&[100])), Some(LEAST_EAGER_BYTES));
-        assert_eq!(eager_bytes(&status(&[100, 2000])), Some(512 << 10));
-        assert_eq!(eager_bytes(&status(&[11_600, 8_000])), Some(MOST_EAGER_BYTES));
-        assert_eq!(eager_bytes(&status(&[90_000])), Some(MOST_EAGER_BYTES));
+        assert_eq!(
+            eager_bytes(&status(&[100])),
+            Some(LEAST_EAGER_BYTES + HEADER_BYTES)
+        );
+        assert_eq!(
+            eager_bytes(&status(&[100, 2000])),
+            Some((512 << 10) + HEADER_BYTES)
+        );
+        assert_eq!(
+            eager_bytes(&status(&[11_600, 8_000])),
+            Some(MOST_EAGER_BYTES + HEADER_BYTES)
+        );
+        assert_eq!(
+            eager_bytes(&status(&[90_000])),
+            Some(MOST_EAGER_BYTES + HEADER_BYTES)
+        );
     }
 }

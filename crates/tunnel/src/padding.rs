@@ -1,0 +1,32 @@
+//! Frames that say nothing, to find out what a lane carries before anybody needs it.
+
+use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
+use crate::tunnel::Tunnel;
+use std::time::Instant;
+
+impl Tunnel {
+    /// Puts the largest frame that says nothing onto a lane; false when the lane takes no more now.
+    pub fn pad(&mut self, lane: usize, now: Instant) -> bool {
+        if !self.has_room(lane) {
+            return false;
+        }
+        let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
+            return false;
+        };
+        // Fits: MAX_PAYLOAD is below 64 KiB.
+        let header = Header {
+            kind: Kind::Ping,
+            detail: 0,
+            length: MAX_PAYLOAD as u16,
+            stream: 0,
+            position: 0,
+        };
+        let space = &mut state.ring.space(HEADER_BYTES + MAX_PAYLOAD)[..HEADER_BYTES + MAX_PAYLOAD];
+        // The memory may hold what streams sent before: none of it goes out again.
+        space.fill(0);
+        space[..HEADER_BYTES].copy_from_slice(&header.encode());
+        state.ring.commit(HEADER_BYTES + MAX_PAYLOAD);
+        state.asked(now);
+        true
+    }
+}
