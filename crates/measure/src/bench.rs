@@ -2,11 +2,11 @@
 //! possible; results/DATE-NAME/ gets every row, the commands, versions and host, a table and an HTML page.
 
 use crate::pingpong;
-use crate::program::{Program, ProgramError, io};
+use crate::program::{Program, ProgramError, io, repository};
 use crate::results::{Results, Way};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `causeway-measure bench`.
 #[derive(Debug, clap::Args)]
@@ -260,7 +260,8 @@ impl Bench {
         );
         results.command(&command);
         let mut running = Program::new(&command, &directory, DEADLINE).start()?;
-        while !directory.join("open").exists() && running.ended()?.is_none() {
+        let end = Instant::now() + DEADLINE;
+        while !directory.join("open").exists() && running.ended()?.is_none() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(20));
         }
         let open = Inside::status(&at)?;
@@ -273,7 +274,10 @@ impl Bench {
 }
 
 fn program(mpi: &str, name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let root = root.canonicalize().unwrap_or(root);
-    root.join("target/mpi").join(mpi).join(name).display().to_string()
+    repository()
+        .join("target/mpi")
+        .join(mpi)
+        .join(name)
+        .display()
+        .to_string()
 }

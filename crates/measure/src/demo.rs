@@ -6,11 +6,11 @@ use crate::limit::Link;
 use crate::netpipe;
 use crate::page::Page;
 use crate::plot::{COLOURS, Plot, Series};
-use crate::program::{Ended, Program, ProgramError, io};
+use crate::program::{Ended, Program, ProgramError, io, repository};
 use crate::table::{Table, size};
 use std::fs::File;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// `causeway-measure demo`.
@@ -223,8 +223,7 @@ impl Demo {
         self.page.plot(&rate_plot(&curves));
         self.note(
             "'of limit' is the measured time divided by R/2 + s/B: no message can arrive sooner on this link. NetPIPE \
-             gives the best of its trials, half of each round trip. Between 64 kB and 128 kB both MPIs change from \
-             sending at once to asking first, which costs one more round trip.",
+             gives the best of its trials, half of each round trip.",
         );
         Ok(())
     }
@@ -248,11 +247,9 @@ const AS_ROOT: &str = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CO
 /// The nodes of both sites, as a user would name them.
 const HOSTS: &str = "-H rennes-1,rennes-2,nancy-1,nancy-2";
 
-/// From the out directory's parts: target/demo/PART is three below the repository, but any other --out is not.
 fn hello(programs: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let root = root.canonicalize().unwrap_or(root);
-    root.join("target/mpi")
+    repository()
+        .join("target/mpi")
         .join(programs)
         .join("hello_f08")
         .display()

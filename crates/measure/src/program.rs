@@ -75,6 +75,12 @@ pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> ProgramError {
     |source| ProgramError::Io { what, source }
 }
 
+/// The checkout this program was built from: its test programs are run and its results written.
+pub fn repository() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.canonicalize().unwrap_or(root)
+}
+
 /// A bash command line, the directory it runs in and how long it may take.
 #[derive(Debug, Clone)]
 pub struct Program {

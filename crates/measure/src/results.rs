@@ -4,7 +4,7 @@ use crate::limit::{Link, mbit_per_second};
 use crate::page::Page;
 use crate::pingpong::{self, NotPingPong, Times};
 use crate::plot::{COLOURS, Plot, Series};
-use crate::program::{ProgramError, io};
+use crate::program::{ProgramError, io, repository};
 use crate::samples::{Summary, summary};
 use crate::table::{Table, size};
 use serde_json::Value;
@@ -62,10 +62,11 @@ pub struct Results {
 }
 
 impl Results {
-    /// Notes a command line, once.
+    /// Notes a command line, once, with paths as seen from the repository.
     pub fn command(&mut self, command: &str) {
-        if !self.commands.iter().any(|known| known == command) {
-            self.commands.push(command.to_owned());
+        let command = command.replace(&format!("{}/", repository().display()), "");
+        if !self.commands.contains(&command) {
+            self.commands.push(command);
         }
     }
 
