@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::Grid;
+use common::{Grid, wait_for};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Instant;
@@ -15,16 +15,20 @@ const ROUNDS: usize = 20_000;
 #[test]
 #[ignore = "prints figures; make bench runs it"]
 fn one_stream_of_bulk_and_a_small_pingpong() {
-    let grid = Grid::start();
-    let listener = grid.listen();
-    let (near, far) = grid.pair(&listener);
-    for round in 0..3 {
+    let grids = [1, 2, 4].map(|lanes| (lanes, Grid::with_settings(&format!("lanes = {lanes}"))));
+    let mut table = Vec::new();
+    let listeners: Vec<_> = grids.iter().map(|(_, grid)| grid.listen()).collect();
+    for ((lanes, grid), listener) in grids.iter().zip(&listeners) {
+        wait_for("all lanes", || grid.status(1).tunnels[0].lanes.len() == *lanes);
+        table.push((lanes, grid.pair(listener)));
+    }
+    for (round, (lanes, (near, far))) in (0..3).flat_map(|round| table.iter().map(move |row| (round, row))) {
         let before = cpu_seconds();
-        let rate = bulk(&near, &far);
+        let rate = bulk(near, far);
         let cpu = (cpu_seconds() - before) / BULK as f64 * 1e9;
-        let time = pingpong(&near, &far);
+        let time = pingpong(near, far);
         println!(
-            "round {round}: bulk {rate:.2} Gbit/s, {cpu:.2} CPU s/GB with its ends; one-way 1 B {time:.1} us"
+            "round {round}, {lanes} lanes: bulk {rate:.2} Gbit/s, {cpu:.2} CPU s/GB with its ends; one-way 1 B {time:.1} us"
         );
     }
 }
