@@ -2,6 +2,8 @@
 //!
 //! Ignored by a plain `cargo test`, which needs neither namespaces nor an MPI; `make test` and `make test-mpis` run
 //! them. `programs` says what runs and what a right answer is, `mpi` how each MPI is called, `grid` starts the lab.
+// A panic here is the report of a test.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod grid;
 mod mpi;

@@ -1,22 +1,18 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
-use crate::control::{
-    Envelope, JobReply, LaneStatus, MAX_LINE_BYTES, Reply, Request, SiteStatus, Status, TunnelStatus, VERSION,
-};
+use crate::control::{Envelope, JobReply, MAX_LINE_BYTES, Reply, Request, VERSION};
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::jobs::{Job, Origin};
-use crate::lane::{Lane, LaneEnd};
-use crate::pair::Pair;
+use crate::lane::LaneEnd;
 use crate::peer::GatewayToGateway;
-use crate::socket;
 use crate::timers::Deadline;
 use causeway_wire::Token;
 use mio::Interest;
 use mio::net::UnixStream;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// A command writes its request at once; a site confirms a job within a round trip.
@@ -379,94 +375,6 @@ impl Gateway {
             self.contacts[index].trouble = why.to_owned();
         }
     }
-
-    fn sites(&self) -> Vec<SiteStatus> {
-        let own = self.directory.own().clone();
-        let own = SiteStatus {
-            name: own.name.clone(),
-            info: Some(own),
-            unreachable: None,
-        };
-        let others = self
-            .config
-            .peers
-            .iter()
-            .zip(&self.contacts)
-            .map(|(peer, contact)| {
-                let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
-                let info = self.directory.other(&peer.site).cloned();
-                let unreachable = match (up, &info) {
-                    (false, _) => Some(contact.trouble.clone()),
-                    (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
-                    (true, Some(_)) => None,
-                };
-                SiteStatus {
-                    name: peer.site.clone(),
-                    info,
-                    unreachable,
-                }
-            });
-        std::iter::once(own).chain(others).collect()
-    }
-
-    fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
-        let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
-        let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
-        TunnelStatus {
-            site: pair.site.clone(),
-            peer: pair.address,
-            rtt_microseconds: lanes.iter().map(|lane| lane.rtt_microseconds).min().unwrap_or(0),
-            congestion_control: lanes
-                .first()
-                .map_or_else(String::new, |lane| lane.congestion_control.clone()),
-            streams: pair.tunnel.streams(),
-            sent_bytes: pair.sent_bytes,
-            received_bytes: pair.received_bytes,
-            lanes,
-            lanes_lost: pair.lanes_lost,
-            down_seconds: pair.down_since.map(|since| since.elapsed().as_secs_f64()),
-        }
-    }
-
-    fn status(&self) -> Status {
-        let tunnels = self.pairs.iter().map(|(_, pair)| self.tunnel_status(pair));
-        Status {
-            site: self.config.site.clone(),
-            pid: std::process::id(),
-            resident_bytes: resident_bytes(),
-            streams: self.legs.len(),
-            streams_peak: self.streams_peak,
-            streams_opened: self.streams_opened,
-            refused: self.report.refused().clone(),
-            jobs: self.jobs.names(),
-            sites: self.sites(),
-            tunnels: tunnels.collect(),
-        }
-    }
-}
-
-fn lane_status(lane: &Lane) -> LaneStatus {
-    let path = socket::path_info(&lane.socket.as_fd()).unwrap_or_default();
-    LaneStatus {
-        number: lane.number,
-        peer: lane.peer,
-        rtt_microseconds: path.rtt_microseconds,
-        congestion_control: lane.congestion_control.clone(),
-        sent_bytes: lane.sent_bytes,
-        received_bytes: lane.received_bytes,
-        retransmits: path.retransmits,
-    }
-}
-
-/// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.
-fn resident_bytes() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok();
-    let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
-    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
-        .ok()
-        .flatten()
-        .unwrap_or(4096);
-    pages.unwrap_or(0) * page as u64
 }
 
 trait IntoBlocking {

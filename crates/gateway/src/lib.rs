@@ -26,6 +26,7 @@ mod report;
 mod signals;
 mod socket;
 mod starter;
+mod status;
 mod streams;
 mod timers;
 mod train;

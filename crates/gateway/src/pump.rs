@@ -10,12 +10,15 @@ use slab::Slab;
 use std::io::{self, Write};
 use std::time::Instant;
 
-/// Bytes that wait for a blocked lane, over all lanes of a pair: half of them here, at most, and half in the kernel
-/// (`socket::set_unsent_low_water`). Small frames cannot overtake them: 2 ms at 1 Gbit/s.
+/// Bytes that may wait unsent in the kernel, over all lanes of a pair (`socket::set_unsent_low_water`). Small frames
+/// cannot overtake them: a millisecond at 1 Gbit/s.
 pub(crate) const UNSENT_BYTES: u32 = 128 * 1024;
 
 /// A lane's share of [`UNSENT_BYTES`] is never less than one large frame.
 pub(crate) const LEAST_UNSENT_BYTES: u32 = 64 * 1024;
+
+/// What a lane is filled with before it is written.
+pub(crate) const BATCH: u64 = UNSENT_BYTES as u64;
 
 /// Fillings of one pair's lanes before the others get their turn.
 const ROUNDS: usize = 8;
@@ -71,18 +74,12 @@ impl Gateway {
     fn supply(&mut self, key: usize) -> Option<Option<usize>> {
         let now = self.now;
         let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);
-        for number in 0..pair.lanes.len() {
-            if pair.lanes[number].is_some() {
-                pair.tunnel.prepare_due_ack(number, now);
-            }
-        }
         let writable = |number: usize| {
             let lane = pair.lanes[number].and_then(|lane| lanes.get(lane));
             lane.is_some_and(|lane| lane.writable)
         };
         let number = pair.tunnel.choose_lane(writable);
-        let takes_data =
-            number.filter(|number| pair.tunnel.prepare(*number, batch(pair.tunnel.lanes_up()), now));
+        let takes_data = number.filter(|number| pair.tunnel.prepare(*number, BATCH, now));
         Some(takes_data)
     }
 
@@ -93,7 +90,7 @@ impl Gateway {
             let Some(pair) = self.pairs.get_mut(key) else {
                 return;
             };
-            let enough = pair.tunnel.unsent_bytes(number) >= batch(pair.tunnel.lanes_up());
+            let enough = pair.tunnel.unsent_bytes(number) >= BATCH;
             if enough || !pair.tunnel.has_room(number) {
                 return;
             }
@@ -124,11 +121,6 @@ impl Gateway {
             }
         }
     }
-}
-
-/// What a lane is filled with before it is written: as much as the kernel is sure to take at once.
-pub(crate) fn batch(lanes_up: usize) -> u64 {
-    u64::from(unsent_share(lanes_up))
 }
 
 /// A lane's share of [`UNSENT_BYTES`].
@@ -173,6 +165,7 @@ fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written
         let Some((key, lane)) = key.and_then(|key| Some((key, lanes.get_mut(key)?))) else {
             continue;
         };
+        pair.tunnel.put_ack(number, now);
         while lane.writable {
             let bytes = pair.tunnel.unsent(number);
             if bytes.is_empty() {

@@ -5,7 +5,7 @@
 //! Streams go first. Bounded by bytes and time; over as soon as BBR has left its start-up.
 
 use crate::gateway::Gateway;
-use crate::pump::batch;
+use crate::pump::BATCH;
 use crate::socket;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -57,7 +57,6 @@ impl Gateway {
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;
         };
-        let most = batch(pair.tunnel.lanes_up());
         let mut trains = false;
         for number in 0..pair.lanes.len() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
@@ -66,7 +65,7 @@ impl Gateway {
             let Some(training) = &mut lane.training else {
                 continue;
             };
-            if !lane.writable || pair.tunnel.unsent_bytes(number) >= most {
+            if !lane.writable || pair.tunnel.unsent_bytes(number) >= BATCH {
                 continue;
             }
             if training.is_over(&lane.socket, now) {

@@ -48,13 +48,12 @@ impl Tunnel {
             .map(|(index, _)| index)
     }
 
-    /// Puts onto a lane what goes before data: its acknowledgement, control frames, and orphans while it has less than
+    /// Puts onto a lane what goes before data: control frames, and orphans while it has less than
     /// `batch` bytes to send. False when orphans are left, which new data must not overtake.
     pub fn prepare(&mut self, lane: usize, batch: u64, now: Instant) -> bool {
         let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
             return false;
         };
-        state.acknowledge();
         let before = state.ring.end();
         self.control.move_to(&mut state.ring, u64::MAX);
         let room = self.settings.lane_bytes.saturating_sub(state.ring.kept());
@@ -66,10 +65,11 @@ impl Tunnel {
         all
     }
 
-    /// Puts the acknowledgement onto a lane if it may wait no longer.
-    pub fn prepare_due_ack(&mut self, lane: usize, now: Instant) {
+    /// Puts the acknowledgement of what arrived onto a lane, if there is one that may wait no longer or that has company.
+    /// Call it before a lane is written: alone, it would cost a packet and wake the far gateway for nothing.
+    pub fn put_ack(&mut self, lane: usize, now: Instant) {
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut)
-            && state.owes_now(now)
+            && (state.ring.unsent_bytes() > 0 || state.owes_now(now))
         {
             state.acknowledge();
         }

@@ -56,6 +56,7 @@ impl End {
 
     fn write_out(&mut self) {
         self.tunnel.prepare(0, u64::MAX, self.now);
+        self.tunnel.put_ack(0, self.now);
         while !self.tunnel.unsent(0).is_empty() {
             let bytes = self.tunnel.unsent(0);
             let count = bytes.len();

@@ -49,6 +49,9 @@ mod tests {
             streams: 0,
             sent_bytes: 0,
             received_bytes: 0,
+            lanes: Vec::new(),
+            lanes_lost: 0,
+            down_seconds: None,
         };
         Status {
             site: "rennes".into(),

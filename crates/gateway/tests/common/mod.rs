@@ -46,6 +46,13 @@ impl Grid {
         Grid::with_keys("one key for both sites", "one key for both sites").with_job()
     }
 
+    /// The same with `extra` lines in `[grid]`.
+    pub fn with_settings(extra: &str) -> Grid {
+        let grid = Grid::plan(extra);
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid.with_job()
+    }
+
     /// The same with a proxy between the gateways and `extra` lines in `[grid]`.
     pub fn through_proxy(extra: &str) -> Grid {
         let mut grid = Grid::plan(extra);

@@ -259,9 +259,6 @@ impl Sim {
     fn send(&mut self, end: usize) {
         let state = &mut self.ends[end];
         for _ in 0..8 {
-            for lane in 0..self.wires.len() {
-                state.tunnel.prepare_due_ack(lane, self.now);
-            }
             let wires = &mut self.wires;
             let takes = |lane: usize| {
                 let flying: usize = wires[lane].flying[end]
@@ -277,6 +274,7 @@ impl Sim {
             }
             for lane in (0..wires.len()).filter(|lane| takes[*lane]) {
                 let wire = &mut wires[lane];
+                state.tunnel.put_ack(lane, self.now);
                 let bytes = state.tunnel.unsent(lane);
                 if bytes.is_empty() {
                     continue;

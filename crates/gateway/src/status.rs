@@ -1,0 +1,100 @@
+//! What the gateway tells of itself: see `control::Status`.
+
+use crate::control::{LaneStatus, SiteStatus, Status, TunnelStatus};
+use crate::gateway::Gateway;
+use crate::lane::Lane;
+use crate::pair::Pair;
+use crate::socket;
+use std::os::fd::AsFd;
+
+impl Gateway {
+    /// Every site of the grid, the own one first.
+    pub(crate) fn sites(&self) -> Vec<SiteStatus> {
+        let own = self.directory.own().clone();
+        let own = SiteStatus {
+            name: own.name.clone(),
+            info: Some(own),
+            unreachable: None,
+        };
+        let others = self
+            .config
+            .peers
+            .iter()
+            .zip(&self.contacts)
+            .map(|(peer, contact)| {
+                let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
+                let info = self.directory.other(&peer.site).cloned();
+                let unreachable = match (up, &info) {
+                    (false, _) => Some(contact.trouble.clone()),
+                    (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
+                    (true, Some(_)) => None,
+                };
+                SiteStatus {
+                    name: peer.site.clone(),
+                    info,
+                    unreachable,
+                }
+            });
+        std::iter::once(own).chain(others).collect()
+    }
+
+    fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
+        let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
+        let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
+        TunnelStatus {
+            site: pair.site.clone(),
+            peer: pair.address,
+            rtt_microseconds: lanes.iter().map(|lane| lane.rtt_microseconds).min().unwrap_or(0),
+            congestion_control: lanes
+                .first()
+                .map_or_else(String::new, |lane| lane.congestion_control.clone()),
+            streams: pair.tunnel.streams(),
+            sent_bytes: pair.sent_bytes,
+            received_bytes: pair.received_bytes,
+            lanes,
+            lanes_lost: pair.lanes_lost,
+            down_seconds: pair.down_since.map(|since| since.elapsed().as_secs_f64()),
+        }
+    }
+
+    /// The present state.
+    pub(crate) fn status(&self) -> Status {
+        let tunnels = self.pairs.iter().map(|(_, pair)| self.tunnel_status(pair));
+        Status {
+            site: self.config.site.clone(),
+            pid: std::process::id(),
+            resident_bytes: resident_bytes(),
+            streams: self.legs.len(),
+            streams_peak: self.streams_peak,
+            streams_opened: self.streams_opened,
+            refused: self.report.refused().clone(),
+            jobs: self.jobs.names(),
+            sites: self.sites(),
+            tunnels: tunnels.collect(),
+        }
+    }
+}
+
+fn lane_status(lane: &Lane) -> LaneStatus {
+    let path = socket::path_info(&lane.socket.as_fd()).unwrap_or_default();
+    LaneStatus {
+        number: lane.number,
+        peer: lane.peer,
+        rtt_microseconds: path.rtt_microseconds,
+        congestion_control: lane.congestion_control.clone(),
+        sent_bytes: lane.sent_bytes,
+        received_bytes: lane.received_bytes,
+        retransmits: path.retransmits,
+    }
+}
+
+/// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten()
+        .unwrap_or(4096);
+    pages.unwrap_or(0) * page as u64
+}
