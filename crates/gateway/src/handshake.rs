@@ -238,7 +238,12 @@ impl Gateway {
         }
         let mut lane = Lane::new(socket, pair, number, address, dialled, received);
         lane.congestion_control = congestion_control;
-        lane.training = self.config.train.then(|| Training::begin(self.now));
+        // Where streams wait for the lane, their bytes train it: padding must not hold them up.
+        let idle = self
+            .pairs
+            .get(pair)
+            .is_some_and(|pair| pair.tunnel.streams() == 0);
+        lane.training = (self.config.train && idle).then(|| Training::begin(self.now));
         self.lanes.insert(lane);
         self.join_lane(pair, number, key, address);
         if let Err(end) = self.digest(key) {
