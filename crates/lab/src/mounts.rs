@@ -4,7 +4,7 @@
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::mount::{MsFlags, mount};
 
@@ -22,6 +22,8 @@ pub(crate) fn arrange(state: &Path, own: &Path) -> Result<(), (String, io::Error
     };
     // Opened first: what follows may hide its path (/tmp, /run).
     let state_handle = File::open(state).map_err(at("open state directory"))?;
+    let work = work_below_tmp(&std::env::current_dir().unwrap_or_default());
+    let work = work.and_then(|path| Some((File::open(&path).ok()?, path)));
     let cgroups = File::open("/sys/fs/cgroup");
     plain(None, "/", None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None).map_err(at("make mounts private"))?;
     bind(&own.join("hosts"), "/etc/hosts").map_err(at("mount /etc/hosts"))?;
@@ -48,7 +50,22 @@ pub(crate) fn arrange(state: &Path, own: &Path) -> Result<(), (String, io::Error
     directory(STATE_IN_NODE, 0o755).map_err(at("make a place for the state directory"))?;
     let source = handle(&state_handle);
     plain(Some(&source), STATE_IN_NODE, None, MsFlags::MS_BIND, None).map_err(at("mount state directory"))?;
-    temporary().map_err(at("mount /tmp"))
+    temporary().map_err(at("mount /tmp"))?;
+    if let Some((work_handle, path)) = &work {
+        let target = path.to_string_lossy();
+        // With a plain tmpfs on /tmp the place is not there yet.
+        let _ = fs::create_dir(path);
+        plain(Some(&handle(work_handle)), &target, None, MsFlags::MS_BIND, None)
+            .map_err(at("mount the directory the lab was started in"))?;
+    }
+    Ok(())
+}
+
+/// The directory of /tmp in which the lab was started, if it was started there: what commands write beside their
+/// user must not be lost with the node.
+fn work_below_tmp(current: &Path) -> Option<PathBuf> {
+    let first = current.strip_prefix("/tmp").ok()?.components().next()?;
+    Some(Path::new("/tmp").join(first))
 }
 
 /// The host's /tmp below and memory above: programs built there are seen, what the node writes stays its own.
@@ -116,3 +133,17 @@ fn handle(file: &File) -> String {
 
 /// Hidden in the node's own /run.
 const LAYERS: &str = "/run/tmp-layers";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directory_of_tmp_a_lab_was_started_in_stays_the_hosts() {
+        let work = |current: &str| work_below_tmp(Path::new(current));
+        assert_eq!(work("/tmp/checkout/crates/cli"), Some("/tmp/checkout".into()));
+        assert_eq!(work("/tmp/checkout"), Some("/tmp/checkout".into()));
+        assert_eq!(work("/tmp"), None);
+        assert_eq!(work("/home/user"), None);
+    }
+}
