@@ -68,7 +68,8 @@ Host *
   LogLevel ERROR
 ";
 
-// MaxStartups and MaxSessions: an MPI launcher opens all its connections at once.
+// SHLVL: bash reads ~/.bashrc for a command of sshd unless it is a shell within a shell; a version manager started there
+// took a lock that a killed session left behind, and every later one waited a minute for it. MaxStartups and MaxSessions: an MPI launcher opens all its connections at once.
 const SSHD_CONFIG: &str = "\
 Port 22
 ListenAddress 0.0.0.0
@@ -76,6 +77,7 @@ HostKey /etc/ssh/lab_host_key
 AuthorizedKeysFile /etc/ssh/lab_authorized_keys
 PidFile none
 UsePAM no
+SetEnv SHLVL=1
 StrictModes no
 UseDNS no
 PasswordAuthentication no
