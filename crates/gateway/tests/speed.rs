@@ -13,7 +13,7 @@ const BULK: usize = 2_000_000_000;
 const ROUNDS: usize = 20_000;
 
 #[test]
-#[ignore = "prints figures; make bench runs it"]
+#[ignore = "prints figures; run it by name"]
 fn one_stream_of_bulk_and_a_small_pingpong() {
     let grids = [1, 2, 4].map(|lanes| (lanes, Grid::with_settings(&format!("lanes = {lanes}"))));
     let mut table = Vec::new();
