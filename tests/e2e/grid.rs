@@ -1,7 +1,6 @@
 //! Starts one lab for a list of items, waits for it with a deadline and judges what the items left.
 
 use crate::programs::{Expected, Item};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -139,7 +138,7 @@ fn judge(directory: &Path, item: &Item) -> Option<String> {
     let left = |name: &str| fs::read_to_string(directory.join(&item.name).join(name)).unwrap_or_default();
     let (status, stdout, stderr) = (left("status"), left("stdout"), left("stderr"));
     let reason = match status.trim() {
-        "0" => wrong_answer(directory, item, &stdout, &stderr)?,
+        "0" => wrong_answer(directory, item, &stdout)?,
         "" => "it was not run".to_owned(),
         "124" | "137" => format!("it did not end within its deadline of {} s", item.seconds),
         other => format!("status {other}"),
@@ -155,36 +154,56 @@ fn judge(directory: &Path, item: &Item) -> Option<String> {
         left("seconds").trim()
     );
     let _ = writeln!(account, "stdout:\n{stdout}\nstderr:\n{stderr}");
+    for (name, text) in by_rank(&directory.join(&item.name)) {
+        let _ = writeln!(account, "{name}:\n{text}");
+    }
     Some(account)
 }
 
-fn wrong_answer(directory: &Path, item: &Item, stdout: &str, stderr: &str) -> Option<String> {
+fn wrong_answer(directory: &Path, item: &Item, stdout: &str) -> Option<String> {
+    let bad = "mpi4py's suite gives no good verdict at every rank";
     match &item.expected {
         Expected::Says(texts) => texts
             .iter()
             .find(|text| !stdout.contains(text.as_str()))
             .map(|text| format!("it does not say {text:?}")),
-        Expected::Verdict => match verdict(stderr) {
-            Some(_) => None,
-            None => Some("mpi4py's suite gives no good verdict".to_owned()),
+        Expected::Verdict => verdicts(&directory.join(&item.name))
+            .err()
+            .map(|why| format!("{bad}: {why}")),
+        Expected::SameVerdictAs(other) => match verdicts(&directory.join(&item.name)) {
+            Err(why) => Some(format!("{bad}: {why}")),
+            Ok(here) => {
+                let there = verdicts(&directory.join(other));
+                (Ok(&here) != there.as_ref()).then(|| format!("verdicts {here:?}, but {there:?} on one site"))
+            }
         },
-        Expected::SameVerdictAs(other) => {
-            let alone = fs::read_to_string(directory.join(other).join("stderr")).unwrap_or_default();
-            let (here, there) = (verdict(stderr), verdict(&alone));
-            (here.is_none() || here != there).then(|| format!("verdict {here:?}, but {there:?} on one site"))
-        }
     }
 }
 
-/// What the ranks of mpi4py's suite said in the end: the distinct lines among `Ran N tests` and `OK (...)`, times left
-/// out. Distinct, because the lines of several ranks may run into each other; a rank that fails shows in the launcher's
-/// status too. `None` unless all are good.
-fn verdict(stderr: &str) -> Option<BTreeSet<String>> {
-    let said: BTreeSet<String> = stderr
-        .lines()
-        .filter(|line| line.starts_with("Ran ") || line.starts_with("OK"))
-        .map(|line| line.split(" in ").next().unwrap_or(line).to_owned())
-        .collect();
-    let good = said.iter().any(|line| line.starts_with("OK")) && !stderr.contains("FAILED");
-    good.then_some(said)
+/// What each rank of mpi4py's suite said in the end, times left out: how many tests ran, and `OK`.
+fn verdicts(item: &Path) -> Result<Vec<String>, String> {
+    let all = by_rank(item).into_iter().map(|(name, text)| {
+        let ran = text.lines().find(|line| line.starts_with("Ran "));
+        let good = text.lines().rfind(|line| line.starts_with("OK"));
+        match (ran, good) {
+            (Some(ran), Some(good)) => Ok(format!("{}: {good}", ran.split(" in ").next().unwrap_or(ran))),
+            _ => Err(format!("{name} has none")),
+        }
+    });
+    let all: Vec<String> = all.collect::<Result<_, _>>()?;
+    if all.is_empty() {
+        Err("no rank wrote any".into())
+    } else {
+        Ok(all)
+    }
+}
+
+/// The standard error of ranks that have one of their own (own-stderr.sh), in order of the files' names.
+fn by_rank(item: &Path) -> Vec<(String, String)> {
+    let entries = fs::read_dir(item).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with("stderr.")).collect();
+    names.sort();
+    let text = |name: &String| fs::read_to_string(item.join(name)).unwrap_or_default();
+    names.iter().map(|name| (name.clone(), text(name))).collect()
 }

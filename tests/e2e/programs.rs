@@ -29,9 +29,9 @@ impl Extent {
 pub enum Expected {
     /// Standard output contains every one of these.
     Says(Vec<String>),
-    /// The last line but blank ones of standard error (mpi4py's verdict) is that of this other item.
+    /// mpi4py's verdict at every rank is good, and that of this other item.
     SameVerdictAs(String),
-    /// mpi4py's own verdict is good.
+    /// mpi4py's verdict at every rank is good.
     Verdict,
 }
 
@@ -150,7 +150,13 @@ fn suite(mpi: &Mpi, part: &str, selection: &str, seconds: u32, extent: Extent) -
         String::new()
     };
     let main = root().join(".cache/mpi/suite/source/test/main.py");
-    let program = format!("{} {} -q -f {selection}", mpi.python, main.display());
+    let own_stderr = root().join("tests/e2e/own-stderr.sh");
+    let program = format!(
+        "{} $PWD {} {} -q -f {selection}",
+        own_stderr.display(),
+        mpi.python,
+        main.display()
+    );
     let [alone, across] = ["one-site", "sites"].map(|place| format!("{}-mpi4py-{part}-{place}", mpi.name));
     let ranks = mpi.suite_ranks;
     let local = format!(
