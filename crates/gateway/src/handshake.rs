@@ -243,7 +243,7 @@ impl Gateway {
             .pairs
             .get(pair)
             .is_some_and(|pair| pair.tunnel.streams() == 0);
-        lane.training = (self.config.train && idle).then(|| Training::begin(self.now));
+        lane.training = (self.config.train && idle).then(|| Training::begin(&lane.socket, self.now));
         self.lanes.insert(lane);
         self.join_lane(pair, number, key, address);
         if let Err(end) = self.digest(key) {

@@ -2,39 +2,121 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// What the kernel knows of a TCP connection's path (tcp(7), `struct tcp_info`).
+/// `struct tcp_info` of include/uapi/linux/tcp.h, which only ever grows at its end. A kernel that knows less leaves the
+/// rest zero.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct TcpInfo {
+    states: [u8; 8],
+    /// rto, ato, snd_mss, rcv_mss, unacked, sacked, lost, retrans, fackets, last_data_sent, last_ack_sent,
+    /// last_data_recv, last_ack_recv, pmtu, rcv_ssthresh.
+    before_rtt: [u32; 15],
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    /// advmss, reordering, rcv_rtt, rcv_space.
+    after_cwnd: [u32; 4],
+    total_retrans: u32,
+    pacing_rate: u64,
+    max_pacing_rate: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    min_rtt: u32,
+    data_segs_in: u32,
+    data_segs_out: u32,
+    delivery_rate: u64,
+    /// busy_time, rwnd_limited, sndbuf_limited.
+    times: [u64; 3],
+    delivered: u32,
+    delivered_ce: u32,
+    bytes_sent: u64,
+    bytes_retrans: u64,
+    dsack_dups: u32,
+    reord_seen: u32,
+    rcv_ooopack: u32,
+    snd_wnd: u32,
+    rcv_wnd: u32,
+    rehash: u32,
+    total_rto: u16,
+    total_rto_recoveries: u16,
+    total_rto_time: u32,
+}
+
+const MSS: usize = 2;
+
+/// What the kernel knows of a TCP connection's path (tcp(7), TCP_INFO).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PathInfo {
     pub(crate) rtt_microseconds: u32,
-    /// Segments sent again since the connection came up.
+    pub(crate) least_rtt_microseconds: u32,
+    /// Bytes that may be on their way.
+    pub(crate) window_bytes: u64,
+    /// Bytes per second of the last acknowledged flight.
+    pub(crate) delivery_rate: u64,
+    /// Segments with data sent since the connection came up, those sent again among them.
+    pub(crate) segments: u32,
+    /// Segments sent again.
     pub(crate) retransmits: u32,
+    /// Retransmission timeouts (kernel 6.7 and later).
+    pub(crate) timeouts: u16,
+    /// Segments that arrived out of order: each was answered with a duplicate acknowledgement.
+    pub(crate) out_of_order: u32,
 }
 
 pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
-    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
-    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
-    // SAFETY: the buffer is valid for `length` bytes and zeroed, and every bit pattern is a tcp_info.
+    let mut info = TcpInfo::default();
+    let mut length = size_of::<TcpInfo>() as libc::socklen_t;
+    // SAFETY: the buffer is valid for `length` bytes, and the kernel writes no more than that; every bit pattern is a
+    // TcpInfo.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
-            info.as_mut_ptr().cast(),
+            (&raw mut info).cast(),
             &raw mut length,
         )
     };
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: zeroed above and filled by the kernel in part; all of it is initialised.
-    let info = unsafe { info.assume_init() };
     Ok(PathInfo {
-        rtt_microseconds: info.tcpi_rtt,
-        retransmits: info.tcpi_total_retrans,
+        rtt_microseconds: info.rtt,
+        least_rtt_microseconds: info.min_rtt,
+        window_bytes: u64::from(info.snd_cwnd) * u64::from(info.before_rtt[MSS]),
+        delivery_rate: info.delivery_rate,
+        segments: info.data_segs_out,
+        retransmits: info.total_retrans,
+        timeouts: info.total_rto,
+        out_of_order: info.rcv_ooopack,
     })
+}
+
+/// Never sends faster than this many bytes per second; `None` takes the bound away. The kernel paces by itself where
+/// the interface has no fq (tcp(7), SO_MAX_PACING_RATE; tcp_output.c).
+pub(crate) fn set_most_rate(socket: &impl AsFd, bytes_per_second: Option<u64>) -> io::Result<()> {
+    let rate = bytes_per_second.unwrap_or(u64::MAX);
+    // SAFETY: the option takes an unsigned long, which lives across the call.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const rate).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// The socket counts as writable only while less than `bytes` wait unsent in the kernel: what waits stays in this
@@ -57,11 +139,18 @@ pub(crate) fn set_unsent_low_water(socket: &impl AsFd, bytes: u32) -> io::Result
     }
 }
 
-/// The factor by which BBR paces faster or slower than the bandwidth it has seen, in 1/256; `None` under another congestion
-/// control (`struct tcp_bbr_info`, include/uapi/linux/inet_diag.h: bandwidth in two words, minimum round trip, pacing
-/// gain, window gain).
-pub(crate) fn bbr_pacing_gain(socket: &impl AsFd) -> Option<u32> {
-    const PACING_GAIN: usize = 3;
+/// What BBR knows of the path (`struct tcp_bbr_info`, include/uapi/linux/inet_diag.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bbr {
+    /// The most it has seen delivered in ten round trips, bytes per second.
+    pub(crate) bandwidth: u64,
+    pub(crate) least_rtt_microseconds: u32,
+    /// The factor by which it paces faster or slower than that, in 1/256.
+    pub(crate) pacing_gain: u32,
+}
+
+/// `None` under another congestion control.
+pub(crate) fn bbr(socket: &impl AsFd) -> Option<Bbr> {
     let mut info = [0u32; 5];
     let mut length = size_of_val(&info) as libc::socklen_t;
     // SAFETY: the buffer is valid for `length` bytes, and the kernel writes no more than that.
@@ -74,6 +163,11 @@ pub(crate) fn bbr_pacing_gain(socket: &impl AsFd) -> Option<u32> {
             &raw mut length,
         )
     };
+    let [low, high, least_rtt_microseconds, pacing_gain, _window_gain] = info;
     // Other congestion controls answer with less, or nothing.
-    (status == 0 && length as usize == size_of_val(&info)).then_some(info[PACING_GAIN])
+    (status == 0 && length as usize == size_of_val(&info)).then(|| Bbr {
+        bandwidth: u64::from(high) << 32 | u64::from(low),
+        least_rtt_microseconds,
+        pacing_gain,
+    })
 }
