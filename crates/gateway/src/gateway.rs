@@ -133,6 +133,7 @@ impl Gateway {
     /// [`GatewayError`] names the address that cannot be listened on.
     pub fn new(config: Config) -> Result<Gateway, GatewayError> {
         raise_file_limit();
+        crate::priority::ask_for_short_slices();
         let poll = Poll::new()?;
         let signals = Signals::take()?;
         signals.register(poll.registry(), Class::Signals.token(0))?;

@@ -1,0 +1,42 @@
+//! How the gateway asks the kernel to run it soon after it wakes.
+//!
+//! MPI ranks busy-wait, and a head node may run some. A process that wakes beside them then waits for the end of a time slice:
+//! with one rank for every core the median of 1 B rose from 6.1 to 7.3 ms one way. A gateway works for microseconds
+//! at a time, so it can offer short slices in return for an early turn.
+#![allow(unsafe_code)]
+
+use std::time::Duration;
+
+/// Linux's shortest (sched_setattr(2), `sched_runtime` of SCHED_OTHER from kernel 6.12 on; earlier ones take no notice).
+const SLICE: Duration = Duration::from_micros(100);
+
+/// `struct sched_attr` of include/uapi/linux/sched/types.h, first version.
+#[repr(C)]
+#[derive(Default)]
+struct SchedAttr {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// What the gateway starts has the usual slices (SCHED_FLAG_RESET_ON_FORK).
+const RESET_ON_FORK: u64 = 1;
+
+/// Nobody needs a privilege for it; where it is refused nothing is lost but time.
+pub(crate) fn ask_for_short_slices() {
+    let attr = SchedAttr {
+        size: size_of::<SchedAttr>() as u32,
+        flags: RESET_ON_FORK,
+        // SAFETY: no memory is involved; 0 names the calling thread.
+        nice: unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) },
+        runtime: SLICE.as_nanos() as u64,
+        ..SchedAttr::default()
+    };
+    // SAFETY: the call reads `size` bytes of the structure, which outlives it; 0 names the calling thread.
+    let _ = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+}
