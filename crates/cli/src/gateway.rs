@@ -82,11 +82,13 @@ fn readable(status: &Status) -> String {
     }
     for tunnel in &status.tunnels {
         text += &format!(
-            "tunnel to {} at {}  rtt {:.1} ms  {}  streams {}  sent {:.1} MB  received {:.1} MB\n",
+            "tunnel to {} at {}  rtt {:.1} ms  rate {:.0} Mbit/s  loss {:.2} %  streams {}  sent {:.1} MB  received {:.1} \
+             MB\n",
             tunnel.site,
             tunnel.peer,
             f64::from(tunnel.rtt_microseconds) / 1e3,
-            tunnel.congestion_control,
+            tunnel.rate_bits_per_second as f64 / 1e6,
+            tunnel.loss * 100.0,
             tunnel.streams,
             tunnel.sent_bytes as f64 / 1e6,
             tunnel.received_bytes as f64 / 1e6
@@ -109,14 +111,21 @@ fn readable(status: &Status) -> String {
 
 fn lane_line(lane: &LaneStatus) -> String {
     format!(
-        "  lane {} at {}  rtt {:.1} ms  {}  sent {:.1} MB  received {:.1} MB  retransmits {}\n",
+        "  lane {} at {}  {}  rtt {:.1} ms (least {:.1})  rate {:.0} Mbit/s  window {:.2} MB  sent {:.1} MB  received {:.1} \
+         MB  segments {}  sent again {}  timeouts {}  idle restarts {}\n",
         lane.number,
         lane.peer,
-        f64::from(lane.rtt_microseconds) / 1e3,
         lane.congestion_control,
+        f64::from(lane.rtt_microseconds) / 1e3,
+        f64::from(lane.least_rtt_microseconds) / 1e3,
+        lane.rate_bits_per_second as f64 / 1e6,
+        lane.window_bytes as f64 / 1e6,
         lane.sent_bytes as f64 / 1e6,
         lane.received_bytes as f64 / 1e6,
-        lane.retransmits
+        lane.segments,
+        lane.retransmits,
+        lane.timeouts,
+        lane.idle_restarts
     )
 }
 

@@ -147,8 +147,14 @@ pub struct TunnelStatus {
     pub site: String,
     /// Address of the gateway at the far end, now or last.
     pub peer: std::net::SocketAddr,
-    /// Lowest smoothed round-trip time of its lanes as the kernel measures it; 0 when all are down.
+    /// Least round-trip time seen on its lanes, without the waiting in queues; 0 when all are down.
     pub rtt_microseconds: u32,
+    /// What its lanes together were seen to deliver; 0 when nothing is known.
+    #[serde(default)]
+    pub rate_bits_per_second: u64,
+    /// Share of the segments that were sent again, over the lanes' lives.
+    #[serde(default)]
+    pub loss: f64,
     /// Congestion control of the first lane.
     pub congestion_control: String,
     /// Streams open now.
@@ -183,8 +189,29 @@ pub struct LaneStatus {
     pub sent_bytes: u64,
     /// Bytes taken from the kernel.
     pub received_bytes: u64,
+    /// Least round-trip time seen.
+    #[serde(default)]
+    pub least_rtt_microseconds: u32,
+    /// What the lane was seen to deliver: BBR's estimate, or the last acknowledged flight's.
+    #[serde(default)]
+    pub rate_bits_per_second: u64,
+    /// Congestion window: bytes that may be on their way.
+    #[serde(default)]
+    pub window_bytes: u64,
+    /// TCP segments with data sent, those sent again among them.
+    #[serde(default)]
+    pub segments: u32,
     /// TCP segments the kernel sent again.
     pub retransmits: u32,
+    /// Retransmission timeouts; 0 on kernels before 6.7, which do not count them.
+    #[serde(default)]
+    pub timeouts: u16,
+    /// Segments that arrived out of order, each answered with a duplicate acknowledgement.
+    #[serde(default)]
+    pub out_of_order: u32,
+    /// Times it sent after a pause that makes TCP start slowly again under any congestion control but BBR.
+    #[serde(default)]
+    pub idle_restarts: u64,
 }
 
 /// Where a gateway listens for commands when nothing else is said: `$XDG_RUNTIME_DIR/causeway/gateway.sock`, or

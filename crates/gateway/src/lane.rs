@@ -9,13 +9,16 @@ use causeway_tunnel::ProtocolError;
 use mio::net::TcpStream;
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What one read takes from the kernel at most. Larger brings nothing measurable and delays other lanes.
 const IN_BYTES: usize = 256 * 1024;
 
 /// Reads of one lane before the others get their turn.
 const ROUNDS: usize = 8;
+
+/// Silence after which TCP starts slowly again (RFC 5681, section 4.1): its least retransmission timeout in Linux.
+const IDLE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Lane {
     pub(crate) socket: TcpStream,
@@ -29,6 +32,9 @@ pub(crate) struct Lane {
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) writable: bool,
+    /// When it last sent, and how often that was longer ago than [`IDLE`].
+    pub(crate) sent_at: Option<Instant>,
+    pub(crate) idle_restarts: u64,
     /// Until the congestion control knows the path.
     pub(crate) training: Option<Training>,
     input: Vec<u8>,
@@ -77,9 +83,22 @@ impl Lane {
             sent_bytes: 0,
             received_bytes: rest.len() as u64,
             writable: true,
+            sent_at: None,
+            idle_restarts: 0,
             training: None,
             input,
             filled: rest.len(),
+        }
+    }
+}
+
+impl Lane {
+    /// The kernel took bytes.
+    pub(crate) fn on_sent(&mut self, count: usize, now: Instant) {
+        self.sent_bytes += count as u64;
+        let before = self.sent_at.replace(now);
+        if before.is_some_and(|at| now.saturating_duration_since(at) > IDLE) {
+            self.idle_restarts += 1;
         }
     }
 }

@@ -174,7 +174,7 @@ fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written
             match lane.socket.write(bytes) {
                 Ok(count) => {
                     pair.tunnel.sent(number, count, now);
-                    lane.sent_bytes += count as u64;
+                    lane.on_sent(count, now);
                     written.progress = true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

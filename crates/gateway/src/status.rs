@@ -5,7 +5,6 @@ use crate::gateway::Gateway;
 use crate::lane::Lane;
 use crate::pair::Pair;
 use crate::socket;
-use std::os::fd::AsFd;
 
 impl Gateway {
     /// Every site of the grid, the own one first.
@@ -41,10 +40,19 @@ impl Gateway {
     fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
         let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
         let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
+        let least = lanes.iter().map(|lane| lane.least_rtt_microseconds);
+        let (retransmits, segments) = lanes.iter().fold((0, 0), |(again, all), lane| {
+            (
+                again + u64::from(lane.retransmits),
+                all + u64::from(lane.segments),
+            )
+        });
         TunnelStatus {
             site: pair.site.clone(),
             peer: pair.address,
-            rtt_microseconds: lanes.iter().map(|lane| lane.rtt_microseconds).min().unwrap_or(0),
+            rtt_microseconds: least.min().unwrap_or(0),
+            rate_bits_per_second: lanes.iter().map(|lane| lane.rate_bits_per_second).sum(),
+            loss: retransmits as f64 / segments.max(1) as f64,
             congestion_control: lanes
                 .first()
                 .map_or_else(String::new, |lane| lane.congestion_control.clone()),
@@ -76,7 +84,8 @@ impl Gateway {
 }
 
 fn lane_status(lane: &Lane) -> LaneStatus {
-    let path = socket::path_info(&lane.socket.as_fd()).unwrap_or_default();
+    let path = socket::path_info(&lane.socket).unwrap_or_default();
+    let rate = socket::bbr(&lane.socket).map_or(path.delivery_rate, |bbr| bbr.bandwidth);
     LaneStatus {
         number: lane.number,
         peer: lane.peer,
@@ -84,7 +93,14 @@ fn lane_status(lane: &Lane) -> LaneStatus {
         congestion_control: lane.congestion_control.clone(),
         sent_bytes: lane.sent_bytes,
         received_bytes: lane.received_bytes,
+        least_rtt_microseconds: path.least_rtt_microseconds,
+        rate_bits_per_second: rate * 8,
+        window_bytes: path.window_bytes,
+        segments: path.segments,
         retransmits: path.retransmits,
+        timeouts: path.timeouts,
+        out_of_order: path.out_of_order,
+        idle_restarts: lane.idle_restarts,
     }
 }
 
