@@ -83,7 +83,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let eager_bytes = if args.direct {
         None
     } else {
-        tuning::eager_bytes(&gateway_status()?)
+        let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
+        tuning::eager_bytes(&gateway_status()?, ranks)
     };
     let facts = environment::Facts {
         causeway: &own,

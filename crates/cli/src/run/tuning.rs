@@ -8,7 +8,10 @@ use causeway_gateway::control::Status;
 use std::time::Duration;
 
 /// Most that one unexpected message of a peer may occupy at its receiver.
-pub const MOST_EAGER_BYTES: u64 = 4 << 20;
+pub const MOST_EAGER_BYTES: u64 = 16 << 20;
+
+/// Most that one such message of every peer may occupy together.
+const MOST_TOGETHER_BYTES: u64 = 512 << 20;
 
 /// No MPI has a smaller limit by default.
 const LEAST_EAGER_BYTES: u64 = 64 << 10;
@@ -16,23 +19,26 @@ const LEAST_EAGER_BYTES: u64 = 64 << 10;
 /// Room for the MPI's own header: a message of a power of two is the usual one, and shall not miss the limit by it.
 const HEADER_BYTES: u64 = 1 << 10;
 
-/// The link's rate where nothing is known of it: what Hablot et al. had, and few sites have less.
-const ASSUMED_BITS_PER_SECOND: f64 = 1e9;
+/// The link's rate where no more has been seen: what Hablot et al. had, and few sites have less. A lane that has only
+/// carried small messages has seen little, and a limit too large costs memory only.
+const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The size up to which messages should be sent at once: twice what fits on the longest link, from where on a round trip
-/// is a third of the transfer at most; a power of two, within the bounds above. `None` without a tunnel.
-pub fn eager_bytes(status: &Status) -> Option<u64> {
-    let longest = status
-        .tunnels
-        .iter()
-        .map(|tunnel| tunnel.rtt_microseconds)
-        .max()?;
-    let seconds = Duration::from_micros(longest.into()).as_secs_f64();
-    let product = (seconds * ASSUMED_BITS_PER_SECOND / 8.0) as u64;
-    let bytes = (2 * product)
-        .next_power_of_two()
-        .clamp(LEAST_EAGER_BYTES, MOST_EAGER_BYTES);
-    Some(bytes + HEADER_BYTES)
+/// What fits on a link, so many times: from there on the round trip is less than a tenth of the transfer.
+const PRODUCTS: f64 = 10.0;
+
+/// The size up to which messages of a job of `ranks` should be sent at once: a power of two and room for a header, within
+/// the bounds above. `None` without a tunnel.
+pub fn eager_bytes(status: &Status, ranks: u32) -> Option<u64> {
+    let products = status.tunnels.iter().map(|tunnel| {
+        let rate = tunnel.rate_bits_per_second.max(ASSUMED_BITS_PER_SECOND);
+        Duration::from_micros(tunnel.rtt_microseconds.into()).as_secs_f64() * rate as f64 / 8.0
+    });
+    let largest = products.reduce(f64::max)?;
+    let wanted = ((PRODUCTS * largest) as u64)
+        .clamp(LEAST_EAGER_BYTES, MOST_EAGER_BYTES)
+        .next_power_of_two();
+    let peers = u64::from(ranks.max(1)).next_power_of_two();
+    Some(wanted.min((MOST_TOGETHER_BYTES / peers).max(LEAST_EAGER_BYTES)) + HEADER_BYTES)
 }
 
 #[cfg(test)]
@@ -40,11 +46,14 @@ mod tests {
     use super::*;
     use causeway_gateway::control::TunnelStatus;
 
-    fn status(rtts: &[u32]) -> Status {
-        let tunnel = |rtt: &u32| TunnelStatus {
+    /// Round-trip times in microseconds and rates in bits per second.
+    fn status(links: &[(u32, u64)]) -> Status {
+        let tunnel = |(rtt, rate): &(u32, u64)| TunnelStatus {
             site: "nancy".into(),
             peer: ([198, 51, 100, 5], 7001).into(),
             rtt_microseconds: *rtt,
+            rate_bits_per_second: *rate,
+            loss: 0.0,
             congestion_control: "bbr".into(),
             streams: 0,
             sent_bytes: 0,
@@ -63,28 +72,39 @@ mod tests {
             refused: Default::default(),
             jobs: Vec::new(),
             sites: Vec::new(),
-            tunnels: rtts.iter().map(tunnel).collect(),
+            tunnels: links.iter().map(tunnel).collect(),
         }
     }
 
+    const GIGABIT: u64 = 1_000_000_000;
+
     #[test]
-    fn the_longest_link_decides_within_the_bounds() {
-        assert_eq!(eager_bytes(&status(&[])), None);
+    fn the_link_that_holds_most_decides_within_the_bounds() {
+        let limit = |links: &[(u32, u64)]| eager_bytes(&status(links), 2).map(|bytes| bytes - HEADER_BYTES);
+        assert_eq!(limit(&[]), None);
+        assert_eq!(limit(&[(10, GIGABIT)]), Some(LEAST_EAGER_BYTES));
+        assert_eq!(limit(&[(100, GIGABIT), (500, GIGABIT)]), Some(1 << 20));
         assert_eq!(
-            eager_bytes(&status(&[100])),
-            Some(LEAST_EAGER_BYTES + HEADER_BYTES)
+            limit(&[(11_600, GIGABIT), (8_000, GIGABIT)]),
+            Some(MOST_EAGER_BYTES)
         );
-        assert_eq!(
-            eager_bytes(&status(&[100, 2000])),
-            Some((512 << 10) + HEADER_BYTES)
-        );
-        assert_eq!(
-            eager_bytes(&status(&[11_600, 8_000])),
-            Some(MOST_EAGER_BYTES + HEADER_BYTES)
-        );
-        assert_eq!(
-            eager_bytes(&status(&[90_000])),
-            Some(MOST_EAGER_BYTES + HEADER_BYTES)
-        );
+        assert_eq!(limit(&[(90_000, GIGABIT)]), Some(MOST_EAGER_BYTES));
+        assert_eq!(limit(&[(100, 10 * GIGABIT)]), Some(2 << 20));
+    }
+
+    #[test]
+    fn a_rate_below_the_assumed_one_is_taken_for_a_lane_that_has_carried_little() {
+        let limit = |rate| eager_bytes(&status(&[(500, rate)]), 2);
+        assert_eq!(limit(GIGABIT / 1000), limit(GIGABIT));
+    }
+
+    #[test]
+    fn many_ranks_have_less_each_so_that_all_together_stay_within_the_bound() {
+        let limit =
+            |ranks| eager_bytes(&status(&[(11_600, GIGABIT)]), ranks).map(|bytes| bytes - HEADER_BYTES);
+        assert_eq!(limit(32), Some(16 << 20));
+        assert_eq!(limit(33), Some(8 << 20));
+        assert_eq!(limit(1000), Some(512 << 10));
+        assert_eq!(limit(1_000_000), Some(LEAST_EAGER_BYTES));
     }
 }
