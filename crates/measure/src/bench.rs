@@ -217,9 +217,10 @@ impl Bench {
             (false, false) => (64 << 20, 30),
         };
         let command = format!(
-            "causeway run {} --sites rennes=1,nancy=1 -- {launcher} -n 2 {} rows.csv --most {most} --count {count} \
+            "causeway run {} --sites rennes=1,nancy=1 -- {launcher} -n 2 {} {} rows.csv --most {most} --count {count} \
              --idle {idle}",
             way.option(),
+            repository().join("tests/mpi/own-core.sh").display(),
             program(programs, "pingpong")
         );
         Program::new(&command, &directory, DEADLINE).succeed()?;
