@@ -8,7 +8,7 @@ use crate::peer::GatewayToGateway;
 use crate::pump;
 use crate::socket;
 use crate::timers::Deadline;
-use crate::train::Training;
+use crate::train::{Training, most_rate};
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
 use hmac::{Hmac, Mac};
 use mio::Interest;
@@ -238,6 +238,10 @@ impl Gateway {
         }
         let mut lane = Lane::new(socket, pair, number, address, dialled, received);
         lane.congestion_control = congestion_control;
+        let peer = self.pairs.get(pair).map(|pair| pair.peer);
+        if let Some(rate) = peer.and_then(|peer| most_rate(&self.config, peer)) {
+            let _ = socket::set_most_rate(&lane.socket, Some(rate));
+        }
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self
             .pairs

@@ -8,6 +8,7 @@
 //!
 //! Streams go first. Bounded by bytes and time; over as soon as BBR has left its start-up.
 
+use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::pump::{self, BATCH};
 use crate::socket;
@@ -64,13 +65,13 @@ impl Training {
         }
     }
 
-    fn is_over(&mut self, socket: &TcpStream, now: Instant) -> bool {
+    fn is_over(&mut self, socket: &TcpStream, rate: Option<u64>, now: Instant) -> bool {
         let knows = match socket::bbr(socket) {
             Some(bbr) => {
-                self.bound(socket, &bbr, now);
+                self.bound(socket, &bbr, rate, now);
                 // It has no gain before the first acknowledgement.
                 let ended = bbr.pacing_gain != 0 && bbr.pacing_gain < STARTUP_GAIN;
-                ended && !self.begins_anew(socket)
+                ended && !self.begins_anew(socket, rate)
             }
             None => self.sent_bytes >= BLIND_BYTES,
         };
@@ -78,19 +79,19 @@ impl Training {
     }
 
     /// Whether the start-up that has just ended is to be repeated: then it is.
-    fn begins_anew(&mut self, socket: &TcpStream) -> bool {
+    fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
         if self.sent_bytes >= LEAST_BYTES || self.starts >= MOST_STARTS {
             return false;
         }
         (self.starts, self.flat, self.best) = (self.starts + 1, 0, 0);
-        let _ = socket::set_most_rate(socket, None);
+        let _ = socket::set_most_rate(socket, rate);
         let socket = socket2::SockRef::from(socket);
         // A congestion control begins where another one is replaced by it; every kernel has reno.
         socket.set_tcp_congestion(b"reno").is_ok() && socket.set_tcp_congestion(b"bbr").is_ok()
     }
 
     /// Once per round trip.
-    fn bound(&mut self, socket: &TcpStream, bbr: &socket::Bbr, now: Instant) {
+    fn bound(&mut self, socket: &TcpStream, bbr: &socket::Bbr, rate: Option<u64>, now: Instant) {
         if now < self.look_at || bbr.bandwidth == 0 {
             return;
         }
@@ -104,18 +105,25 @@ impl Training {
         } else {
             self.best + self.best / 2
         };
-        let _ = socket::set_most_rate(socket, Some(most));
+        let _ = socket::set_most_rate(socket, Some(most.min(rate.unwrap_or(u64::MAX))));
     }
+}
+
+/// A lane's share of what is reserved on the way to a peer, in bytes per second.
+pub(crate) fn most_rate(config: &Config, peer: usize) -> Option<u64> {
+    let bits = config.peers.get(peer)?.rate?;
+    Some(bits / 8 / config.lanes as u64)
 }
 
 impl Gateway {
     /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
     pub(crate) fn train(&mut self, key: usize) -> bool {
         let now = self.now;
-        let (lanes, rate) = (self.config.lanes, None);
+        let lanes = self.config.lanes;
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;
         };
+        let rate = most_rate(&self.config, pair.peer);
         let mut trains = false;
         for number in 0..pair.lanes.len() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
@@ -124,7 +132,7 @@ impl Gateway {
             let Some(training) = &mut lane.training else {
                 continue;
             };
-            if training.is_over(&lane.socket, now) {
+            if training.is_over(&lane.socket, rate, now) {
                 lane.training = None;
                 let _ = socket::set_unsent_low_water(&lane.socket, pump::unsent_share(lanes));
                 let _ = socket::set_most_rate(&lane.socket, rate);

@@ -71,6 +71,8 @@ pub struct Peer {
     pub site: String,
     /// Where to dial its gateway; none when it dials this one.
     pub address: Option<SocketAddr>,
+    /// Bits per second that are reserved on the way there: paced at from the start, and never exceeded.
+    pub rate: Option<u64>,
 }
 
 /// All mistakes of a configuration, one a line.
@@ -125,7 +127,8 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let train = reader.boolean(&grid, "train");
     let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64);
     let tunnel = read_tunnel(reader, &grid);
-    let peers = read_peers(reader, &root, name.as_deref());
+    let rate = reader.string(&grid, "rate", bits_per_second);
+    let peers = read_peers(reader, &root, name.as_deref(), rate);
     reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
     reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell"]);
     reader.no_other_keys(&listen, &["lan", "wan", "control", "delivery_ports"]);
@@ -156,10 +159,11 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     })
 }
 
-const GRID_KEYS: [&str; 7] = [
+const GRID_KEYS: [&str; 8] = [
     "key_file",
     "congestion_control",
     "lanes",
+    "rate",
     "train",
     "resume",
     "lane_timeout",
@@ -196,6 +200,25 @@ fn duration(text: &str) -> Result<Duration, String> {
         )),
         None => Err(format!(
             "{text:?} is not a time such as \"10min\", \"15s\" or \"500ms\""
+        )),
+    }
+}
+
+/// Rates a reservation may have: TCP cannot pace below some packets a second, and no lane reaches beyond.
+const RATES: RangeInclusive<f64> = 100e3..=1e12;
+
+fn bits_per_second(text: &str) -> Result<u64, String> {
+    let units = [("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
+    let parsed = units.into_iter().find_map(|(unit, factor)| {
+        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        Some(number * factor)
+    });
+    match parsed {
+        // Fits: at most 1e12.
+        Some(rate) if RATES.contains(&rate) => Ok(rate as u64),
+        Some(_) => Err(format!("{text:?} is not between 100 kbit/s and 1000 Gbit/s")),
+        None => Err(format!(
+            "{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\""
         )),
     }
 }
@@ -274,17 +297,23 @@ fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -
     nodes
 }
 
-fn read_peers<'a>(reader: &mut Reader<'a>, root: &Table<'a>, own: Option<&str>) -> Vec<Peer> {
+fn read_peers<'a>(
+    reader: &mut Reader<'a>,
+    root: &Table<'a>,
+    own: Option<&str>,
+    rate: Option<u64>,
+) -> Vec<Peer> {
     let mut peers: Vec<Peer> = Vec::new();
     for table in reader.tables(root, "peer") {
         let site = site_name(reader, &table, "site");
         let address = reader.string(&table, "address", socket_address);
-        reader.no_other_keys(&table, &["site", "address"]);
+        let rate = reader.string(&table, "rate", bits_per_second).or(rate);
+        reader.no_other_keys(&table, &["site", "address", "rate"]);
         let Some(site) = site else { continue };
         if own == Some(&site) || peers.iter().any(|peer| peer.site == site) {
             reader.mistake_at(&table, "site", &format!("{site} is this site or listed twice"));
         }
-        peers.push(Peer { site, address });
+        peers.push(Peer { site, address, rate });
     }
     peers
 }
@@ -359,6 +388,21 @@ address = "198.51.100.5:7001"
         assert_eq!((config.lanes, config.tunnel.resume), (4, Duration::from_secs(60)));
         assert_eq!(config.tunnel.keepalive, Duration::from_secs(2));
         assert!(config.tunnel.duplicate_small);
+    }
+
+    #[test]
+    fn a_rate_is_that_of_its_peer_or_else_of_the_grid() {
+        let rates = |grid: &str, peer: &str| {
+            let text = GOOD.replace("key_file", &format!("{grid}\nkey_file")) + peer;
+            parse(&text).map(|config| config.peers[0].rate)
+        };
+        assert_eq!(rates("", "").unwrap(), None);
+        assert_eq!(rates("rate = \"1.5 Gbit/s\"", "").unwrap(), Some(1_500_000_000));
+        let own = "rate = \"400Mbit/s\"";
+        assert_eq!(rates("rate = \"1Gbit/s\"", own).unwrap(), Some(400_000_000));
+        for wrong in ["400", "400Mbit", "-1Mbit/s", "1kbit/s", "NaNGbit/s", "1e9Gbit/s"] {
+            assert!(rates(&format!("rate = \"{wrong}\""), "").is_err(), "{wrong}");
+        }
     }
 
     #[test]
