@@ -1,6 +1,6 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
-use crate::control::{Envelope, JobReply, MAX_LINE_BYTES, Reply, Request, VERSION};
+use crate::control::{Envelope, JobReply, MAX_LINE_BYTES, MOST_WEIGHT, Reply, Request, VERSION};
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::jobs::{Job, Origin};
@@ -128,7 +128,7 @@ impl Gateway {
                 let status = self.status();
                 self.answer(key, Reply::Status(Box::new(status)));
             }
-            Request::Job { name } => self.start_job(key, name),
+            Request::Job { name, weight } => self.start_job(key, name, weight.clamp(1, MOST_WEIGHT)),
             Request::Spawn { token, node } => match token.parse() {
                 Ok(token) if self.jobs.knows(&token) => self.spawn(key, token, &node),
                 Ok(_) => self.answer(key, Reply::Error("the job of this token has ended".to_owned())),
@@ -137,7 +137,7 @@ impl Gateway {
         }
     }
 
-    fn start_job(&mut self, key: usize, name: String) {
+    fn start_job(&mut self, key: usize, name: String, weight: u32) {
         let mut bytes = [0; Token::BYTES];
         if let Err(error) = getrandom::fill(&mut bytes) {
             return self.answer(
@@ -156,6 +156,7 @@ impl Gateway {
             token,
             Job {
                 name: name.clone(),
+                weight,
                 origin: Origin::Here(key),
                 awaited,
             },
@@ -169,6 +170,7 @@ impl Gateway {
                 GatewayToGateway::JobStart {
                     token: token.to_hex(),
                     name: name.clone(),
+                    weight,
                 },
             );
         }
@@ -339,8 +341,9 @@ impl Gateway {
                     .learn(&site, info)
                     .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
             }
-            GatewayToGateway::JobStart { token, name } => {
+            GatewayToGateway::JobStart { token, name, weight } => {
                 let job = Job {
+                    weight: weight.clamp(1, MOST_WEIGHT),
                     name,
                     origin: Origin::Site(site),
                     awaited: Default::default(),

@@ -29,6 +29,9 @@ pub enum Request {
     Job {
         /// What runs, for `causeway status` and logs.
         name: String,
+        /// Its share of a busy tunnel beside other jobs', 1 to [`MOST_WEIGHT`].
+        #[serde(default = "usual_weight")]
+        weight: u32,
     },
     /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the answer.
     Spawn {
@@ -39,6 +42,13 @@ pub enum Request {
     },
     /// What the gateway sees at present.
     Status {},
+}
+
+/// Most that a job may weigh: with more, others would wait longer than MPIs do.
+pub const MOST_WEIGHT: u32 = 100;
+
+fn usual_weight() -> u32 {
+    1
 }
 
 /// Version and request, as they stand on the line.

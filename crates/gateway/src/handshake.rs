@@ -260,9 +260,9 @@ impl Gateway {
     fn greet(&mut self, pair: usize) {
         let own = self.directory.own().clone();
         self.tell(pair, GatewayToGateway::Site(own));
-        for (token, name) in self.jobs.of_this_site() {
+        for (token, name, weight) in self.jobs.of_this_site() {
             let token = token.to_hex();
-            self.tell(pair, GatewayToGateway::JobStart { token, name });
+            self.tell(pair, GatewayToGateway::JobStart { token, name, weight });
         }
     }
 }

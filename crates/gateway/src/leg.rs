@@ -5,14 +5,14 @@
 //! has room.
 
 use causeway_tunnel::StreamId;
-use causeway_tunnel::turns::Pace;
+use causeway_tunnel::turns::{Pace, Turns};
 use causeway_wire::{Token, Verdict};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, event::Source};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Queues larger than this give their memory back when they run empty.
 const KEPT_QUEUE_BYTES: usize = 16 * 1024;
@@ -38,6 +38,8 @@ pub(crate) struct Leg {
     pub(crate) pair: usize,
     pub(crate) id: StreamId,
     pub(crate) token: Token,
+    /// Its job's share of a busy tunnel.
+    pub(crate) weight: u32,
     pub(crate) born: u64,
     pub(crate) stage: Stage,
     /// The socket may have bytes for the tunnel.
@@ -61,7 +63,7 @@ impl Leg {
         socket: Socket,
         pair: usize,
         id: StreamId,
-        token: Token,
+        (token, weight): (Token, u32),
         born: u64,
         stage: Stage,
     ) -> Leg {
@@ -70,6 +72,7 @@ impl Leg {
             pair,
             id,
             token,
+            weight,
             born,
             stage,
             // A socket may have become readable before it was registered here.
@@ -81,6 +84,16 @@ impl Leg {
             peer_finished: false,
             write_ended: false,
             queue: VecDeque::new(),
+        }
+    }
+
+    /// Queues it among those of its pair to be read.
+    pub(crate) fn take_turn(&mut self, key: usize, turns: &mut Turns, now: Instant) {
+        self.scheduled = true;
+        if self.pace.is_urgent(now) {
+            turns.push_urgent(key);
+        } else {
+            turns.push_bulk(key, self.token, self.weight);
         }
     }
 

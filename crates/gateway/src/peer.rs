@@ -9,11 +9,21 @@ pub(crate) enum GatewayToGateway {
     /// Who the sender is and what its site has; the first message of a tunnel.
     Site(SiteInfo),
     /// A job of the sender's site runs: carry and deliver connections with its token.
-    JobStart { token: String, name: String },
+    JobStart {
+        token: String,
+        name: String,
+        /// Its share of a busy tunnel beside other jobs'; 1 from gateways that know nothing of it.
+        #[serde(default = "usual_weight")]
+        weight: u32,
+    },
     /// The receiver of a job start knows the job.
     JobKnown { token: String },
     /// The job has ended: forget its token and end its streams.
     JobEnd { token: String },
+}
+
+fn usual_weight() -> u32 {
+    1
 }
 
 const VERSION: u32 = 1;

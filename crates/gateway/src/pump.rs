@@ -103,8 +103,7 @@ impl Gateway {
             let id = leg.id;
             match fill_from(pair, number, leg, now) {
                 Filled::More => {
-                    leg.scheduled = true;
-                    pair.turns.push(leg_key, leg.pace.is_urgent(now));
+                    leg.take_turn(leg_key, &mut pair.turns, now);
                 }
                 Filled::Waits => {}
                 Filled::Ended => {
@@ -143,6 +142,7 @@ fn fill_from(pair: &mut Pair, number: usize, leg: &mut Leg, now: Instant) -> Fil
         Ok(count) => {
             pair.tunnel.commit(number, leg.id, count, now);
             pair.sent_bytes += count as u64;
+            pair.turns.spent(count);
             // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9), unless
             // the edge that told of the end has been and gone.
             leg.readable = count == most || leg.end_known;

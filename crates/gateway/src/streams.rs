@@ -158,7 +158,8 @@ impl Gateway {
         stage: Stage,
     ) -> Result<usize, Reason> {
         let born = self.birth();
-        let key = self.legs.insert(Leg::new(socket, pair, id, token, born, stage));
+        let job = (token, self.jobs.weight(&token));
+        let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
         let registered = self.legs[key]
             .socket
             .register(self.poll.registry(), Class::Leg.token(key));
@@ -236,10 +237,9 @@ impl Gateway {
         let Some(leg) = self.legs.get_mut(key) else { return };
         let flows = !matches!(leg.stage, Stage::Connecting { .. });
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
-            leg.scheduled = true;
-            let (pair_key, urgent) = (leg.pair, leg.pace.is_urgent(self.now));
+            let pair_key = leg.pair;
             if let Some(pair) = self.pairs.get_mut(pair_key) {
-                pair.turns.push(key, urgent);
+                leg.take_turn(key, &mut pair.turns, self.now);
             }
             self.touch(pair_key);
         }

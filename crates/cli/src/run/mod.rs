@@ -42,6 +42,9 @@ pub struct Args {
     /// Start everything the same way, but leave connections alone: needs sites that reach each other natively.
     #[arg(long)]
     pub direct: bool,
+    /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
+    #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub weight: u32,
     /// Tell which MPI was found, where its ranks go and what its environment gets.
     #[arg(long, short)]
     pub verbose: bool,
@@ -71,7 +74,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let launcher = Launcher::find(word)?;
     let preloads = preloads(&own, launcher.mpi, args.direct)?;
     let line = CommandLine::parse(launcher.mpi, words);
-    let (job, connection) = start_job(&args.command)?;
+    let (job, connection) = start_job(&args.command, args.weight)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
     let chooses_hosts = !line.names_hosts && !line.starts_nothing;
@@ -124,10 +127,10 @@ fn preloads(own: &Path, mpi: Mpi, direct: bool) -> Result<Vec<PathBuf>, RunError
         .collect()
 }
 
-fn start_job(command: &[OsString]) -> Result<(JobReply, UnixStream), RunError> {
+fn start_job(command: &[OsString], weight: u32) -> Result<(JobReply, UnixStream), RunError> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let name: String = words.join(" ").chars().take(200).collect();
-    match control::ask(&control::socket(), &Request::Job { name })? {
+    match control::ask(&control::socket(), &Request::Job { name, weight })? {
         (Reply::Job(job), connection) => Ok((job, connection)),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }

@@ -189,7 +189,15 @@ impl Grid {
 
     /// A new job; it ends when the connection is dropped.
     pub fn job(&self, name: &str) -> (JobReply, UnixStream) {
-        match control::ask(&self.control(1), &Request::Job { name: name.into() }).unwrap() {
+        match control::ask(
+            &self.control(1),
+            &Request::Job {
+                name: name.into(),
+                weight: 1,
+            },
+        )
+        .unwrap()
+        {
             (Reply::Job(job), held) => (job, held),
             (other, _) => panic!("{other:?}"),
         }
