@@ -4,6 +4,7 @@
 //! output is read frame by frame, so that a shell that fails becomes one clear line at the user's terminal.
 
 use super::frame::{Frame, FrameError};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -50,7 +51,10 @@ enum StartError {
 
 /// Runs until the node's side ends; failures travel to the agent as a frame.
 pub fn main(args: Args) -> ExitCode {
-    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM);
+    // The gateway takes its signals by reading, so this process inherits them blocked. One that waits would not end
+    // it, neither the gateway's death nor a user's kill.
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+    let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);
     // SAFETY: descriptor 1 is open (std sees to it) and used through this owner alone.
     let mut output = unsafe { File::from_raw_fd(1) };
     match run(&args, &mut output) {
