@@ -26,10 +26,11 @@ impl Gateway {
     /// standard input and output.
     pub(crate) fn start_on_node(&mut self, name: &str, token: Token, socket: OwnedFd) -> io::Result<()> {
         let output = socket.try_clone()?;
+        // One argument per word: a word may hold blanks, as a ProxyCommand does.
+        let words = self.config.remote_shell.iter();
         let child = Command::new(std::env::current_exe()?)
             .arg("start-node")
-            .arg("--shell")
-            .arg(self.config.remote_shell.join(" "))
+            .args(words.map(|word| format!("--word={word}")))
             .arg("--")
             .arg(name)
             .stdin(Stdio::from(socket))
