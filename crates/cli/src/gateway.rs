@@ -1,7 +1,7 @@
 //! `causeway gateway` and `causeway status`.
 
 use causeway_gateway::control::{self, LaneStatus, Reply, Request, SiteStatus, Status};
-use causeway_gateway::{Config, Gateway};
+use causeway_gateway::{Config, Gateway, ports};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +31,10 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Err(error) = ports::check(&config.delivery_ports) {
+        eprintln!("causeway gateway: {error}");
+        return ExitCode::from(2);
+    }
     match Gateway::new(config).and_then(|mut gateway| gateway.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
