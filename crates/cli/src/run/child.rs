@@ -2,6 +2,7 @@
 
 use super::directory;
 use crate::remote::guard::{Guarded, Outcome};
+use crate::say;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -116,7 +117,7 @@ impl Owner {
             }
             if lost {
                 gateway_lives = false;
-                eprintln!("causeway: the gateway of this site ended, and with it the job");
+                say::error("causeway: the gateway of this site ended, and with it the job");
                 self.order = None;
             }
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {

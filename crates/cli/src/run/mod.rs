@@ -13,6 +13,7 @@ mod launcher;
 mod sites;
 mod tuning;
 
+use crate::say;
 use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use command_line::CommandLine;
 use directory::RunDirectory;
@@ -59,7 +60,7 @@ pub fn main(args: Args) -> ExitCode {
     match run(&args) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("causeway: {error}");
+            say::error(format_args!("causeway: {error}"));
             ExitCode::from(WRONG_USE)
         }
     }
@@ -199,24 +200,28 @@ fn of_the_job(
 }
 
 fn tell(launcher: &Launcher, shares: &[Share], environment: &[(&'static str, OsString)], command: &Command) {
-    eprintln!(
+    say::error(format_args!(
         "causeway: {} is {} {}",
         launcher.path.display(),
         launcher.mpi.name(),
         launcher.version
-    );
+    ));
     for Share { site, node, ranks } in shares {
-        eprintln!(
+        say::error(format_args!(
             "causeway: site {site}: node {} ({}): up to {ranks} ranks",
             node.name, node.address
-        );
+        ));
     }
     for (name, value) in environment
         .iter()
         .filter(|(name, _)| *name != causeway_wire::env::TOKEN)
     {
-        eprintln!("causeway: {name}={}", value.to_string_lossy());
+        say::error(format_args!("causeway: {name}={}", value.to_string_lossy()));
     }
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-    eprintln!("causeway: {} {}", launcher.path.display(), words.join(" "));
+    say::error(format_args!(
+        "causeway: {} {}",
+        launcher.path.display(),
+        words.join(" ")
+    ));
 }
