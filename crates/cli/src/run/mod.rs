@@ -74,18 +74,20 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let line = CommandLine::parse(launcher.mpi, words);
     let (job, connection) = start_job(&args.command)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
-    let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
-    let chooses_hosts = !line.names_hosts && !line.starts_nothing;
-    let host_file = chooses_hosts
-        .then(|| directory.write_hosts(launcher.mpi, &chosen.shares))
-        .transpose();
-    let host_file = host_file.map_err(RunError::Directory)?;
     // The baseline of comparisons is the MPI as it comes.
     let eager_bytes = if args.direct {
         None
     } else {
         tuning::eager_bytes(&gateway_status()?)
     };
+    // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass it on to.
+    let signals = child::hold_signals().map_err(RunError::Signals)?;
+    let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
+    let chooses_hosts = !line.names_hosts && !line.starts_nothing;
+    let host_file = chooses_hosts
+        .then(|| directory.write_hosts(launcher.mpi, &chosen.shares))
+        .transpose();
+    let host_file = host_file.map_err(RunError::Directory)?;
     let facts = environment::Facts {
         causeway: &own,
         agent: &directory.agent(),
@@ -104,7 +106,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         tell(&launcher, &chosen.shares, &environment, &command);
     }
     command.envs(environment);
-    Ok(child::run(command, connection, directory.path())?)
+    Ok(child::run(command, connection, directory.path(), signals)?)
 }
 
 /// Our libraries in the processes of the job. The cure of MPICH's end is no part of the data path: `--direct`, which
