@@ -46,8 +46,10 @@ impl Shell {
             println!("skipped: {reason}");
             None
         };
-        if !causeway.with_file_name("libcauseway_shim.so").exists() {
-            return skip("libcauseway_shim.so is not built; run cargo build -p causeway-shim");
+        for library in ["libcauseway_shim.so", "libcauseway_finalize.so"] {
+            if !causeway.with_file_name(library).exists() {
+                return skip(&format!("{library} is not built; make test-unit builds it"));
+            }
         }
         if let Err(reason) = namespaces::probe() {
             return skip(&reason);
