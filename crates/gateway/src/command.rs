@@ -236,12 +236,15 @@ impl Gateway {
 
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
     fn hand_over(&mut self, mut socket: UnixStream, token: Token, node: &str) {
+        // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
+        let name = self.directory.shell_name(node);
+        let name = name.unwrap_or_else(|| node.to_owned());
         let given = self
             .poll
             .registry()
             .deregister(&mut socket)
             .and_then(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)).into_blocking())
-            .and_then(|socket| self.start_on_node(node, token, socket));
+            .and_then(|socket| self.start_on_node(&name, token, socket));
         if let Err(error) = given {
             self.report.say(format_args!("start on {node}: {error}"));
         }

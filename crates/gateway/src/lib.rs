@@ -21,6 +21,7 @@ mod lane;
 mod leg;
 mod pair;
 mod peer;
+pub mod ports;
 mod priority;
 mod pump;
 mod report;

@@ -19,6 +19,8 @@ use std::time::Duration;
 pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
 
 /// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a hang.
+/// ConnectTimeout: a node that is switched off is given up before a user would, and well before the launchers do (Open
+/// MPI waits for ever).
 pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
 
 /// Lanes a gateway dials to each peer when nothing else is said. Two BBR lanes on one bottleneck push each other over its
