@@ -161,6 +161,7 @@ mod tests {
         let config = Config::parse(&text, &directory.join("gateway.toml")).unwrap();
         let mut gateway = Gateway::new(config).unwrap();
         let job = Job {
+            weight: 1,
             name: "mpirun".into(),
             origin: Origin::Site("nancy".into()),
             awaited: Default::default(),

@@ -96,7 +96,7 @@ impl Tunnel {
         self.streams.len()
     }
 
-    /// Opens a stream. Up to [`LEAST_BYTES`] may be sent before the answer.
+    /// Opens a stream. Up to 64 KiB may be sent before the answer.
     pub fn open(&mut self, request: &OpenRequest) -> StreamId {
         let id = self.free_id();
         let window = self
