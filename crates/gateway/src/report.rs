@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
+use std::io::{self, Write};
 
 /// Kinds and origins remembered as said. More distinct ones than this are only counted: a scan must not fill a log.
 const SAID_AT_MOST: usize = 1024;
@@ -22,7 +23,9 @@ impl Report {
     }
 
     pub(crate) fn say(&self, text: impl Display) {
-        eprintln!("causeway gateway {}: {text}", self.site);
+        // Not eprintln!, which panics where stderr cannot be written: a full disk must not end every job of the site.
+        let line = format!("causeway gateway {}: {text}\n", self.site);
+        let _ = io::stderr().write_all(line.as_bytes());
     }
 
     /// Counts a refusal under `kind`; says it the first time for this `origin`.

@@ -135,6 +135,15 @@ fn a_far_gateway_that_lost_its_state_has_its_old_streams_reset_and_serves_new_on
     cross(&near, &far, &pattern(14, MEGABYTE));
 }
 
+#[test]
+fn a_gateway_that_cannot_write_its_log_serves_all_the_same() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let grid = Grid::with_far_log("far_gateway", full.into());
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far, &pattern(15, 1000));
+}
+
 /// Not a test: the far gateway's process.
 #[test]
 #[ignore = "run by tests that kill it"]

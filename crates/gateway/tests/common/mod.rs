@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
@@ -64,8 +64,13 @@ impl Grid {
 
     /// The same with the far gateway in a process of its own: `far_gateway` is the test to run there.
     pub fn with_far_process(far_gateway: &str) -> Grid {
+        Grid::with_far_log(far_gateway, Stdio::inherit())
+    }
+
+    /// The same with the far gateway's stderr.
+    pub fn with_far_log(far_gateway: &str, log: Stdio) -> Grid {
         let mut grid = Grid::plan("");
-        grid.start_far(far_gateway);
+        grid.start_far_logging(far_gateway, log);
         grid.gateway(1);
         grid.with_job()
     }
@@ -107,11 +112,16 @@ impl Grid {
     }
 
     pub fn start_far(&mut self, far_gateway: &str) {
+        self.start_far_logging(far_gateway, Stdio::inherit());
+    }
+
+    fn start_far_logging(&mut self, far_gateway: &str, log: Stdio) {
         let file = self.dir.path().join("far.toml");
         std::fs::write(&file, self.configuration(2)).unwrap();
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", far_gateway, "--ignored", "--nocapture"])
             .env("CAUSEWAY_TEST_GATEWAY", &file)
+            .stderr(log)
             .spawn();
         self.far = Some(child.unwrap());
     }
