@@ -27,12 +27,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Connections taken from a listener before others get their turn.
-const ACCEPT_ROUNDS: usize = 256;
-
-/// Pause after the process ran out of files: long enough for some to be closed.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
 /// Events handled between two looks at the deadlines.
 const EVENTS: usize = 1024;
 
@@ -121,9 +115,11 @@ pub struct Gateway {
     pub(crate) now: Instant,
     births: u64,
     signals: Signals,
-    lan: Vec<TcpListener>,
-    wan: Option<TcpListener>,
-    control: UnixListener,
+    pub(crate) lan: Vec<TcpListener>,
+    pub(crate) wan: Option<TcpListener>,
+    pub(crate) control: UnixListener,
+    /// [`Deadline::Accept`] is set.
+    pub(crate) accept_pending: bool,
 }
 
 impl Gateway {
@@ -187,6 +183,7 @@ impl Gateway {
             lan,
             wan,
             control,
+            accept_pending: false,
         })
     }
 
@@ -278,65 +275,8 @@ impl Gateway {
             }
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
             Deadline::Dial(index, lane) => self.dial(index, lane),
-            Deadline::Accept => {
-                for index in 0..self.lan.len() {
-                    self.accept_shims(index);
-                }
-                self.accept_gateways();
-                self.accept_commands();
-            }
+            Deadline::Accept => self.on_accept_deadline(),
             Deadline::Starters => self.look_after_starters(),
-        }
-    }
-
-    fn accept_shims(&mut self, index: usize) {
-        for _ in 0..ACCEPT_ROUNDS {
-            if !self.has_intake_room() {
-                self.report.refuse(
-                    "intakes",
-                    "the LAN",
-                    "too many connections without a preface; others wait",
-                );
-                return self.timers.set(ACCEPT_PAUSE, Deadline::Accept);
-            }
-            match self.lan[index].accept() {
-                Ok((socket, peer)) => self.on_shim_connection(socket, peer),
-                Err(error) => return self.on_accept_error(&error),
-            }
-        }
-        self.timers.set(Duration::ZERO, Deadline::Accept);
-    }
-
-    fn accept_gateways(&mut self) {
-        while let Some(listener) = &self.wan {
-            match listener.accept() {
-                Ok((socket, peer)) => self.on_gateway_connection(socket, peer),
-                Err(error) => return self.on_accept_error(&error),
-            }
-        }
-    }
-
-    fn accept_commands(&mut self) {
-        loop {
-            match self.control.accept() {
-                Ok((socket, _)) => self.on_command_connection(socket),
-                Err(error) => return self.on_accept_error(&error),
-            }
-        }
-    }
-
-    fn on_accept_error(&mut self, error: &io::Error) {
-        match error.kind() {
-            ErrorKind::WouldBlock => {}
-            // The connection ended while it waited, or a signal came: there may be more in the queue.
-            ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {
-                self.timers.set(Duration::ZERO, Deadline::Accept)
-            }
-            _ => {
-                self.report
-                    .refuse("accept", "a connection", format_args!("{error} (see ulimit -n)"));
-                self.timers.set(ACCEPT_PAUSE, Deadline::Accept);
-            }
         }
     }
 

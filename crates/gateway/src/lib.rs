@@ -7,6 +7,7 @@
 //! same host.
 #![deny(unsafe_code)]
 
+mod accept;
 mod command;
 pub mod config;
 pub mod control;
