@@ -11,6 +11,7 @@ use crate::jobs::Jobs;
 use crate::lane::Lane;
 use crate::leg::Leg;
 use crate::pair::Pair;
+use crate::private;
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::starter::Starter;
@@ -23,8 +24,7 @@ use slab::Slab;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Events handled between two looks at the deadlines.
@@ -310,7 +310,7 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         // The socket's file outlives its process otherwise; the next start would have to guess.
-        let _ = std::fs::remove_file(&self.config.control);
+        let _ = private::remove_socket(&self.config.control);
     }
 }
 
@@ -318,29 +318,19 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address)
 }
 
-/// Binds the control socket for this user alone. A file left by a gateway that was killed is replaced.
-fn bind_control(path: &PathBuf) -> Result<UnixListener, GatewayError> {
+/// Binds the control socket for this user alone. A socket left by a gateway that was killed is replaced.
+fn bind_control(path: &Path) -> Result<UnixListener, GatewayError> {
     let listen = |source| GatewayError::Listen {
         address: path.display().to_string(),
         source,
     };
+    private::make_directory_of(path).map_err(listen)?;
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(GatewayError::AlreadyRunning(path.clone()));
+        return Err(GatewayError::AlreadyRunning(path.to_owned()));
     }
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(listen)?;
-    }
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(listen(error)),
-        _ => {}
-    }
-    // Born with the mode it needs: between bind and a later chmod anyone could connect.
-    let mask = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
-    let listener = UnixListener::bind(path);
-    nix::sys::stat::umask(mask);
-    let listener = listener.map_err(listen)?;
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).map_err(listen)?;
-    Ok(listener)
+    private::remove_socket(path).map_err(listen)?;
+    let listener = private::bind(path).map_err(listen)?;
+    Ok(UnixListener::from_std(listener))
 }
 
 /// A stream takes one file at each gateway: use all that the user may have.

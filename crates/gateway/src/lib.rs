@@ -22,6 +22,7 @@ mod lane;
 mod leg;
 mod pair;
 mod peer;
+mod private;
 mod pump;
 mod report;
 mod signals;
