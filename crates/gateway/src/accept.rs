@@ -88,20 +88,15 @@ fn concerns_one(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn listeners_that_run_out_of_files_again_and_again_share_one_deadline() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("gateway.toml");
         let key = dir.path().join("grid.key");
-        let mut key = std::fs::File::options()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(key)
-            .unwrap();
-        io::Write::write_all(&mut key, b"0123456789abcdef").unwrap();
+        std::fs::write(&key, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
         let text = format!(
             "[site]\nname = \"rennes\"\nsubnets = [\"127.0.0.0/8\"]\n[listen]\nlan = [\"127.0.0.1:1\"]\n\
              control = \"{}\"\n[grid]\nkey_file = \"grid.key\"\n",

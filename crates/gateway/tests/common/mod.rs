@@ -10,8 +10,9 @@ use causeway_wire::{Preface, Token, Verdict};
 use proxy::Proxy;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -78,7 +79,7 @@ impl Grid {
     pub fn with_keys(one: &str, two: &str) -> Grid {
         let grid = Grid::plan("");
         for (site, key) in [(2, two), (1, one)] {
-            std::fs::write(grid.dir.path().join(format!("{site}.key")), key).unwrap();
+            write_key(&grid.dir.path().join(format!("{site}.key")), key);
             grid.gateway(site);
         }
         grid
@@ -90,7 +91,7 @@ impl Grid {
         let net = 10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50;
         let dir = tempfile::tempdir().unwrap();
         for site in [1, 2] {
-            std::fs::write(dir.path().join(format!("{site}.key")), "one key for both sites").unwrap();
+            write_key(&dir.path().join(format!("{site}.key")), "one key for both sites");
         }
         Grid {
             dir,
@@ -254,6 +255,11 @@ impl Grid {
         assert_eq!(preface.token, self.token);
         (near, far)
     }
+}
+
+fn write_key(file: &Path, key: &str) {
+    std::fs::write(file, key).unwrap();
+    std::fs::set_permissions(file, PermissionsExt::from_mode(0o600)).unwrap();
 }
 
 /// Sends a preface that asks for a verdict and reads it.
