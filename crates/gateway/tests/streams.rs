@@ -78,6 +78,26 @@ fn a_reset_crosses_as_a_reset() {
 }
 
 #[test]
+fn bytes_sent_right_before_a_reset_arrive_before_it() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    for round in 0..40 {
+        let (near, far) = grid.pair(&listener);
+        let (mut from, mut to) = if round % 2 == 0 { (near, far) } else { (far, near) };
+        let bytes = pattern(round, 1000);
+        from.write_all(&bytes).unwrap();
+        reset(from);
+        let mut got = vec![0; bytes.len()];
+        to.read_exact(&mut got).unwrap();
+        assert_eq!(got, bytes);
+        assert_eq!(read_error(to), Some(ErrorKind::ConnectionReset));
+    }
+    wait_for("the end of the streams at both gateways", || {
+        [1, 2].iter().all(|site| grid.status(*site).streams == 0)
+    });
+}
+
+#[test]
 fn a_blocking_connect_learns_why_it_failed() {
     let grid = Grid::start();
     let listener = grid.listen();
