@@ -338,6 +338,11 @@ impl Gateway {
                 self.directory
                     .learn(&site, info)
                     .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
+                if let Some(pair) = self.pairs.get_mut(pair_key) {
+                    pair.introduced = true;
+                    let peer = pair.peer;
+                    self.dial_succeeded(peer);
+                }
             }
             GatewayToGateway::JobStart { token, name } => {
                 let job = Job {

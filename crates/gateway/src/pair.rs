@@ -31,6 +31,8 @@ pub(crate) struct Pair {
     pub(crate) turns: Turns,
     /// Keys of the lanes that are up, by their numbers.
     pub(crate) lanes: [Option<usize>; MAX_LANES],
+    /// The far gateway has said who it is.
+    pub(crate) introduced: bool,
     /// Where the far gateway was last.
     pub(crate) address: SocketAddr,
     pub(crate) sent_bytes: u64,
@@ -73,6 +75,7 @@ impl Gateway {
             legs: HashMap::new(),
             turns: Turns::default(),
             lanes: [None; MAX_LANES],
+            introduced: false,
             address,
             sent_bytes: 0,
             received_bytes: 0,
@@ -105,6 +108,10 @@ impl Gateway {
                 "tunnel to {} is back after {waited:.1?}; {streams} streams go on",
                 pair.site
             ));
+        }
+        if pair.introduced {
+            let peer = pair.peer;
+            self.dial_succeeded(peer);
         }
         self.touch(key);
     }

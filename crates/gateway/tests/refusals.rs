@@ -74,17 +74,20 @@ fn a_connection_that_says_nothing_is_closed_at_the_deadline() {
 #[test]
 fn a_gateway_with_another_key_does_not_get_in_and_both_sides_say_why() {
     let grid = Grid::with_keys("the key of this grid", "the key of another grid");
-    let trouble = || {
-        grid.status(1)
-            .sites
-            .into_iter()
-            .find(|site| site.name == "site2")
-            .unwrap()
-            .unreachable
-            .unwrap()
-    };
-    wait_for("the reason", || trouble().contains("key"));
+    wait_for("the reason", || grid.trouble().contains("key"));
     wait_for("the count", || grid.status(2).refused.contains_key("handshake"));
+}
+
+#[test]
+fn a_gateway_that_the_other_side_forgot_to_name_gets_no_tunnel_and_is_told_what_to_look_for() {
+    let grid = Grid::with_forgotten_peer();
+    wait_for("the reason", || {
+        grid.trouble().contains("[[peer]] for this site, site1")
+    });
+    wait_for("the count", || {
+        grid.status(2).refused.contains_key("unknown-site")
+    });
+    assert!(grid.status(1).tunnels.is_empty());
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub struct Grid {
     pub proxy: Option<Proxy>,
     /// Lines for `[grid]` of both configurations.
     extra: String,
+    forgets_peer: bool,
     /// The far gateway as a process of its own, where the test wants to kill it.
     far: Option<Child>,
 }
@@ -85,6 +86,14 @@ impl Grid {
         grid
     }
 
+    /// Site two has no [[peer]] for site one.
+    pub fn with_forgotten_peer() -> Grid {
+        let mut grid = Grid::plan("");
+        grid.forgets_peer = true;
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid
+    }
+
     /// A place for both sites; nothing runs yet.
     fn plan(extra: &str) -> Grid {
         // Test binaries run one after the other, tests of one binary in threads.
@@ -100,6 +109,7 @@ impl Grid {
             token: Token([0; 16]),
             proxy: None,
             extra: extra.to_owned(),
+            forgets_peer: false,
             far: None,
         }
     }
@@ -159,6 +169,11 @@ impl Grid {
         } else {
             String::new()
         };
+        let peer = if site == 2 && self.forgets_peer {
+            String::new()
+        } else {
+            format!("[[peer]]\nsite = \"site{other}\"")
+        };
         format!(
             r#"
             [site]
@@ -173,8 +188,7 @@ impl Grid {
             [grid]
             key_file = "{site}.key"
             {}
-            [[peer]]
-            site = "site{other}"
+            {peer}
             {dial}
             "#,
             self.control(site).display(),
@@ -184,6 +198,13 @@ impl Grid {
 
     pub fn control(&self, site: u8) -> PathBuf {
         self.dir.path().join(format!("{site}.sock"))
+    }
+
+    /// Why site one does not reach site two.
+    pub fn trouble(&self) -> String {
+        let sites = self.status(1).sites;
+        let far = sites.into_iter().find(|site| site.name == "site2").unwrap();
+        far.unreachable.unwrap()
     }
 
     pub fn status(&self, site: u8) -> Status {
