@@ -3,7 +3,7 @@
 //! The proof keeps strangers out; it does not hide or protect what follows. That comes with TLS.
 
 use crate::gateway::{Class, Gateway};
-use crate::lane::{Lane, LaneEnd};
+use crate::lane::Lane;
 use crate::peer::GatewayToGateway;
 use crate::pump;
 use crate::socket;
@@ -21,8 +21,11 @@ use std::time::Duration;
 
 /// Three round trips around the Earth and a busy far gateway.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Strangers that may be in a handshake at a time.
+
+/// Strangers that may be in a handshake at a time, in all and from one address, behind which there may be the gateways of
+/// several sites with 16 lanes each.
 const AT_MOST: usize = 256;
+const AT_MOST_PER_ADDRESS: usize = 64;
 
 pub(crate) struct Handshake {
     socket: TcpStream,
@@ -54,7 +57,29 @@ impl From<String> for Failure {
 
 impl Gateway {
     pub(crate) fn on_gateway_connection(&mut self, socket: TcpStream, address: SocketAddr) {
+        let from_there = |other: &Handshake| other.address.ip() == address.ip();
+        let one_too_many = self
+            .oldest_beyond(AT_MOST_PER_ADDRESS, from_there)
+            .or_else(|| self.oldest_beyond(AT_MOST, |_| true));
+        if let Some(key) = one_too_many {
+            self.end_handshake(
+                key,
+                "handshakes",
+                "too many unfinished handshakes; the oldest ends",
+            );
+        }
         self.begin_handshake(socket, address, None);
+    }
+
+    /// The stranger who has been silent for longest, where there are as many of these as may be: a real gateway is through
+    /// within two round trips, and must not wait behind those that never will be.
+    fn oldest_beyond(&self, most: usize, counts: impl Fn(&Handshake) -> bool) -> Option<usize> {
+        let crowd = self.handshakes.iter();
+        let crowd = crowd.filter(|(_, handshake)| handshake.dialled.is_none() && counts(handshake));
+        let mut crowd: Vec<_> = crowd.map(|(key, handshake)| (handshake.born, key)).collect();
+        crowd.sort_unstable();
+        let (_, oldest) = *crowd.first().filter(|_| crowd.len() >= most)?;
+        Some(oldest)
     }
 
     pub(crate) fn begin_handshake(
@@ -191,46 +216,6 @@ impl Gateway {
         self.install_lane(socket, pair, number, address, dialled.is_some(), &received);
     }
 
-    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is preferred.
-    fn find_pair(
-        &mut self,
-        index: usize,
-        own: &Hello,
-        peer: &Hello,
-        dialled: bool,
-        address: SocketAddr,
-    ) -> Option<usize> {
-        if let Some(existing) = self.tunnels.get(&peer.site).copied() {
-            let pair = &self.pairs[existing];
-            if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
-                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, dialled);
-                return free.then_some(existing);
-            }
-            // Our session stays: with the far side's new one, the tunnel has a name that was never used.
-            self.end_pair(existing, &LaneEnd::NewSession, false);
-        }
-        let pair = self.begin_pair(index, own.session, peer.session, address);
-        self.greet(pair);
-        Some(pair)
-    }
-
-    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
-    fn make_way(&mut self, pair: usize, number: usize, site: &str, dialled: bool) -> bool {
-        let Some(existing) = self.pairs[pair].lanes[number] else {
-            return true;
-        };
-        let preferred = |dialled_here: bool| dialled_here == (*self.config.site < *site);
-        let keeps = self
-            .lanes
-            .get(existing)
-            .is_some_and(|lane| preferred(lane.dialled))
-            && !preferred(dialled);
-        if !keeps {
-            self.close_lane(existing, &LaneEnd::Replaced);
-        }
-        !keeps
-    }
-
     fn install_lane(
         &mut self,
         mut socket: TcpStream,
@@ -266,7 +251,7 @@ impl Gateway {
     }
 
     /// First words on a new tunnel: who we are, and which jobs run.
-    fn greet(&mut self, pair: usize) {
+    pub(crate) fn greet(&mut self, pair: usize) {
         let own = self.directory.own().clone();
         self.tell(pair, GatewayToGateway::Site(own));
         for (token, name) in self.jobs.of_this_site() {

@@ -5,6 +5,7 @@
 
 use crate::gateway::Gateway;
 use crate::lane::LaneEnd;
+use causeway_tunnel::hello::Hello;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, StreamId, Tunnel};
@@ -52,14 +53,48 @@ impl Pair {
 }
 
 impl Gateway {
-    /// A pair whose two gateways have just met for the first time in these sessions.
-    pub(crate) fn begin_pair(
+    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is preferred.
+    pub(crate) fn find_pair(
         &mut self,
-        peer: usize,
-        own_session: u64,
-        peer_session: u64,
+        index: usize,
+        own: &Hello,
+        peer: &Hello,
+        dialled: bool,
         address: SocketAddr,
-    ) -> usize {
+    ) -> Option<usize> {
+        if let Some(existing) = self.tunnels.get(&peer.site).copied() {
+            let pair = &self.pairs[existing];
+            if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
+                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, dialled);
+                return free.then_some(existing);
+            }
+            // Our session stays: with the far side's new one, the tunnel has a name that was never used.
+            self.end_pair(existing, &LaneEnd::NewSession, false);
+        }
+        let pair = self.begin_pair(index, own.session, peer.session, address);
+        self.greet(pair);
+        Some(pair)
+    }
+
+    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
+    fn make_way(&mut self, pair: usize, number: usize, site: &str, dialled: bool) -> bool {
+        let Some(existing) = self.pairs[pair].lanes[number] else {
+            return true;
+        };
+        let preferred = |dialled_here: bool| dialled_here == (*self.config.site < *site);
+        let keeps = self
+            .lanes
+            .get(existing)
+            .is_some_and(|lane| preferred(lane.dialled))
+            && !preferred(dialled);
+        if !keeps {
+            self.close_lane(existing, &LaneEnd::Replaced);
+        }
+        !keeps
+    }
+
+    /// A pair whose two gateways have just met for the first time in these sessions.
+    fn begin_pair(&mut self, peer: usize, own_session: u64, peer_session: u64, address: SocketAddr) -> usize {
         let site = self.config.peers[peer].site.clone();
         let side = if self.config.site < site {
             Side::Odd

@@ -91,6 +91,23 @@ fn a_gateway_that_the_other_side_forgot_to_name_gets_no_tunnel_and_is_told_what_
 }
 
 #[test]
+fn strangers_that_say_nothing_make_room_for_those_who_come_later() {
+    let grid = Grid::start();
+    for addresses in [20..21, 20..32] {
+        let mut strangers: Vec<_> = (0..300)
+            .zip(addresses.cycle())
+            .map(|(_, host)| grid.stranger(host))
+            .collect();
+        let (last, first) = (strangers.pop().unwrap(), &mut strangers[0]);
+        assert!(matches!(first.read(&mut [0]), Ok(0) | Err(_)));
+        last.set_nonblocking(true).unwrap();
+        let still_there = (&last).read(&mut [0]).unwrap_err();
+        assert_eq!(still_there.kind(), std::io::ErrorKind::WouldBlock);
+        assert!(grid.status(2).refused.contains_key("handshakes"));
+    }
+}
+
+#[test]
 fn requests_that_are_not_understood_get_an_answer() {
     let grid = Grid::start();
     let ask = |line: &str| {

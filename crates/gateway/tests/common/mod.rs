@@ -242,13 +242,12 @@ impl Grid {
 
     /// A connection of a process of site one to its gateway, nothing sent yet.
     pub fn dial(&self) -> TcpStream {
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        socket.bind(&self.address(1, 1, 0).into()).unwrap();
-        socket.connect(&self.address(1, 253, 7000).into()).unwrap();
-        let stream = TcpStream::from(socket);
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream
+        connect_from(self.address(1, 1, 0), self.address(1, 253, 7000))
+    }
+
+    /// A connection to where site two's gateway waits for others, from this address of the WAN.
+    pub fn stranger(&self, host: u8) -> TcpStream {
+        connect_from(self.address(0, host, 0), self.address(0, 2, 7001))
     }
 
     pub fn preface(&self, stream: &TcpStream, destination: SocketAddr, wants_verdict: bool) -> Preface {
@@ -281,6 +280,16 @@ impl Grid {
 fn write_key(file: &Path, key: &str) {
     std::fs::write(file, key).unwrap();
     std::fs::set_permissions(file, PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&own.into()).unwrap();
+    socket.connect(&other.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
 }
 
 /// Sends a preface that asks for a verdict and reads it.
