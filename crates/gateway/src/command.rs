@@ -364,6 +364,8 @@ impl Gateway {
                     self.end_job(&token);
                 }
             }
+            // Should the same process come back after all, it shall not find a tunnel to resume.
+            GatewayToGateway::Leaving {} => self.end_pair(pair_key, &LaneEnd::Left, true),
         }
         Ok(())
     }

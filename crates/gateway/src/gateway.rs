@@ -80,7 +80,7 @@ impl Class {
         Token(key * CLASSES.len() + self as usize)
     }
 
-    fn of(token: Token) -> (Class, usize) {
+    pub(crate) fn of(token: Token) -> (Class, usize) {
         (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
     }
 }

@@ -14,6 +14,7 @@ pub mod control;
 mod deliver;
 mod dial;
 mod directory;
+mod farewell;
 mod gateway;
 mod handshake;
 mod intake;

@@ -261,15 +261,4 @@ impl Gateway {
             _ => {}
         }
     }
-
-    /// The gateway stops: its streams end in order instead of leaving the far side to wait for their return.
-    pub(crate) fn farewell(&mut self) {
-        let legs: Vec<usize> = self.legs.iter().map(|(key, _)| key).collect();
-        for leg in legs {
-            self.break_leg(leg, Reason::Reset);
-        }
-        for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
-            self.pump(pair);
-        }
-    }
 }

@@ -7,14 +7,19 @@ pub mod proxy;
 use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_wire::{Preface, Token, Verdict};
+use nix::sys::pthread::pthread_kill;
+use nix::sys::signal::Signal;
 use proxy::Proxy;
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::os::unix::thread::JoinHandleExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Nothing on loopback takes this long; a test that waits longer has found a hang.
@@ -30,6 +35,7 @@ pub struct Grid {
     /// Lines for `[grid]` of both configurations.
     extra: String,
     forgets_peer: bool,
+    running: HashMap<u8, JoinHandle<()>>,
     /// The far gateway as a process of its own, where the test wants to kill it.
     far: Option<Child>,
 }
@@ -50,7 +56,7 @@ impl Grid {
 
     /// The same with `extra` lines in `[grid]`.
     pub fn with_settings(extra: &str) -> Grid {
-        let grid = Grid::plan(extra);
+        let mut grid = Grid::plan(extra);
         [2, 1].into_iter().for_each(|site| grid.gateway(site));
         grid.with_job()
     }
@@ -78,7 +84,7 @@ impl Grid {
     }
 
     pub fn with_keys(one: &str, two: &str) -> Grid {
-        let grid = Grid::plan("");
+        let mut grid = Grid::plan("");
         for (site, key) in [(2, two), (1, one)] {
             write_key(&grid.dir.path().join(format!("{site}.key")), key);
             grid.gateway(site);
@@ -110,16 +116,25 @@ impl Grid {
             proxy: None,
             extra: extra.to_owned(),
             forgets_peer: false,
+            running: HashMap::new(),
             far: None,
         }
     }
 
-    fn gateway(&self, site: u8) {
+    fn gateway(&mut self, site: u8) {
         let text = self.configuration(site);
         let config = Config::parse(&text, &self.dir.path().join("gateway.toml")).unwrap();
         let mut gateway = Gateway::new(config).unwrap();
-        // Ends with the test's process.
-        std::thread::spawn(move || gateway.run());
+        // Ends with the test's process, or when it is stopped.
+        let running = std::thread::spawn(move || gateway.run().unwrap());
+        self.running.insert(site, running);
+    }
+
+    /// Stops a gateway that runs in a thread of the test, as SIGTERM to its process would.
+    pub fn stop(&mut self, site: u8) {
+        let running = self.running.remove(&site).unwrap();
+        pthread_kill(running.as_pthread_t(), Signal::SIGTERM).unwrap();
+        running.join().unwrap();
     }
 
     pub fn start_far(&mut self, far_gateway: &str) {
@@ -219,9 +234,13 @@ impl Grid {
         }
     }
 
-    /// A new job; it ends when the connection is dropped.
+    /// A new job of site one; it ends when the connection is dropped.
     pub fn job(&self, name: &str) -> (JobReply, UnixStream) {
-        match control::ask(&self.control(1), &Request::Job { name: name.into() }).unwrap() {
+        self.job_at(1, name)
+    }
+
+    pub fn job_at(&self, site: u8, name: &str) -> (JobReply, UnixStream) {
+        match control::ask(&self.control(site), &Request::Job { name: name.into() }).unwrap() {
             (Reply::Job(job), held) => (job, held),
             (other, _) => panic!("{other:?}"),
         }
@@ -288,6 +307,7 @@ fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
     socket.connect(&other.into()).unwrap();
     let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
     stream.set_nodelay(true).unwrap();
     stream
 }
@@ -313,6 +333,7 @@ pub fn accept(listener: &TcpListener) -> (TcpStream, Preface) {
         peer.port()
     );
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
     let mut bytes = vec![0; FIXED_BYTES];
     stream.read_exact(&mut bytes).unwrap();
     loop {
