@@ -343,6 +343,11 @@ impl Gateway {
                 self.directory
                     .learn(&site, info)
                     .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
+                if let Some(pair) = self.pairs.get_mut(pair_key) {
+                    pair.introduced = true;
+                    let peer = pair.peer;
+                    self.dial_succeeded(peer);
+                }
             }
             GatewayToGateway::JobStart { token, name, weight } => {
                 let job = Job {
@@ -365,6 +370,8 @@ impl Gateway {
                     self.end_job(&token);
                 }
             }
+            // Should the same process come back after all, it shall not find a tunnel to resume.
+            GatewayToGateway::Leaving {} => self.end_pair(pair_key, &LaneEnd::Left, true),
         }
         Ok(())
     }

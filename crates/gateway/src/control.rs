@@ -3,6 +3,7 @@
 //! The socket is the user's own (mode 0600), so the file system says who may ask. A job lives exactly as long
 //! as the connection that asked for it: however `causeway run` ends, the gateway sees the end.
 
+use crate::private;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -253,7 +254,7 @@ pub enum ControlError {
         /// What connecting said.
         source: io::Error,
     },
-    /// The connection broke or the deadline passed.
+    /// The socket lies where another user could have put it, the connection broke, or the deadline passed.
     #[error("ask the gateway at {}: {source}", path.display())]
     Io {
         /// The socket used.
@@ -274,14 +275,15 @@ pub enum ControlError {
 /// # Errors
 /// See [`ControlError`]; an answer takes at most ten seconds.
 pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
-    let mut stream = UnixStream::connect(path).map_err(|source| ControlError::NoGateway {
-        path: path.to_owned(),
-        source,
-    })?;
     let io = |source| ControlError::Io {
         path: path.to_owned(),
         source,
     };
+    private::check_directory_of(path).map_err(io)?;
+    let mut stream = UnixStream::connect(path).map_err(|source| ControlError::NoGateway {
+        path: path.to_owned(),
+        source,
+    })?;
     stream.set_read_timeout(Some(ANSWER_DEADLINE)).map_err(io)?;
     let envelope = Envelope {
         version: VERSION,

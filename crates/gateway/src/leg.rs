@@ -46,6 +46,8 @@ pub(crate) struct Leg {
     pub(crate) readable: bool,
     /// The kernel has told of the end of the process's half: it will not tell again.
     pub(crate) end_known: bool,
+    /// The process has reset the connection: what it sent before is still to be read, then comes the reset.
+    pub(crate) broken: bool,
     /// The leg stands in its pair's queue of those to be read.
     pub(crate) scheduled: bool,
     /// How it has sent lately: small frames go before bulk.
@@ -78,6 +80,7 @@ impl Leg {
             // A socket may have become readable before it was registered here.
             readable: true,
             end_known: false,
+            broken: false,
             scheduled: false,
             pace: Pace::default(),
             read_ended: false,
@@ -99,6 +102,9 @@ impl Leg {
 
     /// Takes bytes from the tunnel; returns how many of them have left for the process.
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.broken {
+            return Ok(bytes.len());
+        }
         let mut written = 0;
         if self.queue.is_empty() && matches!(self.stage, Stage::Open) {
             while written < bytes.len() {
@@ -116,7 +122,7 @@ impl Leg {
 
     /// Writes what waits, and ends this direction when the far side has; returns the bytes that left.
     pub(crate) fn flush(&mut self) -> io::Result<usize> {
-        if !matches!(self.stage, Stage::Open) {
+        if !matches!(self.stage, Stage::Open) || self.broken {
             return Ok(0);
         }
         let mut written = 0;

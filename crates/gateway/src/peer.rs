@@ -20,6 +20,8 @@ pub(crate) enum GatewayToGateway {
     JobKnown { token: String },
     /// The job has ended: forget its token and end its streams.
     JobEnd { token: String },
+    /// The sender stops: its streams, and the jobs of its site, are over.
+    Leaving {},
 }
 
 fn usual_weight() -> u32 {
@@ -60,6 +62,8 @@ mod tests {
         let message = GatewayToGateway::JobEnd { token: "00".into() };
         let text = br#"{"version":1,"message":{"job_end":{"token":"00"}}}"#;
         assert_eq!(GatewayToGateway::decode(text), Ok(message));
+        let text = br#"{"version":1,"message":{"leaving":{}}}"#;
+        assert_eq!(GatewayToGateway::decode(text), Ok(GatewayToGateway::Leaving {}));
         assert!(GatewayToGateway::decode(br#"{"version":2,"message":{"job_end":{"token":"00"}}}"#).is_err());
         assert!(GatewayToGateway::decode(b"\xff").is_err());
     }

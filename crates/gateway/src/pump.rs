@@ -138,6 +138,8 @@ fn fill_from(pair: &mut Pair, number: usize, leg: &mut Leg, now: Instant) -> Fil
         return Filled::Waits;
     }
     match leg.socket.read(space) {
+        // Its error was taken when it was told of: what is left of it looks like an end, or like silence.
+        Ok(0) if leg.broken => Filled::Broken,
         Ok(0) => Filled::Ended,
         Ok(count) => {
             pair.tunnel.commit(number, leg.id, count, now);
@@ -149,7 +151,7 @@ fn fill_from(pair: &mut Pair, number: usize, leg: &mut Leg, now: Instant) -> Fil
             leg.pace.on_read(count, count < most, now);
             if leg.readable { Filled::More } else { Filled::Waits }
         }
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock && !leg.broken => {
             leg.readable = false;
             Filled::Waits
         }

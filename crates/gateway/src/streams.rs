@@ -55,7 +55,7 @@ impl Gateway {
         match leg.deliver(bytes) {
             Ok(0) => {}
             Ok(count) => pair.tunnel.consumed(id, count),
-            Err(_) => self.break_leg(leg_key, Reason::Reset),
+            Err(_) => self.on_reset_by_process(leg_key),
         }
     }
 
@@ -179,7 +179,7 @@ impl Gateway {
             return self.on_delivery(key);
         }
         if event.is_error() && leg.socket.take_error().is_some() {
-            return self.break_leg(key, Reason::Reset);
+            return self.on_reset_by_process(key);
         }
         if event.is_readable() {
             leg.readable = true;
@@ -228,8 +228,21 @@ impl Gateway {
                     self.drop_leg(key);
                 }
             }
-            Err(_) => self.break_leg(key, Reason::Reset),
+            Err(_) => self.on_reset_by_process(key),
         }
+    }
+
+    /// The process has reset its connection. The kernel still has what it sent before, and hands it out first; so does
+    /// the stream.
+    fn on_reset_by_process(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        if leg.read_ended {
+            return self.break_leg(key, Reason::Reset);
+        }
+        leg.broken = true;
+        leg.readable = true;
+        leg.end_known = true;
+        self.schedule(key);
     }
 
     /// Queues a leg to be read by its pair's lanes.

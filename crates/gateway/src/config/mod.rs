@@ -5,6 +5,7 @@
 mod reader;
 
 use crate::control::NodeInfo;
+use crate::private;
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, grid};
@@ -321,7 +322,7 @@ fn read_peers<'a>(
 }
 
 fn read_key(file: &Path) -> Result<Vec<u8>, String> {
-    let key = std::fs::read(file).map_err(|error| format!("read {}: {error}", file.display()))?;
+    let key = private::read_secret(file).map_err(|error| format!("read {}: {error}", file.display()))?;
     let key = key.trim_ascii().to_vec();
     if key.len() < KEY_BYTES {
         return Err(format!(
@@ -336,10 +337,13 @@ fn read_key(file: &Path) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn parse(text: &str) -> Result<Config, Mistakes> {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("grid.key"), "0123456789abcdef\n").unwrap();
+        let key = dir.path().join("grid.key");
+        std::fs::write(&key, "0123456789abcdef\n").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
         Config::parse(text, &dir.path().join("gateway.toml"))
     }
 
