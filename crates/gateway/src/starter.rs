@@ -138,10 +138,13 @@ mod tests {
     use super::*;
     use crate::Config;
     use crate::jobs::{Job, Origin};
+    use std::os::unix::fs::PermissionsExt;
 
     /// A gateway of a site of its own on loopback, with one job.
     fn gateway(directory: &std::path::Path, token: Token) -> Gateway {
-        std::fs::write(directory.join("grid.key"), "0123456789abcdef").unwrap();
+        let key = directory.join("grid.key");
+        std::fs::write(&key, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
         // Another run of this test on the same machine listens elsewhere.
         let own = std::process::id() % 250;
         let text = format!(
