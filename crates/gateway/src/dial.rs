@@ -18,6 +18,8 @@ pub(crate) struct Contact {
     pub(crate) session: u64,
     /// Why there is no tunnel, for those who ask.
     pub(crate) trouble: String,
+    /// Lanes that its path needs; see `lanes`.
+    pub(crate) lanes: usize,
     dials: [Dial; MAX_LANES],
 }
 
@@ -51,6 +53,7 @@ impl Contact {
                 "its gateway has not dialled in"
             }
             .to_owned(),
+            lanes: 1,
             dials: [dial; MAX_LANES],
         };
         contact.new_session();
@@ -71,14 +74,14 @@ impl Contact {
 impl Gateway {
     /// Dials every lane of a peer that this gateway dials at all.
     pub(crate) fn dial_all(&mut self, index: usize, pause: Duration) {
-        for lane in 0..self.config.lanes {
+        for lane in 0..self.lanes_wanted(index) {
             self.dial_after(index, lane, pause);
         }
     }
 
     /// A lane of a peer was lost.
     pub(crate) fn redial(&mut self, index: usize, lane: usize) {
-        if lane < self.config.lanes {
+        if lane < self.lanes_wanted(index) {
             let known = self.pair_of(&self.config.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
             let pause = match known.is_some_and(|pair| pair.introduced) {

@@ -8,7 +8,7 @@ use crate::peer::GatewayToGateway;
 use crate::pump;
 use crate::socket;
 use crate::timers::Deadline;
-use crate::train::{Training, most_rate};
+use crate::train::Training;
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
 use hmac::{Hmac, Mac};
 use mio::Interest;
@@ -225,7 +225,7 @@ impl Gateway {
         dialled: bool,
         received: &[u8],
     ) {
-        let congestion_control = prepare(&socket, &self.config.congestion_control, self.config.lanes);
+        let congestion_control = prepare(&socket, &self.config.congestion_control);
         let key = self.lanes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = Gateway::lane_token(key);
@@ -236,10 +236,6 @@ impl Gateway {
         }
         let mut lane = Lane::new(socket, pair, number, address, dialled, received);
         lane.congestion_control = congestion_control;
-        let peer = self.pairs.get(pair).map(|pair| pair.peer);
-        if let Some(rate) = peer.and_then(|peer| most_rate(&self.config, peer)) {
-            let _ = socket::set_most_rate(&lane.socket, Some(rate));
-        }
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self
             .pairs
@@ -367,8 +363,7 @@ fn proof(key: &[u8], prover: &Hello, other: &Hello) -> Result<Hmac<Sha256>, Stri
 }
 
 /// Settings of a lane's socket; returns the congestion control in force.
-fn prepare(socket: &TcpStream, wanted: &str, lanes: usize) -> String {
-    let _ = socket::set_unsent_low_water(&socket.as_fd(), pump::unsent_share(lanes));
+fn prepare(socket: &TcpStream, wanted: &str) -> String {
     let socket = socket2::SockRef::from(socket);
     // What cannot be set is not needed for correctness, and `causeway status` shows what is in force.
     let _ = socket.set_tcp_congestion(wanted.as_bytes());

@@ -20,6 +20,7 @@ mod handshake;
 mod intake;
 mod jobs;
 mod lane;
+mod lanes;
 mod leg;
 mod pair;
 mod peer;

@@ -148,6 +148,7 @@ impl Gateway {
             let peer = pair.peer;
             self.dial_succeeded(peer);
         }
+        self.size_pair(key);
         self.touch(key);
     }
 
@@ -180,6 +181,7 @@ impl Gateway {
             self.report
                 .say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
+        self.size_pair(key);
         self.touch(key);
     }
 

@@ -8,9 +8,9 @@
 //!
 //! Streams go first. Bounded by bytes and time; over as soon as BBR has left its start-up.
 
-use crate::config::Config;
 use crate::gateway::Gateway;
-use crate::pump::{self, BATCH};
+use crate::lanes;
+use crate::pump::BATCH;
 use crate::socket;
 use mio::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -109,22 +109,15 @@ impl Training {
     }
 }
 
-/// A lane's share of what is reserved on the way to a peer, in bytes per second.
-pub(crate) fn most_rate(config: &Config, peer: usize) -> Option<u64> {
-    let bits = config.peers.get(peer)?.rate?;
-    Some(bits / 8 / config.lanes as u64)
-}
-
 impl Gateway {
     /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
     pub(crate) fn train(&mut self, key: usize) -> bool {
         let now = self.now;
-        let lanes = self.config.lanes;
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;
         };
-        let rate = most_rate(&self.config, pair.peer);
-        let mut trains = false;
+        let rate = lanes::most_rate(&self.config, pair);
+        let (mut trains, mut ended) = (false, false);
         for number in 0..pair.lanes.len() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
                 continue;
@@ -134,8 +127,7 @@ impl Gateway {
             };
             if training.is_over(&lane.socket, rate, now) {
                 lane.training = None;
-                let _ = socket::set_unsent_low_water(&lane.socket, pump::unsent_share(lanes));
-                let _ = socket::set_most_rate(&lane.socket, rate);
+                ended = true;
                 continue;
             }
             if !lane.writable || pair.tunnel.unsent_bytes(number) >= BATCH {
@@ -146,6 +138,9 @@ impl Gateway {
                 training.sent_bytes += pair.tunnel.unsent_bytes(number) - before;
                 trains = true;
             }
+        }
+        if ended {
+            self.size_pair(key);
         }
         trains
     }

@@ -91,6 +91,12 @@ impl Tunnel {
         }
     }
 
+    /// The path holds `product` bytes, its rate times its round trip: windows and lanes are to hold enough to fill it. Streams
+    /// that are open keep the window they have, and may grow.
+    pub fn set_product(&mut self, product: u64) {
+        self.settings = self.settings.for_product(product);
+    }
+
     /// Streams that have not ended.
     pub fn streams(&self) -> usize {
         self.streams.len()

@@ -24,10 +24,6 @@ pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
 /// MPI waits for ever).
 pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
 
-/// Lanes a gateway dials to each peer when nothing else is said. Two BBR lanes on one bottleneck push each other over its
-/// queue: on an emulated 1 Gbit/s, 11.6 ms, 2 MB they sent a tenth to a third of their packets again, one lane none.
-pub const LANES: usize = 1;
-
 /// Shortest and longest `resume` and `lane_timeout`: a scheduler's hiccup is no dead lane, and a week is for ever.
 const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(7 * 86_400);
 
@@ -59,8 +55,8 @@ pub struct Config {
     pub peers: Vec<Peer>,
     /// Congestion control of the lanes; the system's where this one is not to be had.
     pub congestion_control: String,
-    /// Lanes this gateway dials to each peer.
-    pub lanes: usize,
+    /// Lanes this gateway dials to each peer; none: as many as the path needs, see `lanes`.
+    pub lanes: Option<usize>,
     /// Fill a new lane with empty frames until its congestion control knows the path.
     pub train: bool,
     /// What a tunnel may hold and how long it waits.
@@ -157,7 +153,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         peers,
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
         train: train.unwrap_or(true),
-        lanes: lanes.map_or(LANES, |lanes| lanes as usize),
+        lanes: lanes.map(|lanes| lanes as usize),
         tunnel,
     })
 }
@@ -375,7 +371,7 @@ address = "198.51.100.5:7001"
         assert_eq!(config.delivery_ports, DELIVERY_PORTS);
         assert_eq!(config.remote_shell[0], "ssh");
         assert_eq!(config.key, b"0123456789abcdef");
-        assert_eq!((config.lanes, config.tunnel), (LANES, Settings::default()));
+        assert_eq!((config.lanes, config.tunnel), (None, Settings::default()));
     }
 
     #[test]
@@ -391,7 +387,10 @@ address = "198.51.100.5:7001"
             "lanes = 4\nresume = \"1min\"\nlane_timeout = \"6s\"\nduplicate_small = true\nkey_file",
         );
         let config = parse(&text).unwrap();
-        assert_eq!((config.lanes, config.tunnel.resume), (4, Duration::from_secs(60)));
+        assert_eq!(
+            (config.lanes, config.tunnel.resume),
+            (Some(4), Duration::from_secs(60))
+        );
         assert_eq!(config.tunnel.keepalive, Duration::from_secs(2));
         assert!(config.tunnel.duplicate_small);
     }
