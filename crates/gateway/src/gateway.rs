@@ -254,7 +254,7 @@ impl Gateway {
             Class::Control => self.accept_commands(),
             Class::Intake => self.on_intake(key),
             Class::Handshake => self.on_handshake(key),
-            Class::Lane => self.on_lane(key, event.is_readable(), event.is_writable()),
+            Class::Lane => self.on_lane(key, event),
             Class::Leg => self.on_leg(key, event),
             Class::Command => self.on_command(key),
         }

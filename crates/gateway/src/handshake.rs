@@ -5,8 +5,6 @@
 use crate::gateway::{Class, Gateway};
 use crate::lane::Lane;
 use crate::peer::GatewayToGateway;
-use crate::pump;
-use crate::socket;
 use crate::timers::Deadline;
 use crate::train::Training;
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
@@ -16,7 +14,6 @@ use mio::net::TcpStream;
 use sha2::Sha256;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// Three round trips around the Earth and a busy far gateway.

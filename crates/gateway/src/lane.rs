@@ -32,6 +32,8 @@ pub(crate) struct Lane {
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) writable: bool,
+    /// The kernel has told of the end of what arrives: it will not tell again.
+    end_known: bool,
     /// When it last sent, and how often that was longer ago than [`IDLE`].
     pub(crate) sent_at: Option<Instant>,
     pub(crate) idle_restarts: u64,
@@ -85,6 +87,7 @@ impl Lane {
             sent_bytes: 0,
             received_bytes: rest.len() as u64,
             writable: true,
+            end_known: false,
             sent_at: None,
             idle_restarts: 0,
             training: None,
@@ -107,14 +110,15 @@ impl Lane {
 
 impl Gateway {
     /// The kernel says that a lane is readable or writable.
-    pub(crate) fn on_lane(&mut self, key: usize, readable: bool, writable: bool) {
+    pub(crate) fn on_lane(&mut self, key: usize, event: &mio::event::Event) {
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
-        lane.writable |= writable;
+        lane.writable |= event.is_writable();
+        lane.end_known |= event.is_read_closed() || event.is_error();
         let pair = lane.pair;
         self.touch(pair);
-        if readable {
+        if event.is_readable() {
             self.receive(key);
         }
     }
@@ -144,17 +148,24 @@ impl Gateway {
             let Some(lane) = self.lanes.get_mut(key) else {
                 return Ok(false);
             };
-            match lane.socket.read(&mut lane.input[lane.filled..]) {
+            let space = &mut lane.input[lane.filled..];
+            let room = space.len();
+            let emptied = match lane.socket.read(space) {
                 Ok(0) => return Err(LaneEnd::Closed),
                 Ok(count) => {
                     lane.filled += count;
                     lane.received_bytes += count as u64;
+                    // As with a leg: a short read has emptied the socket, unless its end is known and still to be read.
+                    count < room && !lane.end_known
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
-            }
+            };
             self.digest(key)?;
+            if emptied {
+                return Ok(false);
+            }
         }
         Ok(true)
     }

@@ -52,11 +52,15 @@ impl Settings {
         let least = Settings::default();
         Settings {
             limits: Limits {
-                initial: (2 * product).clamp(least.limits.initial, MOST_LANE_BYTES / 2),
-                most: (4 * product).clamp(least.limits.most, MOST_LANE_BYTES),
+                initial: product
+                    .saturating_mul(2)
+                    .clamp(least.limits.initial, MOST_LANE_BYTES / 2),
+                most: product
+                    .saturating_mul(4)
+                    .clamp(least.limits.most, MOST_LANE_BYTES),
                 ..self.limits
             },
-            lane_bytes: (4 * product).clamp(least.lane_bytes, MOST_LANE_BYTES),
+            lane_bytes: product.saturating_mul(4).clamp(least.lane_bytes, MOST_LANE_BYTES),
             ..self
         }
     }
@@ -75,7 +79,7 @@ mod tests {
             (atlantic.limits.initial, atlantic.limits.most, atlantic.lane_bytes),
             (22_500_000, 45_000_000, 45_000_000)
         );
-        assert_eq!(at(1 << 40).lane_bytes, MOST_LANE_BYTES);
+        assert_eq!(at(u64::MAX).lane_bytes, MOST_LANE_BYTES);
         assert_eq!(at(1 << 40).limits.budget, Limits::default().budget);
     }
 }
