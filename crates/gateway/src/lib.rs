@@ -4,7 +4,7 @@
 //! site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then follow a byte:
 //! `intake` -> `leg` -> `pump` == WAN == `lane` -> `deliver` -> `leg`; `pair` holds the
 //! lanes of a tunnel together, `dial` and `handshake` bring them up. `control` and `command` serve the commands of the
-//! same host.
+//! same host; `status` and `tally` are what it tells of itself, `metrics` tells it to Prometheus.
 #![deny(unsafe_code)]
 
 mod accept;
@@ -21,6 +21,7 @@ mod intake;
 mod jobs;
 mod lane;
 mod leg;
+mod metrics;
 mod pair;
 mod peer;
 pub mod ports;
@@ -33,6 +34,7 @@ mod socket;
 mod starter;
 mod status;
 mod streams;
+mod tally;
 mod timers;
 mod train;
 
