@@ -6,6 +6,7 @@ mod lab;
 mod remote;
 mod run;
 mod say;
+mod status;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ enum Task {
     /// Serve this site: run on its head node.
     Gateway(gateway::GatewayArgs),
     /// Show what the gateway of this host sees.
-    Status(gateway::StatusArgs),
+    Status(status::Args),
     /// An emulated grid on this machine.
     #[command(subcommand)]
     Lab(lab::Task),
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Task::Run(args) => run::main(args),
         Task::Gateway(args) => gateway::gateway(args),
-        Task::Status(args) => gateway::status(args),
+        Task::Status(args) => status::main(args),
         Task::Lab(task) => lab::main(task),
         Task::Agent(args) => remote::agent::main(args),
         Task::StartNode(args) => remote::start_node::main(args),

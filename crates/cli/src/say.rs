@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 /// What shells report for a program that SIGPIPE ends, the usual fate of one whose reader has gone.
-const READER_GONE: u8 = 128 + libc::SIGPIPE as u8;
+pub const READER_GONE: u8 = 128 + libc::SIGPIPE as u8;
 
 /// A line on standard error. There is nobody to tell when it cannot be written, and no reason to stop.
 pub fn error(text: impl Display) {

@@ -1,6 +1,7 @@
 //! Takes connections from the listeners, and stops for a moment where there is no room or no file for more.
 
 use crate::gateway::Gateway;
+use crate::metrics;
 use crate::timers::Deadline;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -51,6 +52,18 @@ impl Gateway {
         }
     }
 
+    pub(crate) fn accept_scrapes(&mut self) {
+        for _ in 0..metrics::AT_MOST {
+            let Some(listener) = &self.metrics else { return };
+            match listener.accept() {
+                Ok((socket, peer)) => self.on_scrape_connection(socket, peer),
+                Err(error) if concerns_one(&error) => {}
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+        self.accept_after(Duration::ZERO);
+    }
+
     pub(crate) fn on_accept_deadline(&mut self) {
         self.accept_pending = false;
         for index in 0..self.lan.len() {
@@ -58,6 +71,7 @@ impl Gateway {
         }
         self.accept_gateways();
         self.accept_commands();
+        self.accept_scrapes();
     }
 
     fn on_accept_error(&mut self, error: &io::Error) {

@@ -152,15 +152,8 @@ impl Gateway {
         let alone = awaited.is_empty();
         self.report
             .say(format_args!("job {} starts: {name}", token.hint()));
-        self.jobs.start(
-            token,
-            Job {
-                name: name.clone(),
-                weight,
-                origin: Origin::Here(key),
-                awaited,
-            },
-        );
+        let job = Job::new(name.clone(), weight, Origin::Here(key), awaited);
+        self.jobs.start(token, job);
         if let Some(command) = self.commands.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
@@ -350,12 +343,8 @@ impl Gateway {
                 }
             }
             GatewayToGateway::JobStart { token, name, weight } => {
-                let job = Job {
-                    weight: weight.clamp(1, MOST_WEIGHT),
-                    name,
-                    origin: Origin::Site(site),
-                    awaited: Default::default(),
-                };
+                let weight = weight.clamp(1, MOST_WEIGHT);
+                let job = Job::new(name, weight, Origin::Site(site), Default::default());
                 self.jobs.start(parse(&token)?, job);
                 self.tell(pair_key, GatewayToGateway::JobKnown { token });
             }

@@ -10,8 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Version of the request and reply lines.
-pub const VERSION: u32 = 1;
+/// Version of the request and reply lines. 2: a status tells more of jobs than their names.
+pub const VERSION: u32 = 2;
 
 /// Longest line either side reads: a grid of hundreds of sites with thousands of nodes fits.
 pub const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
@@ -143,12 +143,27 @@ pub struct Status {
     pub streams_opened: u64,
     /// Connections refused since the start, by reason.
     pub refused: std::collections::BTreeMap<String, u64>,
-    /// Jobs running now, by name.
-    pub jobs: Vec<String>,
+    /// Jobs running now, in the order of their names.
+    pub jobs: Vec<JobStatus>,
     /// All sites, the own one first.
     pub sites: Vec<SiteStatus>,
     /// Tunnels that are up or wait for a lane.
     pub tunnels: Vec<TunnelStatus>,
+}
+
+/// One job, as far as this gateway carries it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobStatus {
+    /// What runs.
+    pub name: String,
+    /// Its share of a busy tunnel beside other jobs'.
+    pub weight: u32,
+    /// Streams open now, those of its launcher's daemons among them.
+    pub streams: usize,
+    /// Bytes taken from its processes of this site.
+    pub sent_bytes: u64,
+    /// Bytes that came for its processes of this site.
+    pub received_bytes: u64,
 }
 
 /// One tunnel.
@@ -196,7 +211,8 @@ pub struct LaneStatus {
     pub rtt_microseconds: u32,
     /// Congestion control in force.
     pub congestion_control: String,
-    /// Bytes given to the kernel, frame headers and frames sent again among them.
+    /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present
+    /// connection.
     pub sent_bytes: u64,
     /// Bytes taken from the kernel.
     pub received_bytes: u64,

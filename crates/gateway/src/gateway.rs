@@ -10,11 +10,13 @@ use crate::intake::Intake;
 use crate::jobs::Jobs;
 use crate::lane::Lane;
 use crate::leg::Leg;
+use crate::metrics::Scrape;
 use crate::pair::Pair;
 use crate::private;
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::starter::Starter;
+use crate::tally::Tally;
 use crate::timers::{Deadline, Timers};
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token};
@@ -61,9 +63,11 @@ pub(crate) enum Class {
     Lane,
     Leg,
     Command,
+    Metrics,
+    Scrape,
 }
 
-const CLASSES: [Class; 9] = [
+const CLASSES: [Class; 11] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -73,6 +77,8 @@ const CLASSES: [Class; 9] = [
     Class::Lane,
     Class::Leg,
     Class::Command,
+    Class::Metrics,
+    Class::Scrape,
 ];
 
 impl Class {
@@ -100,11 +106,14 @@ pub struct Gateway {
     pub(crate) pairs: Slab<Pair>,
     pub(crate) legs: Slab<Leg>,
     pub(crate) commands: Slab<Command>,
+    pub(crate) scrapes: Slab<Scrape>,
     pub(crate) starters: Vec<Starter>,
     /// Key of the pair with each site that has a tunnel.
     pub(crate) tunnels: HashMap<String, usize>,
     /// One per configured peer.
     pub(crate) contacts: Vec<Contact>,
+    /// What is over with each configured peer.
+    pub(crate) tallies: Vec<Tally>,
     /// Pairs that may have something to send.
     dirty: Vec<usize>,
     /// Lanes whose input was left for a later turn.
@@ -118,6 +127,7 @@ pub struct Gateway {
     pub(crate) lan: Vec<TcpListener>,
     pub(crate) wan: Option<TcpListener>,
     pub(crate) control: UnixListener,
+    pub(crate) metrics: Option<TcpListener>,
     /// [`Deadline::Accept`] is set.
     pub(crate) accept_pending: bool,
 }
@@ -150,6 +160,10 @@ impl Gateway {
             .wan
             .map(|address| listen(address, Class::Wan.token(0)))
             .transpose()?;
+        let metrics = config
+            .metrics
+            .map(|address| listen(address, Class::Metrics.token(0)))
+            .transpose()?;
         let mut control = bind_control(&config.control)?;
         poll.registry()
             .register(&mut control, Class::Control.token(0), Interest::READABLE)?;
@@ -162,6 +176,7 @@ impl Gateway {
                 .iter()
                 .map(|peer| Contact::new(peer.address.is_some()))
                 .collect(),
+            tallies: vec![Tally::default(); config.peers.len()],
             jobs: Jobs::default(),
             timers: Timers::default(),
             intakes: Slab::new(),
@@ -170,6 +185,7 @@ impl Gateway {
             pairs: Slab::new(),
             legs: Slab::new(),
             commands: Slab::new(),
+            scrapes: Slab::new(),
             starters: Vec::new(),
             tunnels: HashMap::new(),
             dirty: Vec::new(),
@@ -184,6 +200,7 @@ impl Gateway {
             lan,
             wan,
             control,
+            metrics,
             accept_pending: false,
         })
     }
@@ -198,10 +215,15 @@ impl Gateway {
             || "nothing (dials out only)".to_owned(),
             |address| address.to_string(),
         );
+        let metrics = self
+            .config
+            .metrics
+            .map(|address| format!(", {address} for metrics"));
         self.report.say(format_args!(
-            "listening on {} for this site, {wan} for other gateways, {} for commands",
+            "listening on {} for this site, {wan} for other gateways, {} for commands{}",
             lan.join(" and "),
-            self.config.control.display()
+            self.config.control.display(),
+            metrics.unwrap_or_default()
         ));
         for index in 0..self.config.peers.len() {
             self.dial_all(index, Duration::ZERO);
@@ -257,6 +279,8 @@ impl Gateway {
             Class::Lane => self.on_lane(key, event),
             Class::Leg => self.on_leg(key, event),
             Class::Command => self.on_command(key),
+            Class::Metrics => self.accept_scrapes(),
+            Class::Scrape => self.on_scrape(key),
         }
         std::ops::ControlFlow::Continue(())
     }
@@ -275,6 +299,7 @@ impl Gateway {
                 }
             }
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
+            Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
             Deadline::Dial(index, lane) => self.dial(index, lane),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::Starters => self.look_after_starters(),

@@ -19,6 +19,22 @@ pub(crate) struct Job {
     pub(crate) origin: Origin,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
+    /// Of its streams that have ended.
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+}
+
+impl Job {
+    pub(crate) fn new(name: String, weight: u32, origin: Origin, awaited: BTreeSet<String>) -> Job {
+        Job {
+            name,
+            weight,
+            origin,
+            awaited,
+            sent_bytes: 0,
+            received_bytes: 0,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -46,10 +62,8 @@ impl Jobs {
         self.0.get_mut(token)
     }
 
-    pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.0.values().map(|job| job.name.clone()).collect();
-        names.sort();
-        names
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Token, &Job)> {
+        self.0.iter()
     }
 
     /// Jobs started here, to be announced to a site whose tunnel just came up.
@@ -100,15 +114,7 @@ mod tests {
         let mut jobs = Jobs::default();
         let token = Token([1; 16]);
         let awaited = ["nancy".to_owned(), "bordeaux".to_owned()].into();
-        jobs.start(
-            token,
-            Job {
-                weight: 1,
-                name: "mpirun".into(),
-                origin: Origin::Here(7),
-                awaited,
-            },
-        );
+        jobs.start(token, Job::new("mpirun".into(), 1, Origin::Here(7), awaited));
         assert_eq!(jobs.confirmed(&token, "nancy"), None);
         assert_eq!(jobs.confirmed(&token, "nancy"), None);
         assert_eq!(jobs.site_is_gone("bordeaux"), [7]);

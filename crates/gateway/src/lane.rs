@@ -215,6 +215,7 @@ impl Gateway {
     /// Forgets a lane and closes its socket; its pair and its number there.
     pub(crate) fn discard_lane(&mut self, key: usize) -> Option<(usize, usize)> {
         let mut lane = self.lanes.try_remove(key)?;
+        self.keep_counts(&lane);
         let _ = self.poll.registry().deregister(&mut lane.socket);
         Some((lane.pair, lane.number))
     }

@@ -50,6 +50,9 @@ pub(crate) struct Leg {
     pub(crate) broken: bool,
     /// The leg stands in its pair's queue of those to be read.
     pub(crate) scheduled: bool,
+    /// Bytes taken from the process, and bytes for it taken from the tunnel.
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
     /// How it has sent lately: small frames go before bulk.
     pub(crate) pace: Pace,
     /// The process has ended its half.
@@ -82,6 +85,8 @@ impl Leg {
             end_known: false,
             broken: false,
             scheduled: false,
+            sent_bytes: 0,
+            received_bytes: 0,
             pace: Pace::default(),
             read_ended: false,
             peer_finished: false,
@@ -102,6 +107,7 @@ impl Leg {
 
     /// Takes bytes from the tunnel; returns how many of them have left for the process.
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.received_bytes += bytes.len() as u64;
         if self.broken {
             return Ok(bytes.len());
         }

@@ -4,7 +4,7 @@
 //! site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then follow a byte:
 //! `intake` -> `leg` -> `pump` == WAN == `lane` -> `deliver` -> `leg`; `pair` holds the
 //! lanes of a tunnel together, `dial` and `handshake` bring them up. `control` and `command` serve the commands of the
-//! same host.
+//! same host; `status` and `tally` are what it tells of itself, `metrics` tells it to Prometheus.
 #![deny(unsafe_code)]
 
 mod accept;
@@ -22,6 +22,7 @@ mod jobs;
 mod lane;
 mod lanes;
 mod leg;
+mod metrics;
 mod pair;
 mod peer;
 pub mod ports;
@@ -34,6 +35,7 @@ mod socket;
 mod starter;
 mod status;
 mod streams;
+mod tally;
 mod timers;
 mod train;
 

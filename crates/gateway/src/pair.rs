@@ -188,13 +188,15 @@ impl Gateway {
     /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session, so that the
     /// far one learns of it.
     pub(crate) fn end_pair(&mut self, key: usize, end: &LaneEnd, forget: bool) {
-        let Some(pair) = self.pairs.try_remove(key) else {
-            return;
-        };
-        self.tunnels.remove(&pair.site);
+        let Some(pair) = self.pairs.get(key) else { return };
         for lane in pair.lanes.into_iter().flatten() {
             self.discard_lane(lane);
         }
+        let Some(pair) = self.pairs.try_remove(key) else {
+            return;
+        };
+        self.tallies[pair.peer].add_pair(&pair);
+        self.tunnels.remove(&pair.site);
         let (site, streams) = (&pair.site, pair.legs.len());
         self.report.say(format_args!(
             "tunnel between {} and {site} has ended: {end}; {streams} streams reset",

@@ -144,6 +144,7 @@ fn fill_from(pair: &mut Pair, number: usize, leg: &mut Leg, now: Instant) -> Fil
         Ok(count) => {
             pair.tunnel.commit(number, leg.id, count, now);
             pair.sent_bytes += count as u64;
+            leg.sent_bytes += count as u64;
             pair.turns.spent(count);
             // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9), unless
             // the edge that told of the end has been and gone.

@@ -163,12 +163,8 @@ mod tests {
         );
         let config = Config::parse(&text, &directory.join("gateway.toml")).unwrap();
         let mut gateway = Gateway::new(config).unwrap();
-        let job = Job {
-            weight: 1,
-            name: "mpirun".into(),
-            origin: Origin::Site("nancy".into()),
-            awaited: Default::default(),
-        };
+        let origin = Origin::Site("nancy".into());
+        let job = Job::new("mpirun".into(), 1, origin, Default::default());
         gateway.jobs.start(token, job);
         gateway
     }

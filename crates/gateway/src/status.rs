@@ -1,10 +1,12 @@
 //! What the gateway tells of itself: see `control::Status`.
 
-use crate::control::{LaneStatus, SiteStatus, Status, TunnelStatus};
+use crate::control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 use crate::gateway::Gateway;
 use crate::lane::Lane;
 use crate::pair::Pair;
 use crate::socket;
+use causeway_wire::Token;
+use std::collections::HashMap;
 
 impl Gateway {
     /// Every site of the grid, the own one first.
@@ -65,6 +67,33 @@ impl Gateway {
         }
     }
 
+    fn job_statuses(&self) -> Vec<JobStatus> {
+        let mut jobs: HashMap<Token, JobStatus> = self
+            .jobs
+            .iter()
+            .map(|(token, job)| {
+                let status = JobStatus {
+                    name: job.name.clone(),
+                    weight: job.weight,
+                    streams: 0,
+                    sent_bytes: job.sent_bytes,
+                    received_bytes: job.received_bytes,
+                };
+                (*token, status)
+            })
+            .collect();
+        for (_, leg) in &self.legs {
+            if let Some(job) = jobs.get_mut(&leg.token) {
+                job.streams += 1;
+                job.sent_bytes += leg.sent_bytes;
+                job.received_bytes += leg.received_bytes;
+            }
+        }
+        let mut jobs: Vec<JobStatus> = jobs.into_values().collect();
+        jobs.sort_by(|one, other| one.name.cmp(&other.name));
+        jobs
+    }
+
     /// The present state.
     pub(crate) fn status(&self) -> Status {
         let tunnels = self.pairs.iter().map(|(_, pair)| self.tunnel_status(pair));
@@ -76,14 +105,14 @@ impl Gateway {
             streams_peak: self.streams_peak,
             streams_opened: self.streams_opened,
             refused: self.report.refused().clone(),
-            jobs: self.jobs.names(),
+            jobs: self.job_statuses(),
             sites: self.sites(),
             tunnels: tunnels.collect(),
         }
     }
 }
 
-fn lane_status(lane: &Lane) -> LaneStatus {
+pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
     let path = socket::path_info(&lane.socket).unwrap_or_default();
     let rate = socket::bbr(&lane.socket).map_or(path.delivery_rate, |bbr| bbr.bandwidth);
     LaneStatus {

@@ -296,6 +296,10 @@ impl Gateway {
         if let Some(pair) = self.pairs.get_mut(leg.pair) {
             pair.legs.remove(&leg.id);
         }
+        if let Some(job) = self.jobs.get_mut(&leg.token) {
+            job.sent_bytes += leg.sent_bytes;
+            job.received_bytes += leg.received_bytes;
+        }
         // Closing deregisters: a leg's descriptor has no duplicate.
     }
 

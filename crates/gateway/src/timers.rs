@@ -15,6 +15,8 @@ pub(crate) enum Deadline {
     Delivery(usize, u64),
     /// A command's request has not arrived, or not every site has confirmed its job.
     Command(usize, u64),
+    /// A reader of the metrics has not asked, or not taken its answer.
+    Scrape(usize, u64),
     /// Dial this lane to the peer with this index again.
     Dial(usize, usize),
     /// Accept again: there was no room or no file for more, or others were to have their turn.

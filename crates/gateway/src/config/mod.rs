@@ -47,6 +47,8 @@ pub struct Config {
     pub wan: Option<SocketAddr>,
     /// Where commands of this host connect to.
     pub control: PathBuf,
+    /// Where Prometheus reads the metrics: a loopback address.
+    pub metrics: Option<SocketAddr>,
     /// See [`DELIVERY_PORTS`].
     pub delivery_ports: RangeInclusive<u16>,
     /// Secret that all gateways of the grid share.
@@ -118,6 +120,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let lan = read_lan(reader, &listen, subnets.as_deref().unwrap_or_default());
     let wan = reader.string(&listen, "wan", socket_address);
     let control = reader.string(&listen, "control", |text| Ok(PathBuf::from(text)));
+    let metrics = reader.string(&listen, "metrics", loopback_address);
     let delivery_ports = reader.string(&listen, "delivery_ports", |text| {
         grid::parse_ports(text).map_err(|e| e.to_string())
     });
@@ -130,7 +133,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let peers = read_peers(reader, &root, name.as_deref(), rate);
     reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
     reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell"]);
-    reader.no_other_keys(&listen, &["lan", "wan", "control", "delivery_ports"]);
+    reader.no_other_keys(&listen, &["lan", "wan", "control", "metrics", "delivery_ports"]);
     reader.no_other_keys(&grid, &GRID_KEYS);
     let remote_shell = remote_shell.unwrap_or_else(|| REMOTE_SHELL.map(str::to_owned).to_vec());
     if !remote_shell.iter().any(|word| word.contains("{node}")) {
@@ -148,6 +151,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         lan: lan?,
         wan,
         control: control.unwrap_or_else(crate::control::default_socket),
+        metrics,
         delivery_ports: delivery_ports.unwrap_or(DELIVERY_PORTS),
         key: key?,
         peers,
@@ -235,6 +239,20 @@ fn site_name<'a>(reader: &mut Reader<'a>, table: &Table<'a>, key: &str) -> Optio
 fn socket_address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
         .map_err(|_| format!("{text:?} is not an address such as 10.1.0.253:7000"))
+}
+
+fn loopback_address(text: &str) -> Result<SocketAddr, String> {
+    let address = socket_address(text)?;
+    if !address.ip().to_canonical().is_loopback() {
+        return Err(format!(
+            "{address} is not a loopback address such as 127.0.0.1: metrics are sent to whoever asks, unencrypted, so \
+             other hosts read them through ssh or a proxy of your choice"
+        ));
+    }
+    if address.port() == 0 {
+        return Err("port 0 would be another one at every start".to_owned());
+    }
+    Ok(address)
 }
 
 fn read_lan<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, subnets: &[Cidr]) -> Option<Vec<SocketAddr>> {
@@ -407,6 +425,38 @@ address = "198.51.100.5:7001"
         assert_eq!(rates("rate = \"1Gbit/s\"", own).unwrap(), Some(400_000_000));
         for wrong in ["400", "400Mbit", "-1Mbit/s", "1kbit/s", "NaNGbit/s", "1e9Gbit/s"] {
             assert!(rates(&format!("rate = \"{wrong}\""), "").is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn metrics_are_given_to_this_host_alone() {
+        let metrics = |address: &str| {
+            let text = GOOD.replace("wan =", &format!("metrics = \"{address}\"\nwan ="));
+            parse(&text).map(|config| config.metrics)
+        };
+        assert_eq!(parse(GOOD).unwrap().metrics, None);
+        for right in [
+            "127.0.0.1:9464",
+            "127.3.2.1:9464",
+            "[::1]:9464",
+            "[::ffff:127.0.0.1]:9464",
+        ] {
+            assert_eq!(metrics(right).unwrap(), Some(right.parse().unwrap()));
+        }
+        for wrong in [
+            "0.0.0.0:9464",
+            "[::]:9464",
+            "10.1.0.253:9464",
+            "198.51.100.1:9464",
+        ] {
+            let said = metrics(wrong).unwrap_err().to_string();
+            assert!(
+                said.contains(":11: listen.metrics:") && said.contains("loopback"),
+                "{said}"
+            );
+        }
+        for wrong in ["localhost:9464", "127.0.0.1", "127.0.0.1:0"] {
+            assert!(metrics(wrong).is_err(), "{wrong}");
         }
     }
 

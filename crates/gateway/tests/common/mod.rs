@@ -200,6 +200,7 @@ impl Grid {
             lan = ["127.{net}.{site}.253:7000"]
             wan = "127.{net}.0.{site}:7001"
             control = "{}"
+            metrics = "{}"
             [grid]
             key_file = "{site}.key"
             {}
@@ -207,8 +208,14 @@ impl Grid {
             {dial}
             "#,
             self.control(site).display(),
+            self.metrics(site),
             self.extra
         )
+    }
+
+    /// Where a site's gateway tells its metrics.
+    pub fn metrics(&self, site: u8) -> SocketAddr {
+        self.address(site, 253, 9464)
     }
 
     pub fn control(&self, site: u8) -> PathBuf {

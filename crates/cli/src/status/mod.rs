@@ -1,0 +1,82 @@
+//! `causeway status`: asks the gateway of this host, once or again and again, and shows its answer.
+//!
+//! `text` is for people, `rates` compares two looks, `watch` looks again and again. docs/status.md explains the columns.
+
+mod rates;
+mod text;
+mod watch;
+
+use crate::say;
+use causeway_gateway::control::{self, ControlError, Reply, Request, Status};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Show what the gateway of this host sees.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print it as JSON; with --watch, one object a line.
+    #[arg(long)]
+    json: bool,
+    /// Show it again and again, every second or as often as said, with what crossed since the last look.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
+    watch: Option<Duration>,
+}
+
+/// Longest time between two looks: a day.
+const LONGEST: f64 = 86_400.0;
+
+/// Shortest: a gateway has more to do than to answer.
+const SHORTEST: f64 = 0.1;
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "is no number of seconds".to_owned())?;
+    if (SHORTEST..=LONGEST).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("is not between {SHORTEST} and {LONGEST}"))
+    }
+}
+
+/// Prints the state of the gateway of this host.
+pub fn main(args: Args) -> ExitCode {
+    if let Some(every) = args.watch {
+        return watch::watch(every, args.json);
+    }
+    let status = match ask() {
+        Ok(status) => status,
+        Err(error) => return fail(error),
+    };
+    if !args.json {
+        return say::result(text::readable(&status, None).trim_end());
+    }
+    match serde_json::to_string_pretty(&status) {
+        Ok(text) => say::result(text),
+        Err(error) => fail(error),
+    }
+}
+
+fn ask() -> Result<Status, ControlError> {
+    match control::ask(&control::socket(), &Request::Status {})? {
+        (Reply::Status(status), _) => Ok(*status),
+        (other, _) => Err(ControlError::Answer(format!("{other:?}"))),
+    }
+}
+
+fn fail(error: impl std::fmt::Display) -> ExitCode {
+    say::error(format_args!("causeway status: {error}"));
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_between_looks_stay_within_reason() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("60"), Ok(Duration::from_secs(60)));
+        for wrong in ["", "fast", "0", "-1", "0.01", "1e9", "NaN", "inf"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A gateway's state for people.
+
+use super::rates::{Rate, TunnelRate};
+use causeway_gateway::control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
+
+/// Some lines; with `rates`, tunnels and lanes say what crosses them.
+pub fn readable(status: &Status, rates: Option<&[TunnelRate]>) -> String {
+    let mut text = format!(
+        "gateway of {}  pid {}  memory {:.1} MB  streams {} (peak {}, opened {})\n",
+        status.site,
+        status.pid,
+        status.resident_bytes as f64 / 1e6,
+        status.streams,
+        status.streams_peak,
+        status.streams_opened
+    );
+    for site in &status.sites {
+        text += &site_line(site);
+    }
+    for tunnel in &status.tunnels {
+        let rates = rates.and_then(|rates| rates.iter().find(|rates| rates.site == tunnel.site));
+        text += &tunnel_lines(tunnel, rates);
+    }
+    for job in &status.jobs {
+        text += &job_line(job);
+    }
+    for (kind, count) in &status.refused {
+        text += &format!("refused {kind} {count}\n");
+    }
+    text
+}
+
+fn site_line(site: &SiteStatus) -> String {
+    let nodes = site.info.as_ref().map_or(0, |info| info.nodes.len());
+    match &site.unreachable {
+        None => format!("site {}  {nodes} nodes\n", site.name),
+        Some(why) => format!("site {}  not reachable: {why}\n", site.name),
+    }
+}
+
+fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>) -> String {
+    let mut text = format!(
+        "tunnel to {} at {}  rtt {:.1} ms  rate {:.0} Mbit/s  loss {:.2} %  streams {}  sent {:.1} MB  received {:.1} \
+         MB{}\n",
+        tunnel.site,
+        tunnel.peer,
+        f64::from(tunnel.rtt_microseconds) / 1e3,
+        tunnel.rate_bits_per_second as f64 / 1e6,
+        tunnel.loss * 100.0,
+        tunnel.streams,
+        tunnel.sent_bytes as f64 / 1e6,
+        tunnel.received_bytes as f64 / 1e6,
+        now(rates.map(|rates| rates.rate))
+    );
+    if let Some(seconds) = tunnel.down_seconds {
+        text += &format!("  no lane for {seconds:.1} s; streams wait\n");
+    }
+    for lane in &tunnel.lanes {
+        let rate = rates.and_then(|rates| rates.lanes.iter().find(|rate| rate.number == lane.number));
+        text += &lane_line(lane, rate.map(|lane| lane.rate));
+    }
+    text
+}
+
+fn lane_line(lane: &LaneStatus, rate: Option<Rate>) -> String {
+    format!(
+        "  lane {} at {}  {}  rtt {:.1} ms (least {:.1})  rate {:.0} Mbit/s  window {:.2} MB  sent {:.1} MB  received {:.1} \
+         MB  segments {}  sent again {}  timeouts {}  out of order {}  idle restarts {}{}\n",
+        lane.number,
+        lane.peer,
+        lane.congestion_control,
+        f64::from(lane.rtt_microseconds) / 1e3,
+        f64::from(lane.least_rtt_microseconds) / 1e3,
+        lane.rate_bits_per_second as f64 / 1e6,
+        lane.window_bytes as f64 / 1e6,
+        lane.sent_bytes as f64 / 1e6,
+        lane.received_bytes as f64 / 1e6,
+        lane.segments,
+        lane.retransmits,
+        lane.timeouts,
+        lane.out_of_order,
+        lane.idle_restarts,
+        now(rate)
+    )
+}
+
+/// What crosses at present, as the end of a line.
+fn now(rate: Option<Rate>) -> String {
+    rate.map_or_else(String::new, |rate| {
+        format!(
+            "  now sending {:.1} Mbit/s, receiving {:.1} Mbit/s",
+            rate.sent_bits_per_second / 1e6,
+            rate.received_bits_per_second / 1e6
+        )
+    })
+}
+
+fn job_line(job: &JobStatus) -> String {
+    format!(
+        "job {}  weight {}  streams {}  sent {:.1} MB  received {:.1} MB\n",
+        job.name,
+        job.weight,
+        job.streams,
+        job.sent_bytes as f64 / 1e6,
+        job.received_bytes as f64 / 1e6
+    )
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::status::rates::rates;
+    use std::time::Duration;
+
+    /// A gateway with one tunnel of one lane, and one job.
+    pub fn status() -> Status {
+        let peer = ([198, 51, 100, 5], 7001).into();
+        Status {
+            site: "rennes".into(),
+            pid: 7,
+            resident_bytes: 5_000_000,
+            streams: 2,
+            streams_peak: 3,
+            streams_opened: 4,
+            refused: [("preface-late".to_owned(), 1)].into(),
+            jobs: vec![JobStatus {
+                name: "mpirun".into(),
+                weight: 3,
+                streams: 2,
+                sent_bytes: 1_500_000,
+                received_bytes: 0,
+            }],
+            sites: Vec::new(),
+            tunnels: vec![TunnelStatus {
+                site: "nancy".into(),
+                peer,
+                rtt_microseconds: 11_600,
+                rate_bits_per_second: 1_000_000_000,
+                loss: 0.0,
+                congestion_control: "bbr".into(),
+                streams: 2,
+                sent_bytes: 1_500_000,
+                received_bytes: 0,
+                lanes: vec![LaneStatus {
+                    number: 0,
+                    peer,
+                    rtt_microseconds: 12_000,
+                    congestion_control: "bbr".into(),
+                    sent_bytes: 1_600_000,
+                    received_bytes: 1000,
+                    least_rtt_microseconds: 11_600,
+                    rate_bits_per_second: 1_000_000_000,
+                    window_bytes: 3_000_000,
+                    segments: 1100,
+                    retransmits: 2,
+                    timeouts: 1,
+                    out_of_order: 5,
+                    idle_restarts: 6,
+                }],
+                lanes_lost: 0,
+                down_seconds: None,
+            }],
+        }
+    }
+
+    #[test]
+    fn jobs_and_lanes_say_what_they_carried_and_rates_stand_only_where_they_are_known() {
+        let status = status();
+        let once = readable(&status, None);
+        assert!(
+            once.contains("job mpirun  weight 3  streams 2  sent 1.5 MB  received 0.0 MB\n"),
+            "{once}"
+        );
+        assert!(
+            once.contains("sent again 2  timeouts 1  out of order 5  idle restarts 6\n"),
+            "{once}"
+        );
+        assert!(!once.contains("now sending"), "{once}");
+        let mut later = status.clone();
+        later.tunnels[0].sent_bytes += 1_000_000;
+        let rates = rates(&status, &later, Duration::from_secs(1)).unwrap();
+        let again = readable(&later, Some(&rates));
+        assert!(
+            again.contains("now sending 8.0 Mbit/s, receiving 0.0 Mbit/s\n"),
+            "{again}"
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Looks at the gateway again and again, until Ctrl-C (whose usual effect is left alone) or until nobody reads.
+
+use super::rates::{TunnelRate, rates};
+use super::{ask, fail, text};
+use crate::say;
+use causeway_gateway::control::{ControlError, Status};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::Serialize;
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Clears a terminal and goes to its first line (ECMA-48: ED, CUP).
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+struct Watch {
+    form: Form,
+    every: Duration,
+    /// The last look, if the gateway answered.
+    last: Option<(Status, Instant)>,
+    /// That it does not answer has been said.
+    gone: bool,
+}
+
+/// How looks are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// One object a line.
+    Json,
+    /// Each in the place of the last one.
+    Screen,
+    /// One after the other.
+    Blocks,
+}
+
+/// A look as JSON: what `--json` shows, when it was, and what crossed since the last one.
+#[derive(Serialize)]
+struct Line<'a> {
+    unix_seconds: f64,
+    #[serde(flatten)]
+    status: &'a Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rates: Option<&'a [TunnelRate]>,
+}
+
+pub fn watch(every: Duration, json: bool) -> ExitCode {
+    let form = match json {
+        true => Form::Json,
+        false if std::io::stdout().is_terminal() => Form::Screen,
+        false => Form::Blocks,
+    };
+    let mut watch = Watch {
+        form,
+        every,
+        last: None,
+        gone: false,
+    };
+    let mut next = Instant::now();
+    loop {
+        let shown = match ask() {
+            Ok(status) => watch.on_status(status),
+            // Another look would not be understood either.
+            Err(error @ (ControlError::Answer(_) | ControlError::Refused(_))) => Err(fail(error)),
+            Err(error) => watch.on_silence(&error),
+        };
+        // Looks that took longer than their time are not made up for.
+        next = (next + every).max(Instant::now());
+        if let Err(code) = shown.and_then(|()| wait(next)) {
+            return code;
+        }
+    }
+}
+
+impl Watch {
+    fn on_status(&mut self, status: Status) -> Result<(), ExitCode> {
+        if std::mem::take(&mut self.gone) {
+            self.say("the gateway is back")?;
+        }
+        let now = Instant::now();
+        let last = self.last.as_ref();
+        let rates = last.and_then(|(before, at)| rates(before, &status, now - *at));
+        self.show(&status, rates.as_deref())?;
+        self.last = Some((status, now));
+        Ok(())
+    }
+
+    /// Said once: what is tried again is not news each time.
+    fn on_silence(&mut self, error: &ControlError) -> Result<(), ExitCode> {
+        if std::mem::replace(&mut self.gone, true) {
+            return Ok(());
+        }
+        let before = match self.last.take() {
+            Some(_) => "the gateway has gone away: ",
+            None => "",
+        };
+        self.say(&format!("{before}{error}; trying again every {:?}", self.every))
+    }
+
+    fn show(&self, status: &Status, rates: Option<&[TunnelRate]>) -> Result<(), ExitCode> {
+        match self.form {
+            Form::Json => {
+                let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH);
+                let line = Line {
+                    unix_seconds: unix_seconds.unwrap_or_default().as_secs_f64(),
+                    status,
+                    rates,
+                };
+                say::output(serde_json::to_string(&line).map_err(fail)?)
+            }
+            Form::Screen => {
+                let text = text::readable(status, rates);
+                say::output(format_args!("{CLEAR}{}", text.trim_end()))
+            }
+            // An empty line ends a block.
+            Form::Blocks => say::output(text::readable(status, rates)),
+        }
+    }
+
+    /// JSON is read by programs: what is not JSON goes elsewhere.
+    fn say(&self, text: &str) -> Result<(), ExitCode> {
+        if self.form == Form::Json {
+            say::error(format_args!("causeway status: {text}"));
+            return Ok(());
+        }
+        say::output(format_args!("causeway status: {text}\n"))
+    }
+}
+
+/// Until then, or until nobody reads what would be shown next: a pipe tells of that as an error, which needs no asking
+/// for (poll(2)).
+fn wait(until: Instant) -> Result<(), ExitCode> {
+    let stdout = std::io::stdout();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        let mut files = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+        match poll(&mut files, left) {
+            Ok(0) if Instant::now() >= until => return Ok(()),
+            Ok(0) | Err(nix::errno::Errno::EINTR) => {}
+            Ok(_) => return Err(ExitCode::from(say::READER_GONE)),
+            Err(error) => return Err(fail(error)),
+        }
+    }
+}
