@@ -7,7 +7,8 @@ use mio::net::TcpStream;
 use std::time::Duration;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-const LAST_BACKOFF: Duration = Duration::from_secs(5);
+/// A far gateway that is down answers at once, and streams wait for it: asking it once a second costs nobody anything.
+const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with new ones.
 const REDIAL: Duration = Duration::from_millis(20);

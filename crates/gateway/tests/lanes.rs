@@ -116,6 +116,19 @@ fn a_lane_that_swallows_everything_delays_nothing_for_long_and_is_replaced() {
 }
 
 #[test]
+fn a_gateway_that_does_not_answer_is_soon_dialled_anew_and_reached_when_it_does() {
+    let (mut grid, silence) = Grid::in_silence();
+    // Not the deadline of the whole handshake, till when TCP would ask ever more rarely.
+    wait_for("the dialling gateway to say what it waits for", || {
+        let trouble = grid.status(1).sites.into_iter().find_map(|site| site.unreachable);
+        trouble.is_some_and(|trouble| trouble.contains("no answer within 4s"))
+    });
+    drop(silence);
+    grid.start_proxy();
+    grid.wait_for_tunnel();
+}
+
+#[test]
 fn a_far_gateway_that_lost_its_state_has_its_old_streams_reset_and_serves_new_ones() {
     let mut grid = Grid::with_far_process("far_gateway");
     let listener = grid.listen();
