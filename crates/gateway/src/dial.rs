@@ -1,6 +1,7 @@
 //! Dialling the gateways of other sites: every lane on its own, again whenever one is lost.
 
 use crate::gateway::Gateway;
+use crate::pair::Pair;
 use crate::timers::Deadline;
 use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
@@ -29,12 +30,15 @@ struct Dial {
     under_way: bool,
 }
 
+impl Dial {
+    const IDLE: Dial = Dial {
+        backoff: FIRST_BACKOFF,
+        under_way: false,
+    };
+}
+
 impl Contact {
     pub(crate) fn new(dials: bool) -> Contact {
-        let dial = Dial {
-            backoff: FIRST_BACKOFF,
-            under_way: false,
-        };
         let mut contact = Contact {
             session: 0,
             trouble: if dials {
@@ -43,7 +47,7 @@ impl Contact {
                 "its gateway has not dialled in"
             }
             .to_owned(),
-            dials: [dial; MAX_LANES],
+            dials: [Dial::IDLE; MAX_LANES],
         };
         contact.new_session();
         contact
@@ -68,7 +72,7 @@ impl Gateway {
         }
     }
 
-    /// A lane of a peer was lost.
+    /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
     pub(crate) fn redial(&mut self, index: usize, lane: usize) {
         if lane < self.config.lanes {
             self.dial_after(index, lane, REDIAL);
@@ -82,15 +86,13 @@ impl Gateway {
         }
     }
 
-    /// Dials a lane unless it is up.
+    /// Dials a lane unless it is up and well.
     pub(crate) fn dial(&mut self, index: usize, lane: usize) {
         let peer = &self.config.peers[index];
         let Some(address) = peer.address else { return };
-        if self
-            .pair_of(&peer.site)
-            .is_some_and(|pair| pair.lanes[lane].is_some())
-        {
-            self.contacts[index].dials[lane].under_way = false;
+        let is_well = |pair: &Pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane);
+        if self.pair_of(&peer.site).is_some_and(is_well) {
+            self.contacts[index].dials[lane] = Dial::IDLE;
             return;
         }
         match TcpStream::connect(address) {
@@ -117,9 +119,6 @@ impl Gateway {
     pub(crate) fn dial_succeeded(&mut self, index: usize, lane: usize) {
         let contact = &mut self.contacts[index];
         contact.trouble.clear();
-        contact.dials[lane] = Dial {
-            backoff: FIRST_BACKOFF,
-            under_way: false,
-        };
+        contact.dials[lane] = Dial::IDLE;
     }
 }
