@@ -8,13 +8,17 @@ use crate::mpi::{self, Mpi};
 use crate::programs::{Expected, Item};
 use causeway_gateway::control::{Status, TunnelStatus};
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A job that has not moved for this long after its network came back hangs.
 const PROGRESS: Duration = Duration::from_secs(60);
 
-/// What starts and ends a job, beside what is done to it, on a machine with other work.
-const START_AND_END: u32 = 60;
+/// Start of the launcher, the daemons and the ranks: 3 s on two free cores, above a minute seen beside fifteen compilers.
+const START: Duration = Duration::from_secs(180);
+
+/// What starts and ends a job, beside what is done to it, in seconds.
+const START_AND_END: u32 = 240;
 
 /// Rounds a job may still end once nothing crosses the WAN any more. One: what rank 0 needs for it may have arrived;
 /// for the next, the far ranks need what rank 0 sends afterwards.
@@ -169,23 +173,21 @@ impl Job {
             lab: Lab::start(scenario, label, grid, items)?,
             item,
         };
-        job.goes_on("the start", 0);
+        job.goes_on("the start", START, 0);
         Some(job)
     }
 
     fn rounds(&self) -> u64 {
-        let text = fs::read_to_string(self.lab.place(&self.item).join("rounds")).unwrap_or_default();
-        text.trim().parse().unwrap_or(0)
+        rounds_in(&self.lab.place(&self.item))
     }
 
     /// Waits until the job has ended more rounds since `rounds` than those that were on their way.
-    fn goes_on(&mut self, after: &str, rounds: u64) -> Duration {
+    fn goes_on(&mut self, after: &str, deadline: Duration, rounds: u64) -> Duration {
         let start = Instant::now();
         let (item, what) = (self.item.clone(), format!("progress after {after}"));
         let place = self.lab.place(&item);
-        self.lab.wait_for(&item, PROGRESS, &what, |_| {
-            let text = fs::read_to_string(place.join("rounds")).unwrap_or_default();
-            text.trim().parse().unwrap_or(0) > rounds + ON_THEIR_WAY
+        self.lab.wait_for(&item, deadline, &what, |_| {
+            rounds_in(&place) > rounds + ON_THEIR_WAY
         });
         start.elapsed()
     }
@@ -202,7 +204,7 @@ impl Job {
             rounds - before
         );
         self.lab.causeway(&["link", "rennes", "nancy", "--up"]);
-        let after = self.goes_on("the cut", rounds);
+        let after = self.goes_on("the cut", PROGRESS, rounds);
         println!("    {}: goes on {after:.1?} after a cut of {time:?}", self.item);
     }
 
@@ -231,7 +233,7 @@ impl Job {
                         && tunnel(lab, "rennes").lanes.len() == lanes
                         && tunnel(lab, "nancy").lanes.len() == lanes
                 });
-            self.goes_on("the reset of a lane", rounds);
+            self.goes_on("the reset of a lane", PROGRESS, rounds);
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
         println!("    {item}: goes on after {times} resets of a lane");
@@ -253,7 +255,7 @@ impl Job {
                 tunnel.lanes_lost > lost && tunnel.down_seconds.is_none()
             });
         let rounds = self.rounds();
-        self.goes_on("the replacement of the lane", rounds);
+        self.goes_on("the replacement of the lane", PROGRESS, rounds);
         println!(
             "    {item}: goes on {:.1?} after {} ({} connections)",
             start.elapsed(),
@@ -273,6 +275,12 @@ impl Job {
 /// A chain for rules that reset connections on their way through a router.
 const RESETS: &str = "add table inet resets; \
     add chain inet resets forward { type filter hook forward priority -10; policy accept; }";
+
+/// How many rounds the job in this directory has ended; none before its first.
+fn rounds_in(place: &Path) -> u64 {
+    let text = fs::read_to_string(place.join("rounds")).unwrap_or_default();
+    text.trim().parse().unwrap_or(0)
+}
 
 /// The one tunnel of the gateway of `site`.
 fn tunnel(lab: &Lab, site: &str) -> TunnelStatus {
