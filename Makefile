@@ -16,7 +16,7 @@ MEASURE := $(TARGET)/release/causeway-measure
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-mpis test-suites lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-mpis test-cuts test-suites lint demo bench bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 
 	@setup/pypi.sh $(PYPI_MPIS)
 	@tests/mpi/build.sh $(PYPI_MPIS)
 	$(E2E) pypi all_programs
+
+# The short cuts, of two seconds, are part of test-e2e.
+test-cuts: setup build programs ## long cuts, lane resets and a forgetful NAT under a running job (ten minutes)
+	$(E2E) cuts::long_
 
 test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (most of an hour)
 	@setup/pypi.sh $(PYPI_MPIS)

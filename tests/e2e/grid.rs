@@ -1,4 +1,5 @@
-//! Starts one lab for a list of items, waits for it with a deadline and judges what the items left.
+//! Starts one lab for a list of items, lets the test meddle with it, waits for its end with a deadline and judges what
+//! the items left.
 
 use crate::namespaces;
 use crate::programs::{Expected, Item};
@@ -6,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Output};
 use std::time::{Duration, Instant};
 
 /// Beside the items' own deadlines: start and stop of the lab on a loaded two-core machine.
@@ -39,66 +40,162 @@ fn causeway() -> PathBuf {
 
 /// Runs `items` in one lab of `scenario` and panics with a full account of every item that is not right.
 pub fn run(scenario: &str, label: &str, items: Vec<Item>) {
-    if let Err(reason) = namespaces::probe() {
-        println!("skipped: {reason}");
-        return;
+    if let Some(lab) = Lab::start(scenario, label, &[], items) {
+        lab.finish();
     }
-    let directory = root().join("target/e2e").join(format!("{scenario}-{label}"));
-    if directory.exists() {
-        fs::remove_dir_all(&directory).unwrap();
-    }
-    fs::create_dir_all(&directory).unwrap();
-    let list: String = items
-        .iter()
-        .map(|item| format!("{}\t{}\t{}\n", item.name, item.seconds, item.command))
-        .collect();
-    fs::write(directory.join("items"), list).unwrap();
-    // A lab of the user's own may be up under the same name: ours is known in a directory of its own.
-    let state = tempfile::Builder::new()
-        .prefix("causeway-e2e-")
-        .tempdir()
-        .unwrap();
-
-    let mut command = Command::new(causeway());
-    command
-        .args(["lab", "run", scenario, "--"])
-        .arg(root().join("tests/e2e/run-items.sh"))
-        .arg(&directory)
-        .env("XDG_RUNTIME_DIR", state.path())
-        .current_dir(root())
-        .process_group(0);
-    println!("{scenario}, {label}: {} programs", items.len());
-    let allowed: u32 = items.iter().map(|item| item.seconds).sum();
-    let deadline = LAB_START_AND_STOP + Duration::from_secs(allowed.into());
-    let lab = wait(command, deadline, &format!("the lab {scenario} for {label}"));
-
-    let wrong: Vec<_> = items.iter().filter_map(|item| judge(&directory, item)).collect();
-    assert!(
-        wrong.is_empty() && lab.success(),
-        "\n{scenario}, {label}: {} of {} programs are not right; the lab ended with {lab}\n{}",
-        wrong.len(),
-        items.len(),
-        wrong.join("\n")
-    );
 }
 
-fn wait(mut command: Command, deadline: Duration, what: &str) -> ExitStatus {
-    let mut child = command
-        .spawn()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    if let Some(status) = ended_within(&mut child, deadline) {
-        return status;
+/// A lab with its items running in it, one after the other.
+pub struct Lab {
+    /// Scenario and label, for those who read a failure.
+    name: String,
+    directory: PathBuf,
+    items: Vec<Item>,
+    /// A lab of the user's own may be up under the same name: ours is known in a directory of its own.
+    state: tempfile::TempDir,
+    command: Command,
+    child: Child,
+    deadline: Instant,
+    allowed: Duration,
+}
+
+impl Lab {
+    /// Starts it, with `grid` as lines of every gateway's `[grid]`; nothing where the machine does not let us.
+    pub fn start(scenario: &str, label: &str, grid: &[&str], items: Vec<Item>) -> Option<Lab> {
+        if let Err(reason) = namespaces::probe() {
+            println!("skipped: {reason}");
+            return None;
+        }
+        let scenario_name = Path::new(scenario).file_stem().unwrap_or_default();
+        let name = format!("{}-{label}", scenario_name.to_string_lossy());
+        let directory = root().join("target/e2e").join(&name);
+        if directory.exists() {
+            fs::remove_dir_all(&directory).unwrap();
+        }
+        fs::create_dir_all(&directory).unwrap();
+        let list: String = items
+            .iter()
+            .map(|item| format!("{}\t{}\t{}\n", item.name, item.seconds, item.command))
+            .collect();
+        fs::write(directory.join("items"), list).unwrap();
+        let state = tempfile::Builder::new()
+            .prefix("causeway-e2e-")
+            .tempdir()
+            .unwrap();
+
+        let mut command = Command::new(causeway());
+        command.args(["lab", "run", scenario, "--logs"]);
+        command.arg(directory.join("gateways"));
+        command.args(grid.iter().flat_map(|line| ["--grid", line]));
+        command
+            .arg("--")
+            .arg(root().join("tests/e2e/run-items.sh"))
+            .arg(&directory)
+            .env("XDG_RUNTIME_DIR", state.path())
+            .current_dir(root())
+            .process_group(0);
+        println!("{name}: {} programs", items.len());
+        let seconds: u32 = items.iter().map(|item| item.seconds).sum();
+        let allowed = LAB_START_AND_STOP + Duration::from_secs(seconds.into());
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Some(Lab {
+            name,
+            directory,
+            items,
+            state,
+            command,
+            child,
+            deadline: Instant::now() + allowed,
+            allowed,
+        })
     }
-    // First the lab's own way out, which stops its nodes; then everything in its process group.
-    signal(&child, nix::sys::signal::Signal::SIGTERM);
-    if ended_within(&mut child, STOP).is_none() {
-        signal(&child, nix::sys::signal::Signal::SIGKILL);
-        let _ = child.wait();
+
+    /// Where an item runs and leaves its files.
+    pub fn place(&self, item: &str) -> PathBuf {
+        self.directory.join(item)
     }
-    panic!(
-        "{what} did not end within its deadline of {} s: {command:?}",
-        deadline.as_secs()
-    );
+
+    /// Carries out `causeway lab ARGUMENTS` on this lab; its standard output.
+    pub fn causeway(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(causeway());
+        command.arg("lab").args(arguments);
+        command.env("XDG_RUNTIME_DIR", self.state.path());
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = command
+            .output()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+        assert!(
+            status.success(),
+            "{command:?}: {status}\nstdout:\n{stdout}\nstderr:\n{stderr}"
+        );
+        stdout.into_owned()
+    }
+
+    /// Waits for something that an item does while it runs.
+    pub fn wait_for(&mut self, item: &str, deadline: Duration, what: &str, done: impl Fn(&Lab) -> bool) {
+        let start = Instant::now();
+        while !done(self) {
+            let ended = self.child.try_wait().unwrap().is_some() || self.place(item).join("status").exists();
+            let late = start.elapsed() > deadline;
+            if ended || late {
+                let why = if ended { "ended" } else { "went on" };
+                panic!(
+                    "\n{}: no {what} within {deadline:?}; {item} {why} without it\n{}",
+                    self.name,
+                    self.account(item, "it")
+                );
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Waits for the end of every item and of the lab, and panics unless all is right.
+    pub fn finish(mut self) {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let Some(status) = ended_within(&mut self.child, left) else {
+            panic!(
+                "the lab {} did not end within its deadline of {} s: {:?}",
+                self.name,
+                self.allowed.as_secs(),
+                self.command
+            );
+        };
+        let items = self.items.iter();
+        let wrong: Vec<_> = items.filter_map(|item| judge(&self.directory, item)).collect();
+        assert!(
+            wrong.is_empty() && status.success(),
+            "\n{}: {} of {} programs are not right; the lab ended with {status}\n{}",
+            self.name,
+            wrong.len(),
+            self.items.len(),
+            wrong.join("\n")
+        );
+    }
+
+    fn account(&self, item: &str, reason: &str) -> String {
+        let item = self.items.iter().find(|known| known.name == item);
+        item.map_or_else(String::new, |item| account(&self.directory, item, reason))
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        // First the lab's own way out, which stops its nodes; then everything in its process group.
+        signal(&self.child, nix::sys::signal::Signal::SIGTERM);
+        if ended_within(&mut self.child, STOP).is_none() {
+            signal(&self.child, nix::sys::signal::Signal::SIGKILL);
+            let _ = self.child.wait();
+        }
+    }
 }
 
 fn ended_within(child: &mut Child, deadline: Duration) -> Option<ExitStatus> {
@@ -119,14 +216,21 @@ fn signal(child: &Child, signal: nix::sys::signal::Signal) {
 
 /// `None` when the item is right, else everything there is to know about it.
 fn judge(directory: &Path, item: &Item) -> Option<String> {
-    let left = |name: &str| fs::read_to_string(directory.join(&item.name).join(name)).unwrap_or_default();
-    let (status, stdout, stderr) = (left("status"), left("stdout"), left("stderr"));
-    let reason = match status.trim() {
-        "0" => wrong_answer(directory, item, &stdout)?,
+    let reason = match left(directory, item, "status").trim() {
+        "0" => wrong_answer(directory, item, &left(directory, item, "stdout"))?,
         "" => "it was not run".to_owned(),
         "124" | "137" => format!("it did not end within its deadline of {} s", item.seconds),
         other => format!("status {other}"),
     };
+    Some(account(directory, item, &reason))
+}
+
+fn left(directory: &Path, item: &Item, name: &str) -> String {
+    fs::read_to_string(directory.join(&item.name).join(name)).unwrap_or_default()
+}
+
+fn account(directory: &Path, item: &Item, reason: &str) -> String {
+    let left = |name: &str| left(directory, item, name);
     let mut account = String::new();
     let _ = writeln!(account, "--- {}: {reason}", item.name);
     let _ = writeln!(account, "command:   {}", item.command);
@@ -134,14 +238,27 @@ fn judge(directory: &Path, item: &Item) -> Option<String> {
     let _ = writeln!(
         account,
         "status:    {} after {} s",
-        status.trim(),
+        left("status").trim(),
         left("seconds").trim()
     );
-    let _ = writeln!(account, "stdout:\n{stdout}\nstderr:\n{stderr}");
+    let _ = writeln!(
+        account,
+        "stdout:\n{}\nstderr:\n{}",
+        left("stdout"),
+        left("stderr")
+    );
     for (name, text) in by_rank(&directory.join(&item.name)) {
         let _ = writeln!(account, "{name}:\n{text}");
     }
-    Some(account)
+    for gateway in fs::read_dir(directory.join("gateways"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let text = fs::read_to_string(gateway.path()).unwrap_or_default();
+        let _ = writeln!(account, "{}:\n{text}", gateway.path().display());
+    }
+    account
 }
 
 fn wrong_answer(directory: &Path, item: &Item, stdout: &str) -> Option<String> {

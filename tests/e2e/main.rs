@@ -5,6 +5,7 @@
 // A panic here is the report of a test.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod cuts;
 mod grid;
 mod mpi;
 mod namespaces;

@@ -1,13 +1,15 @@
 //! Dialling the gateways of other sites: every lane on its own, again whenever one is lost.
 
 use crate::gateway::Gateway;
+use crate::pair::Pair;
 use crate::timers::Deadline;
 use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
 use std::time::Duration;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
-const LAST_BACKOFF: Duration = Duration::from_secs(5);
+/// A far gateway that is down answers at once, and streams wait for it: asking it once a second costs nobody anything.
+const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with new ones.
 const REDIAL: Duration = Duration::from_millis(20);
@@ -31,6 +33,11 @@ struct Dial {
 }
 
 impl Dial {
+    const IDLE: Dial = Dial {
+        backoff: FIRST_BACKOFF,
+        under_way: false,
+    };
+
     /// How long to wait now; longer the next time.
     fn back_off(&mut self) -> Duration {
         let pause = self.backoff;
@@ -41,10 +48,6 @@ impl Dial {
 
 impl Contact {
     pub(crate) fn new(dials: bool) -> Contact {
-        let dial = Dial {
-            backoff: FIRST_BACKOFF,
-            under_way: false,
-        };
         let mut contact = Contact {
             session: 0,
             trouble: if dials {
@@ -54,7 +57,7 @@ impl Contact {
             }
             .to_owned(),
             lanes: 1,
-            dials: [dial; MAX_LANES],
+            dials: [Dial::IDLE; MAX_LANES],
         };
         contact.new_session();
         contact
@@ -79,7 +82,7 @@ impl Gateway {
         }
     }
 
-    /// A lane of a peer was lost.
+    /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
     pub(crate) fn redial(&mut self, index: usize, lane: usize) {
         if lane < self.lanes_wanted(index) {
             let known = self.pair_of(&self.config.peers[index].site);
@@ -99,15 +102,13 @@ impl Gateway {
         }
     }
 
-    /// Dials a lane unless it is up.
+    /// Dials a lane unless it is up and well.
     pub(crate) fn dial(&mut self, index: usize, lane: usize) {
         let peer = &self.config.peers[index];
         let Some(address) = peer.address else { return };
-        if self
-            .pair_of(&peer.site)
-            .is_some_and(|pair| pair.lanes[lane].is_some())
-        {
-            self.contacts[index].dials[lane].under_way = false;
+        let is_well = |pair: &Pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane);
+        if self.pair_of(&peer.site).is_some_and(is_well) {
+            self.contacts[index].dials[lane] = Dial::IDLE;
             return;
         }
         match TcpStream::connect(address) {

@@ -288,6 +288,7 @@ impl Gateway {
     fn on_deadline(&mut self, deadline: Deadline) {
         match deadline {
             Deadline::Intake(key, born) => self.on_intake_deadline(key, born),
+            Deadline::Connect(key, born) => self.on_connect_deadline(key, born),
             Deadline::Handshake(key, born) => self.on_handshake_deadline(key, born),
             Deadline::Delivery(key, born) => {
                 let late = self

@@ -19,6 +19,10 @@ use std::time::Duration;
 /// Three round trips around the Earth and a busy far gateway.
 const DEADLINE: Duration = Duration::from_secs(10);
 
+/// A dialled gateway that has not answered by then is dialled anew. TCP asks at 0, 1 and 3 s (0, 1, 2, 3 and 4 s from
+/// Linux 6.5 on) and then ever more rarely, but a network that comes back shall be noticed within two seconds.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
+
 /// Strangers that may be in a handshake at a time, in all and from one address, behind which there may be the gateways of
 /// several sites with 16 lanes each.
 const AT_MOST: usize = 256;
@@ -121,8 +125,21 @@ impl Gateway {
         };
         self.handshakes.insert(handshake);
         self.timers.set(DEADLINE, Deadline::Handshake(key, born));
-        if dialled.is_none() {
+        if dialled.is_some() {
+            self.timers.set(CONNECT_DEADLINE, Deadline::Connect(key, born));
+        } else {
             self.on_handshake(key);
+        }
+    }
+
+    pub(crate) fn on_connect_deadline(&mut self, key: usize, born: u64) {
+        let handshake = self.handshakes.get(key);
+        if handshake.is_some_and(|handshake| handshake.born == born && !handshake.connected) {
+            self.end_handshake(
+                key,
+                "handshake",
+                &format!("no answer within {CONNECT_DEADLINE:?}"),
+            );
         }
     }
 

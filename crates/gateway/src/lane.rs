@@ -56,7 +56,7 @@ pub(crate) enum LaneEnd {
     Refused(String),
     #[error("nothing heard for {0:?} though an answer is due")]
     Silent(Duration),
-    #[error("replaced by a new connection of the far gateway")]
+    #[error("a new connection took its place")]
     Replaced,
     #[error("the far gateway has lost its state (restarted, or gave this tunnel up)")]
     NewSession,

@@ -250,9 +250,14 @@ impl Gateway {
         }
     }
 
-    /// The tunnel gave up a lane, or itself.
+    /// The tunnel doubts a lane, gave one up, or itself.
     pub(crate) fn on_lane_event(&mut self, key: usize, event: &Event<'_>) {
         match event {
+            Event::LaneSilent(number) => {
+                if let Some(pair) = self.pairs.get(key) {
+                    self.redial(pair.peer, *number);
+                }
+            }
             Event::LaneDead(number) => {
                 let lane = self.pairs.get(key).and_then(|pair| pair.lanes[*number]);
                 let silent = LaneEnd::Silent(self.config.tunnel.lane_timeout);

@@ -32,7 +32,9 @@ impl Gateway {
                 }
             }
             Event::Message(bytes) => return self.on_message(pair_key, &bytes),
-            Event::LaneDead(_) | Event::Expired => self.on_lane_event(pair_key, &event),
+            Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
+                self.on_lane_event(pair_key, &event)
+            }
         }
         Ok(())
     }

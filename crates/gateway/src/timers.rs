@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub(crate) enum Deadline {
     /// A preface has not arrived in full.
     Intake(usize, u64),
+    /// A dialled gateway has not answered.
+    Connect(usize, u64),
     /// A lane's handshake has not ended.
     Handshake(usize, u64),
     /// A delivery's connect has not ended.

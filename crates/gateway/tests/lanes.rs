@@ -116,6 +116,31 @@ fn a_lane_that_swallows_everything_delays_nothing_for_long_and_is_replaced() {
 }
 
 #[test]
+fn the_only_lane_falling_silent_is_outdone_by_a_new_connection_without_being_given_up_first() {
+    let grid = Grid::through_proxy("lanes = 1\nlane_timeout = \"1h\"");
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far, &pattern(15, MEGABYTE));
+    grid.proxy.as_ref().unwrap().stall(0);
+    cross(&near, &far, &pattern(16, 5 * MEGABYTE));
+    cross(&far, &near, &pattern(17, 5 * MEGABYTE));
+    assert_eq!(grid.status(1).tunnels[0].lanes_lost, 1);
+}
+
+#[test]
+fn a_gateway_that_does_not_answer_is_soon_dialled_anew_and_reached_when_it_does() {
+    let (mut grid, silence) = Grid::in_silence();
+    // Not the deadline of the whole handshake, till when TCP would ask ever more rarely.
+    wait_for("the dialling gateway to say what it waits for", || {
+        let trouble = grid.status(1).sites.into_iter().find_map(|site| site.unreachable);
+        trouble.is_some_and(|trouble| trouble.contains("no answer within 4s"))
+    });
+    drop(silence);
+    grid.start_proxy();
+    grid.wait_for_tunnel();
+}
+
+#[test]
 fn a_far_gateway_that_lost_its_state_has_its_old_streams_reset_and_serves_new_ones() {
     let mut grid = Grid::with_far_process("far_gateway");
     let listener = grid.listen();

@@ -16,6 +16,12 @@ const ACK_DELAY: Duration = Duration::from_millis(40);
 /// retransmission after a lost tail comes after 200 ms or more.
 const LEAST_STALL: Duration = Duration::from_millis(300);
 
+/// A lane that is silent for this long while an answer is due, or for four round trips, gets a rival. TCP has asked three
+/// times by then, and does so ever more rarely: where the network is back after 7 s, a lane begun at 0.2 s of
+/// retransmission timeout may stand until 12.6 s, a new connection's first packets pass at once. No sooner: a far gateway
+/// that gets no processor for a second is not to be dialled.
+const SILENCE: Duration = Duration::from_secs(2);
+
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) ring: Ring,
@@ -38,6 +44,8 @@ pub(crate) struct Lane {
     pub(crate) rescued: u64,
     /// No progress for too long: others go first.
     pub(crate) stalled: bool,
+    /// Said to be silent, and not heard since.
+    pub(crate) silent: bool,
 }
 
 impl Lane {
@@ -56,6 +64,7 @@ impl Lane {
             round_trip: Duration::ZERO,
             rescued: 0,
             stalled: false,
+            silent: false,
         }
     }
 
@@ -63,6 +72,7 @@ impl Lane {
     pub(crate) fn on_received(&mut self, count: u64, asks: bool, now: Instant) {
         self.received += count;
         self.heard = now;
+        self.silent = false;
         if asks && self.owes_since.is_none() {
             self.owes_since = Some(now);
         }
@@ -95,7 +105,9 @@ impl Lane {
         self.ring.sent(count);
         if self.is_waiting() {
             self.waits_since.get_or_insert(now);
-            self.probe.get_or_insert((self.ring.sent_up_to(), now));
+            if !self.silent {
+                self.probe.get_or_insert((self.ring.sent_up_to(), now));
+            }
         }
     }
 
@@ -146,6 +158,23 @@ impl Lane {
         Some(self.waits_since?.max(self.heard) + settings.lane_timeout)
     }
 
+    /// When a rival is due that has not been asked for yet.
+    fn falls_silent_at(&self) -> Option<Instant> {
+        let since = self.waits_since?.max(self.heard);
+        (!self.silent).then_some(since + SILENCE.max(self.round_trip * 4))
+    }
+
+    /// True once per silence.
+    pub(crate) fn has_fallen_silent(&mut self, now: Instant) -> bool {
+        let falls = self.falls_silent_at().is_some_and(|at| now >= at);
+        if falls {
+            self.silent = true;
+            // It would measure the silence, not the path.
+            self.probe = None;
+        }
+        falls
+    }
+
     /// When the frames on it go to other lanes.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         Some(self.waits_since? + LEAST_STALL.max(self.round_trip * 4))
@@ -160,7 +189,7 @@ impl Lane {
     pub(crate) fn deadline(&self, settings: &Settings) -> Instant {
         let ack = self.owes_since.map(|since| since + ACK_DELAY);
         let keepalive = self.spoke + settings.keepalive;
-        [ack, self.dies_at(settings)]
+        [ack, self.dies_at(settings), self.falls_silent_at()]
             .into_iter()
             .flatten()
             .fold(keepalive, Instant::min)

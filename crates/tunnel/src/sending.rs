@@ -31,6 +31,12 @@ impl Tunnel {
         self.lanes.iter().flatten().count()
     }
 
+    /// Whether a lane was told of by [`Event::LaneSilent`] and has not been heard since.
+    pub fn is_silent(&self, lane: usize) -> bool {
+        let state = self.lanes.get(lane).and_then(Option::as_ref);
+        state.is_some_and(|state| state.silent)
+    }
+
     /// The best lane for the next frames among those the driver can write to: the one with the least to send. Stalled
     /// ones are left alone while there is another.
     pub fn choose_lane(&self, usable: impl Fn(usize) -> bool) -> Option<usize> {
@@ -209,6 +215,8 @@ impl Tunnel {
             state.keep_alive(&self.settings, now);
             if state.is_dead(&self.settings, now) {
                 self.events.push_back(Event::LaneDead(lane));
+            } else if state.has_fallen_silent(now) {
+                self.events.push_back(Event::LaneSilent(lane));
             }
         }
         if self

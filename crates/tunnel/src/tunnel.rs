@@ -43,6 +43,9 @@ pub enum Event<'a> {
     Sendable(StreamId),
     /// The far gateway says something to this one.
     Message(Vec<u8>),
+    /// This lane has been silent for so long that a new connection in its place may get through sooner, if the network
+    /// is back or has forgotten it. It may also be heard again: see [`Tunnel::is_silent`].
+    LaneSilent(usize),
     /// This lane has been silent for too long: close it and tell [`Tunnel::lane_down`].
     LaneDead(usize),
     /// No lane came back in time: the tunnel and its streams are over.

@@ -170,7 +170,11 @@ fn a_lane_that_stalls_is_relieved_by_another_within_its_round_trips() {
 fn a_silent_lane_is_given_up_and_an_idle_one_is_not() {
     let mut sim = Sim::new(5, settings(), &[10, 10]);
     (0..60_000).for_each(|_| sim.step());
-    assert!(sim.ends.iter().all(|end| end.dead.is_empty()));
+    assert!(
+        sim.ends
+            .iter()
+            .all(|end| end.dead.is_empty() && end.silent.is_empty())
+    );
     sim.wires[1].stalled_until = sim.now + Duration::from_secs(3600);
     let began = sim.now;
     while sim.ends[0].dead.is_empty() {
@@ -182,6 +186,24 @@ fn a_silent_lane_is_given_up_and_an_idle_one_is_not() {
     }
     assert!(sim.now >= began + settings().lane_timeout);
     assert!(sim.ends[0].dead.iter().all(|lane| *lane == 1));
+}
+
+#[test]
+fn a_silence_with_an_answer_due_is_told_once_until_the_lane_is_heard_again() {
+    let mut sim = Sim::new(9, settings(), &[10]);
+    for time in 1..=2 {
+        let payload = pattern(time, 100_000);
+        let id = sim.ends[0].open(payload.clone());
+        sim.wires[0].stalled_until = sim.now + Duration::from_secs(10);
+        (0..1900).for_each(|_| sim.step());
+        assert_eq!(sim.ends[0].silent.len(), time - 1, "too soon");
+        (0..8000).for_each(|_| sim.step());
+        assert_eq!(sim.ends[0].silent, vec![0; time]);
+        assert!(sim.ends[0].tunnel.is_silent(0));
+        sim.settle(LONG);
+        assert!(sim.ends[1].arrived[&id] == payload && !sim.ends[0].tunnel.is_silent(0));
+    }
+    assert!(sim.ends.iter().all(|end| end.dead.is_empty()));
 }
 
 #[test]

@@ -112,7 +112,11 @@ impl End {
                 Event::Finished(id) => self.finished.push(id),
                 Event::Reset(id, reason) => self.resets.push((id, reason)),
                 Event::Message(bytes) => self.messages.push(bytes),
-                Event::Opened(_) | Event::Sendable(_) | Event::LaneDead(_) | Event::Expired => {}
+                Event::Opened(_)
+                | Event::Sendable(_)
+                | Event::LaneSilent(_)
+                | Event::LaneDead(_)
+                | Event::Expired => {}
             }
         }
         self.input = rest.to_vec();

@@ -32,6 +32,8 @@ pub struct Grid {
     pub token: Token,
     /// Between the gateways, where the test wants one.
     pub proxy: Option<Proxy>,
+    /// Last byte of the address that site one's gateway dials: the far gateway's own or the proxy's.
+    dialled: u8,
     /// Lines for `[grid]` of both configurations.
     extra: String,
     forgets_peer: bool,
@@ -45,6 +47,9 @@ impl Drop for Grid {
         self.kill_far();
     }
 }
+
+/// Last byte of the proxy's address.
+const PROXY: u8 = 9;
 
 static NEXT_NET: AtomicU8 = AtomicU8::new(0);
 
@@ -64,10 +69,25 @@ impl Grid {
     /// The same with a proxy between the gateways and `extra` lines in `[grid]`.
     pub fn through_proxy(extra: &str) -> Grid {
         let mut grid = Grid::plan(extra);
-        let far = SocketAddr::from(([127, grid.net, 0, 2], 7001));
-        grid.proxy = Some(Proxy::start(SocketAddr::from(([127, grid.net, 0, 9], 7001)), far));
+        grid.start_proxy();
         [2, 1].into_iter().for_each(|site| grid.gateway(site));
         grid.with_job()
+    }
+
+    /// Two gateways between which nothing passes, not even a refusal, until the silence is dropped and the proxy
+    /// started.
+    pub fn in_silence() -> (Grid, Silence) {
+        let mut grid = Grid::plan("");
+        grid.dialled = PROXY;
+        let silence = Silence::at(SocketAddr::from(([127, grid.net, 0, PROXY], 7001)));
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        (grid, silence)
+    }
+
+    pub fn start_proxy(&mut self) {
+        let address = |host| SocketAddr::from(([127, self.net, 0, host], 7001));
+        self.proxy = Some(Proxy::start(address(PROXY), address(2)));
+        self.dialled = PROXY;
     }
 
     /// The same with the far gateway in a process of its own: `far_gateway` is the test to run there.
@@ -114,6 +134,7 @@ impl Grid {
             job: None,
             token: Token([0; 16]),
             proxy: None,
+            dialled: 2,
             extra: extra.to_owned(),
             forgets_peer: false,
             running: HashMap::new(),
@@ -179,8 +200,7 @@ impl Grid {
         let net = self.net;
         let other = 3 - site;
         let dial = if site == 1 {
-            let host = if self.proxy.is_some() { 9 } else { 2 };
-            format!("address = \"127.{net}.0.{host}:7001\"")
+            format!("address = \"127.{net}.0.{}:7001\"", self.dialled)
         } else {
             String::new()
         };
@@ -325,6 +345,27 @@ fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
     stream.set_write_timeout(Some(DEADLINE)).unwrap();
     stream.set_nodelay(true).unwrap();
     stream
+}
+
+/// An address that answers no connection request: its queue of connections is full, and nobody takes any from it.
+pub struct Silence {
+    _listener: socket2::Socket,
+    _first: TcpStream,
+}
+
+impl Silence {
+    fn at(address: SocketAddr) -> Silence {
+        let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        listener.set_reuse_address(true).unwrap();
+        listener.bind(&address.into()).unwrap();
+        // Linux takes one more than it is told.
+        listener.listen(0).unwrap();
+        let first = TcpStream::connect(address).unwrap();
+        Silence {
+            _listener: listener,
+            _first: first,
+        }
+    }
 }
 
 /// Sends a preface that asks for a verdict and reads it.

@@ -25,6 +25,7 @@ pub struct End {
     pub messages: Vec<Vec<u8>>,
     /// How many messages had come when each stream was opened.
     pub messages_at_open: HashMap<StreamId, usize>,
+    pub silent: Vec<usize>,
     pub dead: Vec<usize>,
     pub expired: usize,
     /// Readers of these streams take nothing.
@@ -71,6 +72,7 @@ impl End {
             resets: HashMap::new(),
             messages: Vec::new(),
             messages_at_open: HashMap::new(),
+            silent: Vec::new(),
             dead: Vec::new(),
             expired: 0,
             stuck: HashSet::new(),
@@ -109,6 +111,7 @@ impl End {
             }
             Event::Message(bytes) => self.messages.push(bytes),
             Event::Sendable(_) => {}
+            Event::LaneSilent(lane) => self.silent.push(lane),
             Event::LaneDead(lane) => self.dead.push(lane),
             Event::Expired => self.expired += 1,
         }
