@@ -1,6 +1,7 @@
 /* One-way times between rank 0 and the last rank as CSV: half of each measured round trip, every one of them.
  *
- *     pingpong FILE.csv [--most BYTES | --sizes BYTES,BYTES,...] [--count N] [--idle MILLISECONDS [--slot I/N]] [--connect-all]
+ *     pingpong FILE.csv [--most BYTES | --sizes BYTES,BYTES,...] [--count N] [--warm-up N]
+ *         [--idle MILLISECONDS [--slot I/N]] [--connect-all]
  *
  * Columns: size_bytes,iteration,one_way_us. --idle waits that long before each message, which shows what an idle
  * connection has forgotten; --slot lets N such programs run at once, each in its own part of the pauses of the others.
@@ -15,7 +16,7 @@
 
 /* Without --sizes, sizes above this take a tenth of a second and more each way at 1 Gbit/s: half as many do. */
 static const size_t LARGE_BYTES = 8u << 20;
-/* Rounds before the clock counts: connections are made at the first message. */
+/* Rounds before the clock counts, without --warm-up: connections are made at the first message. */
 static const int WARM_UP = 3;
 /* With --slot, messages come once in a period that is longer than the pause by a twentieth of it: of 5 s that is 250 ms, in
  * which the round trip of 4 MB fits. */
@@ -31,6 +32,7 @@ struct plan {
     int n_sizes;
     size_t most;
     int count;
+    int warm_up;
     int all_counts_alike;
     int idle_milliseconds;
     int slot, slots;
@@ -56,7 +58,7 @@ static int plan_read(int argc, char **argv, struct plan *plan)
 {
     size_t most = 64u << 20;
     int wrong = 0;
-    *plan = (struct plan){.count = 20, .slots = 0};
+    *plan = (struct plan){.count = 20, .warm_up = WARM_UP};
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--most") && i + 1 < argc)
             most = strtoul(argv[++i], NULL, 10);
@@ -64,6 +66,8 @@ static int plan_read(int argc, char **argv, struct plan *plan)
             wrong |= sizes_read(plan, argv[++i]);
         else if (!strcmp(argv[i], "--count") && i + 1 < argc)
             plan->count = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--warm-up") && i + 1 < argc)
+            plan->warm_up = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--idle") && i + 1 < argc)
             plan->idle_milliseconds = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--slot") && i + 1 < argc)
@@ -82,7 +86,7 @@ static int plan_read(int argc, char **argv, struct plan *plan)
     for (int i = 0; i < plan->n_sizes; i++)
         if (plan->sizes[i] > plan->most)
             plan->most = plan->sizes[i];
-    return wrong || !plan->file || plan->count < 1 || !plan->n_sizes;
+    return wrong || !plan->file || plan->count < 1 || plan->warm_up < 0 || !plan->n_sizes;
 }
 
 /* Returns the round trip in seconds at rank 0. */
@@ -123,11 +127,11 @@ static int measure(FILE *csv, const struct plan *plan, unsigned char *out, unsig
     int few = !plan->all_counts_alike && size > LARGE_BYTES, wrong = 0;
     int count = few ? (plan->count + 1) / 2 : plan->count;
     pattern_fill(out, size, pattern_seed(rank, peer, size, 0));
-    for (int i = -WARM_UP; i < count; i++) {
+    for (int i = -plan->warm_up; i < count; i++) {
         if (plan->idle_milliseconds && i >= 0)
             pause_together(plan, pair);
         double seconds = round_trip(out, in, size, rank, peer);
-        if (i == -WARM_UP || i == count - 1)
+        if (i == -plan->warm_up || i == count - 1)
             wrong |= pattern_check(in, size, pattern_seed(peer, rank, size, 0), "pingpong", rank, peer);
         if (csv && i >= 0)
             fprintf(csv, "%zu,%d,%.3f\n", size, i, seconds / 2 * 1e6);
@@ -172,7 +176,7 @@ int main(int argc, char **argv)
     if (plan_read(argc, argv, &plan) || ranks < 2) {
         if (rank == 0)
             fprintf(stderr, "usage: mpirun -n 2 pingpong FILE.csv [--most BYTES | --sizes BYTES,BYTES,...] [--count N] "
-                            "[--idle MILLISECONDS [--slot I/N]] [--connect-all]\n");
+                            "[--warm-up N] [--idle MILLISECONDS [--slot I/N]] [--connect-all]\n");
         MPI_Finalize();
         return 2;
     }
