@@ -22,9 +22,11 @@ static const int WARM_UP = 3;
  * which the round trip of 4 MB fits. */
 static const long long PERIOD_MARGIN = 20;
 /* How often a rank that has nothing to do looks whether it is over: it must not take the cores of those that measure. */
-static const useconds_t LOOK_EVERY_US = 100000;
+static const useconds_t LOOK_SELDOM_US = 100000;
+/* And while nothing is measured. */
+static const useconds_t LOOK_SOON_US = 1000;
 
-enum { MOST_SIZES = 32, TAG_DATA = 0, TAG_OVER = 1 };
+enum { MOST_SIZES = 32, TAG_DATA, TAG_CONNECT, TAG_PAIR, TAG_OVER };
 
 struct plan {
     const char *file;
@@ -139,31 +141,45 @@ static int measure(FILE *csv, const struct plan *plan, unsigned char *out, unsig
     return wrong;
 }
 
-/* Every pair exchanges a message, so that every connection there can be is there. */
-static void connect_all(int ranks)
+/* Asleep in between: on few cores, ranks that busy-wait in a blocking call keep those they wait for from running. */
+static void wait_asleep(MPI_Request *requests, int count, useconds_t look_every_us)
 {
-    int *out = calloc((size_t)ranks, sizeof *out), *in = calloc((size_t)ranks, sizeof *in);
-    if (!out || !in)
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    for (int to = 0; to < ranks; to++) {
-        int rank, from;
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        from = (rank - to + ranks) % ranks;
-        MPI_Sendrecv(out, 1, MPI_INT, (rank + to) % ranks, TAG_DATA, in, 1, MPI_INT, from, TAG_DATA, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+    for (int i = 0; i < count; i++) {
+        int done = 0;
+        for (MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE); !done; MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE))
+            usleep(look_every_us);
     }
-    free(out);
+}
+
+/* Every pair exchanges a message, so that every connection there can be is there. */
+static void connect_all(int rank, int ranks)
+{
+    MPI_Request *requests = malloc(2 * (size_t)ranks * sizeof *requests);
+    int *in = calloc((size_t)ranks, sizeof *in), count = 0;
+    if (!requests || !in)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    for (int i = 1; i < ranks; i++) {
+        int peer = (rank + i) % ranks;
+        MPI_Irecv(&in[peer], 1, MPI_INT, peer, TAG_CONNECT, MPI_COMM_WORLD, &requests[count++]);
+        MPI_Isend(&rank, 1, MPI_INT, peer, TAG_CONNECT, MPI_COMM_WORLD, &requests[count++]);
+    }
+    wait_asleep(requests, count, LOOK_SOON_US);
+    free(requests);
     free(in);
 }
 
-/* Sleeps until rank 0 says that it is over. A blocking call would busy-wait in most MPIs. */
-static void stand_by(void)
+/* A communicator of the two that measure; only they call this. */
+static MPI_Comm pair_of(int ranks)
 {
-    MPI_Request over;
-    int done = 0;
-    MPI_Irecv(NULL, 0, MPI_BYTE, 0, TAG_OVER, MPI_COMM_WORLD, &over);
-    for (MPI_Test(&over, &done, MPI_STATUS_IGNORE); !done; MPI_Test(&over, &done, MPI_STATUS_IGNORE))
-        usleep(LOOK_EVERY_US);
+    int both[2] = {0, ranks - 1};
+    MPI_Group all, two;
+    MPI_Comm pair;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 2, both, &two);
+    MPI_Comm_create_group(MPI_COMM_WORLD, two, TAG_PAIR, &pair);
+    MPI_Group_free(&all);
+    MPI_Group_free(&two);
+    return pair;
 }
 
 int main(int argc, char **argv)
@@ -188,23 +204,24 @@ int main(int argc, char **argv)
     }
     if (csv)
         fprintf(csv, "size_bytes,iteration,one_way_us\n");
-    int measures = rank == 0 || rank == ranks - 1;
-    MPI_Comm pair;
-    MPI_Comm_split(MPI_COMM_WORLD, measures ? 0 : MPI_UNDEFINED, rank, &pair);
     if (plan.connect_all)
-        connect_all(ranks);
-    if (measures)
+        connect_all(rank, ranks);
+    MPI_Request over;
+    if (rank == 0 || rank == ranks - 1) {
+        MPI_Comm pair = pair_of(ranks);
         for (int i = 0; i < plan.n_sizes; i++)
             wrong |= measure(csv, &plan, out, in, plan.sizes[i], rank, rank == 0 ? ranks - 1 : 0, pair);
-    else
-        stand_by();
-    for (int other = 1; rank == 0 && other < ranks - 1; other++)
-        MPI_Send(NULL, 0, MPI_BYTE, other, TAG_OVER, MPI_COMM_WORLD);
-    if (measures)
         MPI_Comm_free(&pair);
+        for (int other = 1; rank == 0 && other < ranks - 1; other++)
+            MPI_Send(NULL, 0, MPI_BYTE, other, TAG_OVER, MPI_COMM_WORLD);
+    } else {
+        MPI_Irecv(NULL, 0, MPI_BYTE, 0, TAG_OVER, MPI_COMM_WORLD, &over);
+        wait_asleep(&over, 1, LOOK_SELDOM_US);
+    }
 
     int any = 0;
-    MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Iallreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &over);
+    wait_asleep(&over, 1, LOOK_SOON_US);
     if (csv && fclose(csv) != 0)
         any = 1;
     if (rank == 0)

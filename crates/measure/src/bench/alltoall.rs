@@ -5,7 +5,6 @@ use super::{Bench, BenchError, DEADLINE, HEAD, MPIS, ROUTED, Way, numbers};
 use crate::claim::{Bar, Claim};
 use crate::lab::test_program;
 use crate::limit::Link;
-use crate::program::repository;
 use crate::report::Part;
 use crate::samples::summary;
 use crate::table::{Table, size};
@@ -50,11 +49,10 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
                 println!("bench:   all-to-all, {}, {}, run {run}", mpi.name, way.name());
                 let directory = bench.scratch(&format!("alltoall-{}-{}-{run}", mpi.programs, way.name()))?;
                 let command = format!(
-                    "causeway run {}--sites rennes={RANKS},nancy={RANKS} -- {} -n {} {} {} rows.csv {BYTES} {count}",
+                    "causeway run {}--sites rennes={RANKS},nancy={RANKS} -- {} -n {} {} rows.csv {BYTES} {count}",
                     way.option(),
                     mpi.launcher,
                     2 * RANKS,
-                    repository().join("tests/mpi/own-core.sh").display(),
                     test_program(mpi.programs, "alltoall_time"),
                 );
                 lab.program(HEAD, &command, &directory, DEADLINE)?.succeed()?;
