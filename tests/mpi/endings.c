@@ -6,12 +6,28 @@
 #include "pattern.h"
 #include <fcntl.h>
 
-enum { BULK_BYTES = 8 << 20, CHUNK = 64 << 10 };
+/* A few bytes are on the network before a reset can throw them away: they fit the first congestion window of any path. */
+enum { BULK_BYTES = 8 << 20, FEW_BYTES = 4 << 10 };
 
-enum { HALF_CLOSE_CLIENT, HALF_CLOSE_SERVER, CLOSE_IN_FLIGHT, RESET_CLIENT, RESET_SERVER, ADDRESSES, CASES };
+enum {
+    HALF_CLOSE_CLIENT,
+    HALF_CLOSE_SERVER,
+    CLOSE_IN_FLIGHT,
+    RESET_CLIENT,
+    RESET_SERVER,
+    BYTES_THEN_RESET_CLIENT,
+    BYTES_THEN_RESET_SERVER,
+    ADDRESSES,
+    CASES
+};
 
-static const char *case_name[CASES] = {"half-close by the client", "half-close by the server",
-                                       "close with data in flight", "reset by the client", "reset by the server",
+static const char *case_name[CASES] = {"half-close by the client",
+                                       "half-close by the server",
+                                       "close with data in flight",
+                                       "reset by the client",
+                                       "reset by the server",
+                                       "bytes, then reset by the client",
+                                       "bytes, then reset by the server",
                                        "addresses agree"};
 
 static void expect(int right, const char *what)
@@ -85,6 +101,25 @@ static void expect_reset(int fd)
     close(fd);
 }
 
+static void send_few_and_reset(int fd, int from)
+{
+    unsigned char data[FEW_BYTES];
+    pattern_fill(data, FEW_BYTES, pattern_seed((uint64_t)from, 9, FEW_BYTES, 0));
+    write_all(fd, data, FEW_BYTES);
+    reset(fd);
+}
+
+/* Read late, when the reset is there too: a kernel hands out the bytes before the error. */
+static void read_few_then_reset(int fd, int from)
+{
+    unsigned char data[FEW_BYTES];
+    poll(NULL, 0, 200);
+    read_all(fd, data, FEW_BYTES);
+    expect(!pattern_check(data, FEW_BYTES, pattern_seed((uint64_t)from, 9, FEW_BYTES, 0), "endings", !from, from),
+           "contents");
+    expect_reset(fd);
+}
+
 /* The one who names himself and the one who looks at him must come to the same address and port. */
 static void tell_own_name(int fd)
 {
@@ -140,6 +175,12 @@ static void serve_case(int which, int fd, const struct sockaddr_in *accepted)
         read_all(fd, &byte, 1);
         reset(fd);
         break;
+    case BYTES_THEN_RESET_CLIENT:
+        read_few_then_reset(fd, 1);
+        break;
+    case BYTES_THEN_RESET_SERVER:
+        send_few_and_reset(fd, 0);
+        break;
     case ADDRESSES:
         compare_peer_name(fd, accepted);
         tell_own_name(fd);
@@ -194,6 +235,12 @@ static void use_case(int which, const struct sockaddr_in *to)
     case RESET_SERVER:
         write_all(fd, &byte, 1);
         expect_reset(fd);
+        break;
+    case BYTES_THEN_RESET_CLIENT:
+        send_few_and_reset(fd, 1);
+        break;
+    case BYTES_THEN_RESET_SERVER:
+        read_few_then_reset(fd, 0);
         break;
     case ADDRESSES:
         tell_own_name(fd);

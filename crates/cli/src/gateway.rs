@@ -1,7 +1,8 @@
 //! `causeway gateway` and `causeway status`.
 
+use crate::say;
 use causeway_gateway::control::{self, LaneStatus, Reply, Request, SiteStatus, Status};
-use causeway_gateway::{Config, Gateway};
+use causeway_gateway::{Config, Gateway, ports};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,14 +28,18 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     let config = match Config::load(&args.config) {
         Ok(config) => config,
         Err(mistakes) => {
-            eprintln!("{mistakes}");
+            say::error(mistakes);
             return ExitCode::from(2);
         }
     };
+    if let Err(error) = ports::check(&config.delivery_ports) {
+        say::error(format_args!("causeway gateway: {error}"));
+        return ExitCode::from(2);
+    }
     match Gateway::new(config).and_then(|mut gateway| gateway.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("causeway gateway: {error}");
+            say::error(format_args!("causeway gateway: {error}"));
             ExitCode::FAILURE
         }
     }
@@ -45,26 +50,24 @@ pub fn status(args: StatusArgs) -> ExitCode {
     let status = match control::ask(&control::socket(), &Request::Status {}) {
         Ok((Reply::Status(status), _)) => status,
         Ok((other, _)) => {
-            eprintln!("causeway status: unexpected answer {other:?}");
+            say::error(format_args!("causeway status: unexpected answer {other:?}"));
             return ExitCode::FAILURE;
         }
         Err(error) => {
-            eprintln!("causeway status: {error}");
+            say::error(format_args!("causeway status: {error}"));
             return ExitCode::FAILURE;
         }
     };
-    if args.json {
-        match serde_json::to_string_pretty(&status) {
-            Ok(text) => println!("{text}"),
-            Err(error) => {
-                eprintln!("causeway status: {error}");
-                return ExitCode::FAILURE;
-            }
-        }
-    } else {
-        print!("{}", readable(&status));
+    if !args.json {
+        return say::result(readable(&status).trim_end());
     }
-    ExitCode::SUCCESS
+    match serde_json::to_string_pretty(&status) {
+        Ok(text) => say::result(text),
+        Err(error) => {
+            say::error(format_args!("causeway status: {error}"));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn readable(status: &Status) -> String {

@@ -1,9 +1,11 @@
 //! The causeway command.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod gateway;
 mod lab;
 mod remote;
 mod run;
+mod say;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,16 +1,20 @@
 //! However a job of `causeway run` ends, no process of it stays at any site: real MPIs in an emulated grid.
 //!
 //! Every case compares the processes of the whole lab before and after. Skips, with the reason, where there are no
-//! namespaces, no preload library beside the binary, or not this MPI.
+//! namespaces, no preload library beside the binary, or not this MPI; a lab that does not start fails.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     reason = "a helper of a test fails it by panicking"
 )]
 
+#[path = "../../../tests/e2e/namespaces.rs"]
+mod namespaces;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,12 +24,15 @@ use std::time::{Duration, Instant};
 /// A job starts in 2 s alone; the machine may be busy with other tests.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// The file with the lab's standard error.
+const MESSAGES: &str = "stderr";
+
 /// A lab whose first head node takes shell commands.
 struct Shell {
     lab: Child,
     lines: Receiver<String>,
-    /// Where the lab keeps its state: another lab of the same name may run beside this one.
-    _directory: tempfile::TempDir,
+    /// Where the lab keeps its state: another lab of the same name may run beside this one. Its messages, too.
+    directory: tempfile::TempDir,
 }
 
 /// Process ids with command lines.
@@ -39,8 +46,13 @@ impl Shell {
             println!("skipped: {reason}");
             None
         };
-        if !causeway.with_file_name("libcauseway_shim.so").exists() {
-            return skip("libcauseway_shim.so is not built; run cargo build -p causeway-shim");
+        for library in ["libcauseway_shim.so", "libcauseway_finalize.so"] {
+            if !causeway.with_file_name(library).exists() {
+                return skip(&format!("{library} is not built; make test-unit builds it"));
+            }
+        }
+        if let Err(reason) = namespaces::probe() {
+            return skip(&reason);
         }
         if !std::env::split_paths(&std::env::var_os("PATH")?).any(|dir| dir.join(launcher).exists()) {
             return skip(&format!("{launcher} is not installed"));
@@ -54,6 +66,7 @@ impl Shell {
             command.env(name, "1");
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(File::create(directory.path().join(MESSAGES)).unwrap());
         let mut lab = command.spawn().unwrap();
         let (sender, lines) = channel();
         let output = BufReader::new(lab.stdout.take().unwrap());
@@ -66,12 +79,10 @@ impl Shell {
         let mut shell = Shell {
             lab,
             lines,
-            _directory: directory,
+            directory,
         };
         shell.say("echo ready");
-        if shell.heard("ready").is_none() {
-            return skip("the lab does not start here (see its message above)");
-        }
+        assert!(shell.heard("ready").is_some(), "the lab does not start");
         Some(shell)
     }
 
@@ -144,6 +155,10 @@ impl Drop for Shell {
         // In a failed case the shell still waits for its job.
         let _ = kill(Pid::from_raw(self.lab.id() as i32), Signal::SIGTERM);
         let _ = self.lab.wait();
+        if std::thread::panicking() {
+            let said = std::fs::read_to_string(self.directory.path().join(MESSAGES)).unwrap_or_default();
+            eprintln!("what the lab and the jobs in it said on standard error:\n{said}");
+        }
     }
 }
 

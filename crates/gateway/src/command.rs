@@ -1,6 +1,6 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
-use crate::control::{Envelope, JobReply, MAX_LINE_BYTES, Reply, Request, VERSION};
+use crate::control::{Envelope, JobReply, MAX_LINE_BYTES, MOST_WEIGHT, Reply, Request, VERSION};
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::jobs::{Job, Origin};
@@ -128,7 +128,7 @@ impl Gateway {
                 let status = self.status();
                 self.answer(key, Reply::Status(Box::new(status)));
             }
-            Request::Job { name } => self.start_job(key, name),
+            Request::Job { name, weight } => self.start_job(key, name, weight.clamp(1, MOST_WEIGHT)),
             Request::Spawn { token, node } => match token.parse() {
                 Ok(token) if self.jobs.knows(&token) => self.spawn(key, token, &node),
                 Ok(_) => self.answer(key, Reply::Error("the job of this token has ended".to_owned())),
@@ -137,7 +137,7 @@ impl Gateway {
         }
     }
 
-    fn start_job(&mut self, key: usize, name: String) {
+    fn start_job(&mut self, key: usize, name: String, weight: u32) {
         let mut bytes = [0; Token::BYTES];
         if let Err(error) = getrandom::fill(&mut bytes) {
             return self.answer(
@@ -156,6 +156,7 @@ impl Gateway {
             token,
             Job {
                 name: name.clone(),
+                weight,
                 origin: Origin::Here(key),
                 awaited,
             },
@@ -169,6 +170,7 @@ impl Gateway {
                 GatewayToGateway::JobStart {
                     token: token.to_hex(),
                     name: name.clone(),
+                    weight,
                 },
             );
         }
@@ -234,12 +236,15 @@ impl Gateway {
 
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
     fn hand_over(&mut self, mut socket: UnixStream, token: Token, node: &str) {
+        // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
+        let name = self.directory.shell_name(node);
+        let name = name.unwrap_or_else(|| node.to_owned());
         let given = self
             .poll
             .registry()
             .deregister(&mut socket)
             .and_then(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)).into_blocking())
-            .and_then(|socket| self.start_on_node(node, token, socket));
+            .and_then(|socket| self.start_on_node(&name, token, socket));
         if let Err(error) = given {
             self.report.say(format_args!("start on {node}: {error}"));
         }
@@ -338,9 +343,15 @@ impl Gateway {
                 self.directory
                     .learn(&site, info)
                     .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
+                if let Some(pair) = self.pairs.get_mut(pair_key) {
+                    pair.introduced = true;
+                    let peer = pair.peer;
+                    self.dial_succeeded(peer);
+                }
             }
-            GatewayToGateway::JobStart { token, name } => {
+            GatewayToGateway::JobStart { token, name, weight } => {
                 let job = Job {
+                    weight: weight.clamp(1, MOST_WEIGHT),
                     name,
                     origin: Origin::Site(site),
                     awaited: Default::default(),
@@ -359,6 +370,8 @@ impl Gateway {
                     self.end_job(&token);
                 }
             }
+            // Should the same process come back after all, it shall not find a tunnel to resume.
+            GatewayToGateway::Leaving {} => self.end_pair(pair_key, &LaneEnd::Left, true),
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! The socket is the user's own (mode 0600), so the file system says who may ask. A job lives exactly as long
 //! as the connection that asked for it: however `causeway run` ends, the gateway sees the end.
 
+use crate::private;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -29,6 +30,9 @@ pub enum Request {
     Job {
         /// What runs, for `causeway status` and logs.
         name: String,
+        /// Its share of a busy tunnel beside other jobs', 1 to [`MOST_WEIGHT`].
+        #[serde(default = "usual_weight")]
+        weight: u32,
     },
     /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the answer.
     Spawn {
@@ -39,6 +43,13 @@ pub enum Request {
     },
     /// What the gateway sees at present.
     Status {},
+}
+
+/// Most that a job may weigh: with more, others would wait longer than MPIs do.
+pub const MOST_WEIGHT: u32 = 100;
+
+fn usual_weight() -> u32 {
+    1
 }
 
 /// Version and request, as they stand on the line.
@@ -243,7 +254,7 @@ pub enum ControlError {
         /// What connecting said.
         source: io::Error,
     },
-    /// The connection broke or the deadline passed.
+    /// The socket lies where another user could have put it, the connection broke, or the deadline passed.
     #[error("ask the gateway at {}: {source}", path.display())]
     Io {
         /// The socket used.
@@ -264,14 +275,15 @@ pub enum ControlError {
 /// # Errors
 /// See [`ControlError`]; an answer takes at most ten seconds.
 pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
-    let mut stream = UnixStream::connect(path).map_err(|source| ControlError::NoGateway {
-        path: path.to_owned(),
-        source,
-    })?;
     let io = |source| ControlError::Io {
         path: path.to_owned(),
         source,
     };
+    private::check_directory_of(path).map_err(io)?;
+    let mut stream = UnixStream::connect(path).map_err(|source| ControlError::NoGateway {
+        path: path.to_owned(),
+        source,
+    })?;
     stream.set_read_timeout(Some(ANSWER_DEADLINE)).map_err(io)?;
     let envelope = Envelope {
         version: VERSION,

@@ -11,9 +11,6 @@ use std::time::Duration;
 /// A host of the same site answers within milliseconds; a lost SYN is sent again after 1 s and 3 s.
 pub(crate) const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Ports tried before giving up: each may be in use with this very destination.
-const ATTEMPTS: usize = 256;
-
 /// Deals out source ports in turn, so that one is used again as late as possible.
 pub(crate) struct DeliveryPorts {
     range: RangeInclusive<u16>,
@@ -45,7 +42,8 @@ impl DeliveryPorts {
             .find(|address| address.is_ipv4() == destination.is_ipv4());
         let source = source.ok_or(ErrorKind::AddrNotAvailable)?.ip();
         let mut last = ErrorKind::AddrInUse.into();
-        for _ in 0..ATTEMPTS.min(self.range.len()) {
+        // Any of them may be in use with this very destination, thousands in a row: ranks keep their connections.
+        for _ in 0..self.range.len() {
             match connect_from(SocketAddr::new(source, self.take()), destination) {
                 Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {
                     last = error
@@ -110,5 +108,19 @@ mod tests {
         );
         let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
         ports.connect(&own, elsewhere.local_addr().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn the_one_free_port_behind_hundreds_of_used_ones_is_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let destination = listener.local_addr().unwrap();
+        let mut ports = DeliveryPorts::new(21100..=21500);
+        let own = ["127.0.0.1:7000".parse().unwrap()];
+        // Connecting is enough to use a port; nobody has to accept.
+        let _used: Vec<_> = (0..400)
+            .map(|_| ports.connect(&own, destination).unwrap())
+            .collect();
+        ports.next = 21100;
+        ports.connect(&own, destination).unwrap();
     }
 }

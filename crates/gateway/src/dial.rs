@@ -18,6 +18,8 @@ pub(crate) struct Contact {
     pub(crate) session: u64,
     /// Why there is no tunnel, for those who ask.
     pub(crate) trouble: String,
+    /// Lanes that its path needs; see `lanes`.
+    pub(crate) lanes: usize,
     dials: [Dial; MAX_LANES],
 }
 
@@ -26,6 +28,15 @@ struct Dial {
     backoff: Duration,
     /// Connecting, shaking hands, or waiting for the next attempt.
     under_way: bool,
+}
+
+impl Dial {
+    /// How long to wait now; longer the next time.
+    fn back_off(&mut self) -> Duration {
+        let pause = self.backoff;
+        self.backoff = (pause * 2).min(LAST_BACKOFF);
+        pause
+    }
 }
 
 impl Contact {
@@ -42,6 +53,7 @@ impl Contact {
                 "its gateway has not dialled in"
             }
             .to_owned(),
+            lanes: 1,
             dials: [dial; MAX_LANES],
         };
         contact.new_session();
@@ -62,15 +74,21 @@ impl Contact {
 impl Gateway {
     /// Dials every lane of a peer that this gateway dials at all.
     pub(crate) fn dial_all(&mut self, index: usize, pause: Duration) {
-        for lane in 0..self.config.lanes {
+        for lane in 0..self.lanes_wanted(index) {
             self.dial_after(index, lane, pause);
         }
     }
 
     /// A lane of a peer was lost.
     pub(crate) fn redial(&mut self, index: usize, lane: usize) {
-        if lane < self.config.lanes {
-            self.dial_after(index, lane, REDIAL);
+        if lane < self.lanes_wanted(index) {
+            let known = self.pair_of(&self.config.peers[index].site);
+            // A gateway that closes before it says who it is would be dialled at that pace for ever.
+            let pause = match known.is_some_and(|pair| pair.introduced) {
+                true => REDIAL,
+                false => self.contacts[index].dials[lane].back_off(),
+            };
+            self.dial_after(index, lane, pause);
         }
     }
 
@@ -107,18 +125,22 @@ impl Gateway {
             contact.trouble = why.to_owned();
         }
         let dial = &mut contact.dials[lane];
-        let pause = dial.backoff;
-        dial.backoff = (pause * 2).min(LAST_BACKOFF);
+        let pause = dial.back_off();
         dial.under_way = false;
         self.dial_after(index, lane, pause);
     }
 
-    pub(crate) fn dial_succeeded(&mut self, index: usize, lane: usize) {
+    /// A lane that this gateway dialled is through its handshake.
+    pub(crate) fn dial_ended(&mut self, index: usize, lane: usize) {
+        self.contacts[index].dials[lane].under_way = false;
+    }
+
+    /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
+    pub(crate) fn dial_succeeded(&mut self, index: usize) {
         let contact = &mut self.contacts[index];
         contact.trouble.clear();
-        contact.dials[lane] = Dial {
-            backoff: FIRST_BACKOFF,
-            under_way: false,
-        };
+        for dial in &mut contact.dials {
+            dial.backoff = FIRST_BACKOFF;
+        }
     }
 }

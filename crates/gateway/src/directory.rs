@@ -144,16 +144,18 @@ impl Directory {
         })
     }
 
-    /// What the site's remote shell calls a node that was given by name or address.
-    pub(crate) fn shell_name(&self, node: &str) -> String {
+    /// What the site's remote shell calls a node of this site that was given by name or address; `None` for whatever is
+    /// not of this site. The name becomes an argument of that shell: none is made of anybody else's words.
+    pub(crate) fn shell_name(&self, node: &str) -> Option<String> {
         let address = node.parse::<IpAddr>().ok();
-        let found = self
-            .own
-            .info
-            .nodes
-            .iter()
-            .find(|known| Some(known.address) == address || known.name == node);
-        found.map_or_else(|| node.to_owned(), |known| known.name.clone())
+        let mut nodes = self.own.info.nodes.iter();
+        let listed = nodes.find(|known| Some(known.address) == address || known.name == node);
+        match listed {
+            Some(known) => Some(known.name.clone()),
+            None => address
+                .filter(|address| self.is_own_address(*address))
+                .map(|address| address.to_string()),
+        }
     }
 }
 
@@ -207,7 +209,30 @@ mod tests {
         assert_eq!(rennes.find_node("10.2.0.77"), Whereabouts::At("nancy".into()));
         assert_eq!(rennes.find_node("rennes-1"), Whereabouts::Here);
         assert_eq!(rennes.find_node("elsewhere"), Whereabouts::Nowhere);
-        assert_eq!(rennes.shell_name("10.1.0.1"), "rennes-1");
+    }
+
+    #[test]
+    fn only_what_is_of_this_site_has_a_name_for_its_remote_shell() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        for (node, name) in [
+            ("rennes-1", "rennes-1"),
+            ("10.1.0.1", "rennes-1"),
+            ("10.1.0.253", "10.1.0.253"),
+        ] {
+            assert_eq!(rennes.shell_name(node).as_deref(), Some(name), "{node}");
+        }
+        for node in [
+            "",
+            "-oProxyCommand=id",
+            "localhost",
+            "127.0.0.1",
+            "nancy-1",
+            "10.2.0.1",
+            "elsewhere",
+        ] {
+            assert_eq!(rennes.shell_name(node), None, "{node}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::jobs::Jobs;
 use crate::lane::Lane;
 use crate::leg::Leg;
 use crate::pair::Pair;
+use crate::private;
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::starter::Starter;
@@ -23,15 +24,8 @@ use slab::Slab;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-/// Connections taken from a listener before others get their turn.
-const ACCEPT_ROUNDS: usize = 256;
-
-/// Pause after the process ran out of files: long enough for some to be closed.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Events handled between two looks at the deadlines.
 const EVENTS: usize = 1024;
@@ -86,7 +80,7 @@ impl Class {
         Token(key * CLASSES.len() + self as usize)
     }
 
-    fn of(token: Token) -> (Class, usize) {
+    pub(crate) fn of(token: Token) -> (Class, usize) {
         (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
     }
 }
@@ -121,9 +115,11 @@ pub struct Gateway {
     pub(crate) now: Instant,
     births: u64,
     signals: Signals,
-    lan: Vec<TcpListener>,
-    wan: Option<TcpListener>,
-    control: UnixListener,
+    pub(crate) lan: Vec<TcpListener>,
+    pub(crate) wan: Option<TcpListener>,
+    pub(crate) control: UnixListener,
+    /// [`Deadline::Accept`] is set.
+    pub(crate) accept_pending: bool,
 }
 
 impl Gateway {
@@ -188,6 +184,7 @@ impl Gateway {
             lan,
             wan,
             control,
+            accept_pending: false,
         })
     }
 
@@ -279,65 +276,8 @@ impl Gateway {
             }
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
             Deadline::Dial(index, lane) => self.dial(index, lane),
-            Deadline::Accept => {
-                for index in 0..self.lan.len() {
-                    self.accept_shims(index);
-                }
-                self.accept_gateways();
-                self.accept_commands();
-            }
+            Deadline::Accept => self.on_accept_deadline(),
             Deadline::Starters => self.look_after_starters(),
-        }
-    }
-
-    fn accept_shims(&mut self, index: usize) {
-        for _ in 0..ACCEPT_ROUNDS {
-            if !self.has_intake_room() {
-                self.report.refuse(
-                    "intakes",
-                    "the LAN",
-                    "too many connections without a preface; others wait",
-                );
-                return self.timers.set(ACCEPT_PAUSE, Deadline::Accept);
-            }
-            match self.lan[index].accept() {
-                Ok((socket, peer)) => self.on_shim_connection(socket, peer),
-                Err(error) => return self.on_accept_error(&error),
-            }
-        }
-        self.timers.set(Duration::ZERO, Deadline::Accept);
-    }
-
-    fn accept_gateways(&mut self) {
-        while let Some(listener) = &self.wan {
-            match listener.accept() {
-                Ok((socket, peer)) => self.on_gateway_connection(socket, peer),
-                Err(error) => return self.on_accept_error(&error),
-            }
-        }
-    }
-
-    fn accept_commands(&mut self) {
-        loop {
-            match self.control.accept() {
-                Ok((socket, _)) => self.on_command_connection(socket),
-                Err(error) => return self.on_accept_error(&error),
-            }
-        }
-    }
-
-    fn on_accept_error(&mut self, error: &io::Error) {
-        match error.kind() {
-            ErrorKind::WouldBlock => {}
-            // The connection ended while it waited, or a signal came: there may be more in the queue.
-            ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {
-                self.timers.set(Duration::ZERO, Deadline::Accept)
-            }
-            _ => {
-                self.report
-                    .refuse("accept", "a connection", format_args!("{error} (see ulimit -n)"));
-                self.timers.set(ACCEPT_PAUSE, Deadline::Accept);
-            }
         }
     }
 
@@ -371,7 +311,7 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         // The socket's file outlives its process otherwise; the next start would have to guess.
-        let _ = std::fs::remove_file(&self.config.control);
+        let _ = private::remove_socket(&self.config.control);
     }
 }
 
@@ -379,29 +319,19 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address)
 }
 
-/// Binds the control socket for this user alone. A file left by a gateway that was killed is replaced.
-fn bind_control(path: &PathBuf) -> Result<UnixListener, GatewayError> {
+/// Binds the control socket for this user alone. A socket left by a gateway that was killed is replaced.
+fn bind_control(path: &Path) -> Result<UnixListener, GatewayError> {
     let listen = |source| GatewayError::Listen {
         address: path.display().to_string(),
         source,
     };
+    private::make_directory_of(path).map_err(listen)?;
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(GatewayError::AlreadyRunning(path.clone()));
+        return Err(GatewayError::AlreadyRunning(path.to_owned()));
     }
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(listen)?;
-    }
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(listen(error)),
-        _ => {}
-    }
-    // Born with the mode it needs: between bind and a later chmod anyone could connect.
-    let mask = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
-    let listener = UnixListener::bind(path);
-    nix::sys::stat::umask(mask);
-    let listener = listener.map_err(listen)?;
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).map_err(listen)?;
-    Ok(listener)
+    private::remove_socket(path).map_err(listen)?;
+    let listener = private::bind(path).map_err(listen)?;
+    Ok(UnixListener::from_std(listener))
 }
 
 /// A stream takes one file at each gateway: use all that the user may have.

@@ -3,7 +3,7 @@
 //! The proof keeps strangers out; it does not hide or protect what follows. That comes with TLS.
 
 use crate::gateway::{Class, Gateway};
-use crate::lane::{Lane, LaneEnd};
+use crate::lane::Lane;
 use crate::peer::GatewayToGateway;
 use crate::pump;
 use crate::socket;
@@ -21,8 +21,11 @@ use std::time::Duration;
 
 /// Three round trips around the Earth and a busy far gateway.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Strangers that may be in a handshake at a time.
+
+/// Strangers that may be in a handshake at a time, in all and from one address, behind which there may be the gateways of
+/// several sites with 16 lanes each.
 const AT_MOST: usize = 256;
+const AT_MOST_PER_ADDRESS: usize = 64;
 
 pub(crate) struct Handshake {
     socket: TcpStream,
@@ -36,14 +39,47 @@ pub(crate) struct Handshake {
     peer: Option<Hello>,
 }
 
+/// Why there will be no lane.
+struct Failure {
+    /// What it is counted under at the accepting side.
+    kind: &'static str,
+    why: String,
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Failure {
+        Failure {
+            kind: "handshake",
+            why,
+        }
+    }
+}
+
 impl Gateway {
     pub(crate) fn on_gateway_connection(&mut self, socket: TcpStream, address: SocketAddr) {
-        if self.handshakes.len() >= AT_MOST {
-            return self
-                .report
-                .refuse("handshakes", address.ip(), "too many unfinished handshakes");
+        let from_there = |other: &Handshake| other.address.ip() == address.ip();
+        let one_too_many = self
+            .oldest_beyond(AT_MOST_PER_ADDRESS, from_there)
+            .or_else(|| self.oldest_beyond(AT_MOST, |_| true));
+        if let Some(key) = one_too_many {
+            self.end_handshake(
+                key,
+                "handshakes",
+                "too many unfinished handshakes; the oldest ends",
+            );
         }
         self.begin_handshake(socket, address, None);
+    }
+
+    /// The stranger who has been silent for longest, where there are as many of these as may be: a real gateway is through
+    /// within two round trips, and must not wait behind those that never will be.
+    fn oldest_beyond(&self, most: usize, counts: impl Fn(&Handshake) -> bool) -> Option<usize> {
+        let crowd = self.handshakes.iter();
+        let crowd = crowd.filter(|(_, handshake)| handshake.dialled.is_none() && counts(handshake));
+        let mut crowd: Vec<_> = crowd.map(|(key, handshake)| (handshake.born, key)).collect();
+        crowd.sort_unstable();
+        let (_, oldest) = *crowd.first().filter(|_| crowd.len() >= most)?;
+        Some(oldest)
     }
 
     pub(crate) fn begin_handshake(
@@ -99,7 +135,8 @@ impl Gateway {
             .get(key)
             .is_some_and(|handshake| handshake.born == born)
         {
-            self.end_handshake(key, &format!("no complete handshake within {DEADLINE:?}"));
+            let why = format!("no complete handshake within {DEADLINE:?}");
+            self.end_handshake(key, "handshake", &why);
         }
     }
 
@@ -108,30 +145,34 @@ impl Gateway {
             return;
         };
         let (config, contacts) = (&self.config, &self.contacts);
+        // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
         let answer = |peer: &Hello| {
             let index = config.peers.iter().position(|known| known.site == peer.site);
-            Hello {
+            let index = index.ok_or_else(|| Failure {
+                kind: "unknown-site",
+                why: format!("site {} is not a [[peer]] of this gateway", peer.site),
+            })?;
+            Ok(Hello {
                 site: config.site.clone(),
                 nonce: [0; NONCE_BYTES],
-                // Who is no peer is refused once it has shown that it holds the key.
-                session: index.map_or(0, |index| contacts[index].session),
+                session: contacts[index].session,
                 lane: peer.lane,
-            }
+            })
         };
         match handshake.advance(&config.key, answer) {
             Ok(false) => {}
             Ok(true) => self.lane_up(key),
-            Err(why) => self.end_handshake(key, &why),
+            Err(Failure { kind, why }) => self.end_handshake(key, kind, &why),
         }
     }
 
-    fn end_handshake(&mut self, key: usize, why: &str) {
+    fn end_handshake(&mut self, key: usize, kind: &str, why: &str) {
         let Some(handshake) = self.handshakes.try_remove(key) else {
             return;
         };
         match handshake.dialled {
             Some((index, lane)) => self.dial_failed(index, lane, &format!("{}: {why}", handshake.address)),
-            None => self.report.refuse("handshake", handshake.address.ip(), why),
+            None => self.report.refuse(kind, handshake.address.ip(), why),
         }
     }
 
@@ -157,16 +198,13 @@ impl Gateway {
             let why = format!("{address}: the gateway there is of site {}", peer.site);
             return self.dial_failed(index, lane, &why);
         }
+        // Only a peer got an answer, and was dialled.
         let Some(index) = self.config.peers.iter().position(|known| known.site == peer.site) else {
-            return self.report.refuse(
-                "unknown-site",
-                &peer.site,
-                format_args!("{address}: not a [[peer]] of this gateway"),
-            );
+            return;
         };
         let number = usize::from(peer.lane);
         if dialled.is_some() {
-            self.dial_succeeded(index, number);
+            self.dial_ended(index, number);
         }
         if own.session != self.contacts[index].session {
             // The tunnel ended while the handshake was under way: the far side shall meet the new session.
@@ -178,46 +216,6 @@ impl Gateway {
         self.install_lane(socket, pair, number, address, dialled.is_some(), &received);
     }
 
-    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is preferred.
-    fn find_pair(
-        &mut self,
-        index: usize,
-        own: &Hello,
-        peer: &Hello,
-        dialled: bool,
-        address: SocketAddr,
-    ) -> Option<usize> {
-        if let Some(existing) = self.tunnels.get(&peer.site).copied() {
-            let pair = &self.pairs[existing];
-            if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
-                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, dialled);
-                return free.then_some(existing);
-            }
-            // Our session stays: with the far side's new one, the tunnel has a name that was never used.
-            self.end_pair(existing, &LaneEnd::NewSession, false);
-        }
-        let pair = self.begin_pair(index, own.session, peer.session, address);
-        self.greet(pair);
-        Some(pair)
-    }
-
-    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
-    fn make_way(&mut self, pair: usize, number: usize, site: &str, dialled: bool) -> bool {
-        let Some(existing) = self.pairs[pair].lanes[number] else {
-            return true;
-        };
-        let preferred = |dialled_here: bool| dialled_here == (*self.config.site < *site);
-        let keeps = self
-            .lanes
-            .get(existing)
-            .is_some_and(|lane| preferred(lane.dialled))
-            && !preferred(dialled);
-        if !keeps {
-            self.close_lane(existing, &LaneEnd::Replaced);
-        }
-        !keeps
-    }
-
     fn install_lane(
         &mut self,
         mut socket: TcpStream,
@@ -227,7 +225,7 @@ impl Gateway {
         dialled: bool,
         received: &[u8],
     ) {
-        let congestion_control = prepare(&socket, &self.config.congestion_control, self.config.lanes);
+        let congestion_control = prepare(&socket, &self.config.congestion_control);
         let key = self.lanes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = Gateway::lane_token(key);
@@ -253,12 +251,12 @@ impl Gateway {
     }
 
     /// First words on a new tunnel: who we are, and which jobs run.
-    fn greet(&mut self, pair: usize) {
+    pub(crate) fn greet(&mut self, pair: usize) {
         let own = self.directory.own().clone();
         self.tell(pair, GatewayToGateway::Site(own));
-        for (token, name) in self.jobs.of_this_site() {
+        for (token, name, weight) in self.jobs.of_this_site() {
             let token = token.to_hex();
-            self.tell(pair, GatewayToGateway::JobStart { token, name });
+            self.tell(pair, GatewayToGateway::JobStart { token, name, weight });
         }
     }
 }
@@ -266,10 +264,14 @@ impl Gateway {
 impl Handshake {
     /// Goes on with what the kernel has; true when the far side has proved itself. `answer` makes the accepting side's
     /// hello: a stranger is told nothing before it has said who it is.
-    fn advance(&mut self, grid_key: &[u8], answer: impl Fn(&Hello) -> Hello) -> Result<bool, String> {
+    fn advance(
+        &mut self,
+        grid_key: &[u8],
+        answer: impl Fn(&Hello) -> Result<Hello, Failure>,
+    ) -> Result<bool, Failure> {
         if !self.connected {
             if let Some(error) = self.socket.take_error().unwrap_or_else(Some) {
-                return Err(error.to_string());
+                return Err(error.to_string().into());
             }
             if self.socket.peer_addr().is_err() {
                 return Ok(false);
@@ -288,20 +290,27 @@ impl Handshake {
             let mut bytes = [0; hello::MAX_BYTES + PROOF_BYTES];
             match self.socket.read(&mut bytes) {
                 Ok(0) => {
-                    return Err(
-                        "the far side closed during the handshake (is its grid key the same?)".to_owned(),
+                    let why = format!(
+                        "the far side closed during the handshake (is its grid key the same, and does that gateway have a \
+                         [[peer]] for this site, {}?)",
+                        self.own.site
                     );
+                    return Err(why.into());
                 }
                 Ok(count) => self.received.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(error.to_string().into()),
             }
         }
     }
 
     /// `Some(true)` when the proof was right; `None` when more bytes are needed.
-    fn digest(&mut self, grid_key: &[u8], answer: &impl Fn(&Hello) -> Hello) -> Result<Option<bool>, String> {
+    fn digest(
+        &mut self,
+        grid_key: &[u8],
+        answer: &impl Fn(&Hello) -> Result<Hello, Failure>,
+    ) -> Result<Option<bool>, Failure> {
         if self.peer.is_none() {
             let Some((peer, length)) = Hello::decode(&self.received).map_err(|error| error.to_string())?
             else {
@@ -309,17 +318,18 @@ impl Handshake {
             };
             self.received.drain(..length);
             if peer.site == self.own.site {
-                return Err("this gateway reached itself, or another one of its own site".to_owned());
+                let why = "this gateway reached itself, or another one of its own site";
+                return Err(why.to_owned().into());
             }
             let mut words = Vec::new();
             if self.dialled.is_none() {
                 self.own = Hello {
                     nonce: self.own.nonce,
-                    ..answer(&peer)
+                    ..answer(&peer)?
                 };
                 words = self.own.encode();
             } else if peer.lane != self.own.lane {
-                return Err(format!("the far side answers for lane {}", peer.lane));
+                return Err(format!("the far side answers for lane {}", peer.lane).into());
             }
             words.extend(proof(grid_key, &self.own, &peer)?.finalize().into_bytes());
             self.peer = Some(peer);
@@ -330,7 +340,7 @@ impl Handshake {
         };
         let right = proof(grid_key, peer, &self.own)?.verify_slice(theirs).is_ok();
         if !right {
-            return Err(format!("site {} does not hold this grid's key", peer.site));
+            return Err(format!("site {} does not hold this grid's key", peer.site).into());
         }
         self.received.drain(..PROOF_BYTES);
         Ok(Some(true))
@@ -353,8 +363,7 @@ fn proof(key: &[u8], prover: &Hello, other: &Hello) -> Result<Hmac<Sha256>, Stri
 }
 
 /// Settings of a lane's socket; returns the congestion control in force.
-fn prepare(socket: &TcpStream, wanted: &str, lanes: usize) -> String {
-    let _ = socket::set_unsent_low_water(&socket.as_fd(), pump::unsent_share(lanes));
+fn prepare(socket: &TcpStream, wanted: &str) -> String {
     let socket = socket2::SockRef::from(socket);
     // What cannot be set is not needed for correctness, and `causeway status` shows what is in force.
     let _ = socket.set_tcp_congestion(wanted.as_bytes());

@@ -244,7 +244,7 @@ impl Gateway {
             socket,
             pair_key,
             id,
-            request.token,
+            (request.token, self.jobs.weight(&request.token)),
             born,
             stage,
         ));

@@ -14,6 +14,8 @@ pub(crate) enum Origin {
 
 pub(crate) struct Job {
     pub(crate) name: String,
+    /// Its share of a busy tunnel beside other jobs'.
+    pub(crate) weight: u32,
     pub(crate) origin: Origin,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
@@ -35,6 +37,11 @@ impl Jobs {
         self.0.contains_key(token)
     }
 
+    /// A job's weight; 1 for streams of none.
+    pub(crate) fn weight(&self, token: &Token) -> u32 {
+        self.0.get(token).map_or(1, |job| job.weight)
+    }
+
     pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {
         self.0.get_mut(token)
     }
@@ -46,12 +53,13 @@ impl Jobs {
     }
 
     /// Jobs started here, to be announced to a site whose tunnel just came up.
-    pub(crate) fn of_this_site(&self) -> Vec<(Token, String)> {
+    pub(crate) fn of_this_site(&self) -> Vec<(Token, String, u32)> {
         let here = self
             .0
             .iter()
             .filter(|(_, job)| matches!(job.origin, Origin::Here(_)));
-        here.map(|(token, job)| (*token, job.name.clone())).collect()
+        here.map(|(token, job)| (*token, job.name.clone(), job.weight))
+            .collect()
     }
 
     /// Tokens of the jobs started at a site.
@@ -95,6 +103,7 @@ mod tests {
         jobs.start(
             token,
             Job {
+                weight: 1,
                 name: "mpirun".into(),
                 origin: Origin::Here(7),
                 awaited,

@@ -58,6 +58,8 @@ pub(crate) enum LaneEnd {
     Replaced,
     #[error("the far gateway has lost its state (restarted, or gave this tunnel up)")]
     NewSession,
+    #[error("the far gateway was stopped")]
+    Left,
     #[error("no lane came back within {0:?} (resume in [grid]); the last one: {1}")]
     Expired(Duration, String),
 }

@@ -5,14 +5,14 @@
 //! has room.
 
 use causeway_tunnel::StreamId;
-use causeway_tunnel::turns::Pace;
+use causeway_tunnel::turns::{Pace, Turns};
 use causeway_wire::{Token, Verdict};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, event::Source};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Queues larger than this give their memory back when they run empty.
 const KEPT_QUEUE_BYTES: usize = 16 * 1024;
@@ -38,12 +38,16 @@ pub(crate) struct Leg {
     pub(crate) pair: usize,
     pub(crate) id: StreamId,
     pub(crate) token: Token,
+    /// Its job's share of a busy tunnel.
+    pub(crate) weight: u32,
     pub(crate) born: u64,
     pub(crate) stage: Stage,
     /// The socket may have bytes for the tunnel.
     pub(crate) readable: bool,
     /// The kernel has told of the end of the process's half: it will not tell again.
     pub(crate) end_known: bool,
+    /// The process has reset the connection: what it sent before is still to be read, then comes the reset.
+    pub(crate) broken: bool,
     /// The leg stands in its pair's queue of those to be read.
     pub(crate) scheduled: bool,
     /// How it has sent lately: small frames go before bulk.
@@ -61,7 +65,7 @@ impl Leg {
         socket: Socket,
         pair: usize,
         id: StreamId,
-        token: Token,
+        (token, weight): (Token, u32),
         born: u64,
         stage: Stage,
     ) -> Leg {
@@ -70,11 +74,13 @@ impl Leg {
             pair,
             id,
             token,
+            weight,
             born,
             stage,
             // A socket may have become readable before it was registered here.
             readable: true,
             end_known: false,
+            broken: false,
             scheduled: false,
             pace: Pace::default(),
             read_ended: false,
@@ -84,8 +90,21 @@ impl Leg {
         }
     }
 
+    /// Queues it among those of its pair to be read.
+    pub(crate) fn take_turn(&mut self, key: usize, turns: &mut Turns, now: Instant) {
+        self.scheduled = true;
+        if self.pace.is_urgent(now) {
+            turns.push_urgent(key);
+        } else {
+            turns.push_bulk(key, self.token, self.weight);
+        }
+    }
+
     /// Takes bytes from the tunnel; returns how many of them have left for the process.
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.broken {
+            return Ok(bytes.len());
+        }
         let mut written = 0;
         if self.queue.is_empty() && matches!(self.stage, Stage::Open) {
             while written < bytes.len() {
@@ -103,7 +122,7 @@ impl Leg {
 
     /// Writes what waits, and ends this direction when the far side has; returns the bytes that left.
     pub(crate) fn flush(&mut self) -> io::Result<usize> {
-        if !matches!(self.stage, Stage::Open) {
+        if !matches!(self.stage, Stage::Open) || self.broken {
             return Ok(0);
         }
         let mut written = 0;

@@ -7,21 +7,26 @@
 //! same host.
 #![deny(unsafe_code)]
 
+mod accept;
 mod command;
 pub mod config;
 pub mod control;
 mod deliver;
 mod dial;
 mod directory;
+mod farewell;
 mod gateway;
 mod handshake;
 mod intake;
 mod jobs;
 mod lane;
+mod lanes;
 mod leg;
 mod pair;
 mod peer;
+pub mod ports;
 mod priority;
+mod private;
 mod pump;
 mod report;
 mod signals;

@@ -5,6 +5,7 @@
 
 use crate::gateway::Gateway;
 use crate::lane::LaneEnd;
+use causeway_tunnel::hello::Hello;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, StreamId, Tunnel};
@@ -31,6 +32,8 @@ pub(crate) struct Pair {
     pub(crate) turns: Turns,
     /// Keys of the lanes that are up, by their numbers.
     pub(crate) lanes: [Option<usize>; MAX_LANES],
+    /// The far gateway has said who it is.
+    pub(crate) introduced: bool,
     /// Where the far gateway was last.
     pub(crate) address: SocketAddr,
     pub(crate) sent_bytes: u64,
@@ -50,14 +53,48 @@ impl Pair {
 }
 
 impl Gateway {
-    /// A pair whose two gateways have just met for the first time in these sessions.
-    pub(crate) fn begin_pair(
+    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is preferred.
+    pub(crate) fn find_pair(
         &mut self,
-        peer: usize,
-        own_session: u64,
-        peer_session: u64,
+        index: usize,
+        own: &Hello,
+        peer: &Hello,
+        dialled: bool,
         address: SocketAddr,
-    ) -> usize {
+    ) -> Option<usize> {
+        if let Some(existing) = self.tunnels.get(&peer.site).copied() {
+            let pair = &self.pairs[existing];
+            if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
+                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, dialled);
+                return free.then_some(existing);
+            }
+            // Our session stays: with the far side's new one, the tunnel has a name that was never used.
+            self.end_pair(existing, &LaneEnd::NewSession, false);
+        }
+        let pair = self.begin_pair(index, own.session, peer.session, address);
+        self.greet(pair);
+        Some(pair)
+    }
+
+    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
+    fn make_way(&mut self, pair: usize, number: usize, site: &str, dialled: bool) -> bool {
+        let Some(existing) = self.pairs[pair].lanes[number] else {
+            return true;
+        };
+        let preferred = |dialled_here: bool| dialled_here == (*self.config.site < *site);
+        let keeps = self
+            .lanes
+            .get(existing)
+            .is_some_and(|lane| preferred(lane.dialled))
+            && !preferred(dialled);
+        if !keeps {
+            self.close_lane(existing, &LaneEnd::Replaced);
+        }
+        !keeps
+    }
+
+    /// A pair whose two gateways have just met for the first time in these sessions.
+    fn begin_pair(&mut self, peer: usize, own_session: u64, peer_session: u64, address: SocketAddr) -> usize {
         let site = self.config.peers[peer].site.clone();
         let side = if self.config.site < site {
             Side::Odd
@@ -73,6 +110,7 @@ impl Gateway {
             legs: HashMap::new(),
             turns: Turns::default(),
             lanes: [None; MAX_LANES],
+            introduced: false,
             address,
             sent_bytes: 0,
             received_bytes: 0,
@@ -106,6 +144,11 @@ impl Gateway {
                 pair.site
             ));
         }
+        if pair.introduced {
+            let peer = pair.peer;
+            self.dial_succeeded(peer);
+        }
+        self.size_pair(key);
         self.touch(key);
     }
 
@@ -138,6 +181,7 @@ impl Gateway {
             self.report
                 .say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
+        self.size_pair(key);
         self.touch(key);
     }
 
@@ -217,17 +261,6 @@ impl Gateway {
             }
             Event::Expired => self.expire_pair(key),
             _ => {}
-        }
-    }
-
-    /// The gateway stops: its streams end in order instead of leaving the far side to wait for their return.
-    pub(crate) fn farewell(&mut self) {
-        let legs: Vec<usize> = self.legs.iter().map(|(key, _)| key).collect();
-        for leg in legs {
-            self.break_leg(leg, Reason::Reset);
-        }
-        for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
-            self.pump(pair);
         }
     }
 }

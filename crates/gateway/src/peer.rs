@@ -9,11 +9,23 @@ pub(crate) enum GatewayToGateway {
     /// Who the sender is and what its site has; the first message of a tunnel.
     Site(SiteInfo),
     /// A job of the sender's site runs: carry and deliver connections with its token.
-    JobStart { token: String, name: String },
+    JobStart {
+        token: String,
+        name: String,
+        /// Its share of a busy tunnel beside other jobs'; 1 from gateways that know nothing of it.
+        #[serde(default = "usual_weight")]
+        weight: u32,
+    },
     /// The receiver of a job start knows the job.
     JobKnown { token: String },
     /// The job has ended: forget its token and end its streams.
     JobEnd { token: String },
+    /// The sender stops: its streams, and the jobs of its site, are over.
+    Leaving {},
+}
+
+fn usual_weight() -> u32 {
+    1
 }
 
 const VERSION: u32 = 1;
@@ -50,6 +62,8 @@ mod tests {
         let message = GatewayToGateway::JobEnd { token: "00".into() };
         let text = br#"{"version":1,"message":{"job_end":{"token":"00"}}}"#;
         assert_eq!(GatewayToGateway::decode(text), Ok(message));
+        let text = br#"{"version":1,"message":{"leaving":{}}}"#;
+        assert_eq!(GatewayToGateway::decode(text), Ok(GatewayToGateway::Leaving {}));
         assert!(GatewayToGateway::decode(br#"{"version":2,"message":{"job_end":{"token":"00"}}}"#).is_err());
         assert!(GatewayToGateway::decode(b"\xff").is_err());
     }

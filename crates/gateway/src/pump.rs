@@ -103,8 +103,7 @@ impl Gateway {
             let id = leg.id;
             match fill_from(pair, number, leg, now) {
                 Filled::More => {
-                    leg.scheduled = true;
-                    pair.turns.push(leg_key, leg.pace.is_urgent(now));
+                    leg.take_turn(leg_key, &mut pair.turns, now);
                 }
                 Filled::Waits => {}
                 Filled::Ended => {
@@ -139,17 +138,20 @@ fn fill_from(pair: &mut Pair, number: usize, leg: &mut Leg, now: Instant) -> Fil
         return Filled::Waits;
     }
     match leg.socket.read(space) {
+        // Its error was taken when it was told of: what is left of it looks like an end, or like silence.
+        Ok(0) if leg.broken => Filled::Broken,
         Ok(0) => Filled::Ended,
         Ok(count) => {
             pair.tunnel.commit(number, leg.id, count, now);
             pair.sent_bytes += count as u64;
+            pair.turns.spent(count);
             // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9), unless
             // the edge that told of the end has been and gone.
             leg.readable = count == most || leg.end_known;
             leg.pace.on_read(count, count < most, now);
             if leg.readable { Filled::More } else { Filled::Waits }
         }
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock && !leg.broken => {
             leg.readable = false;
             Filled::Waits
         }

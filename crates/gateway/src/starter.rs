@@ -22,15 +22,17 @@ pub(crate) struct Starter {
 }
 
 impl Gateway {
-    /// Starts the remote shell to a node with `socket` as its standard input and output.
-    pub(crate) fn start_on_node(&mut self, node: &str, token: Token, socket: OwnedFd) -> io::Result<()> {
+    /// Starts the remote shell to a node of this site, given by the name that shell knows, with `socket` as its
+    /// standard input and output.
+    pub(crate) fn start_on_node(&mut self, name: &str, token: Token, socket: OwnedFd) -> io::Result<()> {
         let output = socket.try_clone()?;
+        // One argument per word: a word may hold blanks, as a ProxyCommand does.
+        let words = self.config.remote_shell.iter();
         let child = Command::new(std::env::current_exe()?)
             .arg("start-node")
-            .arg("--shell")
-            .arg(self.config.remote_shell.join(" "))
+            .args(words.map(|word| format!("--word={word}")))
             .arg("--")
-            .arg(self.directory.shell_name(node))
+            .arg(name)
             .stdin(Stdio::from(socket))
             .stdout(Stdio::from(output))
             .spawn()?;
@@ -42,7 +44,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Another site asks for a process on a node of this one.
+    /// Another site asks for a process on a node of this one. It gets none anywhere else: what this user's keys open
+    /// beyond the site is no part of the grid.
     pub(crate) fn open_node(
         &mut self,
         pair: usize,
@@ -63,12 +66,17 @@ impl Gateway {
             );
             return Err(Reason::Denied);
         }
+        let Some(name) = self.directory.shell_name(node) else {
+            let text = format_args!("process asked for on {node:?}, which is no node of this site");
+            self.report.refuse("unknown-node", site, text);
+            return Err(Reason::Denied);
+        };
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| Reason::Exhausted)?;
         let near = near
             .set_nonblocking(true)
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
-        if let Err(error) = self.start_on_node(node, token, far.into()) {
+        if let Err(error) = self.start_on_node(&name, token, far.into()) {
             self.report
                 .say(format_args!("start a process on {node} for {site}: {error}"));
             return Err(Reason::Exhausted);
@@ -122,5 +130,60 @@ impl Drop for Starter {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use crate::jobs::{Job, Origin};
+    use std::os::unix::fs::PermissionsExt;
+
+    /// A gateway of a site of its own on loopback, with one job.
+    fn gateway(directory: &std::path::Path, token: Token) -> Gateway {
+        let key = directory.join("grid.key");
+        std::fs::write(&key, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+        // Another run of this test on the same machine listens elsewhere.
+        let own = std::process::id() % 250;
+        let text = format!(
+            r#"
+            [site]
+            name = "rennes"
+            subnets = ["127.9.0.0/16"]
+            nodes = [{{ name = "rennes-1", address = "127.9.{own}.1" }}]
+            [listen]
+            lan = ["127.9.{own}.253:7000"]
+            control = "{}"
+            [grid]
+            key_file = "grid.key"
+            "#,
+            directory.join("gateway.sock").display()
+        );
+        let config = Config::parse(&text, &directory.join("gateway.toml")).unwrap();
+        let mut gateway = Gateway::new(config).unwrap();
+        let job = Job {
+            weight: 1,
+            name: "mpirun".into(),
+            origin: Origin::Site("nancy".into()),
+            awaited: Default::default(),
+        };
+        gateway.jobs.start(token, job);
+        gateway
+    }
+
+    #[test]
+    fn another_site_starts_nothing_but_on_nodes_of_this_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let token = Token([1; 16]);
+        let mut gateway = gateway(directory.path(), token);
+        let nodes = ["-oProxyCommand=id", "localhost", "127.0.0.1", "nancy-1", ""];
+        for node in nodes {
+            let opened = gateway.open_node(0, StreamId(1), token, node);
+            assert_eq!(opened, Err(Reason::Denied), "{node}");
+        }
+        assert!(gateway.starters.is_empty());
+        assert_eq!(gateway.report.refused()["unknown-node"], nodes.len() as u64);
     }
 }

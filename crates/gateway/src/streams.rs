@@ -55,7 +55,7 @@ impl Gateway {
         match leg.deliver(bytes) {
             Ok(0) => {}
             Ok(count) => pair.tunnel.consumed(id, count),
-            Err(_) => self.break_leg(leg_key, Reason::Reset),
+            Err(_) => self.on_reset_by_process(leg_key),
         }
     }
 
@@ -158,7 +158,8 @@ impl Gateway {
         stage: Stage,
     ) -> Result<usize, Reason> {
         let born = self.birth();
-        let key = self.legs.insert(Leg::new(socket, pair, id, token, born, stage));
+        let job = (token, self.jobs.weight(&token));
+        let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
         let registered = self.legs[key]
             .socket
             .register(self.poll.registry(), Class::Leg.token(key));
@@ -178,7 +179,7 @@ impl Gateway {
             return self.on_delivery(key);
         }
         if event.is_error() && leg.socket.take_error().is_some() {
-            return self.break_leg(key, Reason::Reset);
+            return self.on_reset_by_process(key);
         }
         if event.is_readable() {
             leg.readable = true;
@@ -227,8 +228,21 @@ impl Gateway {
                     self.drop_leg(key);
                 }
             }
-            Err(_) => self.break_leg(key, Reason::Reset),
+            Err(_) => self.on_reset_by_process(key),
         }
+    }
+
+    /// The process has reset its connection. The kernel still has what it sent before, and hands it out first; so does
+    /// the stream.
+    fn on_reset_by_process(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        if leg.read_ended {
+            return self.break_leg(key, Reason::Reset);
+        }
+        leg.broken = true;
+        leg.readable = true;
+        leg.end_known = true;
+        self.schedule(key);
     }
 
     /// Queues a leg to be read by its pair's lanes.
@@ -236,10 +250,9 @@ impl Gateway {
         let Some(leg) = self.legs.get_mut(key) else { return };
         let flows = !matches!(leg.stage, Stage::Connecting { .. });
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
-            leg.scheduled = true;
-            let (pair_key, urgent) = (leg.pair, leg.pace.is_urgent(self.now));
+            let pair_key = leg.pair;
             if let Some(pair) = self.pairs.get_mut(pair_key) {
-                pair.turns.push(key, urgent);
+                leg.take_turn(key, &mut pair.turns, self.now);
             }
             self.touch(pair_key);
         }

@@ -17,7 +17,7 @@ pub(crate) enum Deadline {
     Command(usize, u64),
     /// Dial this lane to the peer with this index again.
     Dial(usize, usize),
-    /// Accept again after the process ran out of files.
+    /// Accept again: there was no room or no file for more, or others were to have their turn.
     Accept,
     /// Look after the processes started on nodes.
     Starters,

@@ -9,7 +9,8 @@
 //! Streams go first. Bounded by bytes and time; over as soon as BBR has left its start-up.
 
 use crate::gateway::Gateway;
-use crate::pump::{self, BATCH};
+use crate::lanes;
+use crate::pump::BATCH;
 use crate::socket;
 use mio::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -64,13 +65,13 @@ impl Training {
         }
     }
 
-    fn is_over(&mut self, socket: &TcpStream, now: Instant) -> bool {
+    fn is_over(&mut self, socket: &TcpStream, rate: Option<u64>, now: Instant) -> bool {
         let knows = match socket::bbr(socket) {
             Some(bbr) => {
-                self.bound(socket, &bbr, now);
+                self.bound(socket, &bbr, rate, now);
                 // It has no gain before the first acknowledgement.
                 let ended = bbr.pacing_gain != 0 && bbr.pacing_gain < STARTUP_GAIN;
-                ended && !self.begins_anew(socket)
+                ended && !self.begins_anew(socket, rate)
             }
             None => self.sent_bytes >= BLIND_BYTES,
         };
@@ -78,19 +79,19 @@ impl Training {
     }
 
     /// Whether the start-up that has just ended is to be repeated: then it is.
-    fn begins_anew(&mut self, socket: &TcpStream) -> bool {
+    fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
         if self.sent_bytes >= LEAST_BYTES || self.starts >= MOST_STARTS {
             return false;
         }
         (self.starts, self.flat, self.best) = (self.starts + 1, 0, 0);
-        let _ = socket::set_most_rate(socket, None);
+        let _ = socket::set_most_rate(socket, rate);
         let socket = socket2::SockRef::from(socket);
         // A congestion control begins where another one is replaced by it; every kernel has reno.
         socket.set_tcp_congestion(b"reno").is_ok() && socket.set_tcp_congestion(b"bbr").is_ok()
     }
 
     /// Once per round trip.
-    fn bound(&mut self, socket: &TcpStream, bbr: &socket::Bbr, now: Instant) {
+    fn bound(&mut self, socket: &TcpStream, bbr: &socket::Bbr, rate: Option<u64>, now: Instant) {
         if now < self.look_at || bbr.bandwidth == 0 {
             return;
         }
@@ -104,7 +105,7 @@ impl Training {
         } else {
             self.best + self.best / 2
         };
-        let _ = socket::set_most_rate(socket, Some(most));
+        let _ = socket::set_most_rate(socket, Some(most.min(rate.unwrap_or(u64::MAX))));
     }
 }
 
@@ -112,11 +113,11 @@ impl Gateway {
     /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
     pub(crate) fn train(&mut self, key: usize) -> bool {
         let now = self.now;
-        let (lanes, rate) = (self.config.lanes, None);
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;
         };
-        let mut trains = false;
+        let rate = lanes::most_rate(&self.config, pair);
+        let (mut trains, mut ended) = (false, false);
         for number in 0..pair.lanes.len() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
                 continue;
@@ -124,10 +125,9 @@ impl Gateway {
             let Some(training) = &mut lane.training else {
                 continue;
             };
-            if training.is_over(&lane.socket, now) {
+            if training.is_over(&lane.socket, rate, now) {
                 lane.training = None;
-                let _ = socket::set_unsent_low_water(&lane.socket, pump::unsent_share(lanes));
-                let _ = socket::set_most_rate(&lane.socket, rate);
+                ended = true;
                 continue;
             }
             if !lane.writable || pair.tunnel.unsent_bytes(number) >= BATCH {
@@ -138,6 +138,9 @@ impl Gateway {
                 training.sent_bytes += pair.tunnel.unsent_bytes(number) - before;
                 trains = true;
             }
+        }
+        if ended {
+            self.size_pair(key);
         }
         trains
     }

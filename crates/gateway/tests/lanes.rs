@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Grid, cross, pattern, wait_for};
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
 const MEGABYTE: usize = 1_000_000;
@@ -133,6 +133,42 @@ fn a_far_gateway_that_lost_its_state_has_its_old_streams_reset_and_serves_new_on
     wait_for("the job to be known again", || grid.status(2).jobs.len() == 1);
     let (near, far) = grid.pair(&listener);
     cross(&near, &far, &pattern(14, MEGABYTE));
+}
+
+#[test]
+fn a_gateway_that_is_stopped_under_load_ends_its_streams_and_jobs_at_the_far_side_at_once() {
+    let mut grid = Grid::start();
+    let listener = grid.listen();
+    let _far_job = grid.job_at(2, "of the far site");
+    wait_for("both jobs at both sites", || {
+        [1, 2].iter().all(|site| grid.status(*site).jobs.len() == 2)
+    });
+    let pairs: Vec<_> = (0..4).map(|_| grid.pair(&listener)).collect();
+    std::thread::scope(|scope| {
+        for (near, far) in &pairs {
+            for (from, to) in [(near, far), (far, near)] {
+                scope.spawn(move || while (&mut &*from).write_all(&[1; 65536]).is_ok() {});
+                scope.spawn(move || while matches!((&mut &*to).read(&mut [0; 65536]), Ok(1..)) {});
+            }
+        }
+        wait_for("load", || {
+            grid.status(1).tunnels[0].sent_bytes > 20 * MEGABYTE as u64
+        });
+        // The threads end when their connections do.
+        grid.stop(2);
+    });
+    let status = grid.status(1);
+    assert_eq!((status.streams, status.tunnels.len()), (0, 0));
+    assert_eq!(status.jobs, ["test"]);
+}
+
+#[test]
+fn a_gateway_that_cannot_write_its_log_serves_all_the_same() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let grid = Grid::with_far_log("far_gateway", full.into());
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far, &pattern(15, 1000));
 }
 
 /// Not a test: the far gateway's process.

@@ -74,17 +74,37 @@ fn a_connection_that_says_nothing_is_closed_at_the_deadline() {
 #[test]
 fn a_gateway_with_another_key_does_not_get_in_and_both_sides_say_why() {
     let grid = Grid::with_keys("the key of this grid", "the key of another grid");
-    let trouble = || {
-        grid.status(1)
-            .sites
-            .into_iter()
-            .find(|site| site.name == "site2")
-            .unwrap()
-            .unreachable
-            .unwrap()
-    };
-    wait_for("the reason", || trouble().contains("key"));
+    wait_for("the reason", || grid.trouble().contains("key"));
     wait_for("the count", || grid.status(2).refused.contains_key("handshake"));
+}
+
+#[test]
+fn a_gateway_that_the_other_side_forgot_to_name_gets_no_tunnel_and_is_told_what_to_look_for() {
+    let grid = Grid::with_forgotten_peer();
+    wait_for("the reason", || {
+        grid.trouble().contains("[[peer]] for this site, site1")
+    });
+    wait_for("the count", || {
+        grid.status(2).refused.contains_key("unknown-site")
+    });
+    assert!(grid.status(1).tunnels.is_empty());
+}
+
+#[test]
+fn strangers_that_say_nothing_make_room_for_those_who_come_later() {
+    let grid = Grid::start();
+    for addresses in [20..21, 20..32] {
+        let mut strangers: Vec<_> = (0..300)
+            .zip(addresses.cycle())
+            .map(|(_, host)| grid.stranger(host))
+            .collect();
+        let (last, first) = (strangers.pop().unwrap(), &mut strangers[0]);
+        assert!(matches!(first.read(&mut [0]), Ok(0) | Err(_)));
+        last.set_nonblocking(true).unwrap();
+        let still_there = (&last).read(&mut [0]).unwrap_err();
+        assert_eq!(still_there.kind(), std::io::ErrorKind::WouldBlock);
+        assert!(grid.status(2).refused.contains_key("handshakes"));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a tunnel may hold and how long it waits.
 //!
-//! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] per lane on its way, once more while
+//! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] (64 MiB on the longest paths) per lane on its way, once more while
 //! frames of a silent or dead lane wait for another one, and what the streams' opens, ends and credits take (some
 //! 100 bytes per stream). At the receiving end: see [`Limits`].
 
@@ -38,5 +38,44 @@ impl Default for Settings {
             keepalive: Duration::from_secs(5),
             duplicate_small: false,
         }
+    }
+}
+
+/// Most that a lane may hold on any path: the product of 1 Gbit/s and 134 ms four times.
+const MOST_LANE_BYTES: u64 = 64 << 20;
+
+impl Settings {
+    /// The bounds for a path that holds `product` bytes (its rate times its round trip): a window must hold it twice,
+    /// since credit is a round trip old, and what waits for acknowledgements holds it up to four times while BBR
+    /// looks for more. Never less than the defaults.
+    pub(crate) fn for_product(self, product: u64) -> Settings {
+        let least = Settings::default();
+        Settings {
+            limits: Limits {
+                initial: (2 * product).clamp(least.limits.initial, MOST_LANE_BYTES / 2),
+                most: (4 * product).clamp(least.limits.most, MOST_LANE_BYTES),
+                ..self.limits
+            },
+            lane_bytes: (4 * product).clamp(least.lane_bytes, MOST_LANE_BYTES),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_path_may_hold_more_within_the_bounds() {
+        let at = |product| Settings::default().for_product(product);
+        assert_eq!(at(0), Settings::default());
+        let atlantic = at(11_250_000);
+        assert_eq!(
+            (atlantic.limits.initial, atlantic.limits.most, atlantic.lane_bytes),
+            (22_500_000, 45_000_000, 45_000_000)
+        );
+        assert_eq!(at(1 << 40).lane_bytes, MOST_LANE_BYTES);
+        assert_eq!(at(1 << 40).limits.budget, Limits::default().budget);
     }
 }

@@ -91,12 +91,18 @@ impl Tunnel {
         }
     }
 
+    /// The path holds `product` bytes, its rate times its round trip: windows and lanes are to hold enough to fill it. Streams
+    /// that are open keep the window they have, and may grow.
+    pub fn set_product(&mut self, product: u64) {
+        self.settings = self.settings.for_product(product);
+    }
+
     /// Streams that have not ended.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// Opens a stream. Up to [`LEAST_BYTES`] may be sent before the answer.
+    /// Opens a stream. Up to 64 KiB may be sent before the answer.
     pub fn open(&mut self, request: &OpenRequest) -> StreamId {
         let id = self.free_id();
         let window = self

@@ -1,5 +1,7 @@
-//! Whose bytes go next: small frames overtake bulk, bulk takes turns.
+//! Whose bytes go next: small frames overtake bulk, bulk takes turns over jobs and their streams.
 
+use crate::frame::MAX_PAYLOAD;
+use causeway_wire::Token;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -36,64 +38,170 @@ impl Pace {
     }
 }
 
-/// Streams that may have something to send, by the keys of a driver.
+/// What a job of weight 1 may send before the next one has its turn: one large frame.
+const QUANTUM: i64 = MAX_PAYLOAD as i64;
+
+/// Streams that may have something to send, by the keys of a driver. Small frames in the order in which they came; bulk by
+/// deficit round robin over the jobs (Shreedhar and Varghese 1995), in turn over the streams of each.
 #[derive(Debug, Default)]
 pub struct Turns {
     urgent: VecDeque<usize>,
-    bulk: VecDeque<usize>,
+    /// The first has the turn.
+    jobs: VecDeque<Job>,
     run: u32,
+    /// The last turn was one of bulk.
+    bulk: bool,
+}
+
+#[derive(Debug)]
+struct Job {
+    token: Token,
+    weight: u32,
+    credit: i64,
+    streams: VecDeque<usize>,
 }
 
 impl Turns {
-    /// Queues a stream behind those of its kind.
-    pub fn push(&mut self, key: usize, urgent: bool) {
-        let queue = if urgent { &mut self.urgent } else { &mut self.bulk };
-        queue.push_back(key);
+    /// Queues an urgent stream behind the others that are.
+    pub fn push_urgent(&mut self, key: usize) {
+        self.urgent.push_back(key);
     }
 
-    /// Whose turn it is.
+    /// Queues a stream of bulk behind the others of its job. A job has `weight` times the bytes of one of weight 1.
+    pub fn push_bulk(&mut self, key: usize, token: Token, weight: u32) {
+        if let Some(job) = self.jobs.iter_mut().find(|job| job.token == token) {
+            return job.streams.push_back(key);
+        }
+        let weight = weight.max(1);
+        self.jobs.push_back(Job {
+            token,
+            weight,
+            credit: QUANTUM * i64::from(weight),
+            streams: VecDeque::from([key]),
+        });
+    }
+
+    /// Whose turn it is. Say with [`Turns::spent`] what it took, and push it again if it has more, before the next one.
     pub fn pop(&mut self) -> Option<usize> {
-        if self.run >= SMALL_RUN && !self.bulk.is_empty() {
+        let starved = self.run >= SMALL_RUN && self.jobs.iter().any(|job| !job.streams.is_empty());
+        let urgent = if starved { None } else { self.urgent.pop_front() };
+        self.bulk = urgent.is_none();
+        if self.bulk {
             self.run = 0;
-            return self.bulk.pop_front();
+            return self.pop_bulk();
         }
         self.run += 1;
-        self.urgent.pop_front().or_else(|| {
-            self.run = 0;
-            self.bulk.pop_front()
-        })
+        urgent
+    }
+
+    fn pop_bulk(&mut self) -> Option<usize> {
+        while let Some(mut job) = self.jobs.pop_front() {
+            if job.streams.is_empty() {
+                // It had nothing left after its last turn.
+                continue;
+            }
+            if job.credit <= 0 {
+                job.credit += QUANTUM * i64::from(job.weight);
+                self.jobs.push_back(job);
+                continue;
+            }
+            let key = job.streams.pop_front();
+            self.jobs.push_front(job);
+            return key;
+        }
+        None
+    }
+
+    /// The last turn took so many bytes.
+    pub fn spent(&mut self, bytes: usize) {
+        if let Some(job) = self.jobs.front_mut().filter(|_| self.bulk) {
+            job.credit -= bytes as i64;
+        }
     }
 
     /// Nobody waits.
     pub fn is_empty(&self) -> bool {
-        self.urgent.is_empty() && self.bulk.is_empty()
+        self.urgent.is_empty() && self.jobs.iter().all(|job| job.streams.is_empty())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashMap;
+
+    const A: Token = Token([1; Token::BYTES]);
+    const B: Token = Token([2; Token::BYTES]);
 
     #[test]
     fn small_frames_overtake_bulk_and_do_not_starve_it() {
         let mut turns = Turns::default();
-        turns.push(1, false);
-        turns.push(2, false);
-        turns.push(3, true);
+        turns.push_bulk(1, A, 1);
+        turns.push_bulk(2, A, 1);
+        turns.push_urgent(3);
         assert_eq!(
             [turns.pop(), turns.pop(), turns.pop(), turns.pop()],
             [Some(3), Some(1), Some(2), None]
         );
-        turns.push(1, false);
+        turns.push_bulk(1, A, 1);
         let mut waited = 0;
         loop {
-            turns.push(3, true);
+            turns.push_urgent(3);
             match turns.pop() {
                 Some(1) => break,
                 _ => waited += 1,
             }
         }
         assert_eq!(waited, SMALL_RUN);
+    }
+
+    /// Bytes each stream gets when all always have more; `streams` are key, job, weight and bytes per turn.
+    fn shares(streams: &[(usize, Token, u32, usize)], turns_taken: usize) -> HashMap<usize, usize> {
+        let mut turns = Turns::default();
+        for (key, token, weight, _) in streams {
+            turns.push_bulk(*key, *token, *weight);
+        }
+        let mut sent = HashMap::new();
+        for _ in 0..turns_taken {
+            let key = turns.pop().unwrap();
+            let (_, token, weight, bytes) = streams[key];
+            *sent.entry(key).or_default() += bytes;
+            turns.spent(bytes);
+            turns.push_bulk(key, token, weight);
+        }
+        sent
+    }
+
+    #[test]
+    fn jobs_share_by_weight_however_many_streams_they_have_and_however_short_their_frames_are() {
+        let heavy = shares(&[(0, A, 3, 60_000), (1, B, 1, 20_000)], 60_000);
+        let ratio = heavy[&0] as f64 / heavy[&1] as f64;
+        assert!((2.99..3.01).contains(&ratio), "{ratio}");
+        let many = shares(
+            &[
+                (0, A, 1, 60_000),
+                (1, B, 1, 60_000),
+                (2, B, 1, 60_000),
+                (3, B, 1, 60_000),
+            ],
+            60_000,
+        );
+        let ratio = many[&0] as f64 / (many[&1] + many[&2] + many[&3]) as f64;
+        assert!((0.99..1.01).contains(&ratio), "{ratio}");
+        assert!(many[&1].abs_diff(many[&3]) <= 120_000);
+    }
+
+    #[test]
+    fn a_job_that_pauses_does_not_hold_up_the_others_and_gathers_no_credit() {
+        let mut turns = Turns::default();
+        turns.push_bulk(0, A, 100);
+        turns.push_bulk(1, B, 1);
+        assert_eq!(turns.pop(), Some(0));
+        turns.spent(1);
+        assert_eq!(turns.pop(), Some(1));
+        turns.spent(MAX_PAYLOAD);
+        assert!(turns.is_empty());
+        assert_eq!(turns.pop(), None);
     }
 
     #[test]

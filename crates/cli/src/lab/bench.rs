@@ -1,6 +1,7 @@
 //! `causeway lab bench`: how well the emulator does what a scenario asks of it.
 
 use super::Failure;
+use crate::say;
 use causeway_lab::Scenario;
 use causeway_lab::wan::LinkSpec;
 use causeway_lab::wan::bench::{Effort, Figures, bench};
@@ -42,18 +43,18 @@ pub fn main(args: &BenchArgs) -> Result<ExitCode, Failure> {
             ..Effort::default()
         };
         let figures = bench(&asked, &effort).map_err(Failure::new)?;
-        if args.json {
-            println!(
-                "{}",
-                serde_json::to_string_pretty(&figures).map_err(Failure::new)?
-            );
+        let text = if args.json {
+            serde_json::to_string_pretty(&figures).map_err(Failure::new)?
         } else {
-            println!(
+            format!(
                 "{name}: {} - {}\n{}",
                 link.between[0],
                 link.between[1],
                 readable(&figures)
-            );
+            )
+        };
+        if let Err(status) = say::output(text) {
+            return Ok(status);
         }
     }
     Ok(ExitCode::SUCCESS)

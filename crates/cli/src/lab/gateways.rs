@@ -6,8 +6,9 @@ use causeway_lab::{Firewall, Lab, Node, NodeChild, NodeCommand, Role, Session, S
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,15 @@ impl Gateways {
             move |error: std::io::Error| Failure::new(format!("{what}: {error}"))
         };
         std::fs::create_dir_all(&dir).map_err(fail("make the gateways' directory"))?;
-        std::fs::write(dir.join("grid.key"), random_key()?).map_err(fail("write the grid's key"))?;
+        let key = random_key()?;
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(dir.join("grid.key"));
+        file.and_then(|mut file| file.write_all(key.as_bytes()))
+            .map_err(fail("write the grid's key"))?;
         let logs = logs.unwrap_or(&dir);
         std::fs::create_dir_all(logs).map_err(fail("make the directory for logs"))?;
         let mut running = Vec::new();

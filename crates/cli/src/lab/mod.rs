@@ -5,6 +5,7 @@ mod bench;
 mod gateways;
 mod supervise;
 
+use crate::say;
 use causeway_lab::wan::LinkChange;
 use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all, units};
 use clap::{Args, Subcommand};
@@ -57,7 +58,7 @@ pub struct Shape {
     /// Name of this grid; the scenario's by default. Two at a time need two names.
     #[arg(long)]
     name: Option<String>,
-    /// A line for [grid] of every gateway's configuration, such as 'lanes = 1'; may be given several times.
+    /// A line for the table 'grid' of every gateway's configuration, such as 'lanes = 1'; may be given several times.
     #[arg(long, value_name = "KEY = VALUE")]
     grid: Vec<String>,
     /// Start no gateways.
@@ -156,7 +157,7 @@ pub fn main(task: Task) -> ExitCode {
         Task::Bench(args) => bench::main(&args),
     };
     result.unwrap_or_else(|failure| {
-        eprintln!("causeway lab: {}", failure.text);
+        say::error(format_args!("causeway lab: {}", failure.text));
         ExitCode::from(failure.code)
     })
 }
@@ -222,12 +223,14 @@ fn parse_nodes(text: &str) -> Result<Nodes, String> {
 }
 
 fn down(args: &DownArgs) -> Result<ExitCode, Failure> {
-    if args.all {
-        for name in down_all()? {
-            println!("{name} is down");
-        }
-    } else {
+    if !args.all {
         LabState::open(args.name.as_deref())?.down()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for name in down_all()? {
+        if let Err(status) = say::output(format_args!("{name} is down")) {
+            return Ok(status);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -235,24 +238,28 @@ fn down(args: &DownArgs) -> Result<ExitCode, Failure> {
 fn list(json: bool) -> Result<ExitCode, Failure> {
     let labs = LabState::list();
     if json {
-        println!("{}", serde_json::to_string_pretty(&labs).map_err(Failure::new)?);
-        return Ok(ExitCode::SUCCESS);
+        let text = serde_json::to_string_pretty(&labs).map_err(Failure::new)?;
+        return Ok(say::result(text));
     }
+    let mut lines = Vec::new();
     for lab in labs {
-        println!("{}  (supervisor {})", lab.name, lab.supervisor);
+        lines.push(format!("{}  (supervisor {})", lab.name, lab.supervisor));
         for node in &lab.nodes {
             let wan = node
                 .wan
                 .map(|address| format!("  reachable from other sites at {address}"));
-            println!(
+            lines.push(format!(
                 "  {:<16} {:<16}{}",
                 node.name,
                 node.lan.to_string(),
                 wan.unwrap_or_default()
-            );
+            ));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(match lines.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => say::result(lines.join("\n")),
+    })
 }
 
 fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
@@ -286,7 +293,7 @@ fn link(args: &LinkArgs) -> Result<ExitCode, Failure> {
     match lab.ask(&request)? {
         Answer::Link(spec) => {
             let state = if spec.up { "up" } else { "down" };
-            println!(
+            Ok(say::result(format_args!(
                 "{} - {}: rtt {:?}, rate {} bit/s, queue {} B, loss {} %, {state}",
                 args.a,
                 args.b,
@@ -294,8 +301,7 @@ fn link(args: &LinkArgs) -> Result<ExitCode, Failure> {
                 spec.rate_bits_per_second,
                 spec.queue_bytes,
                 spec.loss * 100.0
-            );
-            Ok(ExitCode::SUCCESS)
+            )))
         }
         Answer::Refused(why) => Err(Failure::usage(why)),
         other => Err(Failure::new(format!("unexpected answer {other:?}"))),

@@ -2,6 +2,7 @@
 
 use super::gateways::{self, Gateways};
 use super::{Failure, Shape, exit_code};
+use crate::say;
 use causeway_lab::{Ended, Lab, LabOptions, NodeChild, NodeCommand};
 use std::ffi::OsString;
 use std::fs::File;
@@ -63,7 +64,9 @@ fn code_of(signal: i32) -> ExitCode {
 /// Keeps a lab until it is taken down or this process gets a signal.
 pub fn foreground(shape: &Shape) -> Result<ExitCode, Failure> {
     let (mut lab, mut gateways) = start(shape)?;
-    println!("{READY}");
+    if let Err(status) = say::output(READY) {
+        return Ok(status);
+    }
     loop {
         match lab.serve(None, Some(CHECK_EVERY))? {
             Ended::Timeout => gateways.check()?,
@@ -97,8 +100,9 @@ pub fn background(shape: &Shape) -> Result<ExitCode, Failure> {
         BufReader::new(output).read_line(&mut line).map_err(fail)?;
     }
     if line.trim() == READY {
-        println!("{name} is up; stop it with: causeway lab down {name}");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(say::result(format_args!(
+            "{name} is up; stop it with: causeway lab down {name}"
+        )));
     }
     let _ = supervisor.wait();
     let mut said = String::new();

@@ -4,6 +4,7 @@
 //! exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request, STDIN_WINDOW};
+use crate::say;
 use causeway_gateway::control::{self, ControlError};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
@@ -106,13 +107,16 @@ pub fn main(args: Args) -> ExitCode {
     }
     let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
     let Some((host, command)) = split(&args.words) else {
-        eprintln!("causeway: {}", AgentError::Usage);
+        say::error(format_args!("causeway: {}", AgentError::Usage));
         return ExitCode::from(FAILED);
     };
     match run(&host, command) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("causeway: start on node {}: {error}", host.to_string_lossy());
+            say::error(format_args!(
+                "causeway: start on node {}: {error}",
+                host.to_string_lossy()
+            ));
             ExitCode::from(FAILED)
         }
     }

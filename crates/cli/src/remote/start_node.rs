@@ -1,9 +1,11 @@
-//! `causeway start-node --shell "ssh {node}" NODE`: a gateway's way to a node of its own site.
+//! `causeway start-node --word=ssh --word={node} NODE`: a gateway's way to a node of its own site.
 //!
 //! Standard input and output are the byte stream to the agent. Input goes to the site's remote shell untouched;
 //! output is read frame by frame, so that a shell that fails becomes one clear line at the user's terminal.
 
 use super::frame::{Frame, FrameError};
+use causeway_gateway::config::REMOTE_SHELL;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -14,20 +16,16 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Never asks for a password, which nobody could type; gives up on a node that is switched off before a user
-/// would, and well before the launchers do (Open MPI waits for ever).
-pub const DEFAULT_SHELL: &str = "ssh -o BatchMode=yes -o ConnectTimeout=10 {node}";
-
 /// Most of the shell's complaints kept for the user's line.
 const COMPLAINT_BYTES: u64 = 8 * 1024;
 
 /// See the module.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The site's remote shell, words separated by blanks; {node} stands for the node's name. The command to run
-    /// is added behind it, as one word.
-    #[arg(long, default_value = DEFAULT_SHELL)]
-    pub shell: String,
+    /// A word of the site's remote shell, given once for each; {node} stands for the node's name. The command to run
+    /// is added behind them, as one word.
+    #[arg(long = "word", value_name = "WORD", default_values = REMOTE_SHELL)]
+    pub shell: Vec<String>,
     /// The node to start on.
     pub node: String,
 }
@@ -38,8 +36,10 @@ enum StartError {
     Own(io::Error),
     #[error("run {0:?}: {1}")]
     Shell(String, io::Error),
-    #[error("the site's remote shell is an empty line; see remote_shell in the gateway's configuration")]
+    #[error("the site's remote shell has no words; see remote_shell in the gateway's configuration")]
     NoShell,
+    #[error("{0:?} is no name of a node: the remote shell would take it for an option")]
+    Option(String),
     #[error("{0}")]
     Frame(#[from] FrameError),
     #[error("{0}")]
@@ -50,7 +50,10 @@ enum StartError {
 
 /// Runs until the node's side ends; failures travel to the agent as a frame.
 pub fn main(args: Args) -> ExitCode {
-    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM);
+    // The gateway takes its signals by reading, so this process inherits them blocked. One that waits would not end
+    // it, neither the gateway's death nor a user's kill.
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
+    let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);
     // SAFETY: descriptor 1 is open (std sees to it) and used through this owner alone.
     let mut output = unsafe { File::from_raw_fd(1) };
     match run(&args, &mut output) {
@@ -63,6 +66,9 @@ pub fn main(args: Args) -> ExitCode {
 }
 
 fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
+    if args.node.starts_with('-') {
+        return Err(StartError::Option(args.node.clone()));
+    }
     let own = std::env::current_exe().map_err(StartError::Own)?;
     if is_this_host(&args.node) {
         return Err(StartError::Own(Command::new(own).arg("node-exec").exec()));
@@ -125,11 +131,8 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
         .map_err(|error| StartError::Shell(program.clone(), error))
 }
 
-fn shell_words(shell: &str, node: &str) -> Vec<String> {
-    shell
-        .split_whitespace()
-        .map(|word| word.replace("{node}", node))
-        .collect()
+fn shell_words(shell: &[String], node: &str) -> Vec<String> {
+    shell.iter().map(|word| word.replace("{node}", node)).collect()
 }
 
 /// For a shell: bare where that is safe, so that a remote shell that is none sees a plain path.
@@ -168,7 +171,7 @@ fn collect(mut stderr: impl Read) -> String {
 }
 
 /// The shell's last words, on one line.
-fn complaint(text: &str, shell: &str, status: ExitStatus) -> String {
+fn complaint(text: &str, shell: &[String], status: ExitStatus) -> String {
     let lines: Vec<&str> = text
         .lines()
         .map(str::trim)
@@ -176,7 +179,10 @@ fn complaint(text: &str, shell: &str, status: ExitStatus) -> String {
         .collect();
     match lines.last() {
         Some(last) => (*last).to_owned(),
-        None => format!("remote shell {shell:?} ended with {status} and no message, its command unfinished"),
+        None => format!(
+            "remote shell {:?} ended with {status} and no message, its command unfinished",
+            shell.join(" ")
+        ),
     }
 }
 
@@ -205,9 +211,15 @@ mod tests {
 
     #[test]
     fn the_node_is_filled_in_wherever_it_stands() {
-        assert_eq!(shell_words("ssh  -l me {node}", "n1"), ["ssh", "-l", "me", "n1"]);
+        let words = |shell: &[&str]| {
+            shell_words(
+                &shell.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(),
+                "n1",
+            )
+        };
+        assert_eq!(words(&["ssh", "-l", "me", "{node}"]), ["ssh", "-l", "me", "n1"]);
         assert_eq!(
-            shell_words("ip netns exec lab-{node}", "n1"),
+            words(&["ip", "netns", "exec", "lab-{node}"]),
             ["ip", "netns", "exec", "lab-n1"]
         );
     }
@@ -226,10 +238,10 @@ mod tests {
         let status = ExitStatus::from_raw(255 << 8);
         let text = "Warning: added key\nssh: connect to host nancy-1 port 22: Connection refused\r\n\n";
         assert_eq!(
-            complaint(text, "ssh", status),
+            complaint(text, &[], status),
             "ssh: connect to host nancy-1 port 22: Connection refused"
         );
-        assert!(complaint("", "ssh nancy-1", status).contains("exit status: 255"));
+        assert!(complaint("", &["ssh".into()], status).contains("exit status: 255"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::directory;
 use crate::remote::guard::{Guarded, Outcome};
+use crate::say;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -44,12 +45,32 @@ pub enum ChildError {
     Guard(String, io::Error),
 }
 
+/// Blocks the signals that are for the launcher; they come in where this is read.
+///
+/// # Errors
+/// Those of sigprocmask and signalfd. To be called while the process has one thread.
+pub fn hold_signals() -> io::Result<SignalFd> {
+    let mut signals = SigSet::empty();
+    PASSED_ON.iter().for_each(|signal| signals.add(*signal));
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
+    let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+    Ok(SignalFd::with_flags(&signals, flags)?)
+}
+
 /// Runs the launcher to its end and returns its status as shells count it. The job lives as long as `job`;
-/// `directory` is removed even if this process is killed.
+/// `directory` is removed even if this process is killed; `signals` are those of [`hold_signals`].
 ///
 /// # Errors
 /// See [`ChildError`]. To be called while the process has one thread.
-pub fn run(mut command: Command, job: UnixStream, directory: &Path) -> Result<u8, ChildError> {
+pub fn run(
+    mut command: Command,
+    job: UnixStream,
+    directory: &Path,
+    signals: SignalFd,
+) -> Result<u8, ChildError> {
+    if let Some(signal) = asked_to_end(&signals) {
+        return Ok(128 + signal as u8);
+    }
     let name = command.get_program().to_string_lossy().into_owned();
     let fail = |error: io::Error| ChildError::Guard(name.clone(), error);
     // Ctrl-C at a terminal reaches the whole foreground group, and mpirun must read from that terminal: it stays in
@@ -58,9 +79,6 @@ pub fn run(mut command: Command, job: UnixStream, directory: &Path) -> Result<u8
     if terminal.is_none() {
         command.process_group(0);
     }
-    let mut signals = SigSet::empty();
-    PASSED_ON.iter().for_each(|signal| signals.add(*signal));
-    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None).map_err(|error| fail(error.into()))?;
     let (guarded, order) =
         Guarded::start(command, &[job.as_raw_fd()], || directory::remove(directory)).map_err(fail)?;
     let mut owner = Owner {
@@ -77,6 +95,17 @@ pub fn run(mut command: Command, job: UnixStream, directory: &Path) -> Result<u8
     }
 }
 
+/// The request to end that came before there was a launcher, if one did.
+fn asked_to_end(signals: &SignalFd) -> Option<Signal> {
+    while let Ok(Some(signal)) = signals.read_signal() {
+        let signal = Signal::try_from(signal.ssi_signo as i32).ok();
+        if let Some(signal) = signal.filter(|signal| ENDING.contains(signal)) {
+            return Some(signal);
+        }
+    }
+    None
+}
+
 /// The side that the user sees.
 struct Owner {
     /// Signals for mpirun; closed, it is ended.
@@ -89,8 +118,7 @@ struct Owner {
 
 impl Owner {
     /// Passes signals on until the guard reports or is gone.
-    fn wait(&mut self, report: &File, signals: &SigSet, job: &UnixStream) -> io::Result<()> {
-        let arriving = SignalFd::with_flags(signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    fn wait(&mut self, report: &File, arriving: &SignalFd, job: &UnixStream) -> io::Result<()> {
         let mut gateway_lives = true;
         loop {
             let (reported, lost) = {
@@ -116,7 +144,7 @@ impl Owner {
             }
             if lost {
                 gateway_lives = false;
-                eprintln!("causeway: the gateway of this site ended, and with it the job");
+                say::error("causeway: the gateway of this site ended, and with it the job");
                 self.order = None;
             }
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {

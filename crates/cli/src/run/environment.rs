@@ -57,11 +57,11 @@ pub struct Facts<'a> {
 
 /// The settings of an MPI, without those for which `is_set` holds.
 pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, OsString)> {
-    let table = match mpi {
-        Mpi::OpenMpi4 => OPEN_MPI_4,
-        Mpi::OpenMpi5 => OPEN_MPI_5,
-        Mpi::Mpich => MPICH,
-        Mpi::Intel => INTEL,
+    let tables: &[&[Setting]] = match mpi {
+        Mpi::OpenMpi4 => &[OPEN_MPI_4, OPEN_MPI_TCP],
+        Mpi::OpenMpi5 => &[OPEN_MPI_5, OPEN_MPI_TCP],
+        Mpi::Mpich => &[MPICH],
+        Mpi::Intel => &[INTEL],
     };
     let applies = |setting: &&Setting| match setting.when {
         When::Always => true,
@@ -81,8 +81,10 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         Value::HostFile => facts.host_file.map(OsString::from).unwrap_or_default(),
         Value::EagerBytes => facts.eager_bytes.unwrap_or_default().to_string().into(),
     };
-    let open = table
+    let open = tables
         .iter()
+        .copied()
+        .flatten()
         .filter(applies)
         .filter(|setting| !is_set(setting.name));
     open.map(|setting| (setting.name, value(setting))).collect()
@@ -103,28 +105,11 @@ const fn only(when: When, name: &'static str, value: Value) -> Setting {
     Setting { name, value, when }
 }
 
-const OPEN_MPI_4: &[Setting] = &[
-    always("OMPI_MCA_plm", "rsh"),
-    // Every orted looks the agent up, too, and crashes when it is not found: a path of this run alone will not do.
-    only(When::Always, "OMPI_MCA_plm_rsh_agent", Value::AgentCommand),
-    // Every daemon is started from here: nodes need no way to start anything on each other.
-    always("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),
-    // An orted that goes to the background leaves its session, and the session's end is what ends a job's
-    // processes; attached it also keeps its standard error.
-    always("OMPI_MCA_orte_leave_session_attached", "1"),
-    // Attached sessions all last until the end, so there must be room for all of them (default 128).
-    always("OMPI_MCA_plm_rsh_num_concurrent", "8192"),
-    only(When::OwnHosts, "OMPI_MCA_orte_default_hostfile", Value::HostFile),
-    always("OMPI_MCA_orte_keep_fqdn_hostnames", "1"),
+/// What both versions of Open MPI are told of the ranks' connections.
+const OPEN_MPI_TCP: &[Setting] = &[
     always("OMPI_MCA_pml", "ob1"),
-    always("OMPI_MCA_btl", "tcp,vader,self"),
     // Addresses the grid map does not know would be tried natively, and hang.
     only(When::NoIpv6, "OMPI_MCA_btl_tcp_disable_family", Value::Text("6")),
-    only(
-        When::NoIpv6,
-        "OMPI_MCA_oob_tcp_disable_ipv6_family",
-        Value::Text("1"),
-    ),
     only(When::KnownLink, "OMPI_MCA_btl_tcp_eager_limit", Value::EagerBytes),
     only(
         When::KnownLink,
@@ -144,6 +129,27 @@ const OPEN_MPI_4: &[Setting] = &[
     ),
 ];
 
+const OPEN_MPI_4: &[Setting] = &[
+    always("OMPI_MCA_plm", "rsh"),
+    // Every orted looks the agent up, too, and crashes when it is not found: a path of this run alone will not do.
+    only(When::Always, "OMPI_MCA_plm_rsh_agent", Value::AgentCommand),
+    // Every daemon is started from here: nodes need no way to start anything on each other.
+    always("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),
+    // An orted that goes to the background leaves its session, and the session's end is what ends a job's
+    // processes; attached it also keeps its standard error.
+    always("OMPI_MCA_orte_leave_session_attached", "1"),
+    // Attached sessions all last until the end, so there must be room for all of them (default 128).
+    always("OMPI_MCA_plm_rsh_num_concurrent", "8192"),
+    only(When::OwnHosts, "OMPI_MCA_orte_default_hostfile", Value::HostFile),
+    always("OMPI_MCA_orte_keep_fqdn_hostnames", "1"),
+    always("OMPI_MCA_btl", "tcp,vader,self"),
+    only(
+        When::NoIpv6,
+        "OMPI_MCA_oob_tcp_disable_ipv6_family",
+        Value::Text("1"),
+    ),
+];
+
 const OPEN_MPI_5: &[Setting] = &[
     // Where nothing else is said the reasons are those of Open MPI 4.
     always("PRTE_MCA_plm", "ssh"),
@@ -158,29 +164,11 @@ const OPEN_MPI_5: &[Setting] = &[
     always("OMPI_MCA_reachable", "weighted"),
     // Private addresses of two sites are otherwise taken to be unreachable from each other.
     always("OMPI_MCA_opal_net_private_ipv4", "127.0.0.0/8"),
-    always("OMPI_MCA_pml", "ob1"),
     always("OMPI_MCA_btl", "tcp,sm,self"),
-    only(When::NoIpv6, "OMPI_MCA_btl_tcp_disable_family", Value::Text("6")),
     only(
         When::NoIpv6,
         "PRTE_MCA_prte_disable_ipv6_family",
         Value::Text("1"),
-    ),
-    only(When::KnownLink, "OMPI_MCA_btl_tcp_eager_limit", Value::EagerBytes),
-    only(
-        When::KnownLink,
-        "OMPI_MCA_btl_tcp_rndv_eager_limit",
-        Value::EagerBytes,
-    ),
-    only(
-        When::KnownLink,
-        "OMPI_MCA_btl_tcp_free_list_num",
-        Value::Text("2"),
-    ),
-    only(
-        When::KnownLink,
-        "OMPI_MCA_btl_tcp_free_list_inc",
-        Value::Text("2"),
     ),
 ];
 

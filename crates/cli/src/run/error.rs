@@ -31,6 +31,9 @@ pub enum RunError {
     /// A preload library is missing.
     #[error("the preload library {} is missing; build it with 'make build'", .0.display())]
     NoLibrary(PathBuf),
+    /// Signals cannot be held back.
+    #[error("hold signals back: {0}")]
+    Signals(io::Error),
     /// The run's directory.
     #[error("make the run's directory: {0}")]
     Directory(io::Error),

@@ -1,9 +1,13 @@
-//! Which MPI a launcher belongs to: found in PATH and asked for its version, as users call all of them `mpirun`.
+//! Which MPI a launcher belongs to: found in PATH and asked for its version, as users call all of them `mpirun`. Only
+//! what has a launcher's name is asked: anything else is the user's program, and asking would run it.
 
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A launcher that is found and known.
@@ -48,9 +52,18 @@ impl Mpi {
     }
 }
 
+/// Names of launchers; Debian and others add the MPI's, as in `mpirun.openmpi`, and hydra its own.
+const NAMES: &[&str] = &["mpirun", "mpiexec", "orterun", "prterun"];
+
 /// Why a command cannot be run over sites.
 #[derive(Debug, thiserror::Error)]
 pub enum LauncherError {
+    /// Its name says that it is none.
+    #[error(
+        "{0:?} is no MPI launcher: the command must begin with one, mpirun or mpiexec, as in \
+         'causeway run -- mpirun -n 4 ./app'"
+    )]
+    Program(OsString),
     /// No such program.
     #[error("{0:?} is not found in PATH; load the MPI's module or virtual environment, or give its path")]
     NotFound(OsString),
@@ -87,6 +100,9 @@ impl Launcher {
     /// # Errors
     /// See [`LauncherError`]; takes at most five seconds.
     pub fn find(word: &OsStr) -> Result<Launcher, LauncherError> {
+        if !is_launcher(word) {
+            return Err(LauncherError::Program(word.to_owned()));
+        }
         let search = std::env::var_os("PATH").unwrap_or_default();
         let path = find_in(word, &search).ok_or_else(|| LauncherError::NotFound(word.to_owned()))?;
         let text = version_text(&path)?;
@@ -130,6 +146,12 @@ impl Launcher {
     }
 }
 
+fn is_launcher(word: &OsStr) -> bool {
+    let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy();
+    let rest = NAMES.iter().find_map(|known| name.strip_prefix(known));
+    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
 fn find_in(word: &OsStr, search: &OsStr) -> Option<PathBuf> {
     let runnable =
         |path: &PathBuf| path.is_file() && nix::unistd::access(path, nix::unistd::AccessFlags::X_OK).is_ok();
@@ -151,7 +173,10 @@ fn version_text(path: &Path) -> Result<String, LauncherError> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stderr(Stdio::piped())
+        .process_group(0);
+    // In a group of its own, a script ends with all that it has started; but Ctrl-C no longer reaches it.
+    crate::remote::guard::prepare(&mut command);
     let mut child = command.spawn().map_err(start)?;
     let (sender, texts) = std::sync::mpsc::channel();
     let outputs: [Option<Box<dyn Read + Send>>; 2] = [
@@ -176,8 +201,7 @@ fn version_text(path: &Path) -> Result<String, LauncherError> {
             Ok(more) => text.push_str(&more),
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                let _ = child.kill();
-                let _ = child.wait();
+                end_group(&mut child);
                 return Err(LauncherError::Silent(path.to_owned()));
             }
         }
@@ -186,9 +210,14 @@ fn version_text(path: &Path) -> Result<String, LauncherError> {
     for reader in readers {
         let _ = reader.join();
     }
-    let _ = child.kill();
-    let _ = child.wait();
+    end_group(&mut child);
     Ok(text)
+}
+
+/// Ends a child and what else is in its group. Until it is waited for, its id is certainly its own.
+fn end_group(child: &mut Child) {
+    let _ = killpg(Pid::from_raw(child.id() as i32), Signal::SIGKILL);
+    let _ = child.wait();
 }
 
 /// The family and version in what `--version` prints.
@@ -221,6 +250,7 @@ fn recognise(text: &str) -> Option<(Mpi, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     #[test]
     fn each_family_is_known_by_its_version_text() {
@@ -249,6 +279,74 @@ mod tests {
         }
         assert_eq!(recognise("GNU bash, version 5.2.15"), None);
         assert_eq!(recognise(""), None);
+    }
+
+    /// An executable script in a directory.
+    fn script(directory: &Path, name: &str, lines: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt;
+        let path = directory.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_launcher_is_known_by_its_name() {
+        for word in [
+            "mpirun",
+            "mpirun.openmpi",
+            "/opt/intel/bin/mpiexec.hydra",
+            "./mpiexec-5.0",
+            "orterun",
+            "prterun",
+        ] {
+            assert!(is_launcher(OsStr::new(word)), "{word}");
+        }
+        for word in [
+            "./app",
+            "mpirunner",
+            "python3",
+            "srun",
+            "/opt/mpirun/bin/app",
+            "",
+            "/",
+        ] {
+            assert!(!is_launcher(OsStr::new(word)), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_program_in_place_of_a_launcher_is_refused_without_being_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let ran = directory.path().join("ran");
+        let app = script(directory.path(), "app", &format!("touch {}", ran.display()));
+        let refusal = Launcher::find(app.as_os_str()).unwrap_err().to_string();
+        assert!(
+            refusal.contains("must begin with one") && !refusal.contains('\n'),
+            "{refusal}"
+        );
+        assert!(!ran.exists());
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_launcher_that_was_asked() {
+        let directory = tempfile::tempdir().unwrap();
+        let note = directory.path().join("pid");
+        let lines = format!(
+            "sleep 1000 >/dev/null 2>&1 & echo $! > {}\necho 'mpirun (Open MPI) 4.1.4'",
+            note.display()
+        );
+        let path = script(directory.path(), "mpirun", &lines);
+        assert_eq!(Launcher::find(path.as_os_str()).unwrap().version, "4.1.4");
+        let pid = std::fs::read_to_string(&note).unwrap();
+        let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        // Killed, it may stay a zombie until init has collected it.
+        let runs = || stat().is_ok_and(|stat| !stat.contains(") Z "));
+        let deadline = Instant::now() + DEADLINE;
+        while runs() {
+            assert!(Instant::now() < deadline, "still there after {DEADLINE:?}: {pid}");
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod launcher;
 mod sites;
 mod tuning;
 
+use crate::say;
 use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use command_line::CommandLine;
 use directory::RunDirectory;
@@ -42,6 +43,9 @@ pub struct Args {
     /// Start everything the same way, but leave connections alone: needs sites that reach each other natively.
     #[arg(long)]
     pub direct: bool,
+    /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
+    #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub weight: u32,
     /// Tell which MPI was found, where its ranks go and what its environment gets.
     #[arg(long, short)]
     pub verbose: bool,
@@ -59,7 +63,7 @@ pub fn main(args: Args) -> ExitCode {
     match run(&args) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            eprintln!("causeway: {error}");
+            say::error(format_args!("causeway: {error}"));
             ExitCode::from(WRONG_USE)
         }
     }
@@ -71,14 +75,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let launcher = Launcher::find(word)?;
     let preloads = preloads(&own, launcher.mpi, args.direct)?;
     let line = CommandLine::parse(launcher.mpi, words);
-    let (job, connection) = start_job(&args.command)?;
+    let (job, connection) = start_job(&args.command, args.weight)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
-    let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
-    let chooses_hosts = !line.names_hosts && !line.starts_nothing;
-    let host_file = chooses_hosts
-        .then(|| directory.write_hosts(launcher.mpi, &chosen.shares))
-        .transpose();
-    let host_file = host_file.map_err(RunError::Directory)?;
     // The baseline of comparisons is the MPI as it comes.
     let eager_bytes = if args.direct {
         None
@@ -86,6 +84,14 @@ fn run(args: &Args) -> Result<u8, RunError> {
         let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
         tuning::eager_bytes(&gateway_status()?, ranks)
     };
+    // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass it on to.
+    let signals = child::hold_signals().map_err(RunError::Signals)?;
+    let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
+    let chooses_hosts = !line.names_hosts && !line.starts_nothing;
+    let host_file = chooses_hosts
+        .then(|| directory.write_hosts(launcher.mpi, &chosen.shares))
+        .transpose();
+    let host_file = host_file.map_err(RunError::Directory)?;
     let facts = environment::Facts {
         causeway: &own,
         agent: &directory.agent(),
@@ -104,7 +110,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         tell(&launcher, &chosen.shares, &environment, &command);
     }
     command.envs(environment);
-    Ok(child::run(command, connection, directory.path())?)
+    Ok(child::run(command, connection, directory.path(), signals)?)
 }
 
 /// Our libraries in the processes of the job. The cure of MPICH's end is no part of the data path: `--direct`, which
@@ -124,10 +130,10 @@ fn preloads(own: &Path, mpi: Mpi, direct: bool) -> Result<Vec<PathBuf>, RunError
         .collect()
 }
 
-fn start_job(command: &[OsString]) -> Result<(JobReply, UnixStream), RunError> {
+fn start_job(command: &[OsString], weight: u32) -> Result<(JobReply, UnixStream), RunError> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let name: String = words.join(" ").chars().take(200).collect();
-    match control::ask(&control::socket(), &Request::Job { name })? {
+    match control::ask(&control::socket(), &Request::Job { name, weight })? {
         (Reply::Job(job), connection) => Ok((job, connection)),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }
@@ -200,24 +206,28 @@ fn of_the_job(
 }
 
 fn tell(launcher: &Launcher, shares: &[Share], environment: &[(&'static str, OsString)], command: &Command) {
-    eprintln!(
+    say::error(format_args!(
         "causeway: {} is {} {}",
         launcher.path.display(),
         launcher.mpi.name(),
         launcher.version
-    );
+    ));
     for Share { site, node, ranks } in shares {
-        eprintln!(
+        say::error(format_args!(
             "causeway: site {site}: node {} ({}): up to {ranks} ranks",
             node.name, node.address
-        );
+        ));
     }
     for (name, value) in environment
         .iter()
         .filter(|(name, _)| *name != causeway_wire::env::TOKEN)
     {
-        eprintln!("causeway: {name}={}", value.to_string_lossy());
+        say::error(format_args!("causeway: {name}={}", value.to_string_lossy()));
     }
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-    eprintln!("causeway: {} {}", launcher.path.display(), words.join(" "));
+    say::error(format_args!(
+        "causeway: {} {}",
+        launcher.path.display(),
+        words.join(" ")
+    ));
 }

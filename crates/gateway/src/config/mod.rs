@@ -5,6 +5,7 @@
 mod reader;
 
 use crate::control::NodeInfo;
+use crate::private;
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, grid};
@@ -19,11 +20,9 @@ use std::time::Duration;
 pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
 
 /// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a hang.
+/// ConnectTimeout: a node that is switched off is given up before a user would, and well before the launchers do (Open
+/// MPI waits for ever).
 pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
-
-/// Lanes a gateway dials to each peer when nothing else is said. Two BBR lanes on one bottleneck push each other over its
-/// queue: on an emulated 1 Gbit/s, 11.6 ms, 2 MB they sent a tenth to a third of their packets again, one lane none.
-pub const LANES: usize = 1;
 
 /// Shortest and longest `resume` and `lane_timeout`: a scheduler's hiccup is no dead lane, and a week is for ever.
 const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(7 * 86_400);
@@ -56,8 +55,8 @@ pub struct Config {
     pub peers: Vec<Peer>,
     /// Congestion control of the lanes; the system's where this one is not to be had.
     pub congestion_control: String,
-    /// Lanes this gateway dials to each peer.
-    pub lanes: usize,
+    /// Lanes this gateway dials to each peer; none: as many as the path needs, see `lanes`.
+    pub lanes: Option<usize>,
     /// Fill a new lane with empty frames until its congestion control knows the path.
     pub train: bool,
     /// What a tunnel may hold and how long it waits.
@@ -71,6 +70,8 @@ pub struct Peer {
     pub site: String,
     /// Where to dial its gateway; none when it dials this one.
     pub address: Option<SocketAddr>,
+    /// Bits per second that are reserved on the way there: paced at from the start, and never exceeded.
+    pub rate: Option<u64>,
 }
 
 /// All mistakes of a configuration, one a line.
@@ -125,7 +126,8 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let train = reader.boolean(&grid, "train");
     let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64);
     let tunnel = read_tunnel(reader, &grid);
-    let peers = read_peers(reader, &root, name.as_deref());
+    let rate = reader.string(&grid, "rate", bits_per_second);
+    let peers = read_peers(reader, &root, name.as_deref(), rate);
     reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
     reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell"]);
     reader.no_other_keys(&listen, &["lan", "wan", "control", "delivery_ports"]);
@@ -151,15 +153,16 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         peers,
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
         train: train.unwrap_or(true),
-        lanes: lanes.map_or(LANES, |lanes| lanes as usize),
+        lanes: lanes.map(|lanes| lanes as usize),
         tunnel,
     })
 }
 
-const GRID_KEYS: [&str; 7] = [
+const GRID_KEYS: [&str; 8] = [
     "key_file",
     "congestion_control",
     "lanes",
+    "rate",
     "train",
     "resume",
     "lane_timeout",
@@ -196,6 +199,25 @@ fn duration(text: &str) -> Result<Duration, String> {
         )),
         None => Err(format!(
             "{text:?} is not a time such as \"10min\", \"15s\" or \"500ms\""
+        )),
+    }
+}
+
+/// Rates a reservation may have: TCP cannot pace below some packets a second, and no lane reaches beyond.
+const RATES: RangeInclusive<f64> = 100e3..=1e12;
+
+fn bits_per_second(text: &str) -> Result<u64, String> {
+    let units = [("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
+    let parsed = units.into_iter().find_map(|(unit, factor)| {
+        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        Some(number * factor)
+    });
+    match parsed {
+        // Fits: at most 1e12.
+        Some(rate) if RATES.contains(&rate) => Ok(rate as u64),
+        Some(_) => Err(format!("{text:?} is not between 100 kbit/s and 1000 Gbit/s")),
+        None => Err(format!(
+            "{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\""
         )),
     }
 }
@@ -274,23 +296,29 @@ fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -
     nodes
 }
 
-fn read_peers<'a>(reader: &mut Reader<'a>, root: &Table<'a>, own: Option<&str>) -> Vec<Peer> {
+fn read_peers<'a>(
+    reader: &mut Reader<'a>,
+    root: &Table<'a>,
+    own: Option<&str>,
+    rate: Option<u64>,
+) -> Vec<Peer> {
     let mut peers: Vec<Peer> = Vec::new();
     for table in reader.tables(root, "peer") {
         let site = site_name(reader, &table, "site");
         let address = reader.string(&table, "address", socket_address);
-        reader.no_other_keys(&table, &["site", "address"]);
+        let rate = reader.string(&table, "rate", bits_per_second).or(rate);
+        reader.no_other_keys(&table, &["site", "address", "rate"]);
         let Some(site) = site else { continue };
         if own == Some(&site) || peers.iter().any(|peer| peer.site == site) {
             reader.mistake_at(&table, "site", &format!("{site} is this site or listed twice"));
         }
-        peers.push(Peer { site, address });
+        peers.push(Peer { site, address, rate });
     }
     peers
 }
 
 fn read_key(file: &Path) -> Result<Vec<u8>, String> {
-    let key = std::fs::read(file).map_err(|error| format!("read {}: {error}", file.display()))?;
+    let key = private::read_secret(file).map_err(|error| format!("read {}: {error}", file.display()))?;
     let key = key.trim_ascii().to_vec();
     if key.len() < KEY_BYTES {
         return Err(format!(
@@ -305,10 +333,13 @@ fn read_key(file: &Path) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn parse(text: &str) -> Result<Config, Mistakes> {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("grid.key"), "0123456789abcdef\n").unwrap();
+        let key = dir.path().join("grid.key");
+        std::fs::write(&key, "0123456789abcdef\n").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
         Config::parse(text, &dir.path().join("gateway.toml"))
     }
 
@@ -340,7 +371,7 @@ address = "198.51.100.5:7001"
         assert_eq!(config.delivery_ports, DELIVERY_PORTS);
         assert_eq!(config.remote_shell[0], "ssh");
         assert_eq!(config.key, b"0123456789abcdef");
-        assert_eq!((config.lanes, config.tunnel), (LANES, Settings::default()));
+        assert_eq!((config.lanes, config.tunnel), (None, Settings::default()));
     }
 
     #[test]
@@ -356,9 +387,27 @@ address = "198.51.100.5:7001"
             "lanes = 4\nresume = \"1min\"\nlane_timeout = \"6s\"\nduplicate_small = true\nkey_file",
         );
         let config = parse(&text).unwrap();
-        assert_eq!((config.lanes, config.tunnel.resume), (4, Duration::from_secs(60)));
+        assert_eq!(
+            (config.lanes, config.tunnel.resume),
+            (Some(4), Duration::from_secs(60))
+        );
         assert_eq!(config.tunnel.keepalive, Duration::from_secs(2));
         assert!(config.tunnel.duplicate_small);
+    }
+
+    #[test]
+    fn a_rate_is_that_of_its_peer_or_else_of_the_grid() {
+        let rates = |grid: &str, peer: &str| {
+            let text = GOOD.replace("key_file", &format!("{grid}\nkey_file")) + peer;
+            parse(&text).map(|config| config.peers[0].rate)
+        };
+        assert_eq!(rates("", "").unwrap(), None);
+        assert_eq!(rates("rate = \"1.5 Gbit/s\"", "").unwrap(), Some(1_500_000_000));
+        let own = "rate = \"400Mbit/s\"";
+        assert_eq!(rates("rate = \"1Gbit/s\"", own).unwrap(), Some(400_000_000));
+        for wrong in ["400", "400Mbit", "-1Mbit/s", "1kbit/s", "NaNGbit/s", "1e9Gbit/s"] {
+            assert!(rates(&format!("rate = \"{wrong}\""), "").is_err(), "{wrong}");
+        }
     }
 
     #[test]

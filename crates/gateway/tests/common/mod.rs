@@ -7,13 +7,19 @@ pub mod proxy;
 use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_wire::{Preface, Token, Verdict};
+use nix::sys::pthread::pthread_kill;
+use nix::sys::signal::Signal;
 use proxy::Proxy;
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::os::unix::thread::JoinHandleExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Nothing on loopback takes this long; a test that waits longer has found a hang.
@@ -28,6 +34,8 @@ pub struct Grid {
     pub proxy: Option<Proxy>,
     /// Lines for `[grid]` of both configurations.
     extra: String,
+    forgets_peer: bool,
+    running: HashMap<u8, JoinHandle<()>>,
     /// The far gateway as a process of its own, where the test wants to kill it.
     far: Option<Child>,
 }
@@ -48,7 +56,7 @@ impl Grid {
 
     /// The same with `extra` lines in `[grid]`.
     pub fn with_settings(extra: &str) -> Grid {
-        let grid = Grid::plan(extra);
+        let mut grid = Grid::plan(extra);
         [2, 1].into_iter().for_each(|site| grid.gateway(site));
         grid.with_job()
     }
@@ -64,18 +72,31 @@ impl Grid {
 
     /// The same with the far gateway in a process of its own: `far_gateway` is the test to run there.
     pub fn with_far_process(far_gateway: &str) -> Grid {
+        Grid::with_far_log(far_gateway, Stdio::inherit())
+    }
+
+    /// The same with the far gateway's stderr.
+    pub fn with_far_log(far_gateway: &str, log: Stdio) -> Grid {
         let mut grid = Grid::plan("");
-        grid.start_far(far_gateway);
+        grid.start_far_logging(far_gateway, log);
         grid.gateway(1);
         grid.with_job()
     }
 
     pub fn with_keys(one: &str, two: &str) -> Grid {
-        let grid = Grid::plan("");
+        let mut grid = Grid::plan("");
         for (site, key) in [(2, two), (1, one)] {
-            std::fs::write(grid.dir.path().join(format!("{site}.key")), key).unwrap();
+            write_key(&grid.dir.path().join(format!("{site}.key")), key);
             grid.gateway(site);
         }
+        grid
+    }
+
+    /// Site two has no [[peer]] for site one.
+    pub fn with_forgotten_peer() -> Grid {
+        let mut grid = Grid::plan("");
+        grid.forgets_peer = true;
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
         grid
     }
 
@@ -85,7 +106,7 @@ impl Grid {
         let net = 10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50;
         let dir = tempfile::tempdir().unwrap();
         for site in [1, 2] {
-            std::fs::write(dir.path().join(format!("{site}.key")), "one key for both sites").unwrap();
+            write_key(&dir.path().join(format!("{site}.key")), "one key for both sites");
         }
         Grid {
             dir,
@@ -94,24 +115,39 @@ impl Grid {
             token: Token([0; 16]),
             proxy: None,
             extra: extra.to_owned(),
+            forgets_peer: false,
+            running: HashMap::new(),
             far: None,
         }
     }
 
-    fn gateway(&self, site: u8) {
+    fn gateway(&mut self, site: u8) {
         let text = self.configuration(site);
         let config = Config::parse(&text, &self.dir.path().join("gateway.toml")).unwrap();
         let mut gateway = Gateway::new(config).unwrap();
-        // Ends with the test's process.
-        std::thread::spawn(move || gateway.run());
+        // Ends with the test's process, or when it is stopped.
+        let running = std::thread::spawn(move || gateway.run().unwrap());
+        self.running.insert(site, running);
+    }
+
+    /// Stops a gateway that runs in a thread of the test, as SIGTERM to its process would.
+    pub fn stop(&mut self, site: u8) {
+        let running = self.running.remove(&site).unwrap();
+        pthread_kill(running.as_pthread_t(), Signal::SIGTERM).unwrap();
+        running.join().unwrap();
     }
 
     pub fn start_far(&mut self, far_gateway: &str) {
+        self.start_far_logging(far_gateway, Stdio::inherit());
+    }
+
+    fn start_far_logging(&mut self, far_gateway: &str, log: Stdio) {
         let file = self.dir.path().join("far.toml");
         std::fs::write(&file, self.configuration(2)).unwrap();
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", far_gateway, "--ignored", "--nocapture"])
             .env("CAUSEWAY_TEST_GATEWAY", &file)
+            .stderr(log)
             .spawn();
         self.far = Some(child.unwrap());
     }
@@ -148,6 +184,11 @@ impl Grid {
         } else {
             String::new()
         };
+        let peer = if site == 2 && self.forgets_peer {
+            String::new()
+        } else {
+            format!("[[peer]]\nsite = \"site{other}\"")
+        };
         format!(
             r#"
             [site]
@@ -162,8 +203,7 @@ impl Grid {
             [grid]
             key_file = "{site}.key"
             {}
-            [[peer]]
-            site = "site{other}"
+            {peer}
             {dial}
             "#,
             self.control(site).display(),
@@ -173,6 +213,13 @@ impl Grid {
 
     pub fn control(&self, site: u8) -> PathBuf {
         self.dir.path().join(format!("{site}.sock"))
+    }
+
+    /// Why site one does not reach site two.
+    pub fn trouble(&self) -> String {
+        let sites = self.status(1).sites;
+        let far = sites.into_iter().find(|site| site.name == "site2").unwrap();
+        far.unreachable.unwrap()
     }
 
     pub fn status(&self, site: u8) -> Status {
@@ -187,9 +234,21 @@ impl Grid {
         }
     }
 
-    /// A new job; it ends when the connection is dropped.
+    /// A new job of site one; it ends when the connection is dropped.
     pub fn job(&self, name: &str) -> (JobReply, UnixStream) {
-        match control::ask(&self.control(1), &Request::Job { name: name.into() }).unwrap() {
+        self.job_at(1, name)
+    }
+
+    pub fn job_at(&self, site: u8, name: &str) -> (JobReply, UnixStream) {
+        match control::ask(
+            &self.control(site),
+            &Request::Job {
+                name: name.into(),
+                weight: 1,
+            },
+        )
+        .unwrap()
+        {
             (Reply::Job(job), held) => (job, held),
             (other, _) => panic!("{other:?}"),
         }
@@ -210,13 +269,12 @@ impl Grid {
 
     /// A connection of a process of site one to its gateway, nothing sent yet.
     pub fn dial(&self) -> TcpStream {
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        socket.bind(&self.address(1, 1, 0).into()).unwrap();
-        socket.connect(&self.address(1, 253, 7000).into()).unwrap();
-        let stream = TcpStream::from(socket);
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        stream
+        connect_from(self.address(1, 1, 0), self.address(1, 253, 7000))
+    }
+
+    /// A connection to where site two's gateway waits for others, from this address of the WAN.
+    pub fn stranger(&self, host: u8) -> TcpStream {
+        connect_from(self.address(0, host, 0), self.address(0, 2, 7001))
     }
 
     pub fn preface(&self, stream: &TcpStream, destination: SocketAddr, wants_verdict: bool) -> Preface {
@@ -246,6 +304,22 @@ impl Grid {
     }
 }
 
+fn write_key(file: &Path, key: &str) {
+    std::fs::write(file, key).unwrap();
+    std::fs::set_permissions(file, PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&own.into()).unwrap();
+    socket.connect(&other.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
 /// Sends a preface that asks for a verdict and reads it.
 pub fn send_preface(mut stream: TcpStream, preface: &Preface) -> Result<TcpStream, Verdict> {
     stream.write_all(&preface.encode().unwrap()).unwrap();
@@ -267,6 +341,7 @@ pub fn accept(listener: &TcpListener) -> (TcpStream, Preface) {
         peer.port()
     );
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.set_write_timeout(Some(DEADLINE)).unwrap();
     let mut bytes = vec![0; FIXED_BYTES];
     stream.read_exact(&mut bytes).unwrap();
     loop {

@@ -1,0 +1,85 @@
+//! What `causeway start-node` and what it starts look like when a gateway has started them. No lab, no ssh: `sh` stands
+//! in for the site's remote shell.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a helper of a test fails it by panicking"
+)]
+
+use nix::sys::signal::{SigSet, Signal};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The request frame of `remote/frame.rs`.
+fn request(command: &str) -> Vec<u8> {
+    let body = format!(r#"{{"command":{command:?},"environment":[],"path":[]}}"#);
+    let length = u32::try_from(body.len()).unwrap();
+    [&[1, 2], &length.to_be_bytes()[..], body.as_bytes()].concat()
+}
+
+/// Runs `command` on a node behind the remote shell `words` and returns all that start-node says.
+fn start(words: &[&str], node: &str, directory: &Path, command: &str) -> String {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_causeway"))
+        .arg("start-node")
+        .args(words.iter().map(|word| format!("--word={word}")))
+        .args(["--", node])
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Its end is the order to kill: it stays open until the output has ended.
+    let mut input = child.stdin.take().unwrap();
+    let _ = input.write_all(&request(command));
+    let mut said = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut said).unwrap();
+    let status = child.wait().unwrap();
+    format!("{} ({status})", String::from_utf8_lossy(&said))
+}
+
+#[test]
+fn nothing_is_started_with_the_gateways_signals_blocked() {
+    // As a gateway does, which takes these by reading.
+    let mut signals = SigSet::empty();
+    for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM, Signal::SIGCHLD] {
+        signals.add(signal);
+    }
+    signals.thread_block().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let shell = "cat /proc/$PPID/status > start-node; cat /proc/self/status > shell; exec sh -c \"$1\"";
+    let command = "cat /proc/self/status > command";
+    let said = start(&["sh", "-c", shell, "{node}"], "n1", directory.path(), command);
+    for name in ["start-node", "shell", "command"] {
+        let status = std::fs::read_to_string(directory.path().join(name));
+        let status = status.unwrap_or_else(|error| panic!("{name}: {error}; start-node says {said:?}"));
+        let blocked = status.lines().find(|line| line.starts_with("SigBlk:"));
+        assert_eq!(blocked, Some("SigBlk:\t0000000000000000"), "{name}");
+    }
+}
+
+#[test]
+fn words_with_blanks_reach_the_remote_shell_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = [
+        "sh",
+        "-c",
+        "printf '<%s>' \"$@\" > words",
+        "sh",
+        "ProxyCommand=ssh  -W %h:%p bastion",
+        "{node}",
+    ];
+    let said = start(&words, "n1", directory.path(), "true");
+    let got = std::fs::read_to_string(directory.path().join("words")).unwrap_or_default();
+    let wanted = "<ProxyCommand=ssh  -W %h:%p bastion><n1><";
+    assert!(got.starts_with(wanted), "{got:?}; start-node says {said:?}");
+}
+
+#[test]
+fn a_node_that_looks_like_an_option_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["sh", "-c", "touch started", "{node}"];
+    let said = start(&words, "-oProxyCommand=touch started", directory.path(), "true");
+    assert!(said.contains("is no name of a node"), "{said:?}");
+    assert!(!directory.path().join("started").exists());
+}

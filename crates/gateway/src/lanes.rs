@@ -1,0 +1,116 @@
+//! How many lanes a pair of sites needs and what each of them may do, from what its path holds: rate times round trip.
+//!
+//! One lane is best while it can fill the path: two BBR connections on one bottleneck push each other over its queue (on an
+//! emulated 1 Gbit/s, 11.6 ms, 2 MB they sent a tenth to a third of their segments again, one lane none). But the
+//! kernel bounds what one connection has on its way by its buffers, which an ordinary user cannot raise.
+
+use crate::config::Config;
+use crate::gateway::Gateway;
+use crate::pair::Pair;
+use crate::pump;
+use crate::socket;
+use causeway_tunnel::tunnel::MAX_LANES;
+use std::ops::RangeInclusive;
+
+/// The rate of a path of which no more is known.
+const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
+
+/// Buffers of a connection, in bytes, where the kernel does not say: Linux's own.
+const USUAL_BUFFER: u64 = 4 << 20;
+
+/// Lanes chosen without being asked for. More bring little and each probes the path for itself.
+const CHOSEN: RangeInclusive<u64> = 1..=8;
+
+/// What one connection can have on its way: half of the smaller of both buffers, since the other half is the kernel's own
+/// book-keeping (tcp(7), tcp_adv_win_scale). The far side's are taken to be as large as ours.
+fn connection_holds() -> u64 {
+    let largest = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
+        text.split_whitespace().nth(2)?.parse::<u64>().ok()
+    };
+    let buffers = ["tcp_wmem", "tcp_rmem"].map(|name| largest(name).unwrap_or(USUAL_BUFFER));
+    (buffers[0].min(buffers[1]) / 2).max(1)
+}
+
+/// Lanes that fill a path which holds `product` bytes.
+fn needed(product: u64, connection: u64) -> usize {
+    // Fits: at most 8.
+    product.div_ceil(connection).clamp(*CHOSEN.start(), *CHOSEN.end()) as usize
+}
+
+/// What a path holds.
+fn product(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
+    let bits = u128::from(rtt_microseconds) * u128::from(bits_per_second) / 1_000_000;
+    u64::try_from(bits / 8).unwrap_or(u64::MAX)
+}
+
+/// A lane's share of what is reserved on the way to a peer, in bytes per second.
+pub(crate) fn most_rate(config: &Config, pair: &Pair) -> Option<u64> {
+    let bits = config.peers.get(pair.peer)?.rate?;
+    let lanes = pair.lanes.iter().flatten().count().max(1);
+    Some(bits / 8 / lanes as u64)
+}
+
+impl Gateway {
+    /// Lanes this gateway wants to a peer.
+    pub(crate) fn lanes_wanted(&self, index: usize) -> usize {
+        self.config.lanes.unwrap_or(self.contacts[index].lanes)
+    }
+
+    /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their shares of what is
+    /// reserved follow.
+    pub(crate) fn size_pair(&mut self, key: usize) {
+        let Some(pair) = self.pairs.get_mut(key) else {
+            return;
+        };
+        let lanes = pair.lanes.iter().flatten();
+        let lanes: Vec<_> = lanes.filter_map(|lane| self.lanes.get(*lane)).collect();
+        let least_rtt = lanes
+            .iter()
+            .filter_map(|lane| socket::path_info(&lane.socket).ok())
+            .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
+            .min();
+        let seen = lanes.iter().filter_map(|lane| socket::bbr(&lane.socket));
+        let seen: u64 = seen.map(|bbr| bbr.bandwidth.saturating_mul(8)).sum();
+        let reserved = self.config.peers[pair.peer].rate;
+        let rate = reserved.unwrap_or(seen.max(ASSUMED_BITS_PER_SECOND));
+        let Some(product) = least_rtt.map(|rtt| product(rtt, rate)) else {
+            return;
+        };
+        pair.tunnel.set_product(product);
+        let share = most_rate(&self.config, pair);
+        let unsent = pump::unsent_share(lanes.len());
+        for lane in lanes.iter().filter(|lane| lane.training.is_none()) {
+            // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.
+            let _ = socket::set_most_rate(&lane.socket, share);
+            let _ = socket::set_unsent_low_water(&lane.socket, unsent);
+        }
+        let index = pair.peer;
+        let wanted = needed(product, connection_holds()).min(MAX_LANES);
+        if wanted > self.contacts[index].lanes {
+            self.contacts[index].lanes = wanted;
+            self.dial_all(index, std::time::Duration::ZERO);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_gets_as_many_lanes_as_its_connections_need_to_fill_it() {
+        let usual = USUAL_BUFFER / 2;
+        assert_eq!(needed(product(11_600, 1_000_000_000), usual), 1);
+        assert_eq!(needed(product(90_000, 1_000_000_000), usual), 6);
+        assert_eq!(needed(product(90_000, 10_000_000_000), usual), 8);
+        assert_eq!(needed(product(90_000, 1_000_000_000), 16 << 20), 1);
+        assert_eq!(needed(0, usual), 1);
+    }
+
+    #[test]
+    fn a_path_holds_its_rate_times_its_round_trip() {
+        assert_eq!(product(11_600, 1_000_000_000), 1_450_000);
+        assert_eq!(product(u32::MAX, u64::MAX), 9_903_520_312_140_906_496);
+    }
+}
