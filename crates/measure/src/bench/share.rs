@@ -87,10 +87,10 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     Ok(part)
 }
 
-/// A lab whose gateways have a rate reserved for each other.
+/// A lab whose gateways have a rate reserved for each other. Fails where gateways do not know the key.
 fn reserved_lab(bench: &Bench) -> Result<Lab, ProgramError> {
     let line = format!("rate = \"{RESERVED_MBIT}Mbit/s\"");
-    let shape: Vec<&str> = ["--peer", line.as_str()].into_iter().chain(ROUTED).collect();
+    let shape: Vec<&str> = ["--grid", line.as_str()].into_iter().chain(ROUTED).collect();
     bench.lab("share-reserved", &shape)
 }
 
