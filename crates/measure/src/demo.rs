@@ -1,7 +1,7 @@
 //! `make demo`: two emulated sites without a route between them, an MPI program that fails over them and then does not,
 //! NetPIPE beside the physical limit. Five parts in order, on the terminal, in a log and in one HTML page.
 
-use crate::bench::{Inside, lab};
+use crate::lab::Lab;
 use crate::limit::Link;
 use crate::netpipe;
 use crate::page::Page;
@@ -10,7 +10,7 @@ use crate::program::{Ended, Program, ProgramError, io, repository};
 use crate::table::{Table, size};
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// `causeway-measure demo`.
@@ -19,9 +19,6 @@ pub struct Args {
     /// Where log and report go.
     #[arg(long, default_value = "target/demo")]
     out: PathBuf,
-    /// Set by the demo itself for its part on the head node of the lab.
-    #[arg(long, hide = true)]
-    inside: bool,
 }
 
 /// Why the demo stopped.
@@ -60,23 +57,26 @@ pub fn main(args: &Args) -> Result<(), DemoError> {
         .out
         .canonicalize()
         .map_err(io(format!("find {}", args.out.display())))?;
-    if args.inside {
-        let log = out.join("demo.log");
-        let file = File::create(&log).map_err(io(format!("create {}", log.display())))?;
-        return Demo {
-            out,
-            log: file,
-            page: Page::new("Causeway: one MPI job over two sites"),
-            start: Instant::now(),
-        }
-        .run();
-    }
+    let log = out.join("demo.log");
+    let file = File::create(&log).map_err(io(format!("create {}", log.display())))?;
     println!("Starting two emulated sites on this machine (network namespaces, a WAN in user space) ...");
-    Ok(lab("demo", &["rennes-nancy"], &out, Duration::from_secs(900))?)
+    let lab = Lab::start(&["rennes-nancy"], &out.join("lab"))?;
+    let demo = Demo {
+        out,
+        lab,
+        log: file,
+        page: Page::new("Causeway: one MPI job over two sites"),
+        start: Instant::now(),
+    };
+    demo.run()
 }
+
+/// Where a user of rennes types commands.
+const HEAD: &str = "rennes-head";
 
 struct Demo {
     out: PathBuf,
+    lab: Lab,
     log: File,
     page: Page,
     start: Instant,
@@ -112,7 +112,7 @@ impl Demo {
     fn show(&mut self, name: &str, command: &str) -> Result<Ended, DemoError> {
         let directory = self.directory(name)?;
         self.say(&format!("$ {command}"));
-        let ended = Program::new(format!("{AS_ROOT} {command}"), &directory, DEADLINE).run()?;
+        let ended = self.program(command, &directory)?.run()?;
         let output = format!("{}{}", ended.stdout, ended.stderr);
         self.say(&format!(
             "{}\n(status {}, {:.1} s)\n",
@@ -124,6 +124,11 @@ impl Demo {
         Ok(ended)
     }
 
+    fn program(&self, command: &str, directory: &Path) -> Result<Program, ProgramError> {
+        self.lab
+            .program(HEAD, &format!("{AS_ROOT} {command}"), directory, DEADLINE)
+    }
+
     fn directory(&self, name: &str) -> Result<PathBuf, DemoError> {
         let directory = self.out.join(name);
         std::fs::create_dir_all(&directory).map_err(io(format!("create {}", directory.display())))?;
@@ -132,7 +137,7 @@ impl Demo {
 
     fn sites(&mut self) -> Result<(), DemoError> {
         self.part(1, "Two sites, their private networks, the link between them");
-        let status = Inside::status(&self.directory("status")?)?;
+        let status = self.lab.status(HEAD)?;
         let mut table = Table::new(&["site", "private network", "compute nodes", "gateway"]);
         for site in status["sites"].as_array().into_iter().flatten() {
             let info = &site["info"];
@@ -210,7 +215,7 @@ impl Demo {
                 "causeway run --sites rennes=1,nancy=1 -- {launcher} -n 2 {program} -u {MOST_BYTES} -p 0 -n 3 -o np.out"
             );
             self.say(&format!("$ {command}"));
-            let ended = Program::new(format!("{AS_ROOT} {command}"), &directory, DEADLINE).succeed()?;
+            let ended = self.program(&command, &directory)?.succeed()?;
             self.say(&format!("({name}: {:.1} s)\n", ended.elapsed.as_secs_f64()));
             let file = directory.join("np.out");
             let text = std::fs::read_to_string(&file).map_err(io(format!("read {}", file.display())))?;

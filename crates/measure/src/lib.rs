@@ -1,18 +1,21 @@
 //! Figures and where they come from: runs programs in an emulated grid, reads what they print, and sets it beside the
-//! physical limit in tables and one HTML page. Knows nothing of tunnels: it sees what a user sees.
+//! physical limit in tables and one HTML page. Knows nothing of tunnels: it sees what a user sees. Only the bench's
+//! `loopback` speaks as a shim does, to have nothing but gateways between two sockets.
 //!
-//! `demo` and `bench` are the two workloads; `limit`, `samples`, `netpipe` and `pingpong` the numbers; `plot`, `page` and
-//! `table` what people read; `program` and `host` the machine.
+//! `demo` and `bench` are the two workloads; `limit`, `samples`, `claim`, `netpipe` and `pingpong` the numbers; `report`,
+//! `plot`, `page` and `table` what people read; `lab`, `program` and `host` the machine.
 
 pub mod bench;
+pub mod claim;
 pub mod demo;
 pub mod host;
+pub mod lab;
 pub mod limit;
 pub mod netpipe;
 pub mod page;
 pub mod pingpong;
 pub mod plot;
 pub mod program;
-pub mod results;
+pub mod report;
 pub mod samples;
 pub mod table;

@@ -22,6 +22,11 @@ impl Link {
     pub fn one_way_us(&self, size_bytes: u64) -> f64 {
         self.round_trip.as_secs_f64() * 1e6 / 2.0 + size_bytes as f64 * 8.0 * 1e6 / self.rate_bits_per_second
     }
+
+    /// Earliest end of an all-to-all of `size_bytes` for each pair, in microseconds: all that goes one way shares the link.
+    pub fn all_to_all_us(&self, size_bytes: u64, ranks_here: u64, ranks_there: u64) -> f64 {
+        self.one_way_us(size_bytes * ranks_here * ranks_there)
+    }
 }
 
 /// Mbit/s of `size_bytes` that took `one_way_us`.
@@ -38,6 +43,13 @@ mod tests {
         assert!((Link::RENNES_NANCY.one_way_us(1) - 5800.008).abs() < 1e-6);
         // FACTS of the papers: 1 MB takes 14.2 ms.
         assert!((Link::RENNES_NANCY.one_way_us(1 << 20) - 14_188.608).abs() < 1e-6);
+    }
+
+    #[test]
+    fn an_all_to_all_carries_every_pair_between_the_sites() {
+        // 16 pairs of 2 MB one way: 33.6 MB at 125 MB/s, and half a round trip.
+        let limit = Link::RENNES_NANCY.all_to_all_us(2 << 20, 4, 4);
+        assert!((limit - (5800.0 + 268_435.456)).abs() < 1e-6);
     }
 
     #[test]

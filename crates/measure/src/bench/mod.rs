@@ -1,0 +1,334 @@
+//! `make bench`: direct and Causeway in turn (A B A B) in labs whose sites do have a route, so that both are possible;
+//! results/DATE-NAME/ gets every row, the commands, versions and host, tables and an HTML page.
+//!
+//! Each section is a module with one function that measures and returns a [`Part`](crate::report::Part); docs/benchmarks.md
+//! says what each does.
+
+mod alltoall;
+mod idle;
+mod latency;
+mod loopback;
+mod loss;
+mod many;
+mod pingpong;
+mod pings;
+mod relay;
+mod share;
+mod start;
+mod streams;
+mod twin;
+
+use crate::lab::Lab;
+use crate::pingpong::NotPingPong;
+use crate::program::{ProgramError, io};
+use crate::report::{Part, Report};
+use clap::ValueEnum;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// `causeway-measure bench`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Directory of the results; by default results/DATE-rennes-nancy.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Fewer and smaller messages: to see whether it works, not what it gives.
+    #[arg(long)]
+    quick: bool,
+    /// Only these sections; all by default.
+    #[arg(long, value_delimiter = ',', value_name = "SECTION,...")]
+    only: Vec<Section>,
+}
+
+/// Parts of the bench, in the order in which they run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Section {
+    /// What the gateways add to one byte.
+    Latency,
+    /// One-way times over size, one message after the other.
+    Pingpong,
+    /// The same after pauses.
+    Idle,
+    /// The same while 8+8 processes are connected.
+    Many,
+    /// The same while the link loses packets.
+    Loss,
+    /// A bulk stream beside a foreign TCP flow.
+    Share,
+    /// All-to-all of 2 MB.
+    Alltoall,
+    /// Ten thousand streams at once.
+    Streams,
+    /// How long a job takes to start.
+    Start,
+    /// Two gateways on one host, no emulator.
+    Loopback,
+}
+
+impl Section {
+    fn name(self) -> String {
+        self.to_possible_value()
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    fn measure(self, bench: &Bench) -> Result<Part, BenchError> {
+        match self {
+            Section::Latency => latency::measure(bench),
+            Section::Pingpong => pingpong::measure(bench),
+            Section::Idle => idle::measure(bench),
+            Section::Many => many::measure(bench),
+            Section::Loss => loss::measure(bench),
+            Section::Share => share::measure(bench),
+            Section::Alltoall => alltoall::measure(bench),
+            Section::Streams => streams::measure(bench),
+            Section::Start => start::measure(bench),
+            Section::Loopback => loopback::measure(bench),
+        }
+    }
+}
+
+/// Why there are no results.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A program of the bench.
+    #[error("{0}")]
+    Program(#[from] ProgramError),
+    /// The rows of the ping-pong.
+    #[error("{0}")]
+    PingPong(#[from] NotPingPong),
+    /// Another program left something else than expected.
+    #[error("{program} left {text:?}, expected {expected}")]
+    Output {
+        /// Which.
+        program: &'static str,
+        /// The beginning of what it left.
+        text: String,
+        /// What it should have left.
+        expected: &'static str,
+    },
+    /// Sections that broke off; the others have been written.
+    #[error("broke off: {0}")]
+    Sections(String),
+}
+
+impl BenchError {
+    fn output(program: &'static str, text: &str, expected: &'static str) -> BenchError {
+        BenchError::Output {
+            program,
+            text: text.chars().take(200).collect(),
+            expected,
+        }
+    }
+}
+
+/// An MPI that is measured.
+#[derive(Debug)]
+pub struct Mpi {
+    name: &'static str,
+    launcher: &'static str,
+    /// Directory of its programs in target/mpi.
+    programs: &'static str,
+}
+
+const MPIS: [Mpi; 2] = [
+    Mpi {
+        name: "Open MPI 4.1.4",
+        launcher: "mpirun.openmpi",
+        programs: "debian-openmpi",
+    },
+    Mpi {
+        name: "MPICH 4.0.2",
+        launcher: "mpirun.mpich",
+        programs: "debian-mpich",
+    },
+];
+
+/// How a program is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// The same launch, no Causeway on the path of its data.
+    Direct,
+    /// Through shim and gateways.
+    Causeway,
+}
+
+impl Way {
+    /// In the order in which they take turns.
+    const BOTH: [Way; 2] = [Way::Direct, Way::Causeway];
+
+    /// In tables and file names.
+    fn name(self) -> &'static str {
+        match self {
+            Way::Direct => pings::DIRECT,
+            Way::Causeway => "causeway",
+        }
+    }
+
+    /// For `causeway run`, with a blank behind it.
+    fn option(self) -> &'static str {
+        match self {
+            Way::Direct => "--direct ",
+            Way::Causeway => "",
+        }
+    }
+}
+
+/// Two sites with a route between them, so that both ways are possible.
+const ROUTED: [&str; 3] = ["--routed", "true", "rennes-nancy"];
+
+/// The node jobs are started on, and its counterpart.
+const HEAD: &str = "rennes-head";
+const FAR_HEAD: &str = "nancy-head";
+
+/// The longest run, sixty pauses of 5 s, takes as many seconds; what takes twice as long hangs.
+const DEADLINE: Duration = Duration::from_secs(640);
+
+/// What sections need to know.
+#[derive(Debug)]
+pub struct Bench {
+    out: PathBuf,
+    quick: bool,
+}
+
+impl Bench {
+    /// A directory for the outputs of one program.
+    fn scratch(&self, name: &str) -> Result<PathBuf, ProgramError> {
+        let directory = self.out.join("raw").join(name);
+        std::fs::create_dir_all(&directory).map_err(io(format!("create {}", directory.display())))?;
+        Ok(directory)
+    }
+
+    /// A lab for one section.
+    fn lab(&self, section: &str, shape: &[&str]) -> Result<Lab, ProgramError> {
+        Lab::start(shape, &self.scratch(&format!("lab-{section}"))?)
+    }
+
+    fn pick<T>(&self, quick: T, full: T) -> T {
+        if self.quick { quick } else { full }
+    }
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// Results cannot be written, or a section broke off; the others are measured all the same.
+pub fn main(args: &Args) -> Result<(), BenchError> {
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from("results").join(format!("{}-rennes-nancy", today()?)),
+    };
+    std::fs::create_dir_all(&out).map_err(io(format!("create {}", out.display())))?;
+    let out = out
+        .canonicalize()
+        .map_err(io(format!("find {}", out.display())))?;
+    let bench = Bench {
+        out,
+        quick: args.quick,
+    };
+    let launchers = MPIS.map(|mpi| mpi.launcher);
+    let mut report = Report::new(crate::host::describe(&launchers), made_by(args));
+    for &section in Section::value_variants() {
+        if args.only.is_empty() || args.only.contains(&section) {
+            run(&bench, section, &mut report)?;
+        }
+    }
+    println!("bench: {}", bench.out.join("README.md").display());
+    match report.failed() {
+        failed if failed.is_empty() => Ok(()),
+        failed => Err(BenchError::Sections(failed.join(", "))),
+    }
+}
+
+/// Results are written after each section: what breaks off later takes nothing of them away.
+fn run(bench: &Bench, section: Section, report: &mut Report) -> Result<(), BenchError> {
+    let name = section.name();
+    println!("bench: {name}");
+    let began = Instant::now();
+    match section.measure(bench) {
+        Ok(mut part) => {
+            let seconds = began.elapsed().as_secs();
+            part.text
+                .push(format!("Section `{name}`, measured in {seconds} s."));
+            report.part(part);
+        }
+        Err(error) => {
+            eprintln!("bench: {name} broke off: {error}");
+            report.failure(&name, &error.to_string());
+        }
+    }
+    Ok(report.write(&bench.out)?)
+}
+
+fn made_by(args: &Args) -> String {
+    let names: Vec<_> = args.only.iter().map(|section| section.name()).collect();
+    let mut command = "causeway-measure bench".to_owned();
+    if args.quick {
+        command += " --quick";
+    }
+    if !names.is_empty() {
+        command += &format!(" --only {}", names.join(","));
+    }
+    command
+}
+
+fn today() -> Result<String, ProgramError> {
+    let output = Command::new("date")
+        .args(["-u", "+%Y-%m-%d"])
+        .output()
+        .map_err(io("ask for the date"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Lines `NUMBER,NUMBER,...` of a CSV file under `head`.
+fn numbers(program: &'static str, text: &str, head: &'static str) -> Result<Vec<Vec<f64>>, BenchError> {
+    let wrong = || BenchError::output(program, text, head);
+    let mut lines = text.lines();
+    if lines.next() != Some(head) {
+        return Err(wrong());
+    }
+    let columns = head.split(',').count();
+    let row = |line: &str| -> Option<Vec<f64>> {
+        let fields: Option<Vec<f64>> = line.split(',').map(|field| field.parse().ok()).collect();
+        fields.filter(|fields| fields.len() == columns && fields.iter().all(|value| value.is_finite()))
+    };
+    lines.map(|line| row(line).ok_or_else(wrong)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn sections_are_chosen_by_name_and_a_wrong_name_is_refused() {
+        let args = Cli::parse_from(["bench", "--only", "loss,idle", "--quick"]).args;
+        assert_eq!(args.only, [Section::Loss, Section::Idle]);
+        assert_eq!(made_by(&args), "causeway-measure bench --quick --only loss,idle");
+        assert!(Cli::try_parse_from(["bench", "--only", "los"]).is_err());
+    }
+
+    #[test]
+    fn rows_have_as_many_numbers_as_their_head() {
+        assert_eq!(
+            numbers("p", "a,b\n1,2.5\n3,4\n", "a,b").unwrap(),
+            [[1.0, 2.5], [3.0, 4.0]]
+        );
+        for wrong in [
+            "",
+            "a\n1\n",
+            "a,b\n1\n",
+            "a,b\n1,x\n",
+            "a,b\n1,nan\n",
+            "a,b\n1,2,3\n",
+        ] {
+            assert!(numbers("p", wrong, "a,b").is_err(), "{wrong:?}");
+        }
+    }
+}

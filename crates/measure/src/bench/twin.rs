@@ -1,0 +1,280 @@
+//! Two gateways of this host on loopback addresses, each a process of its own, and streams through both: what a shim does,
+//! done here, so that nothing but the gateways lies between the two ends.
+
+use crate::lab::{causeway, quoted};
+use crate::program::{Program, ProgramError, Running, io};
+use causeway_wire::preface::{Decoded, FIXED_BYTES};
+use causeway_wire::{Preface, Token, Verdict};
+use serde_json::{Value, json};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Nothing on loopback takes this long but a hang.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The gateways live as long as this value.
+const LIFE: Duration = Duration::from_secs(3600);
+
+/// USER_HZ, the unit of /proc/PID/stat: 100 on every Linux that Rust has a standard library for.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Two sites on this host and a job.
+pub struct Twin {
+    /// Second byte of its addresses.
+    net: u8,
+    directory: PathBuf,
+    /// Never read: dropping them ends the gateways.
+    _gateways: Vec<Running>,
+    /// The job lasts as long as this connection.
+    _job: UnixStream,
+    token: Token,
+}
+
+impl Drop for Twin {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl Twin {
+    /// Starts both with `settings` in `[grid]`; their messages go to `outputs`.
+    ///
+    /// # Errors
+    /// A gateway does not start, or there is no tunnel in time.
+    pub fn start(net: u8, settings: &str, lanes: usize, outputs: &Path) -> Result<Twin, ProgramError> {
+        // Short: the name of a Unix socket has room for a hundred bytes. Private: keys and sockets lie in it.
+        let directory = std::env::temp_dir().join(format!("causeway-twin-{}-{net}", std::process::id()));
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
+            .map_err(io(format!("create {}", directory.display())))?;
+        let mut gateways = Vec::new();
+        for site in [2, 1] {
+            gateways.push(gateway(net, site, settings, &directory, outputs)?);
+        }
+        let (reply, job) = wait_for_tunnel(&directory, lanes)
+            .and_then(|()| ask(&directory, 1, &json!({"job": {"name": "bench"}})))
+            .map_err(io("join two gateways on this host"))?;
+        let token = reply["job"]["token"].as_str().and_then(|text| text.parse().ok());
+        let token = token.ok_or_else(|| {
+            io("start a job at a gateway of this host")(Error::new(ErrorKind::InvalidData, reply.to_string()))
+        })?;
+        Ok(Twin {
+            net,
+            directory,
+            _gateways: gateways,
+            _job: job,
+            token,
+        })
+    }
+
+    /// A stream through both gateways: the connecting end, the accepting end.
+    ///
+    /// # Errors
+    /// A gateway refuses it.
+    pub fn stream(&self) -> Result<(TcpStream, TcpStream), ProgramError> {
+        self.connect().map_err(io("open a stream through two gateways"))
+    }
+
+    fn connect(&self) -> Result<(TcpStream, TcpStream), Error> {
+        let listener = TcpListener::bind(self.address(2, 1, 0))?;
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+        socket.bind(&self.address(1, 1, 0).into())?;
+        socket.connect(&self.address(1, 253, 7000).into())?;
+        let mut near = TcpStream::from(socket);
+        near.set_nodelay(true)?;
+        near.set_read_timeout(Some(DEADLINE))?;
+        let preface = Preface {
+            source: near.local_addr()?,
+            destination: listener.local_addr()?,
+            token: self.token,
+            wants_verdict: true,
+        };
+        near.write_all(&preface.encode().map_err(Error::other)?)?;
+        let mut verdict = [0; Verdict::BYTES];
+        near.read_exact(&mut verdict)?;
+        if Verdict::decode(verdict) != Some(Verdict::Connected) {
+            return Err(Error::other(format!("the gateway answered {verdict:?}")));
+        }
+        // The verdict says that it is there: accept does not wait.
+        let (mut far, _) = listener.accept()?;
+        far.set_nodelay(true)?;
+        far.set_read_timeout(Some(DEADLINE))?;
+        skip_preface(&mut far)?;
+        Ok((near, far))
+    }
+
+    /// CPU time of both gateways since they started, in seconds.
+    ///
+    /// # Errors
+    /// A gateway is gone.
+    pub fn cpu_seconds(&self) -> Result<f64, ProgramError> {
+        let of = |site| -> Result<f64, Error> {
+            let (reply, _) = ask(&self.directory, site, &json!({"status": {}}))?;
+            let pid = reply["status"]["pid"].as_u64().unwrap_or(0);
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+            cpu_seconds(&stat).ok_or_else(|| Error::new(ErrorKind::InvalidData, stat))
+        };
+        let both = of(1).and_then(|one| Ok(one + of(2)?));
+        both.map_err(io("read the CPU time of the gateways"))
+    }
+
+    fn address(&self, site: u8, host: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([127, self.net, site, host], port))
+    }
+}
+
+fn gateway(
+    net: u8,
+    site: u8,
+    settings: &str,
+    directory: &Path,
+    outputs: &Path,
+) -> Result<Running, ProgramError> {
+    let outputs = outputs.join(format!("gateway-{site}"));
+    std::fs::create_dir_all(&outputs).map_err(io(format!("create {}", outputs.display())))?;
+    let file = directory.join(format!("{site}.toml"));
+    let text = configuration(net, site, settings, directory);
+    put(&file, &text)
+        .and_then(|()| {
+            put(
+                &directory.join("grid.key"),
+                "no secret: only this host reaches it",
+            )
+        })
+        .map_err(io("write a gateway's configuration"))?;
+    let command = format!(
+        "exec setpriv --pdeathsig TERM {} gateway --config {}",
+        quoted(&causeway()?),
+        quoted(&file.display().to_string())
+    );
+    Program::new(command, &outputs, LIFE).start()
+}
+
+fn configuration(net: u8, site: u8, settings: &str, directory: &Path) -> String {
+    let other = 3 - site;
+    let dial = if site == 1 {
+        format!("address = \"127.{net}.0.2:7001\"")
+    } else {
+        String::new()
+    };
+    format!(
+        r#"
+        [site]
+        name = "site{site}"
+        subnets = ["127.{net}.{site}.0/24"]
+        nodes = [{{ name = "node{site}", address = "127.{net}.{site}.1" }}]
+        [listen]
+        lan = ["127.{net}.{site}.253:7000"]
+        wan = "127.{net}.0.{site}:7001"
+        control = "{}"
+        [grid]
+        key_file = "grid.key"
+        {settings}
+        [[peer]]
+        site = "site{other}"
+        {dial}
+        "#,
+        socket(directory, site).display(),
+    )
+}
+
+/// For this user only: gateways refuse a key that others may read.
+fn put(path: &Path, text: &str) -> Result<(), Error> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn socket(directory: &Path, site: u8) -> PathBuf {
+    directory.join(format!("{site}.sock"))
+}
+
+/// One line asked, one answered: the gateway's control socket.
+fn ask(directory: &Path, site: u8, body: &Value) -> Result<(Value, UnixStream), Error> {
+    let mut stream = UnixStream::connect(socket(directory, site))?;
+    stream.set_read_timeout(Some(DEADLINE))?;
+    stream.write_all(format!("{}\n", json!({"version": 1, "body": body})).as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line)?;
+    let mut reply: Value = serde_json::from_str(&line)?;
+    Ok((reply["body"].take(), stream))
+}
+
+fn wait_for_tunnel(directory: &Path, lanes: usize) -> Result<(), Error> {
+    let end = Instant::now() + DEADLINE;
+    loop {
+        let found = [1, 2].map(|site| ask(directory, site, &json!({"status": {}})));
+        if found
+            .iter()
+            .all(|reply| reply.as_ref().is_ok_and(|(reply, _)| has_tunnel(reply, lanes)))
+        {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            let [one, two] = found.map(|reply| reply.map(|(reply, _)| reply.to_string()));
+            return Err(Error::other(format!(
+                "no tunnel of {lanes} lanes: {one:?}; {two:?}"
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn has_tunnel(reply: &Value, lanes: usize) -> bool {
+    let open = reply["status"]["tunnels"][0]["lanes"].as_array();
+    open.is_some_and(|open| open.len() >= lanes)
+}
+
+fn skip_preface(stream: &mut TcpStream) -> Result<(), Error> {
+    let mut bytes = vec![0; FIXED_BYTES];
+    stream.read_exact(&mut bytes)?;
+    loop {
+        match Preface::decode(&bytes).map_err(Error::other)? {
+            Decoded::Complete { .. } => return Ok(()),
+            Decoded::Incomplete { needed } => {
+                let have = bytes.len();
+                bytes.resize(needed, 0);
+                stream.read_exact(&mut bytes[have..])?;
+            }
+        }
+    }
+}
+
+/// From the text of /proc/PID/stat: the 14th and 15th field. The second may hold blanks and brackets.
+fn cpu_seconds(stat: &str) -> Option<f64> {
+    let (_, behind) = stat.rsplit_once(')')?;
+    let mut fields = behind.split_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_found_behind_any_name_of_a_process() {
+        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 9 0 0 0 150 50 0 0 20 0 4 0 100 1 2 3";
+        assert_eq!(cpu_seconds(stat), Some(2.0));
+        assert_eq!(cpu_seconds("42 (a) S 1"), None);
+    }
+
+    #[test]
+    fn a_tunnel_is_there_when_all_its_lanes_are() {
+        let reply = json!({"status": {"tunnels": [{"lanes": [{}, {}]}]}});
+        assert!(has_tunnel(&reply, 2) && !has_tunnel(&reply, 3));
+        assert!(!has_tunnel(&json!({"status": {"tunnels": []}}), 1));
+    }
+}

@@ -1,0 +1,200 @@
+//! A lab of our own, driven from outside: started under a name nobody else uses, ended with this value or this process.
+
+use crate::program::{Program, ProgramError, Running, io, repository};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Namespaces, gateways and a tunnel that is trained for up to 2 s; a lab that takes longer does not come.
+const START: Duration = Duration::from_secs(60);
+
+/// The supervisor lives as long as this process unless it is stopped before.
+const LIFE: Duration = Duration::from_secs(7200);
+
+/// How long `causeway status` and the like may take on a busy machine.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// A running lab.
+pub struct Lab {
+    name: String,
+    /// As a user would type it, for results.
+    shape: String,
+    directory: PathBuf,
+    /// Never read: dropping it ends the lab.
+    _supervisor: Running,
+}
+
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
+impl Lab {
+    /// Starts `causeway lab up` with the options and the scenario of `shape`; its messages go to `directory`.
+    ///
+    /// # Errors
+    /// It ends, or is not up in time; what it said is told.
+    pub fn start(shape: &[&str], directory: &Path) -> Result<Lab, ProgramError> {
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("measure-{}-{number}", std::process::id());
+        std::fs::create_dir_all(directory).map_err(io(format!("create {}", directory.display())))?;
+        // Its output file may hold the word that is waited for, from an earlier run.
+        let _ = std::fs::remove_file(directory.join("stdout"));
+        let words: Vec<_> = shape.iter().map(|word| quoted(word)).collect();
+        let shape = words.join(" ");
+        // The kernel stops it should this process be killed: a lab left behind would disturb whatever is measured next.
+        let command = format!(
+            "exec setpriv --pdeathsig TERM {} lab up --foreground --name {name} {shape}",
+            quoted(&causeway()?)
+        );
+        let mut supervisor = Program::new(command, directory, LIFE).start()?;
+        let end = Instant::now() + START;
+        while !is_ready(directory) {
+            if supervisor.ended()?.is_some() {
+                supervisor.succeed()?;
+                return Err(gone("the lab ended before it was up"));
+            }
+            if Instant::now() > end {
+                return Err(gone("the lab was not up in time"));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(Lab {
+            name,
+            shape,
+            directory: directory.to_owned(),
+            _supervisor: supervisor,
+        })
+    }
+
+    /// The command that makes such a lab, as a user would type it.
+    pub fn shape(&self) -> String {
+        format!("causeway lab run {} -- ...", self.shape)
+    }
+
+    /// `command`, a bash command line, on `node` and in `directory`.
+    ///
+    /// # Errors
+    /// This program's own path is not known.
+    pub fn program(
+        &self,
+        node: &str,
+        command: &str,
+        directory: &Path,
+        deadline: Duration,
+    ) -> Result<Program, ProgramError> {
+        let line = format!(
+            "exec {} lab exec --lab {} {node} -- bash -c {}",
+            quoted(&causeway()?),
+            self.name,
+            quoted(command)
+        );
+        Ok(Program::new(line, directory, deadline))
+    }
+
+    /// Changes the link between rennes and nancy: `--loss 1%`.
+    ///
+    /// # Errors
+    /// The lab refuses.
+    pub fn link(&self, change: &str) -> Result<(), ProgramError> {
+        let line = format!(
+            "{} lab link --lab {} rennes nancy {change}",
+            quoted(&causeway()?),
+            self.name
+        );
+        Program::new(line, &self.aside()?, ANSWER).succeed()?;
+        Ok(())
+    }
+
+    /// What `causeway status --json` says on `node`; `null` where it says something else.
+    ///
+    /// # Errors
+    /// It fails.
+    pub fn status(&self, node: &str) -> Result<Value, ProgramError> {
+        let program = self.program(node, "causeway status --json", &self.aside()?, ANSWER)?;
+        Ok(serde_json::from_str(&program.succeed()?.stdout).unwrap_or_default())
+    }
+
+    /// Where other sites reach `node`.
+    ///
+    /// # Errors
+    /// The lab does not know.
+    pub fn wan_address(&self, node: &str) -> Result<String, ProgramError> {
+        let line = format!("{} lab list --json", quoted(&causeway()?));
+        let listed = Program::new(line, &self.aside()?, ANSWER).succeed()?.stdout;
+        let labs: Value = serde_json::from_str(&listed).unwrap_or_default();
+        let lab = of_name(&labs, &self.name);
+        let address = of_name(&lab["nodes"], node)["wan"].as_str();
+        address
+            .map(str::to_owned)
+            .ok_or_else(|| gone(&format!("the lab knows no WAN address of {node}")))
+    }
+
+    /// For the outputs of commands whose outputs are no result.
+    fn aside(&self) -> Result<PathBuf, ProgramError> {
+        let directory = self.directory.join("aside");
+        std::fs::create_dir_all(&directory).map_err(io(format!("create {}", directory.display())))?;
+        Ok(directory)
+    }
+}
+
+fn of_name<'a>(list: &'a Value, name: &str) -> &'a Value {
+    let mut entries = list.as_array().into_iter().flatten();
+    entries
+        .find(|entry| entry["name"] == name)
+        .unwrap_or(&Value::Null)
+}
+
+fn is_ready(directory: &Path) -> bool {
+    File::open(directory.join("stdout"))
+        .and_then(std::io::read_to_string)
+        .is_ok_and(|said| said.lines().any(|line| line == "ready"))
+}
+
+fn gone(what: &str) -> ProgramError {
+    io(what)(Error::from(ErrorKind::NotFound))
+}
+
+/// The command under test: the one built beside this program.
+///
+/// # Errors
+/// This program's own path is not known.
+pub fn causeway() -> Result<String, ProgramError> {
+    let me = std::env::current_exe().map_err(io("find this program"))?;
+    Ok(me.with_file_name("causeway").display().to_string())
+}
+
+/// Path of one of the programs of tests/mpi, built for the MPI whose directory is `mpi`.
+pub fn test_program(mpi: &str, name: &str) -> String {
+    let path = repository().join("target/mpi").join(mpi).join(name);
+    path.display().to_string()
+}
+
+/// One word for a shell, whatever it holds.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,%:+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_a_quoted_word_as_it_was() {
+        assert_eq!(
+            ["plain-1.2", "lanes = 2", "it's", ""].map(quoted),
+            ["plain-1.2", "'lanes = 2'", r"'it'\''s'", "''"]
+        );
+    }
+
+    #[test]
+    fn entries_are_found_by_name_and_missing_ones_are_null() {
+        let list = serde_json::json!([{"name": "a", "wan": null}, {"name": "b", "wan": "198.51.100.5"}]);
+        assert_eq!(of_name(&list, "b")["wan"], "198.51.100.5");
+        assert!(of_name(&list, "c")["wan"].is_null() && of_name(&Value::Null, "a").is_null());
+    }
+}
