@@ -57,11 +57,11 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
         });
         opened.rows.extend(row);
     }
-    if let Some(found) = found(Way::Causeway) {
+    if let Some(causeway) = found(Way::Causeway) {
         part.claims.push(Claim {
             what: "streams opened, median".into(),
-            direct: found(Way::Direct).map(|found| found.median),
-            figure: found.median,
+            direct: found(Way::Direct).map(|direct| direct.median),
+            figure: causeway.median,
             unit: "/s",
             bar: Bar::AtLeast(2000.0),
         });
