@@ -3,11 +3,11 @@
 
 use crate::lab::{causeway, quoted};
 use crate::program::{Program, ProgramError, Running, io};
+use causeway_gateway::control::{self, Reply, Request, Status};
 use causeway_wire::preface::{Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Token, Verdict};
-use serde_json::{Value, json};
 use std::fs::{DirBuilder, OpenOptions};
-use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
@@ -27,17 +27,20 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub struct Twin {
     /// Second byte of its addresses.
     net: u8,
-    directory: PathBuf,
-    /// Never read: dropping them ends the gateways.
+    /// Never read: dropping them ends the gateways, and then removes their directory.
     _gateways: Vec<Running>,
+    home: Home,
     /// The job lasts as long as this connection.
     _job: UnixStream,
     token: Token,
 }
 
-impl Drop for Twin {
+/// Configurations, the key and the control sockets; gone with this value.
+struct Home(PathBuf);
+
+impl Drop for Home {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -47,27 +50,18 @@ impl Twin {
     /// # Errors
     /// A gateway does not start, or there is no tunnel in time.
     pub fn start(net: u8, settings: &str, lanes: usize, outputs: &Path) -> Result<Twin, ProgramError> {
-        // Short: the name of a Unix socket has room for a hundred bytes. Private: keys and sockets lie in it.
-        let directory = std::env::temp_dir().join(format!("causeway-twin-{}-{net}", std::process::id()));
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&directory)
-            .map_err(io(format!("create {}", directory.display())))?;
+        let home = Home::create(net)?;
         let mut gateways = Vec::new();
         for site in [2, 1] {
-            gateways.push(gateway(net, site, settings, &directory, outputs)?);
+            gateways.push(gateway(net, site, settings, &home, outputs)?);
         }
-        let (reply, job) = wait_for_tunnel(&directory, lanes)
-            .and_then(|()| ask(&directory, 1, &json!({"job": {"name": "bench"}})))
+        home.wait_for_tunnel(lanes)
             .map_err(io("join two gateways on this host"))?;
-        let token = reply["job"]["token"].as_str().and_then(|text| text.parse().ok());
-        let token = token.ok_or_else(|| {
-            io("start a job at a gateway of this host")(Error::new(ErrorKind::InvalidData, reply.to_string()))
-        })?;
+        let (token, job) = home.job().map_err(io("start a job on this host"))?;
         Ok(Twin {
             net,
-            directory,
             _gateways: gateways,
+            home,
             _job: job,
             token,
         })
@@ -115,8 +109,7 @@ impl Twin {
     /// A gateway is gone.
     pub fn cpu_seconds(&self) -> Result<f64, ProgramError> {
         let of = |site| -> Result<f64, Error> {
-            let (reply, _) = ask(&self.directory, site, &json!({"status": {}}))?;
-            let pid = reply["status"]["pid"].as_u64().unwrap_or(0);
+            let pid = self.home.status(site)?.pid;
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
             cpu_seconds(&stat).ok_or_else(|| Error::new(ErrorKind::InvalidData, stat))
         };
@@ -129,24 +122,70 @@ impl Twin {
     }
 }
 
-fn gateway(
-    net: u8,
-    site: u8,
-    settings: &str,
-    directory: &Path,
-    outputs: &Path,
-) -> Result<Running, ProgramError> {
+impl Home {
+    fn create(net: u8) -> Result<Home, ProgramError> {
+        // Short: the name of a Unix socket has room for a hundred bytes. Private: the key and the sockets lie in it.
+        let path = std::env::temp_dir().join(format!("causeway-twin-{}-{net}", std::process::id()));
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(io(format!("create {}", path.display())))?;
+        Ok(Home(path))
+    }
+
+    fn socket(&self, site: u8) -> PathBuf {
+        self.0.join(format!("{site}.sock"))
+    }
+
+    fn status(&self, site: u8) -> Result<Status, Error> {
+        match control::ask(&self.socket(site), &Request::Status {}).map_err(Error::other)? {
+            (Reply::Status(status), _) => Ok(*status),
+            (other, _) => Err(Error::other(format!("unexpected answer {other:?}"))),
+        }
+    }
+
+    fn job(&self) -> Result<(Token, UnixStream), Error> {
+        let request = Request::Job {
+            name: "bench".to_owned(),
+            weight: 1,
+        };
+        match control::ask(&self.socket(1), &request).map_err(Error::other)? {
+            (Reply::Job(job), held) => {
+                let token = job.token.parse();
+                Ok((token.map_err(|_| Error::other("no token"))?, held))
+            }
+            (other, _) => Err(Error::other(format!("unexpected answer {other:?}"))),
+        }
+    }
+
+    fn wait_for_tunnel(&self, lanes: usize) -> Result<(), Error> {
+        let end = Instant::now() + DEADLINE;
+        loop {
+            let found = [1, 2].map(|site| self.status(site));
+            if found
+                .iter()
+                .all(|status| status.as_ref().is_ok_and(|status| has_tunnel(status, lanes)))
+            {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return Err(Error::other(format!("no tunnel of {lanes} lanes: {found:?}")));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn has_tunnel(status: &Status, lanes: usize) -> bool {
+    let tunnel = status.tunnels.first();
+    tunnel.is_some_and(|tunnel| tunnel.lanes.len() >= lanes)
+}
+
+fn gateway(net: u8, site: u8, settings: &str, home: &Home, outputs: &Path) -> Result<Running, ProgramError> {
     let outputs = outputs.join(format!("gateway-{site}"));
     std::fs::create_dir_all(&outputs).map_err(io(format!("create {}", outputs.display())))?;
-    let file = directory.join(format!("{site}.toml"));
-    let text = configuration(net, site, settings, directory);
+    let file = home.0.join(format!("{site}.toml"));
+    let text = configuration(net, site, settings, &home.socket(site));
     put(&file, &text)
-        .and_then(|()| {
-            put(
-                &directory.join("grid.key"),
-                "no secret: only this host reaches it",
-            )
-        })
+        .and_then(|()| put(&home.0.join("grid.key"), "no secret: only this host reaches it"))
         .map_err(io("write a gateway's configuration"))?;
     let command = format!(
         "exec setpriv --pdeathsig TERM {} gateway --config {}",
@@ -156,7 +195,7 @@ fn gateway(
     Program::new(command, &outputs, LIFE).start()
 }
 
-fn configuration(net: u8, site: u8, settings: &str, directory: &Path) -> String {
+fn configuration(net: u8, site: u8, settings: &str, socket: &Path) -> String {
     let other = 3 - site;
     let dial = if site == 1 {
         format!("address = \"127.{net}.0.2:7001\"")
@@ -180,7 +219,7 @@ fn configuration(net: u8, site: u8, settings: &str, directory: &Path) -> String 
         site = "site{other}"
         {dial}
         "#,
-        socket(directory, site).display(),
+        socket.display(),
     )
 }
 
@@ -194,46 +233,6 @@ fn put(path: &Path, text: &str) -> Result<(), Error> {
         .mode(0o600)
         .open(path)?;
     file.write_all(text.as_bytes())
-}
-
-fn socket(directory: &Path, site: u8) -> PathBuf {
-    directory.join(format!("{site}.sock"))
-}
-
-/// One line asked, one answered: the gateway's control socket.
-fn ask(directory: &Path, site: u8, body: &Value) -> Result<(Value, UnixStream), Error> {
-    let mut stream = UnixStream::connect(socket(directory, site))?;
-    stream.set_read_timeout(Some(DEADLINE))?;
-    stream.write_all(format!("{}\n", json!({"version": 1, "body": body})).as_bytes())?;
-    let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line)?;
-    let mut reply: Value = serde_json::from_str(&line)?;
-    Ok((reply["body"].take(), stream))
-}
-
-fn wait_for_tunnel(directory: &Path, lanes: usize) -> Result<(), Error> {
-    let end = Instant::now() + DEADLINE;
-    loop {
-        let found = [1, 2].map(|site| ask(directory, site, &json!({"status": {}})));
-        if found
-            .iter()
-            .all(|reply| reply.as_ref().is_ok_and(|(reply, _)| has_tunnel(reply, lanes)))
-        {
-            return Ok(());
-        }
-        if Instant::now() > end {
-            let [one, two] = found.map(|reply| reply.map(|(reply, _)| reply.to_string()));
-            return Err(Error::other(format!(
-                "no tunnel of {lanes} lanes: {one:?}; {two:?}"
-            )));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn has_tunnel(reply: &Value, lanes: usize) -> bool {
-    let open = reply["status"]["tunnels"][0]["lanes"].as_array();
-    open.is_some_and(|open| open.len() >= lanes)
 }
 
 fn skip_preface(stream: &mut TcpStream) -> Result<(), Error> {
@@ -269,12 +268,5 @@ mod tests {
         let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 9 0 0 0 150 50 0 0 20 0 4 0 100 1 2 3";
         assert_eq!(cpu_seconds(stat), Some(2.0));
         assert_eq!(cpu_seconds("42 (a) S 1"), None);
-    }
-
-    #[test]
-    fn a_tunnel_is_there_when_all_its_lanes_are() {
-        let reply = json!({"status": {"tunnels": [{"lanes": [{}, {}]}]}});
-        assert!(has_tunnel(&reply, 2) && !has_tunnel(&reply, 3));
-        assert!(!has_tunnel(&json!({"status": {"tunnels": []}}), 1));
     }
 }
