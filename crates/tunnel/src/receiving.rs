@@ -201,7 +201,9 @@ impl Tunnel {
         let stream = self.streams.get_mut(&id.0)?;
         let was_blocked = stream.sendable() == 0;
         stream.on_credit(position);
-        if kind == Kind::Opened && !std::mem::replace(&mut stream.opened, true) {
+        // Only who opened a stream awaits an answer.
+        let answers = kind == Kind::Opened && self.side.chooses(id.0);
+        if answers && !std::mem::replace(&mut stream.opened, true) {
             return Some(Event::Opened(id));
         }
         (was_blocked && stream.sendable() > 0).then_some(Event::Sendable(id))

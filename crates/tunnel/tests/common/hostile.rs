@@ -40,6 +40,9 @@ struct Target {
 
 #[derive(Debug, Default)]
 struct Stream {
+    /// This end opened it.
+    own: bool,
+    answered: bool,
     held: usize,
     received: u64,
     finished: bool,
@@ -207,7 +210,14 @@ impl Target {
                 let stream = self.stream(id);
                 assert!(!std::mem::replace(&mut stream.gone, true), "{id:?} reset twice");
             }
-            Event::Opened(id) => assert!(!self.stream(id).gone),
+            Event::Opened(id) => {
+                let stream = self.stream(id);
+                assert!(stream.own && !stream.gone, "{id:?} {stream:?}");
+                assert!(
+                    !std::mem::replace(&mut stream.answered, true),
+                    "{id:?} {stream:?}"
+                );
+            }
             Event::Sendable(id) => assert!(self.tunnel.sendable(id) > 0),
             Event::Message(_) => {}
             Event::LaneDead(lane) => self.replace(lane),
@@ -229,10 +239,11 @@ impl Target {
     fn open(&mut self) {
         let id = self.tunnel.open(&program::request(0));
         self.control_bytes += 2 * HEADER_BYTES as u64 + 64;
-        assert!(
-            self.streams.insert(id, Stream::default()).is_none(),
-            "{id:?} given twice"
-        );
+        let stream = Stream {
+            own: true,
+            ..Stream::default()
+        };
+        assert!(self.streams.insert(id, stream).is_none(), "{id:?} given twice");
     }
 
     fn send(&mut self, lane: usize, program: &mut Bytes<'_>) {
