@@ -5,7 +5,7 @@
 mod common;
 
 use causeway_tunnel::frame::HEADER_BYTES;
-use causeway_tunnel::{Event, Header, Kind, Limits, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel::{Event, Header, Kind, Limits, ProtocolError, Settings, Side, StreamId, Tunnel};
 use causeway_wire::Reason;
 use common::sim::Sim;
 use common::{Random, pattern, request};
@@ -259,6 +259,47 @@ fn copies_fill_no_lane_beyond_what_it_may_keep() {
         );
     }
     assert_eq!(sent, 200_000);
+}
+
+/// Data of one byte at every second position from 1 on.
+fn every_second_byte(stream: u32, count: u64) -> Vec<u8> {
+    (0..count)
+        .flat_map(|at| frame(Kind::Data, stream, 1 + 2 * at, b"x"))
+        .collect()
+}
+
+#[test]
+fn a_stream_cut_into_single_bytes_makes_its_receiver_keep_no_more_pieces_than_it_can_bear() {
+    let now = Instant::now();
+    let mut tunnel = Tunnel::new(Side::Even, Settings::default(), now);
+    tunnel.lane_up(0, now);
+    // 2 MiB of window hold a million gaps; half as many are kept.
+    let id = tunnel.open(&request());
+    let bytes = every_second_byte(id.0, (1 << 19) + 1);
+    let mut input = &bytes[..bytes.len() - HEADER_BYTES - 1];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
+    let mut input = &bytes[bytes.len() - HEADER_BYTES - 1..];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Err(ProtocolError::Early));
+    // What they waited for still comes in and makes room.
+    tunnel.lane_up(0, now);
+    let first = frame(Kind::Data, id.0, 0, b"x");
+    let mut input = &first[..];
+    while tunnel.on_input(0, &mut input, now).unwrap().is_some() {}
+    let mut input = &bytes[bytes.len() - HEADER_BYTES - 1..];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
+}
+
+#[test]
+fn bytes_ahead_of_their_open_count_with_what_keeping_each_piece_takes() {
+    let now = Instant::now();
+    let mut tunnel = Tunnel::new(Side::Even, settings(), now);
+    tunnel.lane_up(0, now);
+    let taken = (0..100).position(|stream| {
+        let bytes = every_second_byte(1 + 2 * stream, 32_000);
+        tunnel.on_input(0, &mut &bytes[..], now) == Err(ProtocolError::Early)
+    });
+    // 64 MiB of one byte and 96 more for each piece.
+    assert_eq!(taken, Some((64 << 20) / 97 / 32_000));
 }
 
 #[test]
