@@ -181,7 +181,7 @@ impl World {
             12 => self.lane_down(end, lane),
             13 => self.lane_up(lane),
             14 => self.pass(Duration::from_millis(program.size() as u64 / 4)),
-            _ if what % 2 == 0 => self.message(end, 2 * program.size()),
+            _ if what & 1 == 0 => self.message(end, 2 * program.size()),
             _ => drop(self.ends[end].tunnel.pad(lane, self.now)),
         }
     }
