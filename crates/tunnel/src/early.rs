@@ -2,6 +2,7 @@
 
 use crate::frame::ProtocolError;
 use crate::open::OpenRequest;
+use crate::segments::SEGMENT_BYTES;
 use crate::stream::{Arrival, Stream};
 use crate::window::LEAST_BYTES;
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use std::collections::HashMap;
 /// Streams known before their open. As many as are opened while one lane waits for a retransmission.
 const STREAMS: usize = 65_536;
 
-/// Bytes kept for all of them.
+/// Bytes kept for all of them, and what keeping them takes.
 const BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default)]
@@ -46,10 +47,12 @@ impl Early {
     pub(crate) fn on_data(&mut self, id: u32, position: u64, payload: &[u8]) -> Result<(), ProtocolError> {
         let left = BYTES.saturating_sub(self.bytes);
         let waiting = self.waiting(id)?;
-        if payload.len() > left {
+        if payload.len() + SEGMENT_BYTES > left {
             return Err(ProtocolError::Early);
         }
+        let segments = waiting.stream.ahead.len();
         if let Arrival::Kept(count) = waiting.stream.on_data(id, position, payload, true)? {
+            let count = count + (waiting.stream.ahead.len() - segments) * SEGMENT_BYTES;
             waiting.bytes += count;
             self.bytes += count;
         }

@@ -134,8 +134,9 @@ pub enum ProtocolError {
     /// An acknowledgement of bytes that were not sent.
     #[error("acknowledgement of byte {0}, which was not sent")]
     Ack(u64),
-    /// More is known of streams whose open has not arrived than this end keeps.
-    #[error("too much arrived ahead of the opens of its streams")]
+    /// More arrived ahead of the opens of its streams, or in more pieces ahead of what goes before them, than this end
+    /// keeps. Sent again once that is here, it is welcome.
+    #[error("too much arrived out of turn")]
     Early,
 }
 

@@ -3,6 +3,7 @@
 use crate::early::Open;
 use crate::frame::{Header, Kind, Piece, ProtocolError};
 use crate::open::OpenRequest;
+use crate::segments::MOST_SEGMENTS;
 use crate::stream::{Arrival, Stream};
 use crate::tunnel::{Event, StreamId, Tunnel};
 use crate::window::LEAST_BYTES;
@@ -110,7 +111,13 @@ impl Tunnel {
             }
             return Ok(None);
         };
-        let Arrival::New(count) = stream.on_data(id, position, payload, false)? else {
+        if position > stream.received && self.segments >= MOST_SEGMENTS {
+            return Err(ProtocolError::Early);
+        }
+        let segments = stream.ahead.len();
+        let arrival = stream.on_data(id, position, payload, false)?;
+        self.segments += stream.ahead.len() - segments;
+        let Arrival::New(count) = arrival else {
             return Ok(None);
         };
         let unanswered = !stream.opened && self.side.chooses(id);
@@ -131,10 +138,12 @@ impl Tunnel {
         if answered && self.side.chooses(id) && !std::mem::replace(&mut stream.opened, true) {
             self.events.push_back(Event::Opened(StreamId(id)));
         }
+        let segments = stream.ahead.len();
         while let Some(bytes) = stream.take_ahead() {
             self.events
                 .push_back(Event::Data(StreamId(id), Cow::Owned(bytes)));
         }
+        self.segments -= segments - stream.ahead.len();
         if stream.has_all() && !std::mem::replace(&mut stream.end_told, true) {
             self.events.push_back(Event::Finished(StreamId(id)));
         }
@@ -181,6 +190,7 @@ impl Tunnel {
             .budget
             .first_window(&self.settings.limits, self.streams.len());
         stream.send_limit = open.send_limit;
+        self.segments += stream.ahead.len();
         self.streams.insert(id, stream);
         self.events.push_back(Event::Open(StreamId(id), open.request));
         self.settle(id);
@@ -201,7 +211,9 @@ impl Tunnel {
         let stream = self.streams.get_mut(&id.0)?;
         let was_blocked = stream.sendable() == 0;
         stream.on_credit(position);
-        if kind == Kind::Opened && !std::mem::replace(&mut stream.opened, true) {
+        // Only who opened a stream awaits an answer.
+        let answers = kind == Kind::Opened && self.side.chooses(id.0);
+        if answers && !std::mem::replace(&mut stream.opened, true) {
             return Some(Event::Opened(id));
         }
         (was_blocked && stream.sendable() > 0).then_some(Event::Sendable(id))

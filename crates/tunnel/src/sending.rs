@@ -137,10 +137,11 @@ impl Tunnel {
     }
 
     fn duplicate(&mut self, lane: usize, frame: &[u8], now: Instant) {
-        // A second lane that is itself behind would bring the copy too late to help.
+        // A second lane that is itself behind would bring the copy too late to help, and one that is full keeps enough.
         let idle = |index: usize| {
             let state = self.lanes[index].as_ref();
             index != lane
+                && self.has_room(index)
                 && state.is_some_and(|state| state.ring.unsent_bytes() < MAX_PAYLOAD as u64 && !state.stalled)
         };
         let second = self
@@ -187,7 +188,7 @@ impl Tunnel {
         }
     }
 
-    /// When [`Tunnel::on_time`] wants to be called at the latest; `None` before the first lane.
+    /// When [`Tunnel::on_time`] wants to be called at the latest. Without lanes, when the tunnel expires.
     pub fn deadline(&self) -> Option<Instant> {
         let dark = self.dark_since.map(|since| since + self.settings.resume);
         let lanes = self

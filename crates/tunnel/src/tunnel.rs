@@ -63,6 +63,8 @@ pub struct Tunnel {
     /// The far side's ids.
     pub(crate) seen: Seen,
     pub(crate) early: Early,
+    /// What arrived ahead of its turn, in pieces, over all of `streams`.
+    pub(crate) segments: usize,
     pub(crate) messages: Messages,
     pub(crate) events: VecDeque<Event<'static>>,
     pub(crate) lanes: [Option<Box<Lane>>; MAX_LANES],
@@ -85,6 +87,7 @@ impl Tunnel {
             streams: HashMap::new(),
             seen: Seen::new(side.other()),
             early: Early::default(),
+            segments: 0,
             messages: Messages::default(),
             events: VecDeque::new(),
             lanes: Default::default(),
@@ -225,6 +228,7 @@ impl Tunnel {
     pub(crate) fn remove(&mut self, id: u32) -> Option<Stream> {
         let removed = self.streams.remove(&id)?;
         self.budget.release(&self.settings.limits, removed.window);
+        self.segments -= removed.ahead.len();
         Some(removed)
     }
 }

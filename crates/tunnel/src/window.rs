@@ -3,7 +3,8 @@
 //!
 //! A stream starts with its share of the budget and grows towards the most while its reader keeps up, as long as
 //! the budget lasts. At worst, with every reader stuck, a tunnel holds
-//! `budget + least x streams` bytes: 256 MiB + 64 KiB x streams with the defaults.
+//! `budget + least x streams` bytes: 256 MiB + 64 KiB x streams with the defaults. What keeping bytes that arrive out of
+//! turn takes beside them is bounded in `segments` and `early`.
 
 /// Bounds on the receive windows of one tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

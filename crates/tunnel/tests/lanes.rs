@@ -5,7 +5,7 @@
 mod common;
 
 use causeway_tunnel::frame::HEADER_BYTES;
-use causeway_tunnel::{Header, Kind, Limits, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel::{Event, Header, Kind, Limits, ProtocolError, Settings, Side, StreamId, Tunnel};
 use causeway_wire::Reason;
 use common::sim::Sim;
 use common::{Random, pattern, request};
@@ -233,6 +233,121 @@ fn with_copies_on_two_lanes_a_stall_costs_a_small_frame_nothing() {
         );
         (0..3000).for_each(|_| sim.step());
     }
+}
+
+#[test]
+fn copies_fill_no_lane_beyond_what_it_may_keep() {
+    let twice = Settings {
+        duplicate_small: true,
+        ..settings()
+    };
+    let now = Instant::now();
+    let [mut near, mut far] = [Side::Odd, Side::Even].map(|side| Tunnel::new(side, twice, now));
+    for lane in 0..2 {
+        near.lane_up(lane, now);
+        far.lane_up(lane, now);
+    }
+    let id = near.open(&request());
+    let mut sent = 0;
+    // The far end's acknowledgements of lane 0 arrive, those of lane 1 are long under way.
+    for _ in 0..2000 {
+        near.prepare(0, 1 << 20, now);
+        if near.sendable(id) >= 100 && !near.reserve(0, id).is_empty() {
+            near.commit(0, id, 100, now);
+            sent += 100;
+        }
+        for lane in 0..2 {
+            let bytes = near.unsent(lane).to_vec();
+            near.sent(lane, bytes.len(), now);
+            let mut input = &bytes[..];
+            while let Some(event) = far.on_input(lane, &mut input, now).unwrap() {
+                match event {
+                    Event::Open(id, _) => far.opened(id),
+                    Event::Data(id, data) => far.consumed(id, data.len()),
+                    _ => {}
+                }
+            }
+        }
+        far.prepare(0, 1 << 20, now);
+        far.put_ack(0, now + Duration::from_millis(100));
+        let bytes = far.unsent(0).to_vec();
+        far.sent(0, bytes.len(), now);
+        let mut input = &bytes[..];
+        while near.on_input(0, &mut input, now).unwrap().is_some() {}
+        assert!(
+            near.kept_bytes() <= twice.lane_bytes + 10_000,
+            "{} kept",
+            near.kept_bytes()
+        );
+    }
+    assert_eq!(sent, 200_000);
+}
+
+/// Data of one byte at every second position from 1 on.
+fn every_second_byte(stream: u32, count: u64) -> Vec<u8> {
+    (0..count)
+        .flat_map(|at| frame(Kind::Data, stream, 1 + 2 * at, b"x"))
+        .collect()
+}
+
+#[test]
+fn a_stream_cut_into_single_bytes_makes_its_receiver_keep_no_more_pieces_than_it_can_bear() {
+    let now = Instant::now();
+    let mut tunnel = Tunnel::new(Side::Even, Settings::default(), now);
+    tunnel.lane_up(0, now);
+    // 2 MiB of window hold a million gaps; half as many are kept.
+    let id = tunnel.open(&request());
+    let bytes = every_second_byte(id.0, (1 << 19) + 1);
+    let mut input = &bytes[..bytes.len() - HEADER_BYTES - 1];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
+    let mut input = &bytes[bytes.len() - HEADER_BYTES - 1..];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Err(ProtocolError::Early));
+    // What they waited for still comes in and makes room.
+    tunnel.lane_up(0, now);
+    let first = frame(Kind::Data, id.0, 0, b"x");
+    let mut input = &first[..];
+    while tunnel.on_input(0, &mut input, now).unwrap().is_some() {}
+    let mut input = &bytes[bytes.len() - HEADER_BYTES - 1..];
+    assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
+}
+
+#[test]
+fn bytes_ahead_of_their_open_count_with_what_keeping_each_piece_takes() {
+    let now = Instant::now();
+    let mut tunnel = Tunnel::new(Side::Even, settings(), now);
+    tunnel.lane_up(0, now);
+    let taken = (0..100).position(|stream| {
+        let bytes = every_second_byte(1 + 2 * stream, 32_000);
+        tunnel.on_input(0, &mut &bytes[..], now) == Err(ProtocolError::Early)
+    });
+    // 64 MiB of one byte and 96 more for each piece.
+    assert_eq!(taken, Some((64 << 20) / 97 / 32_000));
+}
+
+#[test]
+fn only_who_opened_a_stream_is_told_that_it_is_open() {
+    let now = Instant::now();
+    let mut tunnel = Tunnel::new(Side::Even, settings(), now);
+    tunnel.lane_up(0, now);
+    let mut payload = 0_u64.to_be_bytes().to_vec();
+    payload.extend(request().encode());
+    let mut bytes = frame(Kind::Open, 1, 65_536, &payload);
+    bytes.extend(frame(Kind::Opened, 1, 65_536, &[]));
+    let mut input = &bytes[..];
+    let event = tunnel.on_input(0, &mut input, now);
+    assert!(matches!(event, Ok(Some(Event::Open(StreamId(1), _)))));
+    assert_eq!(tunnel.on_input(0, &mut input, now), Ok(None));
+}
+
+fn frame(kind: Kind, stream: u32, position: u64, payload: &[u8]) -> Vec<u8> {
+    let header = Header {
+        kind,
+        detail: 0,
+        length: payload.len() as u16,
+        stream,
+        position,
+    };
+    [&header.encode()[..], payload].concat()
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What the model tests share: seeded chance, payloads, and two ends in virtual time (`sim`).
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
+pub mod hostile;
+pub mod program;
 pub mod sim;
 
 use causeway_tunnel::{OpenRequest, Target};
