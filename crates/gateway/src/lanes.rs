@@ -12,7 +12,8 @@ use crate::socket;
 use causeway_tunnel::tunnel::MAX_LANES;
 use std::ops::RangeInclusive;
 
-/// The rate of a path of which no more is known.
+/// The rate of a path where no more has been seen: what Hablot et al. 2007 had, and few sites have less. A lane that has only
+/// carried small messages has seen little, and bounds that are too large cost memory only.
 const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Buffers of a connection, in bytes, where the kernel does not say: Linux's own.
@@ -38,8 +39,15 @@ fn needed(product: u64, connection: u64) -> usize {
     product.div_ceil(connection).clamp(*CHOSEN.start(), *CHOSEN.end()) as usize
 }
 
-/// What a path holds.
-fn product(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
+/// The bytes a path holds, from its round trip and the rate it was seen to have; see the assumed rate.
+pub fn product(rtt_microseconds: u32, seen_bits_per_second: u64) -> u64 {
+    holds(
+        rtt_microseconds,
+        seen_bits_per_second.max(ASSUMED_BITS_PER_SECOND),
+    )
+}
+
+fn holds(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
     let bits = u128::from(rtt_microseconds) * u128::from(bits_per_second) / 1_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
@@ -73,10 +81,8 @@ impl Gateway {
         let seen = lanes.iter().filter_map(|lane| socket::bbr(&lane.socket));
         let seen: u64 = seen.map(|bbr| bbr.bandwidth.saturating_mul(8)).sum();
         let reserved = self.config.peers[pair.peer].rate;
-        let rate = reserved.unwrap_or(seen.max(ASSUMED_BITS_PER_SECOND));
-        let Some(product) = least_rtt.map(|rtt| product(rtt, rate)) else {
-            return;
-        };
+        let Some(rtt) = least_rtt else { return };
+        let product = reserved.map_or_else(|| product(rtt, seen), |rate| holds(rtt, rate));
         pair.tunnel.set_product(product);
         let share = most_rate(&self.config, pair);
         let unsent = pump::unsent_share(lanes.len());
@@ -87,7 +93,7 @@ impl Gateway {
         }
         let index = pair.peer;
         let wanted = needed(product, connection_holds()).min(MAX_LANES);
-        if wanted > self.contacts[index].lanes {
+        if self.config.lanes.is_none() && wanted > self.contacts[index].lanes {
             self.contacts[index].lanes = wanted;
             self.dial_all(index, std::time::Duration::ZERO);
         }
@@ -101,16 +107,16 @@ mod tests {
     #[test]
     fn a_path_gets_as_many_lanes_as_its_connections_need_to_fill_it() {
         let usual = USUAL_BUFFER / 2;
-        assert_eq!(needed(product(11_600, 1_000_000_000), usual), 1);
-        assert_eq!(needed(product(90_000, 1_000_000_000), usual), 6);
-        assert_eq!(needed(product(90_000, 10_000_000_000), usual), 8);
-        assert_eq!(needed(product(90_000, 1_000_000_000), 16 << 20), 1);
+        assert_eq!(needed(holds(11_600, 1_000_000_000), usual), 1);
+        assert_eq!(needed(holds(90_000, 1_000_000_000), usual), 6);
+        assert_eq!(needed(holds(90_000, 10_000_000_000), usual), 8);
+        assert_eq!(needed(holds(90_000, 1_000_000_000), 16 << 20), 1);
         assert_eq!(needed(0, usual), 1);
     }
 
     #[test]
     fn a_path_holds_its_rate_times_its_round_trip() {
-        assert_eq!(product(11_600, 1_000_000_000), 1_450_000);
-        assert_eq!(product(u32::MAX, u64::MAX), u64::MAX);
+        assert_eq!(holds(11_600, 1_000_000_000), 1_450_000);
+        assert_eq!(holds(u32::MAX, u64::MAX), u64::MAX);
     }
 }

@@ -20,7 +20,7 @@ mod handshake;
 mod intake;
 mod jobs;
 mod lane;
-mod lanes;
+pub mod lanes;
 mod leg;
 mod metrics;
 mod pair;

@@ -116,7 +116,6 @@ impl Gateway {
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;
         };
-        let rate = lanes::most_rate(&self.config, pair);
         let (mut trains, mut ended) = (false, false);
         for number in 0..pair.lanes.len() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
@@ -125,6 +124,7 @@ impl Gateway {
             let Some(training) = &mut lane.training else {
                 continue;
             };
+            let rate = lanes::most_rate(&self.config, pair);
             if training.is_over(&lane.socket, rate, now) {
                 lane.training = None;
                 ended = true;

@@ -5,7 +5,7 @@
 //! Below it the receiver may have to keep the message until it is asked for, so the limit bounds memory.
 
 use causeway_gateway::control::Status;
-use std::time::Duration;
+use causeway_gateway::lanes::product;
 
 /// Most that one unexpected message of a peer may occupy at its receiver.
 pub const MOST_EAGER_BYTES: u64 = 16 << 20;
@@ -19,22 +19,18 @@ const LEAST_EAGER_BYTES: u64 = 64 << 10;
 /// Room for the MPI's own header: a message of a power of two is the usual one, and shall not miss the limit by it.
 const HEADER_BYTES: u64 = 1 << 10;
 
-/// The link's rate where no more has been seen: what Hablot et al. had, and few sites have less. A lane that has only
-/// carried small messages has seen little, and a limit too large costs memory only.
-const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
-
 /// What fits on a link, so many times: from there on the round trip is less than a tenth of the transfer.
-const PRODUCTS: f64 = 10.0;
+const PRODUCTS: u64 = 10;
 
 /// The size up to which messages of a job of `ranks` should be sent at once: a power of two and room for a header, within
 /// the bounds above. `None` without a tunnel.
 pub fn eager_bytes(status: &Status, ranks: u32) -> Option<u64> {
-    let products = status.tunnels.iter().map(|tunnel| {
-        let rate = tunnel.rate_bits_per_second.max(ASSUMED_BITS_PER_SECOND);
-        Duration::from_micros(tunnel.rtt_microseconds.into()).as_secs_f64() * rate as f64 / 8.0
-    });
-    let largest = products.reduce(f64::max)?;
-    let wanted = ((PRODUCTS * largest) as u64)
+    let tunnels = status.tunnels.iter();
+    let largest = tunnels
+        .map(|tunnel| product(tunnel.rtt_microseconds, tunnel.rate_bits_per_second))
+        .max()?;
+    let wanted = largest
+        .saturating_mul(PRODUCTS)
         .clamp(LEAST_EAGER_BYTES, MOST_EAGER_BYTES)
         .next_power_of_two();
     let peers = u64::from(ranks.max(1)).next_power_of_two();
