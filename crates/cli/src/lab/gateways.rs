@@ -68,6 +68,8 @@ impl Gateways {
                 stdout: Stdio::Fd(output.into()),
                 stderr: Stdio::Fd(errors.into()),
                 session: Session::Own,
+                // A head node is a host of its own (docs/decisions/0004).
+                before_ranks: true,
                 ..NodeCommand::default()
             })?;
             running.push(Running {

@@ -31,6 +31,9 @@ pub struct NodeCommand {
     pub stderr: Stdio,
     /// Whether the terminal's signals reach it by themselves.
     pub session: Session,
+    /// Run it before everything ordinary, as far as the caller may: for what stands for a host of its own, and would not
+    /// share cores with MPI ranks there. What it starts is ordinary again.
+    pub before_ranks: bool,
 }
 
 /// One standard stream of a command.
@@ -65,6 +68,7 @@ pub(super) struct Prepared {
     pub(super) cwd: CString,
     pub(super) streams: [Option<OwnedFd>; 3],
     pub(super) session: Session,
+    pub(super) before_ranks: bool,
 }
 
 /// Also returns our ends of the pipes: input, output, messages.
@@ -100,6 +104,7 @@ pub(super) fn prepare(command: NodeCommand) -> io::Result<(Prepared, [Option<Fil
         cwd: c_string(cwd.as_os_str())?,
         streams,
         session: command.session,
+        before_ranks: command.before_ranks,
     };
     Ok((prepared, ours))
 }

@@ -20,6 +20,7 @@ pub use command::{NodeCommand, Session, Stdio};
 
 use crate::error::LabError;
 use crate::sys;
+use crate::wan::priority;
 use command::Prepared;
 
 /// Where a command is to run.
@@ -156,6 +157,10 @@ fn become_command(prepared: &Prepared, said: &OwnedFd) -> i32 {
         && let Err(errno) = nix::unistd::setsid()
     {
         return refuse(STEP_SESSION, errno.into());
+    }
+    if prepared.before_ranks {
+        // What was granted is in the process's own scheduling policy; a user's lab works without.
+        let _ = priority::raise();
     }
     for (target, stream) in (0..).zip(&prepared.streams) {
         if let Some(stream) = stream

@@ -28,7 +28,7 @@ mod pace;
 mod packet;
 mod ping;
 mod pool;
-mod priority;
+pub(crate) mod priority;
 mod pump;
 mod route;
 mod spec;

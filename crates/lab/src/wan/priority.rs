@@ -1,4 +1,4 @@
-//! How the emulator thread asks the kernel to run it on time, and what it has cost.
+//! How the emulator thread, and what else stands for hardware of its own, asks the kernel to run it on time, and what it has cost.
 //!
 //! A lab's MPI ranks busy-wait on every core. Without a better priority a due packet waits for the end of their
 //! time slice (3-4 ms), which is the same order as the round trip emulated.
