@@ -23,6 +23,7 @@ impl Gateway {
         for leg in keys(&self.legs) {
             self.abort_leg(leg, Reason::NoTunnel);
         }
+        self.config.train = false;
         for (_, lane) in &mut self.lanes {
             lane.training = None;
         }

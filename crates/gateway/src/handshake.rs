@@ -248,7 +248,7 @@ impl Gateway {
                 .report
                 .say(format_args!("lane {number} at {address}: {error}"));
         }
-        let mut lane = Lane::new(socket, pair, number, address, dialled, received);
+        let mut lane = Lane::new(socket, pair, number, address, dialled, received, self.now);
         lane.congestion_control = congestion_control;
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self

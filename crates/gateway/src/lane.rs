@@ -3,7 +3,9 @@
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and process in
 //! each direction, and nowhere else while readers keep up and lanes do not overtake each other.
 
+use crate::course::Course;
 use crate::gateway::{Class, Gateway};
+use crate::socket;
 use crate::train::Training;
 use causeway_tunnel::ProtocolError;
 use mio::net::TcpStream;
@@ -39,6 +41,8 @@ pub(crate) struct Lane {
     pub(crate) idle_restarts: u64,
     /// Until the congestion control knows the path.
     pub(crate) training: Option<Training>,
+    /// What it knows of the path.
+    pub(crate) course: Course,
     input: Vec<u8>,
     filled: usize,
 }
@@ -74,6 +78,7 @@ impl Lane {
         peer: SocketAddr,
         dialled: bool,
         rest: &[u8],
+        now: Instant,
     ) -> Lane {
         let mut input = vec![0; IN_BYTES];
         input[..rest.len()].copy_from_slice(rest);
@@ -91,6 +96,7 @@ impl Lane {
             sent_at: None,
             idle_restarts: 0,
             training: None,
+            course: Course::new(now),
             input,
             filled: rest.len(),
         }
@@ -98,6 +104,14 @@ impl Lane {
 }
 
 impl Lane {
+    /// Bytes per second that it was seen to deliver.
+    pub(crate) fn rate(&self) -> u64 {
+        match self.course.rate() {
+            0 => socket::bbr(&self.socket).map_or(0, |bbr| bbr.bandwidth),
+            rate => rate,
+        }
+    }
+
     /// The kernel took bytes.
     pub(crate) fn on_sent(&mut self, count: usize, now: Instant) {
         self.sent_bytes += count as u64;

@@ -47,7 +47,7 @@ pub fn product(rtt_microseconds: u32, seen_bits_per_second: u64) -> u64 {
     )
 }
 
-fn holds(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
+pub(crate) fn holds(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
     let bits = u128::from(rtt_microseconds) * u128::from(bits_per_second) / 1_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX)
 }
@@ -78,8 +78,7 @@ impl Gateway {
             .filter_map(|lane| socket::path_info(&lane.socket).ok())
             .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
             .min();
-        let seen = lanes.iter().filter_map(|lane| socket::bbr(&lane.socket));
-        let seen: u64 = seen.map(|bbr| bbr.bandwidth.saturating_mul(8)).sum();
+        let seen: u64 = lanes.iter().map(|lane| lane.rate().saturating_mul(8)).sum();
         let reserved = self.config.peers[pair.peer].rate;
         let Some(rtt) = least_rtt else { return };
         let product = reserved.map_or_else(|| product(rtt, seen), |rate| holds(rtt, rate));
@@ -87,8 +86,10 @@ impl Gateway {
         let share = most_rate(&self.config, pair);
         let unsent = pump::unsent_share(lanes.len());
         for lane in lanes.iter().filter(|lane| lane.training.is_none()) {
-            // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.
-            let _ = socket::set_most_rate(&lane.socket, share);
+            if share.is_some() {
+                // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.
+                let _ = socket::set_most_rate(&lane.socket, share);
+            }
             let _ = socket::set_unsent_low_water(&lane.socket, unsent);
         }
         let index = pair.peer;

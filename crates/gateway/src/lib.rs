@@ -11,6 +11,7 @@ mod accept;
 mod command;
 pub mod config;
 pub mod control;
+mod course;
 mod deliver;
 mod dial;
 mod directory;

@@ -60,6 +60,10 @@ impl Gateway {
             let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
             // A leg that ended in this round put a frame in where nothing else was to be written.
             let progress = written.progress || (number.is_some() && pair.tunnel.has_control());
+            if written.progress {
+                // After the bytes have left: a message does not wait for it.
+                self.steer(key);
+            }
             if let Some((lane, error)) = written.lost {
                 self.close_lane(lane, &LaneEnd::Io(error));
             } else if !progress || !more {
@@ -191,6 +195,7 @@ fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written
                 }
             }
         }
+        lane.course.on_written(!lane.writable, now);
     }
     written
 }

@@ -1,6 +1,7 @@
 //! Socket options the standard library lacks. The one file of this crate with unsafe code.
 #![allow(unsafe_code)]
 
+use mio::net::TcpStream;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -9,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd};
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct TcpInfo {
+    /// state, ca_state, retransmits, probes, backoff, options, window scales, flags.
     states: [u8; 8],
     /// rto, ato, snd_mss, rcv_mss, unacked, sacked, lost, retrans, fackets, last_data_sent, last_ack_sent,
     /// last_data_recv, last_ack_recv, pmtu, rcv_ssthresh.
@@ -49,6 +51,9 @@ struct TcpInfo {
 }
 
 const MSS: usize = 2;
+const CA_STATE: usize = 1;
+/// TCP_CA_Disorder of include/uapi/linux/tcp.h; from the next on, segments are being sent again.
+const DISORDER: u8 = 1;
 
 /// What the kernel knows of a TCP connection's path (tcp(7), TCP_INFO).
 #[derive(Debug, Clone, Copy, Default)]
@@ -67,6 +72,8 @@ pub(crate) struct PathInfo {
     pub(crate) timeouts: u16,
     /// Segments that arrived out of order: each was answered with a duplicate acknowledgement.
     pub(crate) out_of_order: u32,
+    /// Lost segments are being made up for.
+    pub(crate) is_recovering: bool,
 }
 
 pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
@@ -95,6 +102,7 @@ pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
         retransmits: info.total_retrans,
         timeouts: info.total_rto,
         out_of_order: info.rcv_ooopack,
+        is_recovering: info.states[CA_STATE] > DISORDER,
     })
 }
 
@@ -147,6 +155,13 @@ pub(crate) struct Bbr {
     pub(crate) least_rtt_microseconds: u32,
     /// The factor by which it paces faster or slower than that, in 1/256.
     pub(crate) pacing_gain: u32,
+}
+
+/// Lets BBR start as on a new connection, with the window it has (tcp_bbr.c, bbr_init). False where the kernel does not let it.
+pub(crate) fn begin_anew(socket: &TcpStream) -> bool {
+    let socket = socket2::SockRef::from(socket);
+    // A congestion control begins where another one is replaced by it; every kernel has reno.
+    socket.set_tcp_congestion(b"reno").is_ok() && socket.set_tcp_congestion(b"bbr").is_ok()
 }
 
 /// `None` under another congestion control.

@@ -114,7 +114,10 @@ impl Gateway {
 
 pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
     let path = socket::path_info(&lane.socket).unwrap_or_default();
-    let rate = socket::bbr(&lane.socket).map_or(path.delivery_rate, |bbr| bbr.bandwidth);
+    let rate = match lane.rate() {
+        0 => path.delivery_rate,
+        rate => rate,
+    };
     LaneStatus {
         number: lane.number,
         peer: lane.peer,

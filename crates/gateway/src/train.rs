@@ -29,7 +29,7 @@ const MOST_STARTS: u32 = 4;
 
 /// BBR paces at 2.885 times the bandwidth it has seen while it starts, at 1.25 times at most later (Cardwell et al. 2017);
 /// the kernel counts in 1/256.
-const STARTUP_GAIN: u32 = 500;
+pub(crate) const STARTUP_GAIN: u32 = 500;
 
 /// Without BBR's word for it: about ten bandwidth-delay products of 1 Gbit/s at 11.6 ms.
 const BLIND_BYTES: u64 = 16 << 20;
@@ -85,9 +85,7 @@ impl Training {
         }
         (self.starts, self.flat, self.best) = (self.starts + 1, 0, 0);
         let _ = socket::set_most_rate(socket, rate);
-        let socket = socket2::SockRef::from(socket);
-        // A congestion control begins where another one is replaced by it; every kernel has reno.
-        socket.set_tcp_congestion(b"reno").is_ok() && socket.set_tcp_congestion(b"bbr").is_ok()
+        socket::begin_anew(socket)
     }
 
     /// Once per round trip.
@@ -126,6 +124,7 @@ impl Gateway {
             };
             let rate = lanes::most_rate(&self.config, pair);
             if training.is_over(&lane.socket, rate, now) {
+                lane.course.trained(&lane.socket, training.best, now);
                 lane.training = None;
                 ended = true;
                 continue;
