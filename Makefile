@@ -57,7 +57,7 @@ test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 
 test-cuts: setup build programs ## long cuts, lane resets and a forgetful NAT under a running job (ten minutes)
 	$(E2E) cuts::long_
 
-test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (most of an hour)
+test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (half an hour)
 	@setup/pypi.sh $(PYPI_MPIS)
 	@tests/mpi/build.sh $(DEBIAN_MPIS) $(PYPI_MPIS)
 	$(E2E) mpi4py

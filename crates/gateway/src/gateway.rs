@@ -94,6 +94,9 @@ impl Class {
 /// One site's gateway.
 pub struct Gateway {
     pub(crate) config: Config,
+    /// Where this program lay when it started: what it starts on nodes is the same program, even when that was replaced
+    /// meanwhile, as an upgrade does.
+    pub(crate) program: PathBuf,
     pub(crate) poll: Poll,
     pub(crate) directory: Directory,
     pub(crate) jobs: Jobs,
@@ -195,6 +198,7 @@ impl Gateway {
             now: Instant::now(),
             births: 0,
             config,
+            program: std::env::current_exe()?,
             poll,
             signals,
             lan,

@@ -28,7 +28,7 @@ impl Gateway {
         let output = socket.try_clone()?;
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
         let words = self.config.remote_shell.iter();
-        let child = Command::new(std::env::current_exe()?)
+        let child = Command::new(&self.program)
             .arg("start-node")
             .args(words.map(|word| format!("--word={word}")))
             .arg("--")
