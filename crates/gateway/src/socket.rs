@@ -72,6 +72,9 @@ pub(crate) struct PathInfo {
     pub(crate) timeouts: u16,
     /// Segments that arrived out of order: each was answered with a duplicate acknowledgement.
     pub(crate) out_of_order: u32,
+    /// Segments that have arrived, and the bytes of a full one.
+    pub(crate) delivered: u32,
+    pub(crate) segment_bytes: u32,
     /// Lost segments are being made up for.
     pub(crate) is_recovering: bool,
 }
@@ -102,6 +105,8 @@ pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
         retransmits: info.total_retrans,
         timeouts: info.total_rto,
         out_of_order: info.rcv_ooopack,
+        delivered: info.delivered,
+        segment_bytes: info.before_rtt[MSS],
         is_recovering: info.states[CA_STATE] > DISORDER,
     })
 }
