@@ -211,6 +211,8 @@ pub struct LaneStatus {
     pub rtt_microseconds: u32,
     /// Congestion control in force.
     pub congestion_control: String,
+    /// "clear" or "TLS 1.3".
+    pub carrier: String,
     /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present
     /// connection.
     pub sent_bytes: u64,

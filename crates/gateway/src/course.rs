@@ -159,19 +159,24 @@ impl Gateway {
             if lane.training.is_some() || now < lane.course.look_at {
                 continue;
             }
-            let (Some(bbr), Ok(path)) = (socket::bbr(&lane.socket), socket::path_info(&lane.socket)) else {
+            let (Some(bbr), Ok(path)) = (
+                socket::bbr(lane.carrier.tcp()),
+                socket::path_info(lane.carrier.tcp()),
+            ) else {
                 continue;
             };
             match lane.course.look(&path, &bbr, reserved, now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.
-                    let _ = socket::set_most_rate(&lane.socket, Some(rate));
-                    socket::begin_anew(&lane.socket);
+                    let _ = socket::set_most_rate(lane.carrier.tcp(), Some(rate));
+                    socket::begin_anew(lane.carrier.tcp());
                 }
                 Step::Release => {
-                    let _ = socket::set_most_rate(&lane.socket, None);
+                    let _ = socket::set_most_rate(lane.carrier.tcp(), None);
                 }
-                Step::Train if self.config.train => lane.training = Some(Training::begin(&lane.socket, now)),
+                Step::Train if self.config.train => {
+                    lane.training = Some(Training::begin(lane.carrier.tcp(), now))
+                }
                 Step::Train | Step::Nothing => {}
             }
         }

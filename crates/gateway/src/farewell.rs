@@ -8,8 +8,7 @@ use causeway_wire::Reason;
 use mio::Events;
 use slab::Slab;
 use std::collections::HashSet;
-use std::io::{ErrorKind, Read};
-use std::net::Shutdown;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 /// How long stopping may take: what waits unsent is some 100 kB a lane, and a second signal does not hasten it.
@@ -39,7 +38,7 @@ impl Gateway {
             }
             for lane in keys(&self.lanes) {
                 if self.has_said_all(lane) && ended.insert(lane) {
-                    let _ = self.lanes[lane].socket.shutdown(Shutdown::Write);
+                    let _ = self.lanes[lane].carrier.shutdown_write();
                 }
                 self.drain(lane, until);
             }
@@ -63,7 +62,8 @@ impl Gateway {
 
     /// Of the lane's whole pair: the far gateway shall not take the first lane's end for a fault.
     fn has_said_all(&self, lane: usize) -> bool {
-        let pair = self.lanes.get(lane).and_then(|lane| self.pairs.get(lane.pair));
+        let lane = self.lanes.get(lane).filter(|lane| !lane.carrier.has_pending());
+        let pair = lane.and_then(|lane| self.pairs.get(lane.pair));
         pair.is_some_and(|pair| {
             let unsent = (0..MAX_LANES).any(|number| pair.tunnel.unsent_bytes(number) > 0);
             !unsent && !pair.tunnel.has_control()
@@ -76,7 +76,7 @@ impl Gateway {
         while let Some(lane) = self.lanes.get_mut(key)
             && Instant::now() < until
         {
-            match lane.socket.read(&mut bytes) {
+            match lane.carrier.read(&mut bytes) {
                 Ok(count) if count > 0 => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -18,6 +18,7 @@ use crate::signals::Signals;
 use crate::starter::Starter;
 use crate::tally::Tally;
 use crate::timers::{Deadline, Timers};
+use crate::tls;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -127,6 +128,8 @@ pub struct Gateway {
     pub(crate) now: Instant,
     births: u64,
     signals: Signals,
+    /// Where lanes are encrypted.
+    pub(crate) tls: Option<tls::Context>,
     pub(crate) lan: Vec<TcpListener>,
     pub(crate) wan: Option<TcpListener>,
     pub(crate) control: UnixListener,
@@ -143,6 +146,7 @@ impl Gateway {
     pub fn new(config: Config) -> Result<Gateway, GatewayError> {
         raise_file_limit();
         crate::priority::ask_for_short_slices();
+        let tls = config.encrypt.then(tls::Context::new).transpose()?;
         let poll = Poll::new()?;
         let signals = Signals::take()?;
         signals.register(poll.registry(), Class::Signals.token(0))?;
@@ -201,6 +205,7 @@ impl Gateway {
             program: std::env::current_exe()?,
             poll,
             signals,
+            tls,
             lan,
             wan,
             control,

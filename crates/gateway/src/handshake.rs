@@ -1,18 +1,21 @@
 //! Lanes until they are up: hello, and the proof that both sides hold the grid's key.
 //!
-//! The proof keeps strangers out; it does not hide or protect what follows. That comes with TLS.
+//! The proof keeps strangers out. What follows is hidden and protected under TLS (`encrypt` in `[grid]`) only; the proof is then made over the session's
+//! certificate too.
 
+use crate::carrier::Carrier;
 use crate::gateway::{Class, Gateway};
 use crate::lane::Lane;
 use crate::peer::GatewayToGateway;
 use crate::timers::Deadline;
+use crate::tls::Binding;
 use crate::train::Training;
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
 use hmac::{Hmac, Mac};
 use mio::Interest;
 use mio::net::TcpStream;
 use sha2::Sha256;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -28,8 +31,11 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 const AT_MOST: usize = 256;
 const AT_MOST_PER_ADDRESS: usize = 64;
 
+/// What a TLS client says first (RFC 8446, section 5.1); a hello begins with its version.
+const TLS_HANDSHAKE: u8 = 22;
+
 pub(crate) struct Handshake {
-    socket: TcpStream,
+    carrier: Carrier,
     address: SocketAddr,
     /// Index of the peer this gateway dialled, and which lane.
     dialled: Option<(usize, usize)>,
@@ -92,19 +98,25 @@ impl Gateway {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        let ready = getrandom::fill(&mut nonce)
+        let carrier = getrandom::fill(&mut nonce)
             .map_err(io::Error::other)
             .and_then(|()| {
-                self.poll
-                    .registry()
-                    .register(&mut socket, Class::Handshake.token(key), interest)
+                let token = Class::Handshake.token(key);
+                self.poll.registry().register(&mut socket, token, interest)
+            })
+            .and_then(|()| match &self.tls {
+                Some(tls) => Ok(Carrier::Tls(Box::new(tls.session(socket, dialled.is_some())?))),
+                None => Ok(Carrier::Clear(socket)),
             });
-        if let Err(error) = ready {
-            if let Some((index, lane)) = dialled {
-                self.dial_failed(index, lane, &error.to_string());
+        let carrier = match carrier {
+            Ok(carrier) => carrier,
+            Err(error) => {
+                if let Some((index, lane)) = dialled {
+                    self.dial_failed(index, lane, &error.to_string());
+                }
+                return;
             }
-            return;
-        }
+        };
         let born = self.birth();
         let own = Hello {
             site: self.config.site.clone(),
@@ -114,7 +126,7 @@ impl Gateway {
             lane: dialled.map_or(0, |(_, lane)| lane as u8),
         };
         let handshake = Handshake {
-            socket,
+            carrier,
             address,
             dialled,
             born,
@@ -195,7 +207,7 @@ impl Gateway {
             return;
         };
         let Handshake {
-            socket,
+            carrier,
             address,
             dialled,
             own,
@@ -227,35 +239,35 @@ impl Gateway {
         let Some(pair) = self.find_pair(index, &own, &peer, dialled.is_some(), address) else {
             return;
         };
-        self.install_lane(socket, pair, number, address, dialled.is_some(), &received);
+        self.install_lane(carrier, pair, number, address, dialled.is_some(), &received);
     }
 
     fn install_lane(
         &mut self,
-        mut socket: TcpStream,
+        mut carrier: Carrier,
         pair: usize,
         number: usize,
         address: SocketAddr,
         dialled: bool,
         received: &[u8],
     ) {
-        let congestion_control = prepare(&socket, &self.config.congestion_control);
+        let congestion_control = prepare(carrier.tcp(), &self.config.congestion_control);
         let key = self.lanes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = Gateway::lane_token(key);
-        if let Err(error) = self.poll.registry().reregister(&mut socket, token, interest) {
+        if let Err(error) = self.poll.registry().reregister(carrier.source(), token, interest) {
             return self
                 .report
                 .say(format_args!("lane {number} at {address}: {error}"));
         }
-        let mut lane = Lane::new(socket, pair, number, address, dialled, received, self.now);
+        let mut lane = Lane::new(carrier, pair, number, address, dialled, received, self.now);
         lane.congestion_control = congestion_control;
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self
             .pairs
             .get(pair)
             .is_some_and(|pair| pair.tunnel.streams() == 0);
-        lane.training = (self.config.train && idle).then(|| Training::begin(&lane.socket, self.now));
+        lane.training = (self.config.train && idle).then(|| Training::begin(lane.carrier.tcp(), self.now));
         self.lanes.insert(lane);
         self.join_lane(pair, number, key, address);
         if let Err(end) = self.digest(key) {
@@ -284,14 +296,14 @@ impl Handshake {
         answer: impl Fn(&Hello) -> Result<Hello, Failure>,
     ) -> Result<bool, Failure> {
         if !self.connected {
-            if let Some(error) = self.socket.take_error().unwrap_or_else(Some) {
+            if let Some(error) = self.carrier.tcp().take_error().unwrap_or_else(Some) {
                 return Err(error.to_string().into());
             }
-            if self.socket.peer_addr().is_err() {
+            if self.carrier.tcp().peer_addr().is_err() {
                 return Ok(false);
             }
             self.connected = true;
-            let _ = self.socket.set_nodelay(true);
+            let _ = self.carrier.tcp().set_nodelay(true);
             if self.dialled.is_some() {
                 let hello = self.own.encode();
                 self.send(&hello)?;
@@ -302,21 +314,28 @@ impl Handshake {
                 return Ok(done);
             }
             let mut bytes = [0; hello::MAX_BYTES + PROOF_BYTES];
-            match self.socket.read(&mut bytes) {
-                Ok(0) => {
-                    let why = format!(
-                        "the far side closed during the handshake (is its grid key the same, and does that gateway have a \
-                         [[peer]] for this site, {}?)",
-                        self.own.site
-                    );
-                    return Err(why.into());
-                }
+            match self.carrier.read(&mut bytes) {
+                Ok(0) => return Err(self.turned_away()),
                 Ok(count) => self.received.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return Err(format!("{error} (is encrypt in [grid] the same at both gateways?)").into());
+                }
+                // Closed with our words unread.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(self.turned_away()),
                 Err(error) => return Err(error.to_string().into()),
             }
         }
+    }
+
+    fn turned_away(&self) -> Failure {
+        let site = &self.own.site;
+        let why = format!(
+            "the far side closed during the handshake (are its grid key and its encrypt the same, and does that gateway have a \
+             [[peer]] for this site, {site}?)"
+        );
+        why.into()
     }
 
     /// `Some(true)` when the proof was right; `None` when more bytes are needed.
@@ -326,6 +345,10 @@ impl Handshake {
         answer: &impl Fn(&Hello) -> Result<Hello, Failure>,
     ) -> Result<Option<bool>, Failure> {
         if self.peer.is_none() {
+            if self.received.first() == Some(&TLS_HANDSHAKE) {
+                let why = "the far gateway speaks TLS, this one does not: encrypt in [grid] must be the same";
+                return Err(why.to_owned().into());
+            }
             let Some((peer, length)) = Hello::decode(&self.received).map_err(|error| error.to_string())?
             else {
                 return Ok(None);
@@ -345,14 +368,20 @@ impl Handshake {
             } else if peer.lane != self.own.lane {
                 return Err(format!("the far side answers for lane {}", peer.lane).into());
             }
-            words.extend(proof(grid_key, &self.own, &peer)?.finalize().into_bytes());
+            words.extend(
+                proof(grid_key, &self.own, &peer, self.carrier.binding())?
+                    .finalize()
+                    .into_bytes(),
+            );
             self.peer = Some(peer);
             self.send(&words)?;
         }
         let (Some(peer), Some(theirs)) = (&self.peer, self.received.get(..PROOF_BYTES)) else {
             return Ok(None);
         };
-        let right = proof(grid_key, peer, &self.own)?.verify_slice(theirs).is_ok();
+        let right = proof(grid_key, peer, &self.own, self.carrier.binding())?
+            .verify_slice(theirs)
+            .is_ok();
         if !right {
             return Err(format!("site {} does not hold this grid's key", peer.site).into());
         }
@@ -362,7 +391,7 @@ impl Handshake {
 
     /// A hundred bytes on a fresh connection: they fit its buffer or it is broken.
     fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        match self.socket.write(bytes) {
+        match self.carrier.write(bytes) {
             Ok(count) if count == bytes.len() => Ok(()),
             Ok(_) => Err("the kernel took only a part of the handshake".to_owned()),
             Err(error) => Err(error.to_string()),
@@ -370,9 +399,18 @@ impl Handshake {
     }
 }
 
-fn proof(key: &[u8], prover: &Hello, other: &Hello) -> Result<Hmac<Sha256>, String> {
+fn proof(
+    key: &[u8],
+    prover: &Hello,
+    other: &Hello,
+    binding: Option<Binding>,
+) -> Result<Hmac<Sha256>, String> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| error.to_string())?;
     mac.update(&prover.transcript(other));
+    if let Some(binding) = binding {
+        mac.update(b"TLS");
+        mac.update(&binding);
+    }
     Ok(mac)
 }
 

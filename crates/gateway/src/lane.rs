@@ -3,13 +3,13 @@
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and process in
 //! each direction, and nowhere else while readers keep up and lanes do not overtake each other.
 
+use crate::carrier::Carrier;
 use crate::course::Course;
 use crate::gateway::{Class, Gateway};
 use crate::socket;
 use crate::train::Training;
 use causeway_tunnel::ProtocolError;
-use mio::net::TcpStream;
-use std::io::{self, Read};
+use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ const ROUNDS: usize = 8;
 const IDLE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Lane {
-    pub(crate) socket: TcpStream,
+    pub(crate) carrier: Carrier,
     pub(crate) pair: usize,
     /// Its number in the pair.
     pub(crate) number: usize,
@@ -72,7 +72,7 @@ pub(crate) enum LaneEnd {
 
 impl Lane {
     pub(crate) fn new(
-        socket: TcpStream,
+        mut carrier: Carrier,
         pair: usize,
         number: usize,
         peer: SocketAddr,
@@ -80,10 +80,11 @@ impl Lane {
         rest: &[u8],
         now: Instant,
     ) -> Lane {
+        carrier.widen(IN_BYTES);
         let mut input = vec![0; IN_BYTES];
         input[..rest.len()].copy_from_slice(rest);
         Lane {
-            socket,
+            carrier,
             pair,
             number,
             peer,
@@ -107,7 +108,7 @@ impl Lane {
     /// Bytes per second that it was seen to deliver.
     pub(crate) fn rate(&self) -> u64 {
         match self.course.rate() {
-            0 => socket::bbr(&self.socket).map_or(0, |bbr| bbr.bandwidth),
+            0 => socket::bbr(self.carrier.tcp()).map_or(0, |bbr| bbr.bandwidth),
             rate => rate,
         }
     }
@@ -164,13 +165,13 @@ impl Gateway {
             };
             let space = &mut lane.input[lane.filled..];
             let room = space.len();
-            let emptied = match lane.socket.read(space) {
+            let emptied = match lane.carrier.read(space) {
                 Ok(0) => return Err(LaneEnd::Closed),
                 Ok(count) => {
                     lane.filled += count;
                     lane.received_bytes += count as u64;
                     // As with a leg: a short read has emptied the socket, unless its end is known and still to be read.
-                    count < room && !lane.end_known
+                    count < room && !lane.end_known && lane.carrier.short_read_empties()
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -230,7 +231,7 @@ impl Gateway {
     pub(crate) fn discard_lane(&mut self, key: usize) -> Option<(usize, usize)> {
         let mut lane = self.lanes.try_remove(key)?;
         self.keep_counts(&lane);
-        let _ = self.poll.registry().deregister(&mut lane.socket);
+        let _ = self.poll.registry().deregister(lane.carrier.source());
         Some((lane.pair, lane.number))
     }
 

@@ -75,7 +75,7 @@ impl Gateway {
         let lanes: Vec<_> = lanes.filter_map(|lane| self.lanes.get(*lane)).collect();
         let least_rtt = lanes
             .iter()
-            .filter_map(|lane| socket::path_info(&lane.socket).ok())
+            .filter_map(|lane| socket::path_info(lane.carrier.tcp()).ok())
             .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
             .min();
         let seen: u64 = lanes.iter().map(|lane| lane.rate().saturating_mul(8)).sum();
@@ -88,9 +88,9 @@ impl Gateway {
         for lane in lanes.iter().filter(|lane| lane.training.is_none()) {
             if share.is_some() {
                 // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.
-                let _ = socket::set_most_rate(&lane.socket, share);
+                let _ = socket::set_most_rate(lane.carrier.tcp(), share);
             }
-            let _ = socket::set_unsent_low_water(&lane.socket, unsent);
+            let _ = socket::set_unsent_low_water(lane.carrier.tcp(), unsent);
         }
         let index = pair.peer;
         let wanted = needed(product, connection_holds()).min(MAX_LANES);

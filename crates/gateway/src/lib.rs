@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 mod accept;
+mod carrier;
 mod command;
 pub mod config;
 pub mod control;
@@ -38,6 +39,7 @@ mod status;
 mod streams;
 mod tally;
 mod timers;
+mod tls;
 mod train;
 
 pub use config::Config;

@@ -7,7 +7,7 @@ use crate::leg::Leg;
 use crate::pair::Pair;
 use causeway_wire::Reason;
 use slab::Slab;
-use std::io::{self, Write};
+use std::io;
 use std::time::Instant;
 
 /// Bytes that may wait unsent in the kernel, over all lanes of a pair (`socket::set_unsent_low_water`). Small frames
@@ -173,12 +173,19 @@ fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written
             continue;
         };
         pair.tunnel.put_ack(number, now);
+        if lane.writable {
+            match lane.carrier.flush() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => lane.writable = false,
+                // Whatever else is wrong, the next write or read tells.
+                _ => {}
+            }
+        }
         while lane.writable {
             let bytes = pair.tunnel.unsent(number);
             if bytes.is_empty() {
                 break;
             }
-            match lane.socket.write(bytes) {
+            match lane.carrier.write(bytes) {
                 Ok(count) => {
                     pair.tunnel.sent(number, count, now);
                     lane.on_sent(count, now);

@@ -113,7 +113,7 @@ impl Gateway {
 }
 
 pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
-    let path = socket::path_info(&lane.socket).unwrap_or_default();
+    let path = socket::path_info(lane.carrier.tcp()).unwrap_or_default();
     let rate = match lane.rate() {
         0 => path.delivery_rate,
         rate => rate,
@@ -123,6 +123,7 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         peer: lane.peer,
         rtt_microseconds: path.rtt_microseconds,
         congestion_control: lane.congestion_control.clone(),
+        carrier: lane.carrier.name().to_owned(),
         sent_bytes: lane.sent_bytes,
         received_bytes: lane.received_bytes,
         least_rtt_microseconds: path.least_rtt_microseconds,

@@ -208,8 +208,8 @@ impl Gateway {
                 continue;
             };
             let rate = lanes::most_rate(&self.config, pair);
-            if training.is_over(&lane.socket, rate, now) {
-                lane.course.trained(&lane.socket, training.rate(), now);
+            if training.is_over(lane.carrier.tcp(), rate, now) {
+                lane.course.trained(lane.carrier.tcp(), training.rate(), now);
                 lane.training = None;
                 ended = true;
                 continue;

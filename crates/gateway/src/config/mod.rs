@@ -59,6 +59,8 @@ pub struct Config {
     pub congestion_control: String,
     /// Lanes this gateway dials to each peer; none: as many as the path needs, see `lanes`.
     pub lanes: Option<usize>,
+    /// Lanes speak TLS 1.3. The same at every site of the grid.
+    pub encrypt: bool,
     /// Fill a new lane with empty frames until its congestion control knows the path.
     pub train: bool,
     /// What a tunnel may hold and how long it waits.
@@ -127,6 +129,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let key = reader.required_string(&grid, "key_file", |text| read_key(&file.with_file_name(text)));
     let congestion_control = reader.string(&grid, "congestion_control", |text| Ok(text.to_owned()));
     let train = reader.boolean(&grid, "train");
+    let encrypt = reader.boolean(&grid, "encrypt");
     let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64);
     let tunnel = read_tunnel(reader, &grid);
     let rate = reader.string(&grid, "rate", bits_per_second);
@@ -156,18 +159,20 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         key: key?,
         peers,
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
+        encrypt: encrypt.unwrap_or(false),
         train: train.unwrap_or(true),
         lanes: lanes.map(|lanes| lanes as usize),
         tunnel,
     })
 }
 
-const GRID_KEYS: [&str; 8] = [
+const GRID_KEYS: [&str; 9] = [
     "key_file",
     "congestion_control",
     "lanes",
     "rate",
     "train",
+    "encrypt",
     "resume",
     "lane_timeout",
     "duplicate_small",

@@ -246,6 +246,7 @@ mod tests {
             peer: ([198, 51, 100, 5], 7001).into(),
             rtt_microseconds: 11_600,
             congestion_control: "bbr".into(),
+            carrier: "clear".into(),
             sent_bytes: 1000,
             received_bytes: 2000,
             least_rtt_microseconds: 11_500,

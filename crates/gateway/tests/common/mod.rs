@@ -34,8 +34,9 @@ pub struct Grid {
     pub proxy: Option<Proxy>,
     /// Last byte of the address that site one's gateway dials: the far gateway's own or the proxy's.
     dialled: u8,
-    /// Lines for `[grid]` of both configurations.
+    /// Lines for `[grid]` of both configurations, and of site one's alone.
     extra: String,
+    extra_here: String,
     forgets_peer: bool,
     running: HashMap<u8, JoinHandle<()>>,
     /// The far gateway as a process of its own, where the test wants to kill it.
@@ -104,11 +105,23 @@ impl Grid {
     }
 
     pub fn with_keys(one: &str, two: &str) -> Grid {
-        let mut grid = Grid::plan("");
+        Grid::with_keys_and_settings(one, two, "")
+    }
+
+    pub fn with_keys_and_settings(one: &str, two: &str, extra: &str) -> Grid {
+        let mut grid = Grid::plan(extra);
         for (site, key) in [(2, two), (1, one)] {
             write_key(&grid.dir.path().join(format!("{site}.key")), key);
             grid.gateway(site);
         }
+        grid
+    }
+
+    /// Site one alone has `extra` lines in `[grid]`: no tunnel is waited for.
+    pub fn with_settings_here(extra: &str) -> Grid {
+        let mut grid = Grid::plan("");
+        grid.extra_here = extra.to_owned();
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
         grid
     }
 
@@ -136,6 +149,7 @@ impl Grid {
             proxy: None,
             dialled: 2,
             extra: extra.to_owned(),
+            extra_here: String::new(),
             forgets_peer: false,
             running: HashMap::new(),
             far: None,
@@ -199,6 +213,7 @@ impl Grid {
     fn configuration(&self, site: u8) -> String {
         let net = self.net;
         let other = 3 - site;
+        let here = if site == 1 { &self.extra_here } else { "" };
         let dial = if site == 1 {
             format!("address = \"127.{net}.0.{}:7001\"", self.dialled)
         } else {
@@ -224,6 +239,7 @@ impl Grid {
             [grid]
             key_file = "{site}.key"
             {}
+            {here}
             {peer}
             {dial}
             "#,

@@ -20,6 +20,9 @@ struct State {
     accepted: AtomicUsize,
     stalled: Mutex<Option<usize>>,
     changed: Condvar,
+    /// What to look for in all that passes, and whether it did.
+    words: Mutex<Vec<u8>>,
+    heard: AtomicBool,
 }
 
 impl Proxy {
@@ -35,6 +38,8 @@ impl Proxy {
             accepted: AtomicUsize::new(0),
             stalled: Mutex::new(None),
             changed: Condvar::new(),
+            words: Mutex::default(),
+            heard: AtomicBool::new(false),
         }));
         let serving = proxy.clone();
         std::thread::spawn(move || {
@@ -81,6 +86,7 @@ impl Proxy {
                 break;
             }
             carried += count as u64;
+            self.listen(&buffer[..count]);
             if to.write_all(&buffer[..count]).is_err() {
                 break;
             }
@@ -91,6 +97,23 @@ impl Proxy {
     /// Cuts every connection now, and from now on each after `bytes` in one direction.
     pub fn cut_after(&self, bytes: u64) {
         self.0.life.store(bytes, SeqCst);
+    }
+
+    fn listen(&self, bytes: &[u8]) {
+        let words = self.0.words.lock().unwrap();
+        if !words.is_empty() && bytes.windows(words.len()).any(|window| window == *words) {
+            self.0.heard.store(true, SeqCst);
+        }
+    }
+
+    /// Looks for these bytes in what passes from now on.
+    pub fn listen_for(&self, words: &[u8]) {
+        *self.0.words.lock().unwrap() = words.to_vec();
+    }
+
+    /// Whether they passed in one piece.
+    pub fn heard(&self) -> bool {
+        self.0.heard.load(SeqCst)
     }
 
     pub fn cuts(&self) -> usize {
