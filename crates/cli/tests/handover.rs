@@ -196,6 +196,7 @@ impl Grid {
         let said = String::from_utf8(output.stdout).unwrap();
         let wanted = format!("gateway of site{site} handed ");
         let program = self.next.display().to_string();
+        println!("{}", said.trim_end());
         assert!(said.starts_with(&wanted) && said.contains(&program), "{said}");
         let status = self.status(site);
         assert_eq!(status.handed_over, before + 1);
@@ -349,12 +350,16 @@ fn bytes_cross_both_ways_unharmed_while_both_gateways_are_handed_over_again_and_
             }
         }
         for site in [1, 2, 1, 2, 2, 1] {
+            // Before and after each, and at last in both at a time.
             let before = total.load(Ordering::Relaxed);
             wait_for("bytes to cross", || {
                 total.load(Ordering::Relaxed) > before + 2 * MEGABYTE
             });
             grid.drain(site);
         }
+        let other = scope.spawn(|| grid.drain(1));
+        grid.drain(2);
+        other.join().unwrap();
         stop.store(true, Ordering::Relaxed);
         for (sender, receiver) in halves {
             assert_eq!(receiver.join().unwrap(), sender.join().unwrap());
@@ -366,7 +371,7 @@ fn bytes_cross_both_ways_unharmed_while_both_gateways_are_handed_over_again_and_
     });
     for site in [1, 2] {
         let status = grid.status(site);
-        assert_eq!((status.handed_over, status.streams_opened), (3, 3));
+        assert_eq!((status.handed_over, status.streams_opened), (4, 3));
         assert!(status.tunnels[0].sent_bytes > 6 * MEGABYTE);
     }
 }
@@ -441,20 +446,22 @@ fn a_process_on_a_node_goes_on_and_is_collected_after_its_end() {
     let fifo = grid.dir.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let mut started = Vec::new();
+    let token = grid.token.to_hex();
+    let spawn = |node: &str| Request::Spawn {
+        token: token.clone(),
+        node: node.to_owned(),
+    };
     for node in ["node1", "node2"] {
-        let spawn = Request::Spawn {
-            token: grid.token.to_hex(),
-            node: node.to_owned(),
-        };
-        let (_, mut process) = control::ask(&grid.control(1), &spawn).unwrap();
+        let (_, mut process) = control::ask(&grid.control(1), &spawn(node)).unwrap();
         process.set_read_timeout(Some(DEADLINE)).unwrap();
         let command = format!("echo begun; cat {}; echo {node} ended", fifo.display());
         process.write_all(&request(&command)).unwrap();
         read_until(&mut process, "begun");
         started.push((node, process));
     }
-    let children = |site| {
-        let pid = grid.pid(site);
+    let pids = [grid.pid(1), grid.pid(2)];
+    let children = |site: usize| {
+        let pid = pids[site - 1];
         std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap()
     };
     let before = [children(1), children(2)];
@@ -473,7 +480,15 @@ fn a_process_on_a_node_goes_on_and_is_collected_after_its_end() {
     wait_for("the gateways to collect what they had started", || {
         [1, 2].iter().all(|site| children(*site).is_empty())
     });
+    // What the new program starts has no signals blocked, as before; and it ends with its job.
+    let (_, mut process) = control::ask(&grid.control(1), &spawn("node2")).unwrap();
+    process.set_read_timeout(Some(DEADLINE)).unwrap();
+    let command = format!("cat /proc/self/status {}", fifo.display());
+    process.write_all(&request(&command)).unwrap();
+    read_until(&mut process, "SigBlk:\t0000000000000000");
+    grid.drain(2);
     grid.job = None;
+    wait_for("the end of what the job had started", || children(2).is_empty());
 }
 
 /// The request frame of `remote/frame.rs`.

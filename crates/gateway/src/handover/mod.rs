@@ -19,6 +19,7 @@ pub use state::{STATE_VERSION, StateError};
 
 use crate::config::{Config, Mistakes};
 use crate::control::Reply;
+use crate::farewell::keys;
 use crate::gateway::Gateway;
 use crate::lane::LaneEnd;
 use crate::private;
@@ -27,7 +28,6 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::execv;
-use slab::Slab;
 use state::{KeptContact, KeptListeners, KeptPair, KeptStarter, State};
 use std::convert::Infallible;
 use std::ffi::CString;
@@ -249,11 +249,6 @@ fn set_inheritance(descriptors: &[BorrowedFd<'_>], flags: FdFlag) -> nix::Result
     descriptors
         .iter()
         .try_for_each(|descriptor| fcntl(descriptor, FcntlArg::F_SETFD(flags)).map(drop))
-}
-
-/// Keys are taken first: what is done with an entry may remove others.
-fn keys<T>(slab: &Slab<T>) -> Vec<usize> {
-    slab.iter().map(|(key, _)| key).collect()
 }
 
 impl Config {
