@@ -11,6 +11,7 @@ use causeway_gateway::control::{self, ControlError, Reply, Request, Status};
 use causeway_wire::{Preface, Token, Verdict};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::Pid;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
@@ -404,6 +405,46 @@ fn a_job_lives_on_and_its_token_opens_streams_until_its_command_ends() {
     let (mut late, preface) = grid.dial(listener.local_addr().unwrap());
     late.write_all(&preface).unwrap();
     assert!(matches!(verdict(&late), Verdict::Failed(_)));
+}
+
+#[test]
+fn connections_made_ended_and_reset_during_hand_overs_notice_nothing() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            [1, 2, 2, 1, 1, 2].iter().for_each(|site| grid.drain(*site));
+            done.store(true, Ordering::Relaxed);
+        });
+        let mut rounds = 0;
+        while rounds < 6 || !done.load(Ordering::Relaxed) {
+            let (near, far) = grid.pair(&listener);
+            cross(&near, &far);
+            let (one, other) = if rounds % 2 == 0 { (near, far) } else { (far, near) };
+            if rounds % 3 == 0 {
+                let at_once = libc::linger {
+                    l_onoff: 1,
+                    l_linger: 0,
+                };
+                setsockopt(&one, sockopt::Linger, &at_once).unwrap();
+                drop(one);
+                assert_eq!(end_of(&other), Some(ErrorKind::ConnectionReset));
+            } else {
+                one.shutdown(Shutdown::Write).unwrap();
+                assert_eq!(end_of(&other), None);
+                (&other).write_all(b"last words").unwrap();
+                drop(other);
+                let mut got = Vec::new();
+                (&one).read_to_end(&mut got).unwrap();
+                assert_eq!(got, b"last words");
+            }
+            rounds += 1;
+        }
+    });
+    wait_for("the end of the streams at both gateways", || {
+        [1, 2].iter().all(|site| grid.status(*site).streams == 0)
+    });
 }
 
 #[test]
