@@ -39,6 +39,8 @@ struct Grid {
     job: Option<UnixStream>,
     /// What the gateways are handed to.
     next: PathBuf,
+    /// Each gateway dials the other.
+    both_dial: bool,
 }
 
 impl Drop for Grid {
@@ -51,9 +53,14 @@ impl Drop for Grid {
 }
 
 impl Grid {
+    /// Site one dials.
     fn start() -> Grid {
-        // Apart from those of the gateway crate's tests.
-        let net = 214 + (std::process::id() % 4) as u8 * 10 + NEXT_NET.fetch_add(1, Ordering::Relaxed);
+        Grid::dialling(false)
+    }
+
+    fn dialling(both_dial: bool) -> Grid {
+        // Apart from those of the gateway crate's tests, and from another run of these.
+        let net = 190 + (std::process::id() % 4) as u8 * 16 + NEXT_NET.fetch_add(1, Ordering::Relaxed);
         let dir = tempfile::tempdir().unwrap();
         let next = dir.path().join("causeway");
         std::fs::copy(env!("CARGO_BIN_EXE_causeway"), &next).unwrap();
@@ -67,6 +74,7 @@ impl Grid {
             token: Token([0; 16]),
             job: None,
             next,
+            both_dial,
         };
         for site in [2, 1] {
             std::fs::write(grid.file(site), grid.configuration(site)).unwrap();
@@ -82,9 +90,9 @@ impl Grid {
 
     fn configuration(&self, site: u8) -> String {
         let (net, other) = (self.net, 3 - site);
-        let dial = match site {
-            1 => format!("address = \"127.{net}.0.2:7001\""),
-            _ => String::new(),
+        let dial = match site == 1 || self.both_dial {
+            true => format!("address = \"127.{net}.0.{other}:7001\""),
+            false => String::new(),
         };
         let control = self.control(site);
         format!(
@@ -338,7 +346,15 @@ fn receive(mut stream: &TcpStream, seed: usize, total: &AtomicU64) -> u64 {
 
 #[test]
 fn bytes_cross_both_ways_unharmed_while_both_gateways_are_handed_over_again_and_again() {
-    let grid = Grid::start();
+    traffic_outlives_hand_overs(&Grid::start());
+}
+
+#[test]
+fn gateways_that_dial_each_other_are_handed_over_as_well() {
+    traffic_outlives_hand_overs(&Grid::dialling(true));
+}
+
+fn traffic_outlives_hand_overs(grid: &Grid) {
     let listener = grid.listen();
     let pairs: Vec<_> = (0..3).map(|_| grid.pair(&listener)).collect();
     let (stop, total) = (&AtomicBool::new(false), &AtomicU64::new(0));
@@ -598,6 +614,33 @@ fn what_is_refused_leaves_everything_running_and_no_lane_closed() {
     let status = grid.status(1);
     assert_eq!((status.handed_over, status.tunnels[0].lanes_lost), (0, 0));
     std::fs::write(grid.file(1), grid.configuration(1)).unwrap();
+    grid.drain(1);
+    cross(&near, &far);
+}
+
+#[test]
+fn a_configuration_with_more_in_it_is_taken_up_and_told_to_the_other_sites() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let address = format!("127.{}.1.1", grid.net);
+    let node = format!("{{ name = \"node1\", address = \"{address}\" }}");
+    let more = format!("{node}, {{ name = \"another\", address = \"{address}1\" }}");
+    let text = grid.configuration(1).replace(&node, &more);
+    // A peer in front of the one there is.
+    let (others, peers) = text.split_at(text.find("[[peer]]").unwrap());
+    let text = format!("{others}[[peer]]\nsite = \"bordeaux\"\n{peers}");
+    std::fs::write(grid.file(1), text).unwrap();
+    grid.drain(1);
+    cross(&near, &far);
+    let names: Vec<String> = grid.status(1).sites.into_iter().map(|site| site.name).collect();
+    assert_eq!(names, ["site1", "bordeaux", "site2"]);
+    wait_for("the other site to learn of the node", || {
+        let sites = grid.status(2).sites.into_iter();
+        let mut sites = sites.filter(|site| site.name == "site1");
+        let nodes = sites.find_map(|site| site.info).unwrap().nodes;
+        nodes.iter().any(|node| node.name == "another")
+    });
     grid.drain(1);
     cross(&near, &far);
 }

@@ -3,7 +3,7 @@
 //! Where it fails, the process ends, and with it the streams and jobs it was to go on with. So whatever can be refused is
 //! refused by the predecessor; what is left are mistakes in these programs and damaged states.
 
-use super::state::{KeptListeners, KeptPair, KeptStarter, State, StateError};
+use super::state::{KeptLeg, KeptListeners, KeptPair, KeptStarter, State, StateError};
 use crate::config::Config;
 use crate::control::{HandedOver, Reply};
 use crate::deliver;
@@ -136,7 +136,7 @@ impl Gateway {
         Ok(())
     }
 
-    fn inherit_legs(&mut self, kept: Vec<(usize, super::state::KeptLeg<'_>)>) -> Result<(), InheritError> {
+    fn inherit_legs(&mut self, kept: Vec<(usize, KeptLeg<'static>)>) -> Result<(), InheritError> {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
         self.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         for (key, leg) in &mut self.legs {
