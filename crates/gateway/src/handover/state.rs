@@ -243,7 +243,7 @@ impl State<'_> {
         Ok(state)
     }
 
-    /// Whether every key leads somewhere.
+    /// Whether every key leads somewhere, and what is acted on is harmless.
     fn check(&self) -> Result<(), StateError> {
         let keys = self.pairs.iter().map(|(key, _)| key);
         let keys = keys.chain(self.legs.iter().map(|(key, _)| key));
@@ -251,6 +251,10 @@ impl State<'_> {
         let mut keys = keys.chain(self.commands.iter().map(|(key, _)| key));
         if keys.any(|key| *key > MOST_KEYS) {
             return Err(StateError::Contradiction("a key is too large"));
+        }
+        // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
+        if self.starters.iter().any(|starter| starter.process <= 1) {
+            return Err(StateError::Contradiction("a starter is no child"));
         }
         let has_pair = |leg: &KeptLeg<'_>| self.pairs.iter().any(|(key, _)| *key == leg.pair);
         if !self.legs.iter().all(|(_, leg)| has_pair(leg)) {
@@ -459,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_lead_nowhere_are_refused() {
+    fn keys_that_lead_nowhere_and_numbers_of_no_child_are_refused() {
         let refusal = |spoil: fn(&mut State<'_>)| {
             let mut tunnel = tunnel();
             let mut state = state(&mut tunnel);
@@ -474,6 +478,7 @@ mod tests {
             ),
             (|state| state.jobs[0].origin = KeptOrigin::Here(1), "nobody holds"),
             (|state| state.intakes[0].0 = 1 << 40, "too large"),
+            (|state| state.starters[0].process = -1, "no child"),
         ] {
             let said = refusal(spoil).unwrap();
             assert!(said.contains(why), "{said}");
