@@ -1,10 +1,12 @@
 //! `causeway gateway`.
 
 use crate::say;
-use causeway_gateway::{Config, Gateway, ports};
+use causeway_gateway::control::{self, ControlError, HandedOver, Reply, Request};
+use causeway_gateway::{Config, Gateway, STATE_VERSION, ports};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 /// Serve this site: run on its head node.
 #[derive(Args)]
@@ -12,9 +14,15 @@ pub struct GatewayArgs {
     /// Configuration; configs/gateway.toml in the sources shows every key.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    /// Hand the running gateway to this program, with all its streams and jobs, and return.
+    #[arg(long)]
+    drain: bool,
+    /// Go on from the state in this descriptor; a gateway that is handed over says so to its successor.
+    #[arg(long, hide = true, value_name = "DESCRIPTOR", conflicts_with = "drain")]
+    inherit: Option<i32>,
 }
 
-/// Runs a gateway until it is told to stop.
+/// Runs a gateway until it is told to stop, or gives the one that runs to this program.
 pub fn gateway(args: GatewayArgs) -> ExitCode {
     let config = match Config::load(&args.config) {
         Ok(config) => config,
@@ -23,15 +31,58 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if let Err(error) = ports::check(&config.delivery_ports) {
+    if args.drain {
+        return drain(&args.config, &config);
+    }
+    if args.inherit.is_none()
+        && let Err(error) = ports::check(&config.delivery_ports)
+    {
         say::error(format_args!("causeway gateway: {error}"));
         return ExitCode::from(2);
     }
-    match Gateway::new(config).and_then(|mut gateway| gateway.run()) {
+    let gateway = match args.inherit {
+        Some(state) => Gateway::inherit(config, state),
+        None => Gateway::new(config),
+    };
+    match gateway.and_then(|mut gateway| gateway.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say::error(format_args!("causeway gateway: {error}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Has the running gateway go on as this program.
+fn drain(file: &Path, config: &Config) -> ExitCode {
+    let began = Instant::now();
+    let fail = |error: &dyn std::fmt::Display| {
+        say::error(format_args!("causeway gateway --drain: {error}"));
+        ExitCode::FAILURE
+    };
+    let (program, file) = match (std::env::current_exe(), std::path::absolute(file)) {
+        (Ok(program), Ok(file)) => (program, file),
+        (Err(error), _) | (_, Err(error)) => return fail(&error),
+    };
+    match ask(config, &program, file) {
+        Ok(HandedOver { site, streams, jobs }) => say::result(format_args!(
+            "gateway of {site} handed {streams} streams and {jobs} jobs to {} in {} ms",
+            program.display(),
+            began.elapsed().as_millis()
+        )),
+        Err(error) => fail(&error),
+    }
+}
+
+/// The answer comes from the successor, or from the gateway that goes on because there is none.
+fn ask(config: &Config, program: &Path, file: PathBuf) -> Result<HandedOver, ControlError> {
+    let request = Request::HandOver {
+        state_version: STATE_VERSION,
+        program: program.to_owned(),
+        config: file,
+    };
+    match control::ask(&config.control, &request)? {
+        (Reply::HandedOver(handed), _) => Ok(handed),
+        (other, _) => Err(ControlError::Answer(format!("{other:?}"))),
     }
 }

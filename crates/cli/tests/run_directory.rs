@@ -54,6 +54,7 @@ fn serve(listener: UnixListener) {
             Reply::Status(Box::new(Status {
                 site: "rennes".into(),
                 pid: 1,
+                handed_over: 0,
                 resident_bytes: 0,
                 streams: 0,
                 streams_peak: 0,

@@ -23,7 +23,7 @@ impl Gateway {
                 );
                 return self.accept_after(PAUSE);
             }
-            match self.lan[index].accept() {
+            match self.listeners.lan[index].accept() {
                 Ok((socket, peer)) => self.on_shim_connection(socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
@@ -33,7 +33,7 @@ impl Gateway {
     }
 
     pub(crate) fn accept_gateways(&mut self) {
-        while let Some(listener) = &self.wan {
+        while let Some(listener) = &self.listeners.wan {
             match listener.accept() {
                 Ok((socket, peer)) => self.on_gateway_connection(socket, peer),
                 Err(error) if concerns_one(&error) => {}
@@ -44,7 +44,7 @@ impl Gateway {
 
     pub(crate) fn accept_commands(&mut self) {
         loop {
-            match self.control.accept() {
+            match self.listeners.control.accept() {
                 Ok((socket, _)) => self.on_command_connection(socket),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
@@ -54,7 +54,9 @@ impl Gateway {
 
     pub(crate) fn accept_scrapes(&mut self) {
         for _ in 0..metrics::AT_MOST {
-            let Some(listener) = &self.metrics else { return };
+            let Some(listener) = &self.listeners.metrics else {
+                return;
+            };
             match listener.accept() {
                 Ok((socket, peer)) => self.on_scrape_connection(socket, peer),
                 Err(error) if concerns_one(&error) => {}
@@ -66,7 +68,7 @@ impl Gateway {
 
     pub(crate) fn on_accept_deadline(&mut self) {
         self.accept_pending = false;
-        for index in 0..self.lan.len() {
+        for index in 0..self.listeners.lan.len() {
             self.accept_shims(index);
         }
         self.accept_gateways();

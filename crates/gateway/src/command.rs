@@ -3,6 +3,8 @@
 use crate::control::{Envelope, JobReply, MAX_LINE_BYTES, MOST_WEIGHT, Reply, Request, VERSION};
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
+use crate::handover::inherit::{InheritError, descriptor};
+use crate::handover::state::{KeptCommand, KeptCommandStage};
 use crate::jobs::{Job, Origin};
 use crate::lane::LaneEnd;
 use crate::peer::GatewayToGateway;
@@ -12,7 +14,7 @@ use mio::Interest;
 use mio::net::UnixStream;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// A command writes its request at once; a site confirms a job within a round trip.
@@ -34,11 +36,77 @@ enum Stage {
     Starting(Token),
     /// The job lives as long as this connection.
     Holding(Token),
+    /// The program that asks is to have this gateway, and answers the command itself.
+    HandingOver,
     /// Nothing more is expected; closed when the answer is out.
     Answered,
 }
 
+impl Command {
+    pub(crate) fn keep(&self) -> KeptCommand {
+        KeptCommand {
+            descriptor: self.socket.as_raw_fd(),
+            born: self.born,
+            stage: match &self.stage {
+                Stage::Reading(line) => KeptCommandStage::Reading(line.clone()),
+                Stage::Starting(token) => KeptCommandStage::Starting(token.0),
+                Stage::Holding(token) => KeptCommandStage::Holding(token.0),
+                Stage::HandingOver => KeptCommandStage::HandingOver,
+                Stage::Answered => KeptCommandStage::Answered,
+            },
+            output: self.output.iter().copied().collect(),
+        }
+    }
+
+    fn inherit(kept: KeptCommand) -> Result<Command, InheritError> {
+        Ok(Command {
+            socket: UnixStream::from_std(descriptor(kept.descriptor)?.into()),
+            born: kept.born,
+            stage: match kept.stage {
+                KeptCommandStage::Reading(line) => Stage::Reading(line),
+                KeptCommandStage::Starting(token) => Stage::Starting(Token(token)),
+                KeptCommandStage::Holding(token) => Stage::Holding(Token(token)),
+                KeptCommandStage::HandingOver => Stage::HandingOver,
+                KeptCommandStage::Answered => Stage::Answered,
+            },
+            output: kept.output.into(),
+        })
+    }
+}
+
+impl AsFd for Command {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 impl Gateway {
+    /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
+    pub(crate) fn inherit_commands(&mut self, kept: Vec<(usize, KeptCommand)>) -> Result<(), InheritError> {
+        let inherit = |(key, kept)| Ok::<_, InheritError>((key, Command::inherit(kept)?));
+        self.commands = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        for (key, command) in &mut self.commands {
+            let token = Class::Command.token(key);
+            self.poll
+                .registry()
+                .register(&mut command.socket, token, interest)?;
+            if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
+                self.timers.set(DEADLINE, Deadline::Command(key, command.born));
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers those that asked for the hand-over.
+    pub(crate) fn answer_hand_over(&mut self, reply: &Reply) {
+        let asked = self.commands.iter();
+        let asked = asked.filter(|(_, command)| matches!(command.stage, Stage::HandingOver));
+        for key in asked.map(|(key, _)| key).collect::<Vec<_>>() {
+            self.answer(key, reply.clone());
+        }
+    }
+
     pub(crate) fn on_command_connection(&mut self, mut socket: UnixStream) {
         let key = self.commands.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
@@ -90,10 +158,12 @@ impl Gateway {
             }
             let line = std::mem::take(line);
             match serde_json::from_slice::<Envelope<Request>>(&line) {
-                Ok(Envelope {
-                    version: VERSION,
-                    body,
-                }) => self.serve(key, body),
+                // A newer program asks for a hand-over, whatever else has changed between it and this one.
+                Ok(Envelope { version, body })
+                    if version == VERSION || matches!(body, Request::HandOver { .. }) =>
+                {
+                    self.serve(key, body);
+                }
                 Ok(Envelope { version, .. }) => {
                     let text = format!("the command speaks version {version}, this gateway {VERSION}");
                     self.answer(key, Reply::Error(text));
@@ -118,7 +188,7 @@ impl Gateway {
                 let text = format!("site {sites} did not confirm the job within {DEADLINE:?}");
                 self.answer(key, Reply::Error(text));
             }
-            Stage::Holding(_) | Stage::Answered => {}
+            Stage::Holding(_) | Stage::HandingOver | Stage::Answered => {}
         }
     }
 
@@ -129,6 +199,18 @@ impl Gateway {
                 self.answer(key, Reply::Status(Box::new(status)));
             }
             Request::Job { name, weight } => self.start_job(key, name, weight.clamp(1, MOST_WEIGHT)),
+            Request::HandOver {
+                state_version,
+                program,
+                config,
+            } => match self.accept_successor(state_version, program, config) {
+                Ok(()) => {
+                    if let Some(command) = self.commands.get_mut(key) {
+                        command.stage = Stage::HandingOver;
+                    }
+                }
+                Err(refusal) => self.answer(key, Reply::Error(refusal.to_string())),
+            },
             Request::Spawn { token, node } => match token.parse() {
                 Ok(token) if self.jobs.knows(&token) => self.spawn(key, token, &node),
                 Ok(_) => self.answer(key, Reply::Error("the job of this token has ended".to_owned())),
@@ -223,12 +305,12 @@ impl Gateway {
                         .say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
-            None => self.hand_over(command.socket, token, node),
+            None => self.give_to_starter(command.socket, token, node),
         }
     }
 
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
-    fn hand_over(&mut self, mut socket: UnixStream, token: Token, node: &str) {
+    fn give_to_starter(&mut self, mut socket: UnixStream, token: Token, node: &str) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
         let name = self.directory.shell_name(node);
         let name = name.unwrap_or_else(|| node.to_owned());

@@ -43,6 +43,16 @@ pub enum Request {
     },
     /// What the gateway sees at present.
     Status {},
+    /// Go on as another program, with all streams and jobs. This request is the same in every version, since it comes from
+    /// a newer one; so is its answer, which the other program gives.
+    HandOver {
+        /// The version of the state that the program goes on from; see [`crate::STATE_VERSION`].
+        state_version: u32,
+        /// The program, by its absolute path.
+        program: PathBuf,
+        /// Its configuration, by its absolute path.
+        config: PathBuf,
+    },
 }
 
 /// Most that a job may weigh: with more, others would wait longer than MPIs do.
@@ -71,8 +81,21 @@ pub enum Reply {
     Spawn {},
     /// The present state.
     Status(Box<Status>),
+    /// The gateway goes on as the program that was asked for.
+    HandedOver(HandedOver),
     /// It could not be done; one sentence for the user.
     Error(String),
+}
+
+/// What another program goes on with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedOver {
+    /// The gateway's site.
+    pub site: String,
+    /// Open streams.
+    pub streams: usize,
+    /// Running jobs, those of other sites among them.
+    pub jobs: usize,
 }
 
 /// What `causeway run` needs to know to start an MPI.
@@ -133,6 +156,9 @@ pub struct Status {
     pub site: String,
     /// Process id of the gateway.
     pub pid: u32,
+    /// How often it was handed over to another program, which had the same process id.
+    #[serde(default)]
+    pub handed_over: u64,
     /// Resident memory of the gateway.
     pub resident_bytes: u64,
     /// Streams open now.
@@ -315,13 +341,14 @@ pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contro
     let reply: Envelope<Reply> =
         serde_json::from_slice(&reply).map_err(|error| ControlError::Answer(error.to_string()))?;
     match reply {
-        Envelope { version, .. } if version != VERSION => Err(ControlError::Answer(format!(
-            "version {version}, expected {VERSION}"
-        ))),
+        // First of all: a gateway of another version says so.
         Envelope {
             body: Reply::Error(reason),
             ..
         } => Err(ControlError::Refused(reason)),
+        Envelope { version, .. } if version != VERSION => Err(ControlError::Answer(format!(
+            "version {version}, expected {VERSION}"
+        ))),
         Envelope { body, .. } => Ok((body, stream)),
     }
 }

@@ -25,6 +25,18 @@ impl DeliveryPorts {
         }
     }
 
+    /// The port of the next delivery.
+    pub(crate) fn next(&self) -> u16 {
+        self.next
+    }
+
+    /// Goes on where a predecessor stopped.
+    pub(crate) fn inherit(&mut self, next: u16) {
+        if self.range.contains(&next) {
+            self.next = next;
+        }
+    }
+
     fn take(&mut self) -> u16 {
         let port = self.next;
         self.next = if port == *self.range.end() {

@@ -52,6 +52,11 @@ impl Directory {
         &self.own.info
     }
 
+    /// What the other sites said of themselves.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &SiteInfo> {
+        self.others.iter().map(|known| &known.info)
+    }
+
     pub(crate) fn other(&self, name: &str) -> Option<&SiteInfo> {
         self.others
             .iter()

@@ -87,6 +87,6 @@ impl Gateway {
 }
 
 /// Keys are taken first: what is done with an entry may remove others.
-fn keys<T>(slab: &Slab<T>) -> Vec<usize> {
+pub(crate) fn keys<T>(slab: &Slab<T>) -> Vec<usize> {
     slab.iter().map(|(key, _)| key).collect()
 }

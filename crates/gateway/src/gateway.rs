@@ -5,11 +5,13 @@ use crate::config::Config;
 use crate::deliver::DeliveryPorts;
 use crate::dial::Contact;
 use crate::directory::Directory;
+use crate::handover::{InheritError, Successor};
 use crate::handshake::Handshake;
 use crate::intake::Intake;
 use crate::jobs::Jobs;
 use crate::lane::Lane;
 use crate::leg::Leg;
+use crate::listeners::Listeners;
 use crate::metrics::Scrape;
 use crate::pair::Pair;
 use crate::private;
@@ -19,15 +21,14 @@ use crate::starter::Starter;
 use crate::tally::Tally;
 use crate::timers::{Deadline, Timers};
 use crate::tls;
-use mio::net::{TcpListener, UnixListener};
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll, Token};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use slab::Slab;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Events handled between two looks at the deadlines.
@@ -47,6 +48,9 @@ pub enum GatewayError {
     /// Another gateway serves the control socket.
     #[error("a gateway already serves {}; stop it first or give this one another [listen] control", .0.display())]
     AlreadyRunning(PathBuf),
+    /// What a predecessor handed over cannot be gone on with.
+    #[error("go on from what was handed over: {0}")]
+    Inherit(#[from] InheritError),
     /// The loop itself failed.
     #[error("event loop: {0}")]
     Loop(#[from] io::Error),
@@ -126,14 +130,15 @@ pub struct Gateway {
     pub(crate) streams_peak: usize,
     /// When the loop last woke.
     pub(crate) now: Instant,
-    births: u64,
+    pub(crate) births: u64,
     signals: Signals,
     /// Where lanes are encrypted.
     pub(crate) tls: Option<tls::Context>,
-    pub(crate) lan: Vec<TcpListener>,
-    pub(crate) wan: Option<TcpListener>,
-    pub(crate) control: UnixListener,
-    pub(crate) metrics: Option<TcpListener>,
+    pub(crate) listeners: Listeners,
+    /// Programs that had this gateway before.
+    pub(crate) handed_over: u64,
+    /// Who is to have it next.
+    pub(crate) successor: Option<Successor>,
     /// [`Deadline::Accept`] is set.
     pub(crate) accept_pending: bool,
 }
@@ -144,36 +149,19 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] names the address that cannot be listened on.
     pub fn new(config: Config) -> Result<Gateway, GatewayError> {
+        let listeners = Listeners::bind(&config)?;
+        Gateway::listening(config, listeners)
+    }
+
+    /// A gateway that knows nobody yet.
+    pub(crate) fn listening(config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
         raise_file_limit();
         crate::priority::ask_for_short_slices();
         let tls = config.encrypt.then(tls::Context::new).transpose()?;
         let poll = Poll::new()?;
         let signals = Signals::take()?;
         signals.register(poll.registry(), Class::Signals.token(0))?;
-        let listen = |address: SocketAddr, token| {
-            let mut listener = bind(address).map_err(|source| GatewayError::Listen {
-                address: address.to_string(),
-                source,
-            })?;
-            poll.registry()
-                .register(&mut listener, token, Interest::READABLE)?;
-            Ok::<_, GatewayError>(listener)
-        };
-        let lan = config.lan.iter().enumerate();
-        let lan = lan
-            .map(|(index, address)| listen(*address, Class::Lan.token(index)))
-            .collect::<Result<_, _>>()?;
-        let wan = config
-            .wan
-            .map(|address| listen(address, Class::Wan.token(0)))
-            .transpose()?;
-        let metrics = config
-            .metrics
-            .map(|address| listen(address, Class::Metrics.token(0)))
-            .transpose()?;
-        let mut control = bind_control(&config.control)?;
-        poll.registry()
-            .register(&mut control, Class::Control.token(0), Interest::READABLE)?;
+        listeners.register(poll.registry())?;
         Ok(Gateway {
             directory: Directory::new(&config),
             report: Report::new(&config.site),
@@ -206,10 +194,9 @@ impl Gateway {
             poll,
             signals,
             tls,
-            lan,
-            wan,
-            control,
-            metrics,
+            listeners,
+            handed_over: 0,
+            successor: None,
             accept_pending: false,
         })
     }
@@ -219,21 +206,9 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError::Loop`] when the kernel refuses to report events.
     pub fn run(&mut self) -> Result<(), GatewayError> {
-        let lan: Vec<String> = self.config.lan.iter().map(SocketAddr::to_string).collect();
-        let wan = self.config.wan.map_or_else(
-            || "nothing (dials out only)".to_owned(),
-            |address| address.to_string(),
-        );
-        let metrics = self
-            .config
-            .metrics
-            .map(|address| format!(", {address} for metrics"));
-        self.report.say(format_args!(
-            "listening on {} for this site, {wan} for other gateways, {} for commands{}",
-            lan.join(" and "),
-            self.config.control.display(),
-            metrics.unwrap_or_default()
-        ));
+        if self.handed_over == 0 {
+            self.announce();
+        }
         for index in 0..self.config.peers.len() {
             self.dial_all(index, Duration::ZERO);
         }
@@ -266,7 +241,28 @@ impl Gateway {
             while let Some(deadline) = self.timers.pop_due(self.now) {
                 self.on_deadline(deadline);
             }
+            if let Some(successor) = self.successor.take() {
+                self.hand_over(&successor);
+            }
         }
+    }
+
+    fn announce(&self) {
+        let lan: Vec<String> = self.config.lan.iter().map(SocketAddr::to_string).collect();
+        let wan = self.config.wan.map_or_else(
+            || "nothing (dials out only)".to_owned(),
+            |address| address.to_string(),
+        );
+        let metrics = self
+            .config
+            .metrics
+            .map(|address| format!(", {address} for metrics"));
+        self.report.say(format_args!(
+            "listening on {} for this site, {wan} for other gateways, {} for commands{}",
+            lan.join(" and "),
+            self.config.control.display(),
+            metrics.unwrap_or_default()
+        ));
     }
 
     fn dispatch(&mut self, event: &mio::event::Event) -> std::ops::ControlFlow<()> {
@@ -348,25 +344,6 @@ impl Drop for Gateway {
         // The socket's file outlives its process otherwise; the next start would have to guess.
         let _ = private::remove_socket(&self.config.control);
     }
-}
-
-fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address)
-}
-
-/// Binds the control socket for this user alone. A socket left by a gateway that was killed is replaced.
-fn bind_control(path: &Path) -> Result<UnixListener, GatewayError> {
-    let listen = |source| GatewayError::Listen {
-        address: path.display().to_string(),
-        source,
-    };
-    private::make_directory_of(path).map_err(listen)?;
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(GatewayError::AlreadyRunning(path.to_owned()));
-    }
-    private::remove_socket(path).map_err(listen)?;
-    let listener = private::bind(path).map_err(listen)?;
-    Ok(UnixListener::from_std(listener))
 }
 
 /// A stream takes one file at each gateway: use all that the user may have.

@@ -2,6 +2,8 @@
 
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
+use crate::handover::inherit::{InheritError, descriptor};
+use crate::handover::state::KeptIntake;
 use crate::leg::{Socket, Stage};
 use crate::timers::Deadline;
 use causeway_tunnel::{OpenRequest, Target};
@@ -11,6 +13,7 @@ use mio::net::TcpStream;
 use mio::{Interest, Token};
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 /// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping.
@@ -37,7 +40,60 @@ struct Refusal {
     wants_verdict: bool,
 }
 
+impl Intake {
+    pub(crate) fn keep(&self) -> KeptIntake {
+        KeptIntake {
+            descriptor: self.socket.as_raw_fd(),
+            peer: self.peer,
+            born: self.born,
+            filled: self.bytes[..self.filled].to_vec(),
+            needed: self.needed,
+        }
+    }
+
+    fn inherit(kept: KeptIntake) -> Result<Intake, InheritError> {
+        let KeptIntake { filled, needed, .. } = kept;
+        if filled.len() >= needed || needed > MAX_BYTES {
+            return Err(InheritError::Contradiction(
+                "a preface is longer than it should be",
+            ));
+        }
+        let mut bytes = [0; MAX_BYTES];
+        bytes[..filled.len()].copy_from_slice(&filled);
+        Ok(Intake {
+            socket: TcpStream::from_std(descriptor(kept.descriptor)?.into()),
+            peer: kept.peer,
+            born: kept.born,
+            bytes,
+            filled: filled.len(),
+            needed,
+        })
+    }
+}
+
+impl AsFd for Intake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 impl Gateway {
+    /// Goes on reading prefaces that a predecessor has begun to read.
+    pub(crate) fn inherit_intakes(&mut self, kept: Vec<(usize, KeptIntake)>) -> Result<(), InheritError> {
+        let inherit = |(key, kept)| Ok::<_, InheritError>((key, Intake::inherit(kept)?));
+        self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        for (key, intake) in &mut self.intakes {
+            let token = Class::Intake.token(key);
+            self.poll
+                .registry()
+                .register(&mut intake.socket, token, interest)?;
+            self.timers
+                .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.born));
+        }
+        Ok(())
+    }
+
     pub(crate) fn has_intake_room(&self) -> bool {
         self.intakes.len() < AT_MOST
     }

@@ -1,5 +1,6 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
+use crate::handover::state::{KeptJob, KeptOrigin};
 use causeway_wire::Token;
 use std::collections::{BTreeSet, HashMap};
 
@@ -41,6 +42,44 @@ impl Job {
 pub(crate) struct Jobs(HashMap<Token, Job>);
 
 impl Jobs {
+    pub(crate) fn keep(&self) -> Vec<KeptJob> {
+        let jobs = self.0.iter().map(|(token, job)| KeptJob {
+            token: token.0,
+            name: job.name.clone(),
+            weight: job.weight,
+            origin: match &job.origin {
+                Origin::Here(command) => KeptOrigin::Here(*command),
+                Origin::Site(site) => KeptOrigin::Site(site.clone()),
+            },
+            awaited: job.awaited.iter().cloned().collect(),
+            sent_bytes: job.sent_bytes,
+            received_bytes: job.received_bytes,
+        });
+        jobs.collect()
+    }
+
+    pub(crate) fn inherit(kept: Vec<KeptJob>) -> Jobs {
+        let jobs = kept.into_iter().map(|kept| {
+            let job = Job {
+                name: kept.name,
+                weight: kept.weight,
+                origin: match kept.origin {
+                    KeptOrigin::Here(command) => Origin::Here(command),
+                    KeptOrigin::Site(site) => Origin::Site(site),
+                },
+                awaited: kept.awaited.into_iter().collect(),
+                sent_bytes: kept.sent_bytes,
+                received_bytes: kept.received_bytes,
+            };
+            (Token(kept.token), job)
+        });
+        Jobs(jobs.collect())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn start(&mut self, token: Token, job: Job) {
         self.0.insert(token, job);
     }

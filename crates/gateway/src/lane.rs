@@ -66,6 +66,8 @@ pub(crate) enum LaneEnd {
     NewSession,
     #[error("the far gateway was stopped")]
     Left,
+    #[error("this gateway is handed over to another program")]
+    HandedOver,
     #[error("no lane came back within {0:?} (resume in [grid]); the last one: {1}")]
     Expired(Duration, String),
 }

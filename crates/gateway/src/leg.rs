@@ -4,14 +4,18 @@
 //! slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the socket when it
 //! has room.
 
+use crate::handover::inherit::{InheritError, descriptor};
+use crate::handover::state::{KeptLeg, KeptStage};
 use causeway_tunnel::StreamId;
 use causeway_tunnel::turns::{Pace, Turns};
 use causeway_wire::{Token, Verdict};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, event::Source};
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// Queues larger than this give their memory back when they run empty.
@@ -93,6 +97,59 @@ impl Leg {
             write_ended: false,
             queue: VecDeque::new(),
         }
+    }
+
+    pub(crate) fn keep(&mut self) -> KeptLeg<'_> {
+        KeptLeg {
+            descriptor: self.socket.as_fd().as_raw_fd(),
+            is_unix: matches!(self.socket, Socket::Unix(_)),
+            pair: self.pair,
+            stream: self.id.0,
+            token: self.token.0,
+            weight: self.weight,
+            born: self.born,
+            stage: match &self.stage {
+                Stage::Connecting { preface } => KeptStage::Connecting {
+                    preface: preface.clone(),
+                },
+                Stage::Awaiting => KeptStage::Awaiting,
+                Stage::Open => KeptStage::Open,
+            },
+            end_known: self.end_known,
+            broken: self.broken,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+            read_ended: self.read_ended,
+            peer_finished: self.peer_finished,
+            write_ended: self.write_ended,
+            queue: Cow::Borrowed(self.queue.make_contiguous()),
+        }
+    }
+
+    /// Not yet registered. What the kernel has told of the socket it tells again.
+    pub(crate) fn inherit(kept: KeptLeg<'_>) -> Result<Leg, InheritError> {
+        let socket = if kept.is_unix {
+            Socket::Unix(UnixStream::from_std(descriptor(kept.descriptor)?.into()))
+        } else {
+            Socket::Tcp(TcpStream::from_std(descriptor(kept.descriptor)?.into()))
+        };
+        let stage = match kept.stage {
+            KeptStage::Connecting { preface } => Stage::Connecting { preface },
+            KeptStage::Awaiting => Stage::Awaiting,
+            KeptStage::Open => Stage::Open,
+        };
+        let (id, job) = (StreamId(kept.stream), (Token(kept.token), kept.weight));
+        Ok(Leg {
+            end_known: kept.end_known,
+            broken: kept.broken,
+            sent_bytes: kept.sent_bytes,
+            received_bytes: kept.received_bytes,
+            read_ended: kept.read_ended,
+            peer_finished: kept.peer_finished,
+            write_ended: kept.write_ended,
+            queue: kept.queue.into_owned().into(),
+            ..Leg::new(socket, kept.pair, id, job, kept.born, stage)
+        })
     }
 
     /// Queues it among those of its pair to be read.
@@ -189,6 +246,15 @@ impl Leg {
     /// Both directions have ended.
     pub(crate) fn is_done(&self) -> bool {
         self.read_ended && self.write_ended
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
+        }
     }
 }
 

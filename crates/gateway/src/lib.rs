@@ -4,7 +4,8 @@
 //! site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then follow a byte:
 //! `intake` -> `leg` -> `pump` == WAN == `lane` -> `deliver` -> `leg`; `pair` holds the
 //! lanes of a tunnel together, `dial` and `handshake` bring them up. `control` and `command` serve the commands of the
-//! same host; `status` and `tally` are what it tells of itself, `metrics` tells it to Prometheus.
+//! same host; `status` and `tally` are what it tells of itself, `metrics` tells it to Prometheus; `handover` gives it all to
+//! another program.
 #![deny(unsafe_code)]
 
 mod accept;
@@ -18,12 +19,14 @@ mod dial;
 mod directory;
 mod farewell;
 mod gateway;
+mod handover;
 mod handshake;
 mod intake;
 mod jobs;
 mod lane;
 pub mod lanes;
 mod leg;
+mod listeners;
 mod metrics;
 mod pair;
 mod peer;
@@ -44,3 +47,4 @@ mod train;
 
 pub use config::Config;
 pub use gateway::{Gateway, GatewayError};
+pub use handover::{InheritError, STATE_VERSION, StateError};

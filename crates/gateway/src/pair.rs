@@ -4,11 +4,13 @@
 //! came back in time, when the far gateway has lost its state (another session), or when it breaks the protocol.
 
 use crate::gateway::Gateway;
+use crate::handover::InheritError;
+use crate::handover::state::KeptPair;
 use crate::lane::LaneEnd;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
-use causeway_tunnel::{Event, Side, StreamId, Tunnel};
+use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
 use causeway_wire::Reason;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -49,6 +51,52 @@ pub(crate) struct Pair {
 impl Pair {
     pub(crate) fn is_up(&self) -> bool {
         self.down_since.is_none()
+    }
+
+    /// Its legs come by themselves.
+    pub(crate) fn keep(&mut self, now: Instant) -> KeptPair<'_> {
+        let down_since = self.down_since.unwrap_or(now);
+        KeptPair {
+            site: self.site.clone(),
+            peer_session: self.peer_session,
+            own_session: self.own_session,
+            tunnel: self.tunnel.snapshot(now),
+            introduced: self.introduced,
+            address: self.address,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+            lanes_lost: self.lanes_lost,
+            down: now.saturating_duration_since(down_since),
+            last_end: self.last_end.clone(),
+        }
+    }
+
+    pub(crate) fn inherit(
+        kept: KeptPair<'_>,
+        peer: usize,
+        settings: Settings,
+        now: Instant,
+    ) -> Result<Pair, InheritError> {
+        let tunnel = kept.tunnel.into_tunnel(settings, now);
+        Ok(Pair {
+            tunnel: tunnel.map_err(|error| InheritError::Tunnel(kept.site.clone(), error))?,
+            site: kept.site,
+            peer,
+            peer_session: kept.peer_session,
+            own_session: kept.own_session,
+            legs: HashMap::new(),
+            turns: Turns::default(),
+            lanes: [None; MAX_LANES],
+            introduced: kept.introduced,
+            address: kept.address,
+            sent_bytes: kept.sent_bytes,
+            received_bytes: kept.received_bytes,
+            lanes_lost: kept.lanes_lost,
+            down_since: Some(now.checked_sub(kept.down).unwrap_or(now)),
+            last_end: kept.last_end,
+            quiet_until: now,
+            dirty: false,
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 //! of that name first: they would then be asked in the gateway's place.
 
 use nix::sys::stat::{Mode, fchmod};
+use nix::unistd::AccessFlags;
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Error, ErrorKind, Read};
@@ -69,6 +70,30 @@ pub(crate) fn remove_socket(path: &Path) -> io::Result<()> {
         )),
         found => found.and_then(|_| fs::remove_file(path)),
     }
+}
+
+/// Refuses a program that another user could have put there, and what is no program.
+pub(crate) fn check_program(path: &Path) -> io::Result<()> {
+    let found = fs::metadata(path)?;
+    let refuse = |why: String| Err(Error::new(ErrorKind::PermissionDenied, why));
+    if !found.is_file() {
+        return refuse("is no file".to_owned());
+    }
+    let own = nix::unistd::geteuid().as_raw();
+    if found.uid() != own && found.uid() != 0 {
+        return refuse(format!(
+            "belongs to user {}, neither to you nor to root",
+            found.uid()
+        ));
+    }
+    if found.mode() & OTHERS_WRITE != 0 {
+        return refuse(format!(
+            "can be changed by other users; chmod go-w {}",
+            path.display()
+        ));
+    }
+    nix::unistd::eaccess(path, AccessFlags::X_OK)?;
+    Ok(())
 }
 
 /// A socket to which only this user can connect.
@@ -165,6 +190,27 @@ mod tests {
         fs::write(&path, "a thesis").unwrap();
         assert!(refusal(remove_socket(&path)).contains("is no socket"));
         assert_eq!(fs::read(&path).unwrap(), b"a thesis");
+    }
+
+    #[test]
+    fn a_program_that_others_may_change_or_that_is_none_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("causeway");
+        assert!(refusal(check_program(&path)).contains("No such file"));
+        fs::write(&path, "program").unwrap();
+        set_mode(&path, 0o644);
+        assert!(refusal(check_program(&path)).contains("Permission denied"));
+        for mode in [0o775, 0o757] {
+            set_mode(&path, mode);
+            assert!(refusal(check_program(&path)).contains("chmod go-w"));
+        }
+        set_mode(&path, 0o755);
+        check_program(&path).unwrap();
+        assert!(refusal(check_program(dir.path())).contains("is no file"));
+        if nix::unistd::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
+            assert!(refusal(check_program(&path)).contains("belongs to user 12345"));
+        }
     }
 
     #[test]

@@ -22,6 +22,11 @@ impl Report {
         }
     }
 
+    /// Goes on counting where a predecessor stopped.
+    pub(crate) fn inherit(&mut self, refused: BTreeMap<String, u64>) {
+        self.refused = refused;
+    }
+
     pub(crate) fn say(&self, text: impl Display) {
         // Not eprintln!, which panics where stderr cannot be written: a full disk must not end every job of the site.
         let line = format!("causeway gateway {}: {text}\n", self.site);

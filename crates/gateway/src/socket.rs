@@ -1,9 +1,10 @@
-//! Socket options the standard library lacks. The one file of this crate with unsafe code.
+//! What the standard library lacks: socket options, and descriptors that a predecessor left. With `priority`, the only unsafe
+//! code of this crate.
 #![allow(unsafe_code)]
 
 use mio::net::TcpStream;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// `struct tcp_info` of include/uapi/linux/tcp.h, which only ever grows at its end. A kernel that knows less leaves the
 /// rest zero.
@@ -190,4 +191,23 @@ pub(crate) fn bbr(socket: &impl AsFd) -> Option<Bbr> {
         least_rtt_microseconds,
         pacing_gain,
     })
+}
+
+/// The descriptor with this number, that exec(3) left open and of which nothing else in this process knows; close-on-exec
+/// from now on, by which a number that is asked for twice is told.
+pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
+    use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+    if number <= libc::STDERR_FILENO {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: a number that is not open is an error of the call and nothing worse; it is not -1.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    let flags = FdFlag::from_bits_retain(fcntl(borrowed, FcntlArg::F_GETFD)?);
+    if flags.contains(FdFlag::FD_CLOEXEC) {
+        // Opened by this program for itself.
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    // SAFETY: it is open, and nobody here owns it: whatever this program opens is close-on-exec from its beginning.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

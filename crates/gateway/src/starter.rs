@@ -6,19 +6,23 @@ use crate::leg::{Socket, Stage};
 use crate::timers::Deadline;
 use causeway_tunnel::StreamId;
 use causeway_wire::{Reason, Token};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What a starter gets to end by itself once its job is over, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(crate) struct Starter {
-    child: Child,
-    token: Token,
+    /// A child until it has been collected, so that nobody else gets its number.
+    pub(crate) process: Pid,
+    pub(crate) token: Token,
     /// Its job is over; when to kill it.
-    doomed: Option<Instant>,
+    pub(crate) doomed: Option<Instant>,
 }
 
 impl Gateway {
@@ -37,7 +41,7 @@ impl Gateway {
             .stdout(Stdio::from(output))
             .spawn()?;
         self.starters.push(Starter {
-            child,
+            process: Pid::from_raw(child.id().cast_signed()),
             token,
             doomed: None,
         });
@@ -116,19 +120,26 @@ impl Gateway {
         let now = Instant::now();
         self.starters.retain_mut(|starter| {
             if starter.doomed.is_some_and(|doom| doom <= now) {
-                let _ = starter.child.kill();
+                let _ = kill(starter.process, Signal::SIGKILL);
             }
-            matches!(starter.child.try_wait(), Ok(None))
+            starter.is_running()
         });
+    }
+}
+
+impl Starter {
+    /// Collects it if it has ended.
+    fn is_running(&self) -> bool {
+        waitpid(self.process, Some(WaitPidFlag::WNOHANG)) == Ok(WaitStatus::StillAlive)
     }
 }
 
 /// However the gateway ends, what it started ends before it.
 impl Drop for Starter {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+        if self.is_running() {
+            let _ = kill(self.process, Signal::SIGKILL);
+            let _ = waitpid(self.process, None);
         }
     }
 }

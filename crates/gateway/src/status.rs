@@ -100,6 +100,7 @@ impl Gateway {
         Status {
             site: self.config.site.clone(),
             pid: std::process::id(),
+            handed_over: self.handed_over,
             resident_bytes: resident_bytes(),
             streams: self.legs.len(),
             streams_peak: self.streams_peak,

@@ -6,11 +6,12 @@ use crate::gateway::Gateway;
 use crate::lane::Lane;
 use crate::pair::Pair;
 use crate::status::lane_status;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 /// The counters of a lane; see [`LaneStatus`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LaneCounts {
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -22,7 +23,7 @@ pub(crate) struct LaneCounts {
 }
 
 /// What is over with one peer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     /// Of ended lanes, by their numbers.
     pub(crate) lanes: BTreeMap<usize, LaneCounts>,

@@ -3,8 +3,10 @@
 use crate::frame::ProtocolError;
 use crate::open::OpenRequest;
 use crate::segments::SEGMENT_BYTES;
+use crate::snapshot;
 use crate::stream::{Arrival, Stream};
 use crate::window::LEAST_BYTES;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Streams known before their open. As many as are opened while one lane waits for a retransmission.
@@ -13,13 +15,13 @@ const STREAMS: usize = 65_536;
 /// Bytes kept for all of them, and what keeping them takes.
 const BYTES: usize = 64 << 20;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Early {
     streams: HashMap<u32, Waiting>,
     bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Waiting {
     stream: Stream,
     bytes: usize,
@@ -27,8 +29,9 @@ struct Waiting {
 }
 
 /// An open that has arrived.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Open {
+    #[serde(with = "snapshot::request")]
     pub(crate) request: OpenRequest,
     /// Frames of messages that go before it.
     pub(crate) after: u64,
@@ -36,6 +39,13 @@ pub(crate) struct Open {
 }
 
 impl Early {
+    /// Whether what it says of itself is so.
+    pub(crate) fn is_sound(&self) -> bool {
+        let bytes = self.streams.values().map(|waiting| waiting.bytes);
+        let bytes = bytes.fold(0, usize::saturating_add);
+        bytes == self.bytes && self.streams.values().all(|waiting| waiting.stream.is_sound())
+    }
+
     /// The stream `id`, to note what arrived of it. Its data goes through [`Early::on_data`].
     ///
     /// # Errors

@@ -4,10 +4,11 @@
 //! they start again and pass over those in use.
 
 use crate::frame::ProtocolError;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Which ids this end gives to the streams it opens: the ends never choose the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Side {
     /// Odd ids.
     Odd,
@@ -44,7 +45,7 @@ impl Side {
 }
 
 /// The far side's ids that were opened or passed over.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     side: Side,
     /// The lowest id not seen.
@@ -59,6 +60,12 @@ impl Seen {
             next: side.first(),
             beyond: HashSet::new(),
         }
+    }
+
+    /// Whether all it holds are ids of `side`.
+    pub(crate) fn is_of(&self, side: Side) -> bool {
+        let ids = self.beyond.iter().chain([&self.next]);
+        self.side == side && ids.into_iter().all(|id| side.chooses(*id))
     }
 
     /// Whether `id` has been seen.

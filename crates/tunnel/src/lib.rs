@@ -11,7 +11,7 @@
 //! ```
 //! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` and `sending`. One stream's state
 //! is in `stream`, `segments` and `window`, one lane's in `lane` and `ring`; `hello` opens a lane; `turns` says
-//! whose bytes go next.
+//! whose bytes go next; `snapshot` carries a tunnel into another process.
 #![forbid(unsafe_code)]
 
 mod early;
@@ -27,6 +27,7 @@ mod ring;
 mod segments;
 mod sending;
 mod settings;
+mod snapshot;
 mod stream;
 pub mod tunnel;
 pub mod turns;
@@ -37,5 +38,6 @@ pub use hello::Hello;
 pub use ids::Side;
 pub use open::{OpenRequest, Target};
 pub use settings::{SMALL_FRAME, Settings};
+pub use snapshot::{Snapshot, SnapshotError};
 pub use tunnel::{Event, StreamId, Tunnel};
 pub use window::Limits;

@@ -1,12 +1,13 @@
 //! Messages between the gateways themselves: numbered frames, put in order and joined.
 
 use crate::frame::ProtocolError;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Longest message of the gateway to its peer: the description of a site with tens of thousands of nodes.
 pub const MAX_MESSAGE: usize = 8 << 20;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Messages {
     /// Frames of messages sent.
     pub(crate) sent: u64,
@@ -14,10 +15,17 @@ pub(crate) struct Messages {
     pub(crate) received: u64,
     ahead: BTreeMap<u64, (bool, Vec<u8>)>,
     ahead_bytes: usize,
+    #[serde(with = "serde_bytes")]
     begun: Vec<u8>,
 }
 
 impl Messages {
+    /// Whether what it says of itself is so.
+    pub(crate) fn is_sound(&self) -> bool {
+        let ahead: usize = self.ahead.values().map(|(_, bytes)| bytes.len()).sum();
+        ahead == self.ahead_bytes
+    }
+
     /// Takes in the frame with this number; `more`: its message goes on in the next.
     pub(crate) fn on_frame(&mut self, number: u64, more: bool, payload: &[u8]) -> Result<(), ProtocolError> {
         if number < self.received || self.ahead.contains_key(&number) {

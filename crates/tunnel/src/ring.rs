@@ -5,6 +5,8 @@
 //! be read straight into the place from which another is written.
 
 use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_bytes::ByteBuf;
 use std::collections::VecDeque;
 
 /// Room for four of the largest frames: enough to keep the kernel busy between two rounds of a driver.
@@ -140,7 +142,7 @@ fn frames(bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let length = frame_length(&bytes[at..])?;
-        let frame = (at as u64, &bytes[at..at + length]);
+        let frame = (at as u64, bytes.get(at..at + length)?);
         at += length;
         Some(frame)
     })
@@ -153,7 +155,7 @@ pub(crate) fn frame_length(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Frames that wait for a lane, in order.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Backlog {
     bytes: Vec<u8>,
     start: usize,
@@ -189,6 +191,25 @@ impl Backlog {
             self.bytes.shrink_to(BLOCK_BYTES);
         }
         self.is_empty()
+    }
+}
+
+impl Serialize for Backlog {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.bytes[self.start..])
+    }
+}
+
+/// Nothing but whole frames.
+impl<'de> Deserialize<'de> for Backlog {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Backlog, D::Error> {
+        let bytes = ByteBuf::deserialize(deserializer)?.into_vec();
+        let whole = frames(&bytes).last();
+        let whole = whole.map_or(0, |(at, frame)| at as usize + frame.len());
+        if whole != bytes.len() {
+            return Err(de::Error::custom("a frame that waits for a lane is not whole"));
+        }
+        Ok(Backlog { bytes, start: 0 })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Bytes of a stream that arrived before those in front of them. The stream's window bounds them.
 
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 
 /// Segments that meet grow together up to this length: few entries for a large gap, and no long copies.
@@ -14,9 +16,9 @@ pub(crate) const SEGMENT_BYTES: usize = 96;
 pub(crate) const MOST_SEGMENTS: usize = 1 << 19;
 
 /// Invariant: segments are not empty and do not overlap.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Segments {
-    held: BTreeMap<u64, Vec<u8>>,
+    held: BTreeMap<u64, ByteBuf>,
 }
 
 impl Segments {
@@ -33,6 +35,16 @@ impl Segments {
         self.held
             .last_key_value()
             .map_or(0, |(at, bytes)| at + bytes.len() as u64)
+    }
+
+    /// Whether its invariant holds, and all of it lies below `limit`.
+    pub(crate) fn is_sound(&self, limit: u64) -> bool {
+        let mut free = 0;
+        self.held.iter().all(|(at, bytes)| {
+            let follows = *at >= free && !bytes.is_empty();
+            free = at.saturating_add(bytes.len() as u64);
+            follows && free <= limit
+        })
     }
 
     /// Keeps what is new of `bytes`, which begin at position `at`; returns how many that were.
@@ -62,14 +74,15 @@ impl Segments {
         });
         match joins {
             Some((_, held)) => held.extend_from_slice(bytes),
-            None => drop(self.held.insert(at, bytes.to_vec())),
+            None => drop(self.held.insert(at, ByteBuf::from(bytes))),
         }
     }
 
     /// What follows position `at`, if it is here. Segments that lie before are dropped.
     pub(crate) fn take(&mut self, at: u64) -> Option<Vec<u8>> {
         while let Some(first) = self.held.first_entry().filter(|first| *first.key() <= at) {
-            let (start, mut bytes) = first.remove_entry();
+            let (start, bytes) = first.remove_entry();
+            let mut bytes = bytes.into_vec();
             let known = (at - start).min(bytes.len() as u64) as usize;
             if known < bytes.len() {
                 bytes.drain(..known);

@@ -42,7 +42,7 @@ impl Default for Settings {
 }
 
 /// Most that a lane may hold on any path: the product of 1 Gbit/s and 134 ms four times.
-const MOST_LANE_BYTES: u64 = 64 << 20;
+pub(crate) const MOST_LANE_BYTES: u64 = 64 << 20;
 
 impl Settings {
     /// The bounds for a path that holds `product` bytes (its rate times its round trip): a window must hold it twice,

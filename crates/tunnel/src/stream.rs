@@ -5,9 +5,12 @@
 
 use crate::frame::ProtocolError;
 use crate::segments::Segments;
+use crate::snapshot;
+use crate::window::LEAST_BYTES;
 use causeway_wire::Reason;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stream {
     pub(crate) sent: u64,
     pub(crate) send_limit: u64,
@@ -24,6 +27,7 @@ pub(crate) struct Stream {
     /// The driver knows of the end.
     pub(crate) end_told: bool,
     /// The stream ends both ways once the bytes up to here have arrived.
+    #[serde(with = "snapshot::reset")]
     pub(crate) reset: Option<(u64, Reason)>,
     /// Position at which the window was last enlarged.
     pub(crate) grown_at: u64,
@@ -56,6 +60,17 @@ impl Stream {
             grown_at: 0,
             ahead: Segments::default(),
         }
+    }
+
+    /// Whether the invariants hold, so that nothing below overflows.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.sent <= self.send_limit
+            && self.consumed <= self.received
+            && self.received <= self.receive_limit
+            && self.grown_at <= self.consumed
+            && (LEAST_BYTES..=snapshot::MOST_WINDOW).contains(&self.window)
+            && self.receive_limit <= snapshot::MOST_POSITION
+            && self.ahead.is_sound(self.receive_limit)
     }
 
     /// Bytes that may be sent now.

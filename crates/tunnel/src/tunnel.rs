@@ -58,7 +58,7 @@ pub struct Tunnel {
     pub(crate) settings: Settings,
     pub(crate) budget: Budget,
     pub(crate) side: Side,
-    next_id: u32,
+    pub(crate) next_id: u32,
     pub(crate) streams: HashMap<u32, Stream>,
     /// The far side's ids.
     pub(crate) seen: Seen,

@@ -41,6 +41,14 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
+    /// What was granted to these windows.
+    pub(crate) fn of(limits: &Limits, windows: impl Iterator<Item = u64>) -> Budget {
+        let extra = windows.map(|window| window.saturating_sub(limits.least));
+        Budget {
+            granted: extra.fold(0, u64::saturating_add),
+        }
+    }
+
     /// The window a new stream starts with.
     pub(crate) fn first_window(&mut self, limits: &Limits, streams: usize) -> u64 {
         let share = limits.budget / (streams as u64 + 1) / 2;

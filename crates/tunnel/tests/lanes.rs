@@ -110,6 +110,27 @@ fn a_single_lane_reset_every_hundred_milliseconds_still_brings_everything() {
 }
 
 #[test]
+fn ends_that_go_on_in_other_processes_lose_repeat_and_reorder_nothing() {
+    for seed in 0..20 {
+        let lanes = [5, 20, 60];
+        let mut sim = Sim::new(seed, settings(), &lanes[..1 + seed as usize % 3]);
+        let streams = start(&mut sim, 500_000);
+        let mut moves = 0;
+        for _ in 0..800 {
+            sim.step();
+            if sim.random.below(60) == 0 {
+                let (end, pause) = (sim.random.below(2), sim.random.below(50) as u64);
+                sim.hand_over(end, Duration::from_millis(pause));
+                moves += 1;
+            }
+        }
+        assert!(moves > 3);
+        sim.settle(LONG);
+        check(&sim, &streams);
+    }
+}
+
+#[test]
 fn a_blackout_of_every_lane_delays_and_does_nothing_else() {
     let mut sim = Sim::new(2, settings(), &[10, 12]);
     let streams = start(&mut sim, 800_000);

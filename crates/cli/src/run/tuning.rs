@@ -61,6 +61,7 @@ mod tests {
         Status {
             site: "rennes".into(),
             pid: 1,
+            handed_over: 0,
             resident_bytes: 0,
             streams: 0,
             streams_peak: 0,

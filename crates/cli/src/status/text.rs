@@ -14,6 +14,9 @@ pub fn readable(status: &Status, rates: Option<&[TunnelRate]>) -> String {
         status.streams_peak,
         status.streams_opened
     );
+    if status.handed_over > 0 {
+        text += &format!("handed over {} times\n", status.handed_over);
+    }
     for site in &status.sites {
         text += &site_line(site);
     }
@@ -119,6 +122,7 @@ pub mod tests {
         Status {
             site: "rennes".into(),
             pid: 7,
+            handed_over: 0,
             resident_bytes: 5_000_000,
             streams: 2,
             streams_peak: 3,

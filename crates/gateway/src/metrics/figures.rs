@@ -171,6 +171,12 @@ fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a 
         "Streams opened since the gateway's start.",
     )
     .sample(&[], status.streams_opened);
+    text.family(
+        Kind::Counter,
+        "causeway_handed_over_total",
+        "Times the gateway went on as another program.",
+    )
+    .sample(&[], status.handed_over);
     let mut refused = text.family(
         Kind::Counter,
         "causeway_refused_total",
@@ -264,6 +270,7 @@ mod tests {
         Status {
             site: "rennes".into(),
             pid: 1,
+            handed_over: 0,
             resident_bytes: 5_000_000,
             streams: 12,
             streams_peak: 20,

@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn connect(gateway: &mut Gateway) -> Client {
-        let address = gateway.metrics.as_ref().unwrap().local_addr().unwrap();
+        let address = gateway.listeners.metrics.as_ref().unwrap().local_addr().unwrap();
         // Back from connecting, it stands in the listener's queue.
         let client = Client::connect(address).unwrap();
         client.set_read_timeout(Some(DEADLINE)).unwrap();

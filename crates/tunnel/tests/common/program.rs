@@ -1,6 +1,6 @@
-//! Plays any bytes as a program on two ends of a tunnel: streams, lanes that are cut, replaced or not read, time. After
-//! every step and after all lanes have healed it checks what a tunnel promises. The seeded test (programs.rs) and the
-//! fuzz target `tunnel` (fuzz/) both call [`play`].
+//! Plays any bytes as a program on two ends of a tunnel: streams, lanes that are cut, replaced or not read, ends that go on
+//! in another process, time. After every step and after all lanes have healed it checks what a tunnel promises. The seeded
+//! test (programs.rs) and the fuzz target `tunnel` (fuzz/) both call [`play`].
 
 use causeway_tunnel::frame::HEADER_BYTES;
 use causeway_tunnel::{Event, Limits, MAX_PAYLOAD, OpenRequest, Settings, Side, StreamId, Target, Tunnel};
@@ -182,6 +182,7 @@ impl World {
             13 => self.lane_up(lane),
             14 => self.pass(Duration::from_millis(program.size() as u64 / 4)),
             _ if what & 1 == 0 => self.message(end, 2 * program.size()),
+            _ if what & 2 == 0 => self.hand_over(end),
             _ => drop(self.ends[end].tunnel.pad(lane, self.now)),
         }
     }
@@ -344,6 +345,14 @@ impl World {
             wire.input[end].clear();
             self.ends[end].tunnel.lane_down(lane, self.now);
         }
+    }
+
+    /// The end goes on in another process, without its lanes.
+    fn hand_over(&mut self, end: usize) {
+        (0..self.wires.len()).for_each(|lane| self.lane_down(end, lane));
+        let tunnel = &mut self.ends[end].tunnel;
+        let again = tunnel.snapshot(self.now).into_tunnel(self.settings, self.now);
+        self.ends[end].tunnel = again.expect("a tunnel's own state is sound");
     }
 
     /// A new connection, whether or not the ends have noticed that the old one is gone.

@@ -2,7 +2,7 @@
 //! millisecond per step.
 
 use super::{Random, request};
-use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel::{Event, Settings, Side, Snapshot, StreamId, Tunnel};
 use causeway_wire::Reason;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -58,6 +58,7 @@ pub struct Sim {
     pub ends: [End; 2],
     pub wires: Vec<Wire>,
     pub random: Random,
+    settings: Settings,
 }
 
 impl End {
@@ -181,6 +182,7 @@ impl Sim {
             ends,
             wires: delays.iter().map(wire).collect(),
             random: Random(seed),
+            settings,
         }
     }
 
@@ -195,6 +197,20 @@ impl Sim {
             wire.deaf_at[end] = self.now + Duration::from_millis(self.random.below(30) as u64);
         }
         wire.back_at = Some(self.now + Duration::from_millis(30) + pause);
+    }
+
+    /// One end goes on in another process: its lanes close, and its state travels as bytes. The lanes are back after
+    /// `pause`.
+    pub fn hand_over(&mut self, end: usize, pause: Duration) {
+        for lane in 0..self.wires.len() {
+            self.cut(lane, pause);
+            self.wires[lane].known_up[end] = false;
+            self.wires[lane].input[end].clear();
+        }
+        let snapshot = self.ends[end].tunnel.snapshot(self.now);
+        let bytes = postcard::to_stdvec(&snapshot).unwrap();
+        let snapshot: Snapshot<'static> = postcard::from_bytes(&bytes).unwrap();
+        self.ends[end].tunnel = snapshot.into_tunnel(self.settings, self.now).unwrap();
     }
 
     pub fn is_alive(&self, lane: usize) -> bool {

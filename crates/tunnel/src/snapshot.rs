@@ -1,0 +1,279 @@
+//! A tunnel's state on its way into another process, such as a newer version of the same gateway.
+//!
+//! Lanes do not travel: what they carried and the far side has not acknowledged is among the frames that wait for the
+//! next one, as after any loss of a lane. Times travel as the time that has passed. The format is the serializer's and
+//! ours alone: both processes are of one machine, and whoever writes it names its version.
+
+use crate::early::Early;
+use crate::ids::{Seen, Side};
+use crate::messages::Messages;
+use crate::ring::Backlog;
+use crate::settings::{MOST_LANE_BYTES, Settings};
+use crate::stream::Stream;
+use crate::tunnel::{MAX_LANES, Tunnel};
+use crate::window::Budget;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// No window is larger: see [`Settings`].
+pub(crate) const MOST_WINDOW: u64 = MOST_LANE_BYTES;
+
+/// No stream comes this far: 300 years at 1 Gbit/s. Sums with a window stay far from the end of the numbers.
+pub(crate) const MOST_POSITION: u64 = 1 << 60;
+
+/// One end of a tunnel, without its lanes.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot<'a> {
+    side: Side,
+    next_id: u32,
+    streams: Cow<'a, HashMap<u32, Stream>>,
+    seen: Cow<'a, Seen>,
+    early: Cow<'a, Early>,
+    messages: Cow<'a, Messages>,
+    control: Cow<'a, Backlog>,
+    orphans: Cow<'a, Backlog>,
+    /// How long there has been no lane.
+    dark: Duration,
+}
+
+/// Why bytes that could be read are no tunnel's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// An invariant of this stream does not hold.
+    #[error("the state of stream {0} contradicts itself")]
+    Stream(u32),
+    /// Ids are not of the sides they should be.
+    #[error("the state's stream ids are not of its side")]
+    Side,
+    /// What arrived out of turn does not add up.
+    #[error("the state of what arrived out of turn contradicts itself")]
+    Early,
+}
+
+impl Tunnel {
+    /// Puts every lane down and shows what is left. All events must have been taken
+    /// ([`Tunnel::poll_event`]): they do not travel.
+    pub fn snapshot(&mut self, now: Instant) -> Snapshot<'_> {
+        debug_assert!(self.events.is_empty());
+        for lane in 0..MAX_LANES {
+            self.lane_down(lane, now);
+        }
+        let since = self.dark_since.unwrap_or(now);
+        Snapshot {
+            side: self.side,
+            next_id: self.next_id,
+            streams: Cow::Borrowed(&self.streams),
+            seen: Cow::Borrowed(&self.seen),
+            early: Cow::Borrowed(&self.early),
+            messages: Cow::Borrowed(&self.messages),
+            control: Cow::Borrowed(&self.control),
+            orphans: Cow::Borrowed(&self.orphans),
+            dark: now.saturating_duration_since(since),
+        }
+    }
+}
+
+impl Snapshot<'_> {
+    /// The tunnel again, as if its lanes had been lost. `settings` may differ from those it had.
+    ///
+    /// # Errors
+    /// When the state contradicts itself.
+    pub fn into_tunnel(self, settings: Settings, now: Instant) -> Result<Tunnel, SnapshotError> {
+        self.check()?;
+        let streams = self.streams.into_owned();
+        Ok(Tunnel {
+            settings,
+            budget: Budget::of(&settings.limits, streams.values().map(|stream| stream.window)),
+            side: self.side,
+            next_id: self.next_id,
+            segments: streams.values().map(|stream| stream.ahead.len()).sum(),
+            streams,
+            seen: self.seen.into_owned(),
+            early: self.early.into_owned(),
+            messages: self.messages.into_owned(),
+            events: VecDeque::new(),
+            lanes: Default::default(),
+            control: self.control.into_owned(),
+            orphans: self.orphans.into_owned(),
+            // A clock that has not run for so long is that of a machine that was started since: the wait begins anew.
+            dark_since: Some(now.checked_sub(self.dark).unwrap_or(now)),
+        })
+    }
+
+    /// Whether another process could go on with it.
+    ///
+    /// # Errors
+    /// When the state contradicts itself.
+    pub fn check(&self) -> Result<(), SnapshotError> {
+        if let Some((id, _)) = self.streams.iter().find(|(_, stream)| !stream.is_sound()) {
+            return Err(SnapshotError::Stream(*id));
+        }
+        if !self.side.chooses(self.next_id) || !self.seen.is_of(self.side.other()) {
+            return Err(SnapshotError::Side);
+        }
+        if !self.early.is_sound() || !self.messages.is_sound() {
+            return Err(SnapshotError::Early);
+        }
+        Ok(())
+    }
+}
+
+/// A reset of a stream, its reason by number.
+pub(crate) mod reset {
+    use causeway_wire::Reason;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    pub(crate) fn serialize<S: Serializer>(
+        reset: &Option<(u64, Reason)>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let reset = reset.map(|(position, reason)| (position, reason as u8));
+        reset.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<(u64, Reason)>, D::Error> {
+        let Some((position, code)) = Option::<(u64, u8)>::deserialize(deserializer)? else {
+            return Ok(None);
+        };
+        let reason = Reason::from_code(code).ok_or_else(|| de::Error::custom("unknown reason of a reset"))?;
+        Ok(Some((position, reason)))
+    }
+}
+
+/// What an open frame asks for, in its own format.
+pub(crate) mod request {
+    use crate::open::OpenRequest;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+    use serde_bytes::ByteBuf;
+
+    pub(crate) fn serialize<S: Serializer>(request: &OpenRequest, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&request.encode())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OpenRequest, D::Error> {
+        let bytes = ByteBuf::deserialize(deserializer)?;
+        OpenRequest::decode(&bytes).ok_or_else(|| de::Error::custom("an open request cannot be read"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::Target;
+    use crate::{Event, OpenRequest, StreamId};
+    use causeway_wire::{Reason, Token};
+
+    fn request() -> OpenRequest {
+        OpenRequest {
+            token: Token([9; 16]),
+            target: Target::Node("nancy-1".into()),
+        }
+    }
+
+    /// An end with something of every kind: streams of both sides, one reset and not all arrived, one known before its
+    /// open, bytes out of turn, half a message, frames of a lost lane.
+    fn busy(now: Instant) -> Tunnel {
+        let mut far = Tunnel::new(Side::Even, Settings::default(), now);
+        let mut near = Tunnel::new(Side::Odd, Settings::default(), now);
+        for tunnel in [&mut far, &mut near] {
+            (0..2).for_each(|lane| tunnel.lane_up(lane, now));
+        }
+        let id = near.open(&request());
+        near.prepare(0, u64::MAX, now);
+        near.reserve(0, id)[..3].copy_from_slice(b"abc");
+        near.commit(0, id, 3, now);
+        // Of the far end's two lanes only one arrives: what it carries follows what does not.
+        far.message(&[7; 100]);
+        let lost = far.open(&request());
+        far.prepare(0, u64::MAX, now);
+        let begun = far.open(&request());
+        far.prepare(1, u64::MAX, now);
+        for (lane, id) in [(0, begun), (1, begun), (1, lost)] {
+            far.reserve(lane, id)[..3].copy_from_slice(b"def");
+            far.commit(lane, id, 3, now);
+        }
+        far.reset(lost, Reason::Refused);
+        far.message(&[8; 2 * crate::MAX_PAYLOAD]);
+        far.prepare(1, u64::MAX, now);
+        let bytes = far.unsent(1).to_vec();
+        let mut input = &bytes[..];
+        while near.on_input(1, &mut input, now).unwrap().is_some() {}
+        near
+    }
+
+    #[test]
+    fn a_tunnel_is_the_same_after_its_journey() {
+        let now = Instant::now();
+        let mut tunnel = busy(now);
+        let bytes = postcard::to_stdvec(&tunnel.snapshot(now)).unwrap();
+        let snapshot: Snapshot<'static> = postcard::from_bytes(&bytes).unwrap();
+        let mut again = snapshot.into_tunnel(Settings::default(), now).unwrap();
+        assert!(again.snapshot(now) == tunnel.snapshot(now));
+        for part in ["Refused", "Waiting", "nancy-1"] {
+            assert!(format!("{tunnel:?}").contains(part), "{part}");
+        }
+        assert!(!tunnel.orphans.is_empty());
+        assert_eq!(again.streams(), 1);
+        assert_eq!(again.sendable(StreamId(1)), tunnel.sendable(StreamId(1)));
+    }
+
+    #[test]
+    fn the_time_in_the_dark_goes_on() {
+        let start = Instant::now();
+        let mut tunnel = busy(start);
+        let hour = Duration::from_secs(3600);
+        (0..2).for_each(|lane| tunnel.lane_down(lane, start + hour));
+        let resume = Settings::default().resume;
+        let seen = start + hour + resume / 2;
+        let snapshot = tunnel.snapshot(seen);
+        let mut again = snapshot.into_tunnel(Settings::default(), seen).unwrap();
+        again.on_time(start + hour + resume - Duration::from_millis(1));
+        assert_eq!(again.poll_event(), None);
+        again.on_time(start + hour + resume);
+        assert_eq!(again.poll_event(), Some(Event::Expired));
+    }
+
+    #[test]
+    fn damaged_bytes_are_refused_or_a_tunnel_and_never_panic() {
+        let now = Instant::now();
+        let bytes = postcard::to_stdvec(&busy(now).snapshot(now)).unwrap();
+        for at in (0..bytes.len().min(400)).chain(bytes.len() - 400..bytes.len()) {
+            for value in [0, 1, 0x7f, 0x80, 0xff, bytes[at] ^ 1] {
+                let mut damaged = bytes.clone();
+                damaged[at] = value;
+                if let Ok(snapshot) = postcard::from_bytes::<Snapshot<'static>>(&damaged)
+                    && let Ok(mut tunnel) = snapshot.into_tunnel(Settings::default(), now)
+                {
+                    tunnel.lane_up(0, now);
+                    tunnel.prepare(0, u64::MAX, now);
+                }
+            }
+            assert!(postcard::from_bytes::<Snapshot<'static>>(&bytes[..at]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_state_that_contradicts_itself_is_refused() {
+        let now = Instant::now();
+        let refusal = |spoil: fn(&mut Tunnel)| {
+            let mut tunnel = busy(now);
+            spoil(&mut tunnel);
+            let snapshot = tunnel.snapshot(now);
+            snapshot.into_tunnel(Settings::default(), now).err()
+        };
+        assert_eq!(refusal(|_| {}), None);
+        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(&1).unwrap().sent = u64::MAX);
+        assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
+        let spoilt = refusal(|tunnel| tunnel.streams.get_mut(&1).unwrap().consumed = 1);
+        assert_eq!(spoilt, Some(SnapshotError::Stream(1)));
+        assert_eq!(refusal(|tunnel| tunnel.next_id = 2), Some(SnapshotError::Side));
+        assert_eq!(
+            refusal(|tunnel| tunnel.seen = Seen::new(Side::Odd)),
+            Some(SnapshotError::Side)
+        );
+    }
+}
