@@ -41,12 +41,14 @@ fn debian_open_mpi_outlives_cuts_of_two_seconds_and_a_reset_of_its_lane_every_se
 
 #[test]
 #[ignore = "needs namespaces and Debian's MPICH; run by make test"]
-fn debian_mpich_outlives_cuts_of_two_seconds() {
+fn debian_mpich_outlives_cuts_of_two_seconds_and_new_programs_in_place_of_its_gateways() {
     let Some(mut job) = Job::start("rennes-nancy", "cuts", &[], &mpi::debian_mpich(), 60) else {
         return;
     };
     job.is_cut_for(2 * SECOND);
+    job.gets_new_gateways();
     job.is_cut_for(2 * SECOND);
+    job.gets_new_gateways();
     job.ends_right();
 }
 
@@ -237,6 +239,21 @@ impl Job {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
         println!("    {item}: goes on after {times} resets of a lane");
+    }
+
+    /// Each site's gateway is handed to a new program, one after the other.
+    fn gets_new_gateways(&mut self) {
+        for site in ["rennes", "nancy"] {
+            let rounds = self.rounds();
+            let head = format!("{site}-head");
+            let configuration = format!("/run/causeway-lab/gateway/{site}.toml");
+            let drain = ["causeway", "gateway", "--config", &configuration, "--drain"];
+            let said = self
+                .lab
+                .causeway(&[&["exec", head.as_str(), "--"], drain.as_slice()].concat());
+            let after = self.goes_on("the hand-over", PROGRESS, rounds);
+            println!("    {}: goes on {after:.1?} after: {}", self.item, said.trim());
+        }
     }
 
     fn is_forgotten(&mut self, forgetting: &Forgetting) {

@@ -38,15 +38,18 @@ const TRAINING_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) struct Course {
     /// Bytes per second; 0 while unknown.
     rate: u64,
+    /// The most it was since training: a transfer on a busy machine, or beside another one, finds less than the path has.
+    best: u64,
     /// The rate is a guess, or the window does not hold what the path does.
     doubtful: bool,
     /// Since when the kernel has had more to send than it takes.
     busy_since: Option<Instant>,
     look_at: Instant,
     trained_at: Instant,
-    /// The kernel's counts at the last judgement of loss.
+    /// The kernel's counts at the last judgement of loss, and at the last look.
     segments: u32,
     retransmits: u32,
+    retransmits_seen: u32,
 }
 
 /// What to do with the lane now.
@@ -64,12 +67,14 @@ impl Course {
     pub(crate) fn new(now: Instant) -> Course {
         Course {
             rate: 0,
+            best: 0,
             doubtful: true,
             busy_since: None,
             look_at: now,
             trained_at: now,
             segments: 0,
             retransmits: 0,
+            retransmits_seen: 0,
         }
     }
 
@@ -81,7 +86,7 @@ impl Course {
     /// Training has ended and found this rate, or none.
     pub(crate) fn trained(&mut self, socket: &TcpStream, rate: u64, now: Instant) {
         let path = socket::path_info(socket).unwrap_or_default();
-        (self.rate, self.doubtful) = (rate, rate == 0);
+        (self.rate, self.best, self.doubtful) = (rate, rate, rate == 0);
         (self.trained_at, self.look_at) = (now, now);
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
     }
@@ -110,6 +115,7 @@ impl Course {
                 return Step::Nothing;
             }
             (self.rate, self.doubtful) = (bbr.bandwidth, false);
+            self.best = self.best.max(self.rate);
             return Step::Release;
         }
         if path.is_recovering {
@@ -118,6 +124,7 @@ impl Course {
         let product = lanes::holds(path.least_rtt_microseconds, self.rate.saturating_mul(8));
         let begins = self.rate > 0 && path.window_bytes >= product;
         if begins && !self.doubtful {
+            self.recover(path);
             return Step::Begin(self.rate + self.rate / HEADROOM);
         }
         self.doubtful = true;
@@ -131,6 +138,16 @@ impl Course {
         }
     }
 
+    /// Back towards the best, as long as neither loss nor a queue speaks against it.
+    fn recover(&mut self, path: &PathInfo) {
+        let lost = path.retransmits != self.retransmits_seen;
+        self.retransmits_seen = path.retransmits;
+        let queued = path.rtt_microseconds > path.least_rtt_microseconds / 4 * 5;
+        if !lost && !queued {
+            self.rate = (self.rate + self.rate / 8).min(self.best.max(self.rate));
+        }
+    }
+
     fn judge_loss(&mut self, path: &PathInfo) {
         let sent = path.segments.wrapping_sub(self.segments);
         let again = path.retransmits.wrapping_sub(self.retransmits);
@@ -140,6 +157,7 @@ impl Course {
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
         if again > sent / HEAVY_LOSS {
             self.rate -= self.rate / 4;
+            self.best = self.rate;
             self.doubtful = true;
         }
     }
@@ -208,6 +226,7 @@ mod tests {
     fn trained(now: Instant) -> Course {
         Course {
             rate: RATE,
+            best: RATE,
             doubtful: false,
             ..Course::new(now)
         }
@@ -243,8 +262,35 @@ mod tests {
         assert_eq!(at(17, &FORGETFUL), (Step::Release, RATE / 30));
         course.on_written(false, now + ROUND * 18);
         let step = course.look(&path(), &FORGETFUL, None, now + ROUND * 18);
-        let found = RATE / 30;
+        let found = RATE / 30 + RATE / 240;
         assert_eq!(step, Step::Begin(found + found / 16));
+    }
+
+    #[test]
+    fn a_rate_that_a_transfer_found_low_grows_back_while_no_queue_stands_and_nothing_is_lost() {
+        let now = Instant::now();
+        let slowed = || Course {
+            rate: RATE / 2,
+            ..trained(now)
+        };
+        let mut course = slowed();
+        for _ in 0..7 {
+            course.look(&path(), &FORGETFUL, None, now);
+        }
+        assert_eq!(course.rate(), RATE);
+        let queue = PathInfo {
+            rtt_microseconds: 13_000,
+            ..path()
+        };
+        let loss = PathInfo {
+            retransmits: 1,
+            ..path()
+        };
+        for disturbed in [queue, loss] {
+            let mut course = slowed();
+            course.look(&disturbed, &FORGETFUL, None, now);
+            assert_eq!(course.rate(), RATE / 2);
+        }
     }
 
     #[test]
