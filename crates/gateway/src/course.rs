@@ -14,6 +14,7 @@ use crate::gateway::Gateway;
 use crate::lanes;
 use crate::socket::{self, Bbr, PathInfo};
 use crate::train::{STARTUP_GAIN, Training};
+use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -169,11 +170,17 @@ impl Gateway {
         let now = self.now;
         let Some(pair) = self.pairs.get(key) else { return };
         let reserved = lanes::most_rate(&self.config, pair);
-        for lane in pair.lanes.iter().flatten() {
-            let lane = self.lanes.get_mut(*lane);
-            let Some(lane) = lane.filter(|lane| lane.sent_at == Some(now)) else {
+        let mut ended = 0u32;
+        for (number, key) in pair.lanes.iter().enumerate() {
+            let Some(lane) = key.and_then(|key| self.lanes.get_mut(key)) else {
                 continue;
             };
+            if lane.sent_at != Some(now) {
+                continue;
+            }
+            if pair.tunnel.unsent_bytes(number) == 0 {
+                ended |= 1 << number;
+            }
             if lane.training.is_some() || now < lane.course.look_at {
                 continue;
             }
@@ -183,6 +190,8 @@ impl Gateway {
             ) else {
                 continue;
             };
+            let round = Duration::from_micros(path.rtt_microseconds.into());
+            lane.tail.learn(path.retransmits, round, now);
             match lane.course.look(&path, &bbr, reserved, now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.
@@ -196,6 +205,11 @@ impl Gateway {
                     lane.training = Some(Training::begin(lane.carrier.tcp(), now))
                 }
                 Step::Train | Step::Nothing => {}
+            }
+        }
+        for number in (0..MAX_LANES).filter(|number| ended >> number & 1 == 1) {
+            if let Some(lane) = self.pairs.get(key).and_then(|pair| pair.lanes[number]) {
+                self.await_tail(lane);
             }
         }
     }

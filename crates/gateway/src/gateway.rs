@@ -308,6 +308,7 @@ impl Gateway {
             Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
             Deadline::Dial(index, lane) => self.dial(index, lane),
             Deadline::Accept => self.on_accept_deadline(),
+            Deadline::Tail(key) => self.on_tail(key),
             Deadline::Starters => self.look_after_starters(),
         }
     }

@@ -7,6 +7,7 @@ use crate::carrier::Carrier;
 use crate::course::Course;
 use crate::gateway::{Class, Gateway};
 use crate::socket;
+use crate::tail::Tail;
 use crate::train::Training;
 use causeway_tunnel::ProtocolError;
 use std::io;
@@ -43,6 +44,7 @@ pub(crate) struct Lane {
     pub(crate) training: Option<Training>,
     /// What it knows of the path.
     pub(crate) course: Course,
+    pub(crate) tail: Tail,
     input: Vec<u8>,
     filled: usize,
 }
@@ -100,6 +102,7 @@ impl Lane {
             idle_restarts: 0,
             training: None,
             course: Course::new(now),
+            tail: Tail::default(),
             input,
             filled: rest.len(),
         }

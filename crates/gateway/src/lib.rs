@@ -40,6 +40,7 @@ mod socket;
 mod starter;
 mod status;
 mod streams;
+mod tail;
 mod tally;
 mod timers;
 mod tls;

@@ -23,6 +23,8 @@ pub(crate) enum Deadline {
     Dial(usize, usize),
     /// Accept again: there was no room or no file for more, or others were to have their turn.
     Accept,
+    /// What a lane has sent last may want to be followed.
+    Tail(usize),
     /// Look after the processes started on nodes.
     Starters,
 }

@@ -137,6 +137,12 @@ impl Lane {
         }
     }
 
+    pub(crate) fn repeat_ack(&mut self) {
+        self.owes_since = None;
+        self.acknowledged = self.received;
+        self.ring.put(&frame(Kind::Ack, self.received));
+    }
+
     /// Asks whether the lane lives, if it is time.
     pub(crate) fn keep_alive(&mut self, settings: &Settings, now: Instant) {
         if now >= self.spoke + settings.keepalive {

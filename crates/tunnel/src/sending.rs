@@ -81,6 +81,14 @@ impl Tunnel {
         }
     }
 
+    /// Puts the acknowledgement of what arrived onto a lane though the far side knows it: something small that arrives after what
+    /// was sent before.
+    pub fn repeat_ack(&mut self, lane: usize) {
+        if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
+            state.repeat_ack();
+        }
+    }
+
     /// Room for the next bytes of a stream on a lane; empty when the stream or the lane must wait. Say with
     /// [`Tunnel::commit`] how many it took.
     pub fn reserve(&mut self, lane: usize, id: StreamId) -> &mut [u8] {

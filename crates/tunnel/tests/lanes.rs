@@ -504,3 +504,20 @@ fn random_frame(random: &mut Random) -> Vec<u8> {
     }
     bytes
 }
+
+#[test]
+fn an_acknowledgement_said_again_is_one_small_frame_that_asks_for_nothing() {
+    let now = Instant::now();
+    let [mut near, mut far] = [Side::Odd, Side::Even].map(|side| Tunnel::new(side, settings(), now));
+    near.lane_up(0, now);
+    far.lane_up(0, now);
+    for _ in 0..3 {
+        near.repeat_ack(0);
+        let bytes = near.unsent(0).to_vec();
+        assert_eq!(bytes.len(), HEADER_BYTES);
+        near.sent(0, bytes.len(), now);
+        assert_eq!(far.on_input(0, &mut bytes.as_slice(), now), Ok(None));
+        far.put_ack(0, now + LONG);
+        assert_eq!(far.unsent_bytes(0), 0);
+    }
+}
