@@ -33,13 +33,17 @@ impl Gateway {
     }
 
     pub(crate) fn accept_gateways(&mut self) {
-        while let Some(listener) = &self.listeners.wan {
+        for _ in 0..ROUNDS {
+            let Some(listener) = &self.listeners.wan else {
+                return;
+            };
             match listener.accept() {
                 Ok((socket, peer)) => self.on_gateway_connection(socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
         }
+        self.accept_after(Duration::ZERO);
     }
 
     pub(crate) fn accept_commands(&mut self) {

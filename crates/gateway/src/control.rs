@@ -238,6 +238,7 @@ pub struct LaneStatus {
     /// Congestion control in force.
     pub congestion_control: String,
     /// "clear" or "TLS 1.3".
+    #[serde(default)]
     pub carrier: String,
     /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present
     /// connection.

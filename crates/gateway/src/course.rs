@@ -31,8 +31,12 @@ const HEADROOM: u64 = 16;
 const HEAVY_LOSS: u32 = 8;
 const LOSS_SEGMENTS: u32 = 256;
 
-/// What is doubtful is found out by training, at most this often: it takes some 20 MB.
+/// What is doubtful is found out by training, after so long at first, then half as often each time: it takes some 20 MB.
 const TRAINING_PAUSE: Duration = Duration::from_secs(30);
+const MOST_PAUSE: Duration = Duration::from_secs(3600);
+
+/// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to BBR.
+const LEAST_OF_FOUND: u64 = 4;
 
 /// What a lane knows of its path.
 #[derive(Debug)]
@@ -41,12 +45,15 @@ pub(crate) struct Course {
     rate: u64,
     /// The most it was since training: a transfer on a busy machine, or beside another one, finds less than the path has.
     best: u64,
+    /// What training or a transfer found last.
+    found: u64,
     /// The rate is a guess, or the window does not hold what the path does.
     doubtful: bool,
     /// Since when the kernel has had more to send than it takes.
     busy_since: Option<Instant>,
     look_at: Instant,
     trained_at: Instant,
+    pause: Duration,
     /// The kernel's counts at the last judgement of loss, and at the last look.
     segments: u32,
     retransmits: u32,
@@ -69,10 +76,12 @@ impl Course {
         Course {
             rate: 0,
             best: 0,
+            found: 0,
             doubtful: true,
             busy_since: None,
             look_at: now,
             trained_at: now,
+            pause: TRAINING_PAUSE,
             segments: 0,
             retransmits: 0,
             retransmits_seen: 0,
@@ -87,7 +96,7 @@ impl Course {
     /// Training has ended and found this rate, or none.
     pub(crate) fn trained(&mut self, socket: &TcpStream, rate: u64, now: Instant) {
         let path = socket::path_info(socket).unwrap_or_default();
-        (self.rate, self.best, self.doubtful) = (rate, rate, rate == 0);
+        (self.rate, self.best, self.found, self.doubtful) = (rate, rate, rate, rate == 0);
         (self.trained_at, self.look_at) = (now, now);
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
     }
@@ -97,8 +106,14 @@ impl Course {
         self.busy_since = full.then(|| self.busy_since.unwrap_or(now));
     }
 
-    /// How the lane is to go on. `reserved` is a pace that was promised, whatever the path does.
-    fn look(&mut self, path: &PathInfo, bbr: &Bbr, reserved: Option<u64>, now: Instant) -> Step {
+    /// How the lane is to go on. `reserved` is a pace that was promised, whatever the path does; `trains`: whether it may be trained at all.
+    fn look(
+        &mut self,
+        path: &PathInfo,
+        bbr: &Bbr,
+        (reserved, trains): (Option<u64>, bool),
+        now: Instant,
+    ) -> Step {
         let round = Duration::from_micros(path.rtt_microseconds.into());
         self.look_at = now + round;
         if let Some(rate) = reserved {
@@ -115,7 +130,7 @@ impl Course {
             if !is_trusted {
                 return Step::Nothing;
             }
-            (self.rate, self.doubtful) = (bbr.bandwidth, false);
+            (self.rate, self.found, self.doubtful) = (bbr.bandwidth, bbr.bandwidth, false);
             self.best = self.best.max(self.rate);
             return Step::Release;
         }
@@ -129,13 +144,15 @@ impl Course {
             return Step::Begin(self.rate + self.rate / HEADROOM);
         }
         self.doubtful = true;
-        if now - self.trained_at >= TRAINING_PAUSE && busy.is_zero() {
+        if trains && now - self.trained_at >= self.pause && busy.is_zero() {
+            self.pause = (self.pause * 2).min(MOST_PAUSE);
             return Step::Train;
         }
-        if begins {
+        // A bound that nobody looks after any more would stay for ever.
+        if begins && trains {
             Step::Begin(self.rate)
         } else {
-            Step::Nothing
+            Step::Release
         }
     }
 
@@ -158,6 +175,9 @@ impl Course {
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
         if again > sent / HEAVY_LOSS {
             self.rate -= self.rate / 4;
+            if self.rate < self.found / LEAST_OF_FOUND {
+                self.rate = 0;
+            }
             self.best = self.rate;
             self.doubtful = true;
         }
@@ -181,7 +201,7 @@ impl Gateway {
             if pair.tunnel.unsent_bytes(number) == 0 {
                 ended |= 1 << number;
             }
-            if lane.training.is_some() || now < lane.course.look_at {
+            if !self.steers || lane.training.is_some() || now < lane.course.look_at {
                 continue;
             }
             let (Some(bbr), Ok(path)) = (
@@ -192,7 +212,7 @@ impl Gateway {
             };
             let round = Duration::from_micros(path.rtt_microseconds.into());
             lane.tail.learn(path.retransmits, round, now);
-            match lane.course.look(&path, &bbr, reserved, now) {
+            match lane.course.look(&path, &bbr, (reserved, self.config.train), now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.
                     let _ = socket::set_most_rate(lane.carrier.tcp(), Some(rate));
@@ -201,10 +221,11 @@ impl Gateway {
                 Step::Release => {
                     let _ = socket::set_most_rate(lane.carrier.tcp(), None);
                 }
-                Step::Train if self.config.train => {
-                    lane.training = Some(Training::begin(lane.carrier.tcp(), now))
+                Step::Train => {
+                    let idle = pair.tunnel.streams() == 0;
+                    lane.training = Some(Training::begin(lane.carrier.tcp(), idle, now));
                 }
-                Step::Train | Step::Nothing => {}
+                Step::Nothing => {}
             }
         }
         for number in (0..MAX_LANES).filter(|number| ended >> number & 1 == 1) {
@@ -241,6 +262,7 @@ mod tests {
         Course {
             rate: RATE,
             best: RATE,
+            found: RATE,
             doubtful: false,
             ..Course::new(now)
         }
@@ -250,7 +272,7 @@ mod tests {
     fn messages_go_at_the_rate_that_training_found_whatever_bbr_has_forgotten() {
         let now = Instant::now();
         let mut course = trained(now);
-        let step = course.look(&path(), &FORGETFUL, None, now);
+        let step = course.look(&path(), &FORGETFUL, (None, true), now);
         assert_eq!(step, Step::Begin(RATE + RATE / 16));
         assert_eq!(course.rate(), RATE);
         assert_eq!(course.look_at, now + ROUND);
@@ -266,7 +288,7 @@ mod tests {
         };
         let mut at = |rounds: u32, bbr: &Bbr| {
             course.on_written(true, now + ROUND * rounds);
-            let step = course.look(&path(), bbr, None, now + ROUND * rounds);
+            let step = course.look(&path(), bbr, (None, true), now + ROUND * rounds);
             (step, course.rate())
         };
         assert_eq!(at(0, &FORGETFUL), (Step::Begin(RATE + RATE / 16), RATE));
@@ -275,7 +297,7 @@ mod tests {
         assert_eq!(at(16, &starting), (Step::Nothing, RATE));
         assert_eq!(at(17, &FORGETFUL), (Step::Release, RATE / 30));
         course.on_written(false, now + ROUND * 18);
-        let step = course.look(&path(), &FORGETFUL, None, now + ROUND * 18);
+        let step = course.look(&path(), &FORGETFUL, (None, true), now + ROUND * 18);
         let found = RATE / 30 + RATE / 240;
         assert_eq!(step, Step::Begin(found + found / 16));
     }
@@ -289,7 +311,7 @@ mod tests {
         };
         let mut course = slowed();
         for _ in 0..7 {
-            course.look(&path(), &FORGETFUL, None, now);
+            course.look(&path(), &FORGETFUL, (None, true), now);
         }
         assert_eq!(course.rate(), RATE);
         let queue = PathInfo {
@@ -302,7 +324,7 @@ mod tests {
         };
         for disturbed in [queue, loss] {
             let mut course = slowed();
-            course.look(&disturbed, &FORGETFUL, None, now);
+            course.look(&disturbed, &FORGETFUL, (None, true), now);
             assert_eq!(course.rate(), RATE / 2);
         }
     }
@@ -316,7 +338,7 @@ mod tests {
         };
         for reserved in [None, Some(RATE)] {
             assert_eq!(
-                trained(now).look(&recovering, &FORGETFUL, reserved, now),
+                trained(now).look(&recovering, &FORGETFUL, (reserved, true), now),
                 Step::Nothing
             );
         }
@@ -332,9 +354,12 @@ mod tests {
             ..path()
         };
         let slower = RATE - RATE / 4;
-        assert_eq!(course.look(&lossy, &FORGETFUL, None, now), Step::Begin(slower));
+        assert_eq!(
+            course.look(&lossy, &FORGETFUL, (None, true), now),
+            Step::Begin(slower)
+        );
         let later = now + TRAINING_PAUSE;
-        assert_eq!(course.look(&lossy, &FORGETFUL, None, later), Step::Train);
+        assert_eq!(course.look(&lossy, &FORGETFUL, (None, true), later), Step::Train);
     }
 
     #[test]
@@ -346,7 +371,7 @@ mod tests {
             retransmits: 20,
             ..path()
         };
-        course.look(&lossy, &FORGETFUL, None, now);
+        course.look(&lossy, &FORGETFUL, (None, true), now);
         assert_eq!(course.rate(), RATE);
     }
 
@@ -358,9 +383,9 @@ mod tests {
             window_bytes: 14_480,
             ..path()
         };
-        assert_eq!(course.look(&small, &FORGETFUL, None, now), Step::Nothing);
+        assert_eq!(course.look(&small, &FORGETFUL, (None, true), now), Step::Release);
         let later = now + TRAINING_PAUSE;
-        assert_eq!(course.look(&small, &FORGETFUL, None, later), Step::Train);
+        assert_eq!(course.look(&small, &FORGETFUL, (None, true), later), Step::Train);
     }
 
     #[test]
@@ -369,7 +394,34 @@ mod tests {
         let mut course = Course::new(now);
         course.on_written(true, now);
         let later = now + ROUND * 100;
-        let step = course.look(&path(), &FORGETFUL, Some(RATE / 2), later);
+        let step = course.look(&path(), &FORGETFUL, (Some(RATE / 2), true), later);
         assert_eq!(step, Step::Begin(RATE / 2));
+    }
+
+    #[test]
+    fn loss_that_no_slower_pace_lessens_is_left_to_bbr() {
+        let now = Instant::now();
+        let mut course = trained(now);
+        let lossy = |times: u32| PathInfo {
+            segments: 1000 * times,
+            retransmits: 200 * times,
+            ..path()
+        };
+        let mut steps = (1..=10).map(|times| course.look(&lossy(times), &FORGETFUL, (None, true), now));
+        assert!(steps.any(|step| step == Step::Release));
+        assert_eq!(course.rate(), 0);
+    }
+
+    #[test]
+    fn a_lane_that_may_not_be_trained_keeps_no_bound_that_is_in_doubt() {
+        let now = Instant::now();
+        let mut course = trained(now);
+        let lossy = PathInfo {
+            segments: 1000,
+            retransmits: 200,
+            ..path()
+        };
+        let step = course.look(&lossy, &FORGETFUL, (None, false), now + TRAINING_PAUSE);
+        assert_eq!(step, Step::Release);
     }
 }

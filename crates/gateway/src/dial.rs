@@ -63,11 +63,6 @@ impl Contact {
         contact
     }
 
-    /// Nothing is under way: what was has been dropped.
-    pub(crate) fn forget_dials(&mut self) {
-        self.dials = [Dial::IDLE; MAX_LANES];
-    }
-
     /// The tunnel's state is given up: the far side shall see that by another number.
     pub(crate) fn new_session(&mut self) {
         let mut bytes = [0; 8];

@@ -17,6 +17,7 @@ use crate::pair::Pair;
 use crate::private;
 use crate::report::Report;
 use crate::signals::Signals;
+use crate::socket;
 use crate::starter::Starter;
 use crate::tally::Tally;
 use crate::timers::{Deadline, Timers};
@@ -132,6 +133,8 @@ pub struct Gateway {
     pub(crate) now: Instant,
     pub(crate) births: u64,
     signals: Signals,
+    /// Lanes may be steered; see `course`.
+    pub(crate) steers: bool,
     /// Where lanes are encrypted.
     pub(crate) tls: Option<tls::Context>,
     pub(crate) listeners: Listeners,
@@ -157,6 +160,7 @@ impl Gateway {
     pub(crate) fn listening(config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
         raise_file_limit();
         crate::priority::ask_for_short_slices();
+        let steers = socket::may_begin_anew(&config.congestion_control);
         let tls = config.encrypt.then(tls::Context::new).transpose()?;
         let poll = Poll::new()?;
         let signals = Signals::take()?;
@@ -193,6 +197,7 @@ impl Gateway {
             program: std::env::current_exe()?,
             poll,
             signals,
+            steers,
             tls,
             listeners,
             handed_over: 0,

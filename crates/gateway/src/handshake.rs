@@ -267,7 +267,8 @@ impl Gateway {
             .pairs
             .get(pair)
             .is_some_and(|pair| pair.tunnel.streams() == 0);
-        lane.training = (self.config.train && idle).then(|| Training::begin(lane.carrier.tcp(), self.now));
+        lane.training =
+            (self.config.train && idle).then(|| Training::begin(lane.carrier.tcp(), true, self.now));
         self.lanes.insert(lane);
         self.join_lane(pair, number, key, address);
         if let Err(end) = self.digest(key) {
@@ -288,6 +289,11 @@ impl Gateway {
 }
 
 impl Handshake {
+    /// Index of the peer that was dialled, and which lane.
+    pub(crate) fn dialled(&self) -> Option<(usize, usize)> {
+        self.dialled
+    }
+
     /// Goes on with what the kernel has; true when the far side has proved itself. `answer` makes the accepting side's
     /// hello: a stranger is told nothing before it has said who it is.
     fn advance(

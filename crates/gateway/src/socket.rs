@@ -163,11 +163,26 @@ pub(crate) struct Bbr {
     pub(crate) pacing_gain: u32,
 }
 
-/// Lets BBR start as on a new connection, with the window it has (tcp_bbr.c, bbr_init). False where the kernel does not let it.
+/// Every kernel has it, and lets everybody have it.
+const RENO: &[u8] = b"reno";
+
+/// Lets a congestion control start as on a new connection, with the window it has (tcp_bbr.c, bbr_init): it begins where it replaces another one.
+/// False where the kernel does not let it. See [`may_begin_anew`].
 pub(crate) fn begin_anew(socket: &TcpStream) -> bool {
     let socket = socket2::SockRef::from(socket);
-    // A congestion control begins where another one is replaced by it; every kernel has reno.
-    socket.set_tcp_congestion(b"reno").is_ok() && socket.set_tcp_congestion(b"bbr").is_ok()
+    let Ok(name) = socket.tcp_congestion() else {
+        return false;
+    };
+    socket.set_tcp_congestion(RENO).is_ok() && socket.set_tcp_congestion(&name).is_ok()
+}
+
+/// Whether this process may choose a congestion control by name. One that is the system's default may be in force without that, and could not be
+/// taken back (tcp(7), tcp_allowed_congestion_control).
+pub(crate) fn may_begin_anew(name: &str) -> bool {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+    socket.is_ok_and(|socket| {
+        socket.set_tcp_congestion(RENO).is_ok() && socket.set_tcp_congestion(name.as_bytes()).is_ok()
+    })
 }
 
 /// `None` under another congestion control.

@@ -39,7 +39,9 @@ impl Tail {
 
     /// A burst has ended: after how long to look whether it was the last.
     fn arm(&mut self, sent_bytes: u64, now: Instant) -> Option<Duration> {
-        let lossy = self.lost_at.is_some_and(|at| now.saturating_duration_since(at) < LOSSY);
+        let lossy = self
+            .lost_at
+            .is_some_and(|at| now.saturating_duration_since(at) < LOSSY);
         if !lossy || sent_bytes == self.end || std::mem::replace(&mut self.armed, true) {
             return None;
         }
@@ -59,12 +61,18 @@ impl Gateway {
 
     pub(crate) fn on_tail(&mut self, key: usize) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(key) else { return };
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
         lane.tail.armed = false;
         let Some(pair) = self.pairs.get_mut(lane.pair) else {
             return;
         };
-        let Lane { pair: pair_key, number, .. } = *lane;
+        let Lane {
+            pair: pair_key,
+            number,
+            ..
+        } = *lane;
         if pair.tunnel.unsent_bytes(number) > 0 {
             return;
         }

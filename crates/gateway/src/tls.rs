@@ -9,7 +9,9 @@ use rustls::client::{ClientConnectionData, Resumption, UnbufferedClientConnectio
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
-use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus, WriteTraffic};
+use rustls::unbuffered::{
+    ConnectionState, EncodeError, EncodeTlsData, EncryptError, UnbufferedStatus, WriteTraffic,
+};
 use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -45,12 +47,16 @@ pub(crate) struct Context {
 impl Context {
     /// Makes a key and a certificate for this process.
     pub(crate) fn new() -> io::Result<Context> {
+        Context::with(ring::default_provider())
+    }
+
+    fn with(provider: CryptoProvider) -> io::Result<Context> {
         let made =
             rcgen::generate_simple_self_signed(vec!["causeway".to_owned()]).map_err(io::Error::other)?;
         let certificate = made.cert.der().clone();
         let own = Sha256::digest(&certificate).into();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(provider);
         let mut server = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(io::Error::other)?
@@ -233,7 +239,11 @@ impl Tls {
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let buffers = &mut self.buffers;
         while buffers.sent < buffers.outgoing.len() {
-            buffers.sent += self.socket.write(&buffers.outgoing[buffers.sent..])?;
+            match self.socket.write(&buffers.outgoing[buffers.sent..]) {
+                Ok(count) => buffers.sent += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
         buffers.outgoing.clear();
         buffers.sent = 0;
@@ -378,15 +388,102 @@ fn say<D>(words: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) -> io::Resul
 
 fn put<D>(traffic: &mut WriteTraffic<'_, D>, outgoing: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     let end = outgoing.len();
-    let records = bytes.len() / RECORD + 2;
+    let records = bytes.len() / RECORD + 1;
     outgoing.resize(end + bytes.len() + records * RECORD_OVERHEAD, 0);
-    let written = traffic
-        .encrypt(bytes, &mut outgoing[end..])
-        .map_err(io::Error::other)?;
-    outgoing.truncate(end + written);
+    let written = match traffic.encrypt(bytes, &mut outgoing[end..]) {
+        // A new key goes before the bytes every 2^24 records.
+        Err(EncryptError::InsufficientSize(needed)) => {
+            outgoing.resize(end + needed.required_size, 0);
+            traffic.encrypt(bytes, &mut outgoing[end..])
+        }
+        other => other,
+    };
+    outgoing.truncate(end + written.map_err(io::Error::other)?);
     Ok(())
 }
 
 fn broken(error: impl std::fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("TLS: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::crypto::ring::cipher_suite::TLS13_AES_256_GCM_SHA384;
+    use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
+
+    /// Both ends of a connection, the accepting one with a context of its own.
+    fn pair(dialling: &Context, accepting: &Context) -> (Tls, Tls) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let dialled = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let session = |context: &Context, socket: std::net::TcpStream, dialled| {
+            socket.set_nonblocking(true).unwrap();
+            context.session(TcpStream::from_std(socket), dialled).unwrap()
+        };
+        (
+            session(dialling, dialled, true),
+            session(accepting, accepted, false),
+        )
+    }
+
+    /// Sends all of `bytes` from one end to the other.
+    fn carry(from: &mut Tls, to: &mut Tls, bytes: &[u8]) {
+        let (mut sent, mut arrived) = (0, Vec::new());
+        let mut space = vec![0; 10_000];
+        while arrived.len() < bytes.len() {
+            if sent < bytes.len() {
+                sent += may_wait(from.write(&bytes[sent..]));
+            }
+            let _ = may_wait(from.read(&mut space));
+            let count = may_wait(to.read(&mut space));
+            arrived.extend_from_slice(&space[..count]);
+        }
+        assert!(arrived == bytes);
+    }
+
+    fn may_wait(result: io::Result<usize>) -> usize {
+        match result {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+            other => other.unwrap(),
+        }
+    }
+
+    #[test]
+    fn both_ends_are_bound_to_the_accepting_ends_certificate_whoever_made_it() {
+        let contexts = [(); 2].map(|()| Context::new().unwrap());
+        let (mut near, mut far) = pair(&contexts[0], &contexts[1]);
+        carry(&mut near, &mut far, b"hello");
+        carry(&mut far, &mut near, b"hello too");
+        assert_eq!(near.binding(), Some(contexts[1].own));
+        assert_eq!(far.binding(), Some(contexts[1].own));
+        assert_ne!(contexts[0].own, contexts[1].own);
+    }
+
+    #[test]
+    fn keys_are_changed_under_a_lane_that_has_said_much() {
+        let usual = TLS13_AES_256_GCM_SHA384.tls13().unwrap();
+        let soon = Box::leak(Box::new(Tls13CipherSuite {
+            common: CipherSuiteCommon {
+                confidentiality_limit: 20,
+                ..usual.common
+            },
+            ..*usual
+        }));
+        let context = || {
+            let mut provider = ring::default_provider();
+            provider.cipher_suites = vec![SupportedCipherSuite::Tls13(soon)];
+            Context::with(provider).unwrap()
+        };
+        let (mut near, mut far) = pair(&context(), &context());
+        carry(&mut near, &mut far, b"hello");
+        let bytes: Vec<u8> = (0..200_000u32).map(|number| number as u8).collect();
+        for _ in 0..10 {
+            carry(&mut near, &mut far, &bytes);
+            carry(&mut far, &mut near, &bytes[..100]);
+        }
+        for _ in 0..100 {
+            carry(&mut near, &mut far, b"a short one");
+        }
+    }
 }

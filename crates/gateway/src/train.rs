@@ -58,6 +58,8 @@ pub(crate) struct Training {
     /// Most that arrived over some round trips, bytes per second, and what the starts before this one had found.
     arrived: u64,
     confirmed: u64,
+    /// Lost segments are being made up for: a start-up begun now would take the window for what is left of it.
+    recovers: bool,
     /// Arrivals of this start have been counted.
     counted: bool,
     /// Since when, and the kernel's count of segments that had arrived by then.
@@ -76,8 +78,11 @@ const A_FEW: u32 = 3;
 const LITTLE_LOSS: u32 = 32;
 
 impl Training {
-    pub(crate) fn begin(socket: &TcpStream, now: Instant) -> Training {
-        let _ = socket::set_unsent_low_water(socket, UNSENT_BYTES);
+    /// `idle`: no stream is there whose small frames would wait behind what is unsent in the kernel.
+    pub(crate) fn begin(socket: &TcpStream, idle: bool, now: Instant) -> Training {
+        if idle {
+            let _ = socket::set_unsent_low_water(socket, UNSENT_BYTES);
+        }
         Training {
             until: now + LONGEST,
             sent_bytes: 0,
@@ -87,6 +92,7 @@ impl Training {
             starts: 1,
             arrived: 0,
             confirmed: 0,
+            recovers: false,
             counted: false,
             counted_at: now,
             delivered: socket::path_info(socket).map_or(0, |path| path.delivered),
@@ -104,14 +110,15 @@ impl Training {
         }
     }
 
-    fn is_over(&mut self, socket: &TcpStream, rate: Option<u64>, now: Instant) -> bool {
+    fn is_over(&mut self, socket: &TcpStream, steers: bool, rate: Option<u64>, now: Instant) -> bool {
         let knows = match socket::bbr(socket) {
             Some(bbr) => {
                 self.bound(socket, &bbr, rate, now);
                 // After its start-up BBR paces slowly until the queue it made is gone; before the first acknowledgement it has
                 // no gain.
-                let ended = (DRAINED_GAIN..STARTUP_GAIN).contains(&bbr.pacing_gain) && self.counted;
-                ended && !self.begins_anew(socket, rate)
+                let ended =
+                    (DRAINED_GAIN..STARTUP_GAIN).contains(&bbr.pacing_gain) && self.counted && !self.recovers;
+                ended && !(steers && self.begins_anew(socket, rate))
             }
             None => self.sent_bytes >= BLIND_BYTES,
         };
@@ -147,6 +154,7 @@ impl Training {
         }
         self.look_at = now + Duration::from_micros(bbr.least_rtt_microseconds.into());
         let path = socket::path_info(socket).unwrap_or_default();
+        self.recovers = path.is_recovering;
         self.count(&path, now);
         // Less than the next pace allows for.
         let grows = bbr.bandwidth > self.best + self.best / if self.confirmed == 0 { 8 } else { 32 };
@@ -208,7 +216,7 @@ impl Gateway {
                 continue;
             };
             let rate = lanes::most_rate(&self.config, pair);
-            if training.is_over(lane.carrier.tcp(), rate, now) {
+            if training.is_over(lane.carrier.tcp(), self.steers, rate, now) {
                 lane.course.trained(lane.carrier.tcp(), training.rate(), now);
                 lane.training = None;
                 ended = true;

@@ -118,13 +118,19 @@ impl Gateway {
         self.report.say(format_args!("goes on itself: {error}"));
         self.answer_hand_over(&Reply::Error(error.to_string()));
         for index in 0..self.config.peers.len() {
-            self.contacts[index].forget_dials();
             self.dial_all(index, Duration::ZERO);
         }
     }
 
     /// Closes what is not handed over. What the tunnels have to tell is acted on first.
     fn let_go(&mut self) {
+        let dialled = self
+            .handshakes
+            .iter()
+            .filter_map(|(_, handshake)| handshake.dialled());
+        for (index, lane) in dialled.collect::<Vec<_>>() {
+            self.dial_ended(index, lane);
+        }
         self.handshakes.clear();
         self.scrapes.clear();
         self.unread.clear();
@@ -145,7 +151,13 @@ impl Gateway {
     fn try_hand_over(&mut self, successor: &Successor) -> Result<Infallible, HandOverError> {
         let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
         let state = File::from(state.map_err(|error| HandOverError::System("make a file in memory", error))?);
-        self.keep()?.write(&state)?;
+        let kept = self.keep()?;
+        kept.check()?;
+        kept.write(&state)?;
+        // Writing may have taken a while.
+        let program = &successor.program;
+        private::check_program(program).map_err(|error| HandOverError::Program(program.clone(), error))?;
+        Config::load(&successor.config)?;
         let number = state.as_raw_fd().to_string();
         let words: [&[u8]; 6] = [
             successor.program.as_os_str().as_bytes(),

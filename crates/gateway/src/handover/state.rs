@@ -7,6 +7,7 @@
 use crate::control::SiteInfo;
 use crate::tally::Tally;
 use causeway_tunnel::Snapshot;
+use causeway_tunnel::tunnel::MAX_LANES;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_bytes::ByteBuf;
 use std::borrow::Cow;
@@ -244,7 +245,10 @@ impl State<'_> {
     }
 
     /// Whether every key leads somewhere, and what is acted on is harmless.
-    fn check(&self) -> Result<(), StateError> {
+    pub(super) fn check(&self) -> Result<(), StateError> {
+        if self.contacts.iter().any(|contact| contact.lanes > MAX_LANES) {
+            return Err(StateError::Contradiction("a peer has too many lanes"));
+        }
         let keys = self.pairs.iter().map(|(key, _)| key);
         let keys = keys.chain(self.legs.iter().map(|(key, _)| key));
         let keys = keys.chain(self.intakes.iter().map(|(key, _)| key));
