@@ -123,9 +123,10 @@ impl Course {
                 Step::Nothing
             };
         }
-        self.judge_loss(path);
         let busy = self.busy_since.map_or(Duration::ZERO, |since| now - since);
         if busy >= round * BULK_ROUNDS {
+            // What BBR loses while it looks for more says nothing of the remembered pace.
+            self.count_loss(path);
             let is_trusted = busy >= round * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
             if !is_trusted {
                 return Step::Nothing;
@@ -134,6 +135,7 @@ impl Course {
             self.best = self.best.max(self.rate);
             return Step::Release;
         }
+        self.judge_loss(path);
         if path.is_recovering {
             return Step::Nothing;
         }
@@ -166,13 +168,17 @@ impl Course {
         }
     }
 
+    fn count_loss(&mut self, path: &PathInfo) {
+        (self.segments, self.retransmits) = (path.segments, path.retransmits);
+    }
+
     fn judge_loss(&mut self, path: &PathInfo) {
         let sent = path.segments.wrapping_sub(self.segments);
         let again = path.retransmits.wrapping_sub(self.retransmits);
         if sent < LOSS_SEGMENTS {
             return;
         }
-        (self.segments, self.retransmits) = (path.segments, path.retransmits);
+        self.count_loss(path);
         if again > sent / HEAVY_LOSS {
             self.rate -= self.rate / 4;
             if self.rate < self.found / LEAST_OF_FOUND {
@@ -360,6 +366,27 @@ mod tests {
         );
         let later = now + TRAINING_PAUSE;
         assert_eq!(course.look(&lossy, &FORGETFUL, (None, true), later), Step::Train);
+    }
+
+    #[test]
+    fn what_a_long_transfer_loses_does_not_slow_the_messages_after_it() {
+        let now = Instant::now();
+        let mut course = trained(now);
+        course.on_written(true, now);
+        let lossy = PathInfo {
+            segments: 5000,
+            retransmits: 1000,
+            ..path()
+        };
+        let later = now + ROUND * TRUSTED_ROUNDS;
+        let found = Bbr {
+            bandwidth: RATE,
+            ..FORGETFUL
+        };
+        assert_eq!(course.look(&lossy, &found, (None, true), later), Step::Release);
+        course.on_written(false, later);
+        let step = course.look(&lossy, &FORGETFUL, (None, true), later + ROUND);
+        assert_eq!(step, Step::Begin(RATE + RATE / 16));
     }
 
     #[test]

@@ -13,7 +13,7 @@
 
 use crate::gateway::Gateway;
 use crate::lanes;
-use crate::pump::BATCH;
+use crate::pump::{self, BATCH};
 use crate::socket::{self, PathInfo};
 use mio::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -43,8 +43,10 @@ const DRAINED_GAIN: u32 = 150;
 const BLIND_BYTES: u64 = 16 << 20;
 
 /// What may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing (BBR leaves
-/// such samples out), and a busy machine may not let the gateway run for some milliseconds.
+/// such samples out), and a busy machine may not let the gateway run for some milliseconds. Where streams are there, whose small frames
+/// would wait behind it, so much as the path takes in [`UNSENT`].
 const UNSENT_BYTES: u32 = 1 << 20;
+const UNSENT: Duration = Duration::from_millis(8);
 
 pub(crate) struct Training {
     until: Instant,
@@ -58,6 +60,8 @@ pub(crate) struct Training {
     /// Most that arrived over some round trips, bytes per second, and what the starts before this one had found.
     arrived: u64,
     confirmed: u64,
+    /// What may wait unsent in the kernel.
+    unsent: u32,
     /// Lost segments are being made up for: a start-up begun now would take the window for what is left of it.
     recovers: bool,
     /// Arrivals of this start have been counted.
@@ -80,9 +84,8 @@ const LITTLE_LOSS: u32 = 32;
 impl Training {
     /// `idle`: no stream is there whose small frames would wait behind what is unsent in the kernel.
     pub(crate) fn begin(socket: &TcpStream, idle: bool, now: Instant) -> Training {
-        if idle {
-            let _ = socket::set_unsent_low_water(socket, UNSENT_BYTES);
-        }
+        let unsent = if idle { UNSENT_BYTES } else { pump::UNSENT_BYTES };
+        let _ = socket::set_unsent_low_water(socket, unsent);
         Training {
             until: now + LONGEST,
             sent_bytes: 0,
@@ -92,6 +95,7 @@ impl Training {
             starts: 1,
             arrived: 0,
             confirmed: 0,
+            unsent,
             recovers: false,
             counted: false,
             counted_at: now,
@@ -166,6 +170,12 @@ impl Training {
         };
         self.best = self.best.max(bbr.bandwidth);
         let _ = socket::set_most_rate(socket, Some(self.pace().min(rate.unwrap_or(u64::MAX))));
+        // Fits: at most UNSENT_BYTES.
+        let unsent = (self.best as f64 * UNSENT.as_secs_f64()).min(UNSENT_BYTES.into()) as u32;
+        if unsent > self.unsent {
+            self.unsent = unsent;
+            let _ = socket::set_unsent_low_water(socket, unsent);
+        }
     }
 
     /// Bytes per second at most until the next look.
