@@ -2,6 +2,7 @@
 
 use crate::grid::root;
 use crate::mpi::{Mpi, PingPong};
+use std::path::Path;
 
 /// How much of the catalogue a grid gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -169,8 +170,11 @@ fn suite(mpi: &Mpi, part: &str, selection: &str, seconds: u32, extent: Extent) -
     );
     let [alone, across] = ["one-site", "sites"].map(|place| format!("{}-mpi4py-{part}-{place}", mpi.name));
     let ranks = mpi.suite_ranks;
+    // Intel's mpirun takes the first mpiexec.hydra of the PATH, which may be another MPI's.
+    let own = Path::new(&mpi.launcher).parent().filter(|bin| bin.is_absolute());
+    let path = own.map_or_else(String::new, |bin| format!("PATH={}:$PATH", bin.display()));
     let local = format!(
-        "{ONE_SITE} {} {} -n {ranks} {program}",
+        "{ONE_SITE} {path} {} {} -n {ranks} {program}",
         mpi.environment, mpi.launcher
     );
     let distant = format!("{} {program}", run(mpi, &placement, ranks));
