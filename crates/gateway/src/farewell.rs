@@ -22,7 +22,7 @@ impl Gateway {
         for leg in keys(&self.legs) {
             self.abort_leg(leg, Reason::NoTunnel);
         }
-        self.config.train = false;
+        self.steers = false;
         for (_, lane) in &mut self.lanes {
             lane.training = None;
         }

@@ -38,7 +38,7 @@ impl Tail {
     }
 
     /// A burst has ended: after how long to look whether it was the last.
-    fn arm(&mut self, sent_bytes: u64, now: Instant) -> Option<Duration> {
+    pub(crate) fn arm(&mut self, sent_bytes: u64, now: Instant) -> Option<Duration> {
         let lossy = self
             .lost_at
             .is_some_and(|at| now.saturating_duration_since(at) < LOSSY);
@@ -50,15 +50,6 @@ impl Tail {
 }
 
 impl Gateway {
-    /// A lane has sent all it had.
-    pub(crate) fn await_tail(&mut self, key: usize) {
-        let now = self.now;
-        let lane = self.lanes.get_mut(key);
-        if let Some(after) = lane.and_then(|lane| lane.tail.arm(lane.sent_bytes, now)) {
-            self.timers.set(after, Deadline::Tail(key));
-        }
-    }
-
     pub(crate) fn on_tail(&mut self, key: usize) {
         let now = self.now;
         let Some(lane) = self.lanes.get_mut(key) else {

@@ -199,7 +199,7 @@ impl Tls {
             return held.read(space);
         }
         loop {
-            let taken = self.drive(space)?;
+            let taken = self.drive(space, &[])?;
             self.flush_some()?;
             if taken > 0 {
                 return Ok(taken);
@@ -222,14 +222,14 @@ impl Tls {
                 return Err(io::Error::other("too much was said before the TLS session stood"));
             }
             self.buffers.early.extend_from_slice(bytes);
-            self.drive(&mut [])?;
+            self.drive(&mut [], &[])?;
             self.flush_some()?;
             return Ok(bytes.len());
         }
         let chunk = &bytes[..bytes.len().min(CHUNK)];
-        match &mut self.session {
-            Session::Client(session) => encrypt(session, &mut self.buffers, chunk)?,
-            Session::Server(session) => encrypt(session, &mut self.buffers, chunk)?,
+        self.drive(&mut [], chunk)?;
+        if self.buffers.ended {
+            return Err(ErrorKind::BrokenPipe.into());
         }
         self.flush_some()?;
         Ok(chunk.len())
@@ -257,10 +257,10 @@ impl Tls {
         }
     }
 
-    fn drive(&mut self, space: &mut [u8]) -> io::Result<usize> {
+    fn drive(&mut self, space: &mut [u8], words: &[u8]) -> io::Result<usize> {
         let taken = match &mut self.session {
-            Session::Client(session) => drive(session, &mut self.buffers, space),
-            Session::Server(session) => drive(session, &mut self.buffers, space),
+            Session::Client(session) => drive(session, &mut self.buffers, space, words),
+            Session::Server(session) => drive(session, &mut self.buffers, space, words),
         }?;
         if let (None, Session::Client(session)) = (self.binding, &self.session) {
             let shown = session.peer_certificates().and_then(<[_]>::first);
@@ -304,8 +304,14 @@ impl Records for UnbufferedServerConnection {
     }
 }
 
-/// Acts on what has arrived until more has to arrive or `space` is full; the bytes put there.
-fn drive<C: Records>(session: &mut C, buffers: &mut Buffers, space: &mut [u8]) -> io::Result<usize> {
+/// Acts on what has arrived until more has to arrive or `space` is full, then encrypts `words`; the bytes put into `space`, which only a call without words
+/// may have.
+fn drive<C: Records>(
+    session: &mut C,
+    buffers: &mut Buffers,
+    space: &mut [u8],
+    words: &[u8],
+) -> io::Result<usize> {
     let mut taken = 0;
     loop {
         let arrived = &mut buffers.incoming[buffers.start..buffers.filled];
@@ -327,8 +333,8 @@ fn drive<C: Records>(session: &mut C, buffers: &mut Buffers, space: &mut [u8]) -
             ConnectionState::WriteTraffic(mut traffic) => {
                 buffers.open = true;
                 let early = std::mem::take(&mut buffers.early);
-                if !early.is_empty() {
-                    put(&mut traffic, &mut buffers.outgoing, &early)?;
+                for words in [&early, words] {
+                    put(&mut traffic, &mut buffers.outgoing, words)?;
                 }
                 goes_on = false;
             }
@@ -347,35 +353,6 @@ fn drive<C: Records>(session: &mut C, buffers: &mut Buffers, space: &mut [u8]) -
     }
 }
 
-fn encrypt<C: Records>(session: &mut C, buffers: &mut Buffers, bytes: &[u8]) -> io::Result<()> {
-    // What may have arrived meanwhile is decrypted first: a session writes in one state only.
-    loop {
-        let arrived = &mut buffers.incoming[buffers.start..buffers.filled];
-        let UnbufferedStatus { discard, state } = session.process(arrived);
-        match state.map_err(broken)? {
-            ConnectionState::WriteTraffic(mut traffic) => {
-                buffers.start += discard;
-                return put(&mut traffic, &mut buffers.outgoing, bytes);
-            }
-            ConnectionState::ReadTraffic(mut traffic) => {
-                while let Some(record) = traffic.next_record() {
-                    buffers.plain.extend(record.map_err(broken)?.payload);
-                }
-                buffers.start += discard;
-            }
-            ConnectionState::TransmitTlsData(words) => {
-                words.done();
-                buffers.start += discard;
-            }
-            ConnectionState::EncodeTlsData(mut words) => {
-                say(&mut words, &mut buffers.outgoing)?;
-                buffers.start += discard;
-            }
-            _ => return Err(ErrorKind::BrokenPipe.into()),
-        }
-    }
-}
-
 fn say<D>(words: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) -> io::Result<()> {
     let end = outgoing.len();
     if let Err(EncodeError::InsufficientSize(needed)) = words.encode(&mut []) {
@@ -387,6 +364,9 @@ fn say<D>(words: &mut EncodeTlsData<'_, D>, outgoing: &mut Vec<u8>) -> io::Resul
 }
 
 fn put<D>(traffic: &mut WriteTraffic<'_, D>, outgoing: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
     let end = outgoing.len();
     let records = bytes.len() / RECORD + 1;
     outgoing.resize(end + bytes.len() + records * RECORD_OVERHEAD, 0);

@@ -95,14 +95,23 @@ impl Gateway {
         if let Some(relative) = [&program, &config].into_iter().find(|path| !path.is_absolute()) {
             return Err(HandOverError::Relative(relative.clone()));
         }
-        private::check_program(&program).map_err(|error| HandOverError::Program(program.clone(), error))?;
-        let planned = Config::load(&config)?;
-        if let Some(key) = self.config.lasting_difference(&planned) {
-            let file = config.display().to_string();
-            return Err(HandOverError::Changed { file, key });
-        }
-        self.successor = Some(Successor { program, config });
+        let successor = Successor { program, config };
+        self.vet(&successor)?;
+        self.successor = Some(successor);
         Ok(())
+    }
+
+    /// Whether what lies on the disk now could go on from here.
+    fn vet(&self, Successor { program, config }: &Successor) -> Result<(), HandOverError> {
+        private::check_program(program).map_err(|error| HandOverError::Program(program.clone(), error))?;
+        let planned = Config::load(config)?;
+        match self.config.lasting_difference(&planned) {
+            None => Ok(()),
+            Some(key) => Err(HandOverError::Changed {
+                file: config.display().to_string(),
+                key,
+            }),
+        }
     }
 
     /// Executes another program in this one's place. Returns only where that fails; then everything goes on here.
@@ -155,9 +164,7 @@ impl Gateway {
         kept.check()?;
         kept.write(&state)?;
         // Writing may have taken a while.
-        let program = &successor.program;
-        private::check_program(program).map_err(|error| HandOverError::Program(program.clone(), error))?;
-        Config::load(&successor.config)?;
+        self.vet(successor)?;
         let number = state.as_raw_fd().to_string();
         let words: [&[u8]; 6] = [
             successor.program.as_os_str().as_bytes(),
