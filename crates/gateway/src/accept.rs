@@ -38,7 +38,7 @@ impl Gateway {
                 return;
             };
             match listener.accept() {
-                Ok((socket, peer)) => self.on_gateway_connection(socket, peer),
+                Ok((socket, peer)) => self.on_tcp_gateway(socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }

@@ -237,7 +237,7 @@ pub struct LaneStatus {
     pub rtt_microseconds: u32,
     /// Congestion control in force.
     pub congestion_control: String,
-    /// "clear" or "TLS 1.3".
+    /// "clear", "TLS 1.3" or "QUIC".
     #[serde(default)]
     pub carrier: String,
     /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present
@@ -265,6 +265,9 @@ pub struct LaneStatus {
     /// Segments that arrived out of order, each answered with a duplicate acknowledgement.
     #[serde(default)]
     pub out_of_order: u32,
+    /// Datagrams lost on the way here that parity made up for (QUIC).
+    #[serde(default)]
+    pub repaired: u64,
     /// Times it sent after a pause that makes TCP start slowly again under any congestion control but BBR.
     #[serde(default)]
     pub idle_restarts: u64,

@@ -31,6 +31,10 @@ const HEADROOM: u64 = 16;
 const HEAVY_LOSS: u32 = 8;
 const LOSS_SEGMENTS: u32 = 256;
 
+/// A path is lossy when messages lost something at so many looks, one following the other within this time.
+const CHANCE_LOOKS: u32 = 3;
+const CHANCE_WITHIN: Duration = Duration::from_secs(20);
+
 /// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 const TRAINING_PAUSE: Duration = Duration::from_secs(30);
 const MOST_PAUSE: Duration = Duration::from_secs(3600);
@@ -58,6 +62,9 @@ pub(crate) struct Course {
     segments: u32,
     retransmits: u32,
     retransmits_seen: u32,
+    /// The kernel's count when messages last lost something, and looks in a row, none of them long ago, at which they had.
+    chance: (u32, u32),
+    chance_at: Instant,
 }
 
 /// What to do with the lane now.
@@ -85,6 +92,8 @@ impl Course {
             segments: 0,
             retransmits: 0,
             retransmits_seen: 0,
+            chance: (0, 0),
+            chance_at: now,
         }
     }
 
@@ -157,6 +166,23 @@ impl Course {
         }
     }
 
+    /// Whether messages, which do not fill the path, have lost segments again and again.
+    fn loses_by_chance(&mut self, path: &PathInfo, now: Instant) -> bool {
+        let (seen, looks) = self.chance;
+        if path.retransmits == seen {
+            return false;
+        }
+        // What a long transfer loses, its own probing for more has run over.
+        let looks = match self.busy_since {
+            Some(_) => looks,
+            None if now.saturating_duration_since(self.chance_at) > CHANCE_WITHIN => 1,
+            None => looks + 1,
+        };
+        self.chance = (path.retransmits, looks);
+        self.chance_at = now;
+        looks >= CHANCE_LOOKS
+    }
+
     /// Back towards the best, as long as neither loss nor a queue speaks against it.
     fn recover(&mut self, path: &PathInfo) {
         let lost = path.retransmits != self.retransmits_seen;
@@ -193,6 +219,7 @@ impl Gateway {
     /// Looks after the lanes of a pair that have just sent.
     pub(crate) fn steer(&mut self, key: usize) {
         let now = self.now;
+        let mut lossy = false;
         let Some(pair) = self.pairs.get(key) else { return };
         for (number, key) in pair.lanes.iter().enumerate() {
             let Some((key, lane)) = key.and_then(|key| Some((key, self.lanes.get_mut(key)?))) else {
@@ -209,30 +236,32 @@ impl Gateway {
             if !self.steers || lane.training.is_some() || now < lane.course.look_at {
                 continue;
             }
-            let (Some(bbr), Ok(path)) = (
-                socket::bbr(lane.carrier.tcp()),
-                socket::path_info(lane.carrier.tcp()),
-            ) else {
+            let Some(tcp) = lane.carrier.tcp() else { continue };
+            let (Some(bbr), Ok(path)) = (socket::bbr(tcp), socket::path_info(tcp)) else {
                 continue;
             };
             let round = Duration::from_micros(path.rtt_microseconds.into());
             lane.tail.learn(path.retransmits, round, now);
+            lossy |= lane.course.loses_by_chance(&path, now);
             let reserved = lanes::most_rate(&self.config, pair);
             match lane.course.look(&path, &bbr, (reserved, self.config.train), now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.
-                    let _ = socket::set_most_rate(lane.carrier.tcp(), Some(rate));
-                    socket::begin_anew(lane.carrier.tcp());
+                    let _ = socket::set_most_rate(tcp, Some(rate));
+                    socket::begin_anew(tcp);
                 }
                 Step::Release => {
-                    let _ = socket::set_most_rate(lane.carrier.tcp(), None);
+                    let _ = socket::set_most_rate(tcp, None);
                 }
                 Step::Train => {
                     let idle = pair.tunnel.streams() == 0;
-                    lane.training = Some(Training::begin(lane.carrier.tcp(), idle, now));
+                    lane.training = Some(Training::begin(&lane.carrier, idle, now));
                 }
                 Step::Nothing => {}
             }
+        }
+        if lossy {
+            self.on_lossy(key);
         }
     }
 }

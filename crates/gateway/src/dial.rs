@@ -1,15 +1,23 @@
 //! Dialling the gateways of other sites: every lane on its own, again whenever one is lost.
 
+use crate::carrier::Carrier;
+use crate::config::Transport;
 use crate::gateway::Gateway;
+use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
 use crate::timers::Deadline;
 use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// A far gateway that is down answers at once, and streams wait for it: asking it once a second costs nobody anything.
 const LAST_BACKOFF: Duration = Duration::from_secs(1);
+
+/// A path that lets no UDP through, as many do not, will not soon: TCP serves meanwhile.
+const LAST_SPARE_BACKOFF: Duration = Duration::from_secs(60);
 
 /// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with new ones.
 const REDIAL: Duration = Duration::from_millis(20);
@@ -22,6 +30,10 @@ pub(crate) struct Contact {
     pub(crate) trouble: String,
     /// Lanes that its path needs; see `lanes`.
     pub(crate) lanes: usize,
+    /// Its path loses segments: a lane over QUIC serves better, where one gets through.
+    pub(crate) is_lossy: bool,
+    /// Why there is no lane over QUIC beside those over TCP.
+    spare_trouble: String,
     dials: [Dial; MAX_LANES],
 }
 
@@ -39,9 +51,9 @@ impl Dial {
     };
 
     /// How long to wait now; longer the next time.
-    fn back_off(&mut self) -> Duration {
+    fn back_off(&mut self, most: Duration) -> Duration {
         let pause = self.backoff;
-        self.backoff = (pause * 2).min(LAST_BACKOFF);
+        self.backoff = (pause * 2).min(most);
         pause
     }
 }
@@ -57,6 +69,8 @@ impl Contact {
             }
             .to_owned(),
             lanes: 1,
+            is_lossy: false,
+            spare_trouble: String::new(),
             dials: [Dial::IDLE; MAX_LANES],
         };
         contact.new_session();
@@ -84,18 +98,18 @@ impl Gateway {
 
     /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
     pub(crate) fn redial(&mut self, index: usize, lane: usize) {
-        if lane < self.lanes_wanted(index) {
+        if self.wants_lane(index, lane) {
             let known = self.pair_of(&self.config.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
             let pause = match known.is_some_and(|pair| pair.introduced) {
                 true => REDIAL,
-                false => self.contacts[index].dials[lane].back_off(),
+                false => self.contacts[index].dials[lane].back_off(LAST_BACKOFF),
             };
             self.dial_after(index, lane, pause);
         }
     }
 
-    fn dial_after(&mut self, index: usize, lane: usize, pause: Duration) {
+    pub(crate) fn dial_after(&mut self, index: usize, lane: usize, pause: Duration) {
         let dials = self.config.peers[index].address.is_some();
         if dials && !std::mem::replace(&mut self.contacts[index].dials[lane].under_way, true) {
             self.timers.set(pause, Deadline::Dial(index, lane));
@@ -111,13 +125,24 @@ impl Gateway {
             self.contacts[index].dials[lane] = Dial::IDLE;
             return;
         }
-        match TcpStream::connect(address) {
-            Ok(socket) => self.begin_handshake(socket, address, Some((index, lane))),
+        match self.begin_connection(address, lane) {
+            Ok(carrier) => self.begin_handshake(carrier, address, Some((index, lane))),
             Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
         }
     }
 
+    fn begin_connection(&mut self, address: SocketAddr, lane: usize) -> io::Result<Carrier> {
+        if self.config.transport == Transport::Quic || lane == QUIC_LANE {
+            return self.dial_quic(address);
+        }
+        let socket = TcpStream::connect(address)?;
+        self.tcp_carrier(socket, true)
+    }
+
     pub(crate) fn dial_failed(&mut self, index: usize, lane: usize, why: &str) {
+        if lane == QUIC_LANE {
+            return self.spare_failed(index, why);
+        }
         let site = &self.config.peers[index].site;
         let contact = &mut self.contacts[index];
         if contact.trouble != why {
@@ -126,9 +151,25 @@ impl Gateway {
             contact.trouble = why.to_owned();
         }
         let dial = &mut contact.dials[lane];
-        let pause = dial.back_off();
+        let pause = dial.back_off(LAST_BACKOFF);
         dial.under_way = false;
         self.dial_after(index, lane, pause);
+    }
+
+    /// No lane over QUIC beside those over TCP.
+    fn spare_failed(&mut self, index: usize, why: &str) {
+        let site = &self.config.peers[index].site;
+        let contact = &mut self.contacts[index];
+        if contact.spare_trouble != why {
+            self.report.say(format_args!(
+                "no lane over QUIC to {site}, which would serve better since the path loses segments: {why}; TCP serves meanwhile"
+            ));
+            contact.spare_trouble = why.to_owned();
+        }
+        let dial = &mut contact.dials[QUIC_LANE];
+        let pause = dial.back_off(LAST_SPARE_BACKOFF);
+        dial.under_way = false;
+        self.dial_after(index, QUIC_LANE, pause);
     }
 
     /// A lane that this gateway dialled is through its handshake.

@@ -23,6 +23,7 @@ impl Gateway {
             self.abort_leg(leg, Reason::NoTunnel);
         }
         self.steers = false;
+        self.leaving = true;
         for (_, lane) in &mut self.lanes {
             lane.training = None;
         }
@@ -42,19 +43,26 @@ impl Gateway {
                 }
                 self.drain(lane, until);
             }
+            self.look_after_quic();
             let left = until.saturating_duration_since(Instant::now());
             if self.lanes.is_empty() || left.is_zero() {
                 return;
             }
-            match self.poll.poll(&mut events, Some(left)) {
+            let wait = self.quic_deadline();
+            let wait = wait.map_or(left, |at| left.min(at.saturating_duration_since(Instant::now())));
+            match self.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return,
                 _ => {}
             }
             for event in &events {
-                if let (Class::Lane, key) = Class::of(event.token())
-                    && let Some(lane) = self.lanes.get_mut(key)
-                {
-                    lane.writable |= event.is_writable();
+                match Class::of(event.token()) {
+                    (Class::Lane, key) => {
+                        if let Some(lane) = self.lanes.get_mut(key) {
+                            lane.writable |= event.is_writable();
+                        }
+                    }
+                    (Class::Quic, _) => self.on_quic(event),
+                    _ => {}
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! The loop: what the gateway holds, who is told what the kernel reports, and in which order.
 
 use crate::command::Command;
-use crate::config::Config;
+use crate::config::{Config, Transport};
 use crate::deliver::DeliveryPorts;
 use crate::dial::Contact;
 use crate::directory::Directory;
@@ -15,6 +15,7 @@ use crate::listeners::Listeners;
 use crate::metrics::Scrape;
 use crate::pair::Pair;
 use crate::private;
+use crate::quic::Quic;
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::socket;
@@ -71,9 +72,10 @@ pub(crate) enum Class {
     Command,
     Metrics,
     Scrape,
+    Quic,
 }
 
-const CLASSES: [Class; 11] = [
+const CLASSES: [Class; 12] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -85,6 +87,7 @@ const CLASSES: [Class; 11] = [
     Class::Command,
     Class::Metrics,
     Class::Scrape,
+    Class::Quic,
 ];
 
 impl Class {
@@ -135,8 +138,10 @@ pub struct Gateway {
     signals: Signals,
     /// Lanes may be steered; see `course`.
     pub(crate) steers: bool,
-    /// Where lanes are encrypted.
+    /// Where lanes may be encrypted.
     pub(crate) tls: Option<tls::Context>,
+    /// Where lanes may go over QUIC.
+    pub(crate) quic: Option<Quic>,
     pub(crate) listeners: Listeners,
     /// Programs that had this gateway before.
     pub(crate) handed_over: u64,
@@ -144,6 +149,8 @@ pub struct Gateway {
     pub(crate) successor: Option<Successor>,
     /// [`Deadline::Accept`] is set.
     pub(crate) accept_pending: bool,
+    /// This gateway says farewell: nobody gets what arrives now.
+    pub(crate) leaving: bool,
 }
 
 impl Gateway {
@@ -161,12 +168,13 @@ impl Gateway {
         raise_file_limit();
         crate::priority::ask_for_short_slices();
         let steers = socket::may_begin_anew(&config.congestion_control);
-        let tls = config.encrypt.then(tls::Context::new).transpose()?;
+        let uses_tls = config.encrypt || config.transport != Transport::Tcp;
+        let tls = uses_tls.then(tls::Context::new).transpose()?;
         let poll = Poll::new()?;
         let signals = Signals::take()?;
         signals.register(poll.registry(), Class::Signals.token(0))?;
         listeners.register(poll.registry())?;
-        Ok(Gateway {
+        let mut gateway = Gateway {
             directory: Directory::new(&config),
             report: Report::new(&config.site),
             ports: DeliveryPorts::new(config.delivery_ports.clone()),
@@ -199,11 +207,15 @@ impl Gateway {
             signals,
             steers,
             tls,
+            quic: None,
             listeners,
             handed_over: 0,
             successor: None,
             accept_pending: false,
-        })
+            leaving: false,
+        };
+        gateway.open_quic()?;
+        Ok(gateway)
     }
 
     /// Serves until SIGINT, SIGTERM or SIGHUP.
@@ -219,7 +231,8 @@ impl Gateway {
         }
         let mut events = Events::with_capacity(EVENTS);
         loop {
-            let busy = !self.unread.is_empty() || !self.dirty.is_empty();
+            let left = self.quic.as_ref().is_some_and(|quic| quic.unread);
+            let busy = left || !self.unread.is_empty() || !self.dirty.is_empty();
             let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
             match self.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
@@ -236,7 +249,11 @@ impl Gateway {
             for lane in std::mem::take(&mut self.unread) {
                 self.receive(lane);
             }
+            if left {
+                self.receive_quic();
+            }
             self.look_after_tunnels();
+            self.look_after_quic();
             for pair in std::mem::take(&mut self.dirty) {
                 if let Some(state) = self.pairs.get_mut(pair) {
                     state.dirty = false;
@@ -246,6 +263,7 @@ impl Gateway {
             while let Some(deadline) = self.timers.pop_due(self.now) {
                 self.on_deadline(deadline);
             }
+            self.settle_quic();
             if let Some(successor) = self.successor.take() {
                 self.hand_over(&successor);
             }
@@ -291,6 +309,7 @@ impl Gateway {
             Class::Command => self.on_command(key),
             Class::Metrics => self.accept_scrapes(),
             Class::Scrape => self.on_scrape(key),
+            Class::Quic => self.on_quic(event),
         }
         std::ops::ControlFlow::Continue(())
     }
@@ -338,10 +357,11 @@ impl Gateway {
     }
 
     /// How long the loop may sleep.
-    fn wait(&self) -> Option<Duration> {
+    fn wait(&mut self) -> Option<Duration> {
         let tunnels = self.tunnels_deadline();
-        let tunnels = tunnels.map(|at| at.saturating_duration_since(Instant::now()));
-        [self.timers.wait(), tunnels].into_iter().flatten().min()
+        let until = |at: Instant| at.saturating_duration_since(Instant::now());
+        let others = [tunnels, self.quic_deadline()].into_iter().flatten().min();
+        [self.timers.wait(), others.map(until)].into_iter().flatten().min()
     }
 }
 

@@ -12,7 +12,6 @@ use crate::tls::Binding;
 use crate::train::Training;
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
 use hmac::{Hmac, Mac};
-use mio::Interest;
 use mio::net::TcpStream;
 use sha2::Sha256;
 use std::io::{self, ErrorKind};
@@ -63,7 +62,14 @@ impl From<String> for Failure {
 }
 
 impl Gateway {
-    pub(crate) fn on_gateway_connection(&mut self, socket: TcpStream, address: SocketAddr) {
+    pub(crate) fn on_tcp_gateway(&mut self, socket: TcpStream, address: SocketAddr) {
+        // Without a certificate of its own there would be no gateway.
+        if let Ok(carrier) = self.tcp_carrier(socket, false) {
+            self.on_gateway_connection(carrier, address);
+        }
+    }
+
+    pub(crate) fn on_gateway_connection(&mut self, carrier: Carrier, address: SocketAddr) {
         let from_there = |other: &Handshake| other.address.ip() == address.ip();
         let one_too_many = self
             .oldest_beyond(AT_MOST_PER_ADDRESS, from_there)
@@ -75,7 +81,7 @@ impl Gateway {
                 "too many unfinished handshakes; the oldest ends",
             );
         }
-        self.begin_handshake(socket, address, None);
+        self.begin_handshake(carrier, address, None);
     }
 
     /// The stranger who has been silent for longest, where there are as many of these as may be: a real gateway is through
@@ -91,32 +97,24 @@ impl Gateway {
 
     pub(crate) fn begin_handshake(
         &mut self,
-        mut socket: TcpStream,
+        mut carrier: Carrier,
         address: SocketAddr,
         dialled: Option<(usize, usize)>,
     ) {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
-        let interest = Interest::READABLE | Interest::WRITABLE;
-        let carrier = getrandom::fill(&mut nonce)
+        let token = Class::Handshake.token(key);
+        let begun = getrandom::fill(&mut nonce)
             .map_err(io::Error::other)
-            .and_then(|()| {
-                let token = Class::Handshake.token(key);
-                self.poll.registry().register(&mut socket, token, interest)
-            })
-            .and_then(|()| match &self.tls {
-                Some(tls) => Ok(Carrier::Tls(Box::new(tls.session(socket, dialled.is_some())?))),
-                None => Ok(Carrier::Clear(socket)),
-            });
-        let carrier = match carrier {
-            Ok(carrier) => carrier,
-            Err(error) => {
-                if let Some((index, lane)) = dialled {
-                    self.dial_failed(index, lane, &error.to_string());
-                }
-                return;
+            .and_then(|()| carrier.register(self.poll.registry(), token, false));
+        if let Err(error) = begun {
+            if let Some((index, lane)) = dialled {
+                self.dial_failed(index, lane, &error.to_string());
             }
-        };
+            return;
+        }
+        self.own_connection(&mut carrier, token);
+        let connection = carrier.quic().map(|session| session.handle());
         let born = self.birth();
         let own = Hello {
             site: self.config.site.clone(),
@@ -139,8 +137,26 @@ impl Gateway {
         self.timers.set(DEADLINE, Deadline::Handshake(key, born));
         if dialled.is_some() {
             self.timers.set(CONNECT_DEADLINE, Deadline::Connect(key, born));
-        } else {
-            self.on_handshake(key);
+        }
+        match connection {
+            Some(connection) => self.attend_connections(&[connection]),
+            None if dialled.is_none() => self.on_handshake(key),
+            None => {}
+        }
+    }
+
+    /// A carrier over a connection of TCP, dialled or accepted.
+    pub(crate) fn tcp_carrier(&self, socket: TcpStream, dialled: bool) -> io::Result<Carrier> {
+        match self.tls.as_ref().filter(|_| self.config.encrypt) {
+            Some(tls) => Ok(Carrier::Tls(Box::new(tls.session(socket, dialled)?))),
+            None => Ok(Carrier::Clear(socket)),
+        }
+    }
+
+    /// Where the events of a connection go from now on.
+    fn own_connection(&mut self, carrier: &mut Carrier, token: mio::Token) {
+        if let (Some(session), Some(quic)) = (carrier.quic(), &mut self.quic) {
+            quic.set_owner(session.handle(), token);
         }
     }
 
@@ -251,15 +267,18 @@ impl Gateway {
         dialled: bool,
         received: &[u8],
     ) {
-        let congestion_control = prepare(carrier.tcp(), &self.config.congestion_control);
+        let congestion_control = match carrier.tcp() {
+            Some(socket) => prepare(socket, &self.config.congestion_control),
+            None => "own".to_owned(),
+        };
         let key = self.lanes.vacant_key();
-        let interest = Interest::READABLE | Interest::WRITABLE;
         let token = Gateway::lane_token(key);
-        if let Err(error) = self.poll.registry().reregister(carrier.source(), token, interest) {
+        if let Err(error) = carrier.register(self.poll.registry(), token, true) {
             return self
                 .report
                 .say(format_args!("lane {number} at {address}: {error}"));
         }
+        self.own_connection(&mut carrier, token);
         let mut lane = Lane::new(carrier, pair, number, address, dialled, received, self.now);
         lane.congestion_control = congestion_control;
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
@@ -267,10 +286,15 @@ impl Gateway {
             .pairs
             .get(pair)
             .is_some_and(|pair| pair.tunnel.streams() == 0);
-        lane.training =
-            (self.config.train && idle).then(|| Training::begin(lane.carrier.tcp(), true, self.now));
+        self.begin_course(pair, &mut lane);
+        let trains = self.config.train && idle && !lane.knows_its_rate();
+        lane.training = trains.then(|| Training::begin(&lane.carrier, true, self.now));
+        let is_favoured = lane.carrier.quic().is_some();
         self.lanes.insert(lane);
         self.join_lane(pair, number, key, address);
+        if let Some(pair) = self.pairs.get_mut(pair).filter(|_| is_favoured) {
+            pair.tunnel.favour(number);
+        }
         if let Err(end) = self.digest(key) {
             return self.fail_lane(key, &end);
         }
@@ -289,6 +313,10 @@ impl Gateway {
 }
 
 impl Handshake {
+    pub(crate) fn carrier(&mut self) -> &mut Carrier {
+        &mut self.carrier
+    }
+
     /// Index of the peer that was dialled, and which lane.
     pub(crate) fn dialled(&self) -> Option<(usize, usize)> {
         self.dialled
@@ -302,14 +330,10 @@ impl Handshake {
         answer: impl Fn(&Hello) -> Result<Hello, Failure>,
     ) -> Result<bool, Failure> {
         if !self.connected {
-            if let Some(error) = self.carrier.tcp().take_error().unwrap_or_else(Some) {
-                return Err(error.to_string().into());
-            }
-            if self.carrier.tcp().peer_addr().is_err() {
+            if !self.carrier.is_connected().map_err(|error| error.to_string())? {
                 return Ok(false);
             }
             self.connected = true;
-            let _ = self.carrier.tcp().set_nodelay(true);
             if self.dialled.is_some() {
                 let hello = self.own.encode();
                 self.send(&hello)?;

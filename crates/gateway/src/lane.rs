@@ -113,9 +113,19 @@ impl Lane {
     /// Bytes per second that it was seen to deliver.
     pub(crate) fn rate(&self) -> u64 {
         match self.course.rate() {
-            0 => socket::bbr(self.carrier.tcp()).map_or(0, |bbr| bbr.bandwidth),
+            0 => match self.carrier.tcp() {
+                Some(socket) => socket::bbr(socket).map_or(0, |bbr| bbr.bandwidth),
+                None => self.carrier.path().map_or(0, |path| path.delivery_rate),
+            },
             rate => rate,
         }
+    }
+
+    /// It needs no training.
+    pub(crate) fn knows_its_rate(&mut self) -> bool {
+        self.carrier
+            .quic()
+            .is_some_and(|session| session.model.get().is_known())
     }
 
     /// The kernel took bytes.
@@ -236,7 +246,7 @@ impl Gateway {
     pub(crate) fn discard_lane(&mut self, key: usize) -> Option<(usize, usize)> {
         let mut lane = self.lanes.try_remove(key)?;
         self.keep_counts(&lane);
-        let _ = self.poll.registry().deregister(lane.carrier.source());
+        lane.carrier.deregister(self.poll.registry());
         Some((lane.pair, lane.number))
     }
 

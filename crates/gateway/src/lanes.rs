@@ -4,13 +4,16 @@
 //! emulated 1 Gbit/s, 11.6 ms, 2 MB they sent a tenth to a third of their segments again, one lane none). But the
 //! kernel bounds what one connection has on its way by its buffers, which an ordinary user cannot raise.
 
-use crate::config::Config;
+use crate::config::{Config, Transport};
 use crate::gateway::Gateway;
+use crate::lane::Lane;
 use crate::pair::Pair;
+use crate::peer::GatewayToGateway;
 use crate::pump;
 use crate::socket;
 use causeway_tunnel::tunnel::MAX_LANES;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 /// The rate of a path where no more has been seen: what Hablot et al. 2007 had, and few sites have less. A lane that has only
 /// carried small messages has seen little, and bounds that are too large cost memory only.
@@ -59,10 +62,51 @@ pub(crate) fn most_rate(config: &Config, pair: &Pair) -> Option<u64> {
     Some(bits / 8 / lanes as u64)
 }
 
+/// Number of the lane over QUIC beside those over TCP.
+pub(crate) const QUIC_LANE: usize = MAX_LANES - 1;
+
 impl Gateway {
     /// Lanes this gateway wants to a peer.
     pub(crate) fn lanes_wanted(&self, index: usize) -> usize {
         self.config.lanes.unwrap_or(self.contacts[index].lanes)
+    }
+
+    /// Whether a lane that is lost is dialled again.
+    pub(crate) fn wants_lane(&self, index: usize, lane: usize) -> bool {
+        lane < self.lanes_wanted(index) || (lane == QUIC_LANE && self.contacts[index].is_lossy)
+    }
+
+    /// A lane over TCP loses segments, or the far gateway says that its does: one over QUIC shall serve.
+    pub(crate) fn on_lossy(&mut self, key: usize) {
+        let Some(pair) = self.pairs.get(key) else { return };
+        let index = pair.peer;
+        if self.quic.is_none() || std::mem::replace(&mut self.contacts[index].is_lossy, true) {
+            return;
+        }
+        match self.config.peers[index].address {
+            Some(_) => self.dial_after(index, QUIC_LANE, Duration::ZERO),
+            None => self.tell(key, GatewayToGateway::Lossy {}),
+        }
+    }
+
+    /// A lane over QUIC begins with what those beside it know of the path, and goes before them.
+    pub(crate) fn begin_course(&mut self, key: usize, lane: &mut Lane) {
+        let Some(pair) = self.pairs.get_mut(key) else {
+            return;
+        };
+        let most = most_rate(&self.config, pair);
+        let known = pair.lanes.iter().flatten().filter_map(|lane| self.lanes.get(*lane));
+        let known = known.map(Lane::rate).max().unwrap_or(0);
+        let now = self.now;
+        if let Some(session) = lane.carrier.quic() {
+            if let Some(rate) = most.or(Some(known)).filter(|rate| *rate > 0) {
+                session.model.get().settle(rate);
+            }
+            session.model.get().set_most(most);
+            if self.config.transport == Transport::Auto {
+                session.expect_loss(now);
+            }
+        }
     }
 
     /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their shares of what is
@@ -75,7 +119,7 @@ impl Gateway {
         let lanes: Vec<_> = lanes.filter_map(|lane| self.lanes.get(*lane)).collect();
         let least_rtt = lanes
             .iter()
-            .filter_map(|lane| socket::path_info(lane.carrier.tcp()).ok())
+            .filter_map(|lane| lane.carrier.path().ok())
             .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
             .min();
         let seen: u64 = lanes.iter().map(|lane| lane.rate().saturating_mul(8)).sum();
@@ -87,16 +131,17 @@ impl Gateway {
         let unsent = pump::unsent_share(lanes.len());
         for lane in lanes.iter().filter(|lane| lane.training.is_none()) {
             if share.is_some() {
-                // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.
-                let _ = socket::set_most_rate(lane.carrier.tcp(), share);
+                lane.carrier.set_most_rate(share);
             }
-            let _ = socket::set_unsent_low_water(lane.carrier.tcp(), unsent);
+            if let Some(socket) = lane.carrier.tcp() {
+                let _ = socket::set_unsent_low_water(socket, unsent);
+            }
         }
         let index = pair.peer;
-        let wanted = needed(product, connection_holds()).min(MAX_LANES);
+        let wanted = needed(product, connection_holds()).min(QUIC_LANE);
         if self.config.lanes.is_none() && wanted > self.contacts[index].lanes {
             self.contacts[index].lanes = wanted;
-            self.dial_all(index, std::time::Duration::ZERO);
+            self.dial_all(index, Duration::ZERO);
         }
     }
 }

@@ -33,6 +33,7 @@ mod peer;
 pub mod ports;
 mod priority;
 mod private;
+mod quic;
 mod pump;
 mod report;
 mod signals;

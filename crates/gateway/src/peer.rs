@@ -20,6 +20,8 @@ pub(crate) enum GatewayToGateway {
     JobKnown { token: String },
     /// The job has ended: forget its token and end its streams.
     JobEnd { token: String },
+    /// The path loses what the sender sends: dial a lane over QUIC.
+    Lossy {},
     /// The sender stops: its streams, and the jobs of its site, are over.
     Leaving {},
 }

@@ -76,6 +76,8 @@ pub(crate) struct PathInfo {
     /// Segments that have arrived, and the bytes of a full one.
     pub(crate) delivered: u32,
     pub(crate) segment_bytes: u32,
+    /// Datagrams lost on the way here that parity made up for.
+    pub(crate) repaired: u64,
     /// Lost segments are being made up for.
     pub(crate) is_recovering: bool,
 }
@@ -108,6 +110,7 @@ pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
         out_of_order: info.rcv_ooopack,
         delivered: info.delivered,
         segment_bytes: info.before_rtt[MSS],
+        repaired: 0,
         is_recovering: info.states[CA_STATE] > DISORDER,
     })
 }

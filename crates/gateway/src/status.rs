@@ -4,7 +4,6 @@ use crate::control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 use crate::gateway::Gateway;
 use crate::lane::Lane;
 use crate::pair::Pair;
-use crate::socket;
 use causeway_wire::Token;
 use std::collections::HashMap;
 
@@ -114,7 +113,7 @@ impl Gateway {
 }
 
 pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
-    let path = socket::path_info(lane.carrier.tcp()).unwrap_or_default();
+    let path = lane.carrier.path().unwrap_or_default();
     let rate = match lane.rate() {
         0 => path.delivery_rate,
         rate => rate,
@@ -134,6 +133,7 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         retransmits: path.retransmits,
         timeouts: path.timeouts,
         out_of_order: path.out_of_order,
+        repaired: path.repaired,
         idle_restarts: lane.idle_restarts,
     }
 }

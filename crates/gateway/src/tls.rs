@@ -81,6 +81,19 @@ impl Context {
         })
     }
 
+    pub(crate) fn client(&self) -> Arc<ClientConfig> {
+        self.client.clone()
+    }
+
+    pub(crate) fn server(&self) -> Arc<ServerConfig> {
+        self.server.clone()
+    }
+
+    /// Hash of the own certificate.
+    pub(crate) fn own(&self) -> Binding {
+        self.own
+    }
+
     /// A session over a connection that this gateway dialled, or accepted.
     pub(crate) fn session(&self, socket: TcpStream, dialled: bool) -> io::Result<Tls> {
         let (session, binding) = if dialled {

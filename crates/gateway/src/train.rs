@@ -12,7 +12,9 @@
 //! Streams go first. Bounded by bytes and time; what ends at these bounds before BBR's first start-up has ended has found nothing, and BBR goes on
 //! without a bound.
 
+use crate::carrier::Carrier;
 use crate::gateway::Gateway;
+use crate::lane::Lane;
 use crate::lanes;
 use crate::pump::{self, BATCH};
 use crate::socket::{self, PathInfo};
@@ -84,10 +86,12 @@ const LITTLE_LOSS: u32 = 32;
 
 impl Training {
     /// `idle`: no stream is there whose small frames would wait behind what is unsent in the kernel.
-    pub(crate) fn begin(socket: &TcpStream, idle: bool, now: Instant) -> Training {
+    pub(crate) fn begin(carrier: &Carrier, idle: bool, now: Instant) -> Training {
         let unsent = if idle { UNSENT_BYTES } else { pump::UNSENT_BYTES };
-        let _ = socket::set_unsent_low_water(socket, unsent);
-        let path = socket::path_info(socket).unwrap_or_default();
+        if let Some(socket) = carrier.tcp() {
+            let _ = socket::set_unsent_low_water(socket, unsent);
+        }
+        let path = carrier.path().unwrap_or_default();
         let round = Duration::from_micros(path.rtt_microseconds.into());
         Training {
             until: now + LONGEST.max(round * LONGEST_ROUNDS),
@@ -135,6 +139,11 @@ impl Training {
             None => self.sent_bytes >= BLIND_BYTES,
         };
         knows || self.sent_bytes >= MOST_BYTES || now >= self.until
+    }
+
+    /// QUIC's own model knows when it knows the path.
+    fn is_over_for(&self, lane: &mut Lane, now: Instant) -> bool {
+        lane.knows_its_rate() || self.sent_bytes >= MOST_BYTES || now >= self.until
     }
 
     /// Whether the start-up that has just ended is to be repeated: then it is.
@@ -230,21 +239,28 @@ impl Gateway {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
                 continue;
             };
-            let Some(training) = &mut lane.training else {
+            let Some(mut training) = lane.training.take() else {
                 continue;
             };
             let rate = lanes::most_rate(&self.config, pair);
-            if training.is_over(lane.carrier.tcp(), self.steers, rate, now) {
-                let found = training.rate();
-                if found == 0 {
-                    // The last bound was a step on the way up.
-                    let _ = socket::set_most_rate(lane.carrier.tcp(), rate);
+            let is_over = match lane.carrier.tcp() {
+                Some(tcp) if training.is_over(tcp, self.steers, rate, now) => {
+                    let found = training.rate();
+                    if found == 0 {
+                        // The last bound was a step on the way up.
+                        let _ = socket::set_most_rate(tcp, rate);
+                    }
+                    lane.course.trained(tcp, found, now);
+                    true
                 }
-                lane.course.trained(lane.carrier.tcp(), found, now);
-                lane.training = None;
+                Some(_) => false,
+                None => training.is_over_for(lane, now),
+            };
+            if is_over {
                 ended = true;
                 continue;
             }
+            let training = lane.training.insert(training);
             if !lane.writable || pair.tunnel.unsent_bytes(number) >= BATCH {
                 continue;
             }

@@ -44,6 +44,8 @@ pub(crate) struct Lane {
     pub(crate) rescued: u64,
     /// No progress for too long: others go first.
     pub(crate) stalled: bool,
+    /// Goes before others.
+    pub(crate) favoured: bool,
     /// Said to be silent, and not heard since.
     pub(crate) silent: bool,
 }
@@ -64,6 +66,7 @@ impl Lane {
             round_trip: Duration::ZERO,
             rescued: 0,
             stalled: false,
+            favoured: false,
             silent: false,
         }
     }

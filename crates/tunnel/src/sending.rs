@@ -37,14 +37,24 @@ impl Tunnel {
         state.is_some_and(|state| state.silent)
     }
 
+    /// This lane carries everything while it is well: the others share its path, and know it less well.
+    pub fn favour(&mut self, lane: usize) {
+        if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
+            state.favoured = true;
+        }
+    }
+
     /// The best lane for the next frames among those the driver can write to: the one with the least to send. Stalled
-    /// ones are left alone while there is another.
+    /// ones are left alone while there is another, and others while there is a favoured one.
     pub fn choose_lane(&self, usable: impl Fn(usize) -> bool) -> Option<usize> {
-        let any_good = self.lanes.iter().flatten().any(|lane| !lane.stalled);
+        let lanes = || self.lanes.iter().flatten();
+        let any_good = lanes().any(|lane| !lane.stalled);
+        let any_favoured = lanes().any(|lane| !lane.stalled && lane.favoured);
         let lanes = self.lanes.iter().enumerate();
         let lanes = lanes.filter_map(|(index, lane)| Some((index, lane.as_ref()?)));
         lanes
-            .filter(|(index, lane)| !(any_good && lane.stalled) && usable(*index))
+            .filter(|(_, lane)| !(any_good && lane.stalled || any_favoured && !lane.favoured))
+            .filter(|(index, _)| usable(*index))
             .min_by_key(|(_, lane)| {
                 (
                     lane.ring.kept() >= self.settings.lane_bytes,

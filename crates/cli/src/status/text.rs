@@ -161,6 +161,7 @@ pub mod tests {
                     retransmits: 2,
                     timeouts: 1,
                     out_of_order: 5,
+                    repaired: 0,
                     idle_restarts: 6,
                 }],
                 lanes_lost: 0,

@@ -59,12 +59,25 @@ pub struct Config {
     pub congestion_control: String,
     /// Lanes this gateway dials to each peer; none: as many as the path needs, see `lanes`.
     pub lanes: Option<usize>,
-    /// Lanes speak TLS 1.3. The same at every site of the grid.
+    /// What lanes go over.
+    pub transport: Transport,
+    /// Lanes over TCP speak TLS 1.3. The same at every site of the grid.
     pub encrypt: bool,
     /// Fill a new lane with empty frames until its congestion control knows the path.
     pub train: bool,
     /// What a tunnel may hold and how long it waits.
     pub tunnel: Settings,
+}
+
+/// What lanes go over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP, and QUIC beside it where the path loses segments.
+    Auto,
+    /// TCP.
+    Tcp,
+    /// QUIC, over UDP.
+    Quic,
 }
 
 /// Another site.
@@ -130,7 +143,9 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let congestion_control = reader.string(&grid, "congestion_control", |text| Ok(text.to_owned()));
     let train = reader.boolean(&grid, "train");
     let encrypt = reader.boolean(&grid, "encrypt");
-    let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64);
+    let transport = reader.string(&grid, "transport", transport);
+    // The last one is kept for QUIC.
+    let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64 - 1);
     let tunnel = read_tunnel(reader, &grid);
     let rate = reader.string(&grid, "rate", bits_per_second);
     let peers = read_peers(reader, &root, name.as_deref(), rate);
@@ -159,6 +174,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         key: key?,
         peers,
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
+        transport: transport.unwrap_or(Transport::Auto),
         encrypt: encrypt.unwrap_or(false),
         train: train.unwrap_or(true),
         lanes: lanes.map(|lanes| lanes as usize),
@@ -166,9 +182,10 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     })
 }
 
-const GRID_KEYS: [&str; 9] = [
+const GRID_KEYS: [&str; 10] = [
     "key_file",
     "congestion_control",
+    "transport",
     "lanes",
     "rate",
     "train",
@@ -228,6 +245,15 @@ fn bits_per_second(text: &str) -> Result<u64, String> {
         None => Err(format!(
             "{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\""
         )),
+    }
+}
+
+fn transport(text: &str) -> Result<Transport, String> {
+    match text {
+        "auto" => Ok(Transport::Auto),
+        "tcp" => Ok(Transport::Tcp),
+        "quic" => Ok(Transport::Quic),
+        _ => Err(format!("{text:?} is none of \"auto\", \"tcp\" and \"quic\"")),
     }
 }
 

@@ -262,6 +262,7 @@ mod tests {
             retransmits: 7,
             timeouts: 2,
             out_of_order: 5,
+            repaired: 0,
             idle_restarts: 4,
         }
     }

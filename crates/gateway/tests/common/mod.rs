@@ -3,6 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 pub mod proxy;
+pub mod relay;
 
 use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
@@ -10,6 +11,7 @@ use causeway_wire::{Preface, Token, Verdict};
 use nix::sys::pthread::pthread_kill;
 use nix::sys::signal::Signal;
 use proxy::Proxy;
+use relay::Relay;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -32,6 +34,7 @@ pub struct Grid {
     pub token: Token,
     /// Between the gateways, where the test wants one.
     pub proxy: Option<Proxy>,
+    pub relay: Option<Relay>,
     /// Last byte of the address that site one's gateway dials: the far gateway's own or the proxy's.
     dialled: u8,
     /// Lines for `[grid]` of both configurations, and of site one's alone.
@@ -73,6 +76,21 @@ impl Grid {
         grid.start_proxy();
         [2, 1].into_iter().for_each(|site| grid.gateway(site));
         grid.with_job()
+    }
+
+    /// The same with a relay of UDP datagrams between the gateways, and with a proxy.
+    pub fn through_relay(extra: &str) -> Grid {
+        let mut grid = Grid::plan(extra);
+        grid.start_proxy();
+        let address = |host| SocketAddr::from(([127, grid.net, 0, host], 7001));
+        grid.relay = Some(Relay::start(address(PROXY), address(2)));
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid.with_job()
+    }
+
+    /// Where a site's gateway listens for others.
+    pub fn wan(&self, site: u8) -> SocketAddr {
+        SocketAddr::from(([127, self.net, 0, site], 7001))
     }
 
     /// Two gateways between which nothing passes, not even a refusal, until the silence is dropped and the proxy
@@ -147,6 +165,7 @@ impl Grid {
             job: None,
             token: Token([0; 16]),
             proxy: None,
+            relay: None,
             dialled: 2,
             extra: extra.to_owned(),
             extra_here: String::new(),

@@ -1,0 +1,439 @@
+//! What makes up for a lost datagram without a round trip: a parity datagram behind every few.
+//!
+//! It lies below QUIC, which sees the datagram that was made up for as one that came late. Every datagram gets a head of eight bytes:
+//!
+//! ```text
+//! byte 0       0x20 plain, 0x21 one of a group, 0x22 parity of a group. QUIC's own never begin so (RFC 9000, section 17)
+//! byte 1       its place in the group; of a parity, how many the group has
+//! byte 2       of thousand datagrams the speaker missed so many lately
+//! byte 3       zero
+//! byte 4-7     number of the datagram among all that the speaker sent to this address
+//! ```
+//! A parity's number is that after the group's last. Its body is the sum (XOR) of the group's lengths (two bytes), then of
+//! their bytes, shorter ones continued with zeros. So any one that is missing of a group and its parity is made up for.
+
+use std::collections::VecDeque;
+
+/// Before every datagram.
+pub(crate) const HEAD_BYTES: usize = 8;
+
+/// What a parity holds beside the longest datagram of its group.
+pub(crate) const PARITY_BYTES: usize = HEAD_BYTES + 2;
+
+const PLAIN: u8 = 0x20;
+const MEMBER: u8 = 0x21;
+const PARITY: u8 = 0x22;
+
+/// Datagrams of a group at most: bits of [`Group::has`].
+const MOST: u8 = 64;
+
+/// Groups that wait for what is missing. A datagram is that much later than others only where it was lost.
+const GROUPS: usize = 32;
+
+/// What is missed is counted over so many datagrams.
+const COUNTED: u32 = 512;
+
+/// Lengths and bytes of some datagrams, added up.
+#[derive(Debug, Default)]
+struct Sum {
+    bytes: Vec<u8>,
+    lengths: u16,
+}
+
+impl Sum {
+    fn add(&mut self, length: u16, bytes: &[u8]) {
+        self.lengths ^= length;
+        if self.bytes.len() < bytes.len() {
+            self.bytes.resize(bytes.len(), 0);
+        }
+        for (sum, byte) in self.bytes.iter_mut().zip(bytes) {
+            *sum ^= byte;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.lengths = 0;
+    }
+}
+
+/// The sending side.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    next: u32,
+    /// Datagrams of the open group.
+    count: u8,
+    sum: Sum,
+}
+
+impl Encoder {
+    /// Appends a datagram with its head. `group`: datagrams that a parity is sent for, none for zero; true when that many are there.
+    pub(crate) fn wrap(&mut self, datagram: &[u8], group: u8, missed: u8, out: &mut Vec<u8>) -> bool {
+        let kind = if group == 0 { PLAIN } else { MEMBER };
+        head(out, kind, self.count, missed, self.next);
+        out.extend_from_slice(datagram);
+        self.next = self.next.wrapping_add(1);
+        if group == 0 {
+            return false;
+        }
+        // Fits: a datagram of UDP.
+        self.sum.add(datagram.len() as u16, datagram);
+        self.count += 1;
+        self.count >= group.min(MOST)
+    }
+
+    /// A group is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Closes the open group and appends its parity.
+    pub(crate) fn close(&mut self, missed: u8, out: &mut Vec<u8>) {
+        head(out, PARITY, self.count, missed, self.next);
+        out.extend_from_slice(&self.sum.lengths.to_be_bytes());
+        out.extend_from_slice(&self.sum.bytes);
+        self.next = self.next.wrapping_add(1);
+        self.count = 0;
+        self.sum.clear();
+    }
+}
+
+/// A datagram of no path: it is not counted.
+pub(crate) fn stray(datagram: &[u8], out: &mut Vec<u8>) {
+    head(out, PLAIN, u8::MAX, 0, 0);
+    out.extend_from_slice(datagram);
+}
+
+fn head(out: &mut Vec<u8>, kind: u8, place: u8, missed: u8, number: u32) {
+    out.extend_from_slice(&[kind, place, missed, 0]);
+    out.extend_from_slice(&number.to_be_bytes());
+}
+
+/// What arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    kind: u8,
+    place: u8,
+    /// Of thousand datagrams the far side missed so many lately.
+    pub(crate) missed: u8,
+    number: u32,
+}
+
+impl Head {
+    /// Splits a datagram into head and body; `None` when it is not one of ours.
+    pub(crate) fn split(datagram: &[u8]) -> Option<(Head, &[u8])> {
+        let ([kind, place, missed, _, number @ ..], body) = datagram.split_first_chunk::<HEAD_BYTES>()?;
+        let head = Head {
+            kind: *kind,
+            place: *place,
+            missed: *missed,
+            number: u32::from_be_bytes(*number),
+        };
+        let known = match head.kind {
+            PLAIN => true,
+            MEMBER => head.place < MOST,
+            PARITY => (1..=MOST).contains(&head.place) && body.len() >= 2,
+            _ => false,
+        };
+        known.then_some((head, body))
+    }
+
+    /// The body is a datagram of QUIC.
+    pub(crate) fn carries(&self) -> bool {
+        self.kind != PARITY
+    }
+
+    fn is_stray(&self) -> bool {
+        self.kind == PLAIN && self.place == u8::MAX
+    }
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    start: u32,
+    /// Of all members that are here, and of the parity.
+    sum: Sum,
+    /// Which members are here.
+    has: u64,
+    /// How many it has, once the parity is here.
+    count: Option<u8>,
+}
+
+/// The receiving side.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    groups: VecDeque<Group>,
+    missed: Missed,
+    /// Datagrams that were made up for.
+    pub(crate) repaired: u64,
+}
+
+impl Decoder {
+    /// Of thousand datagrams so many were missed lately.
+    pub(crate) fn missed(&self) -> u8 {
+        self.missed.permille
+    }
+
+    /// Something arrived; the datagram that this makes up for, if it does.
+    pub(crate) fn take(&mut self, head: Head, body: &[u8]) -> Option<&[u8]> {
+        if head.is_stray() {
+            return None;
+        }
+        self.missed.count(head.number);
+        let start = head.number.wrapping_sub(head.place.into());
+        let (group, length, bytes) = match (head.kind, body) {
+            (MEMBER, _) => {
+                let group = self.group(start);
+                let bit = 1 << head.place;
+                if group.has & bit != 0 {
+                    return None;
+                }
+                group.has |= bit;
+                // Fits: a datagram of UDP.
+                (group, body.len() as u16, body)
+            }
+            (PARITY, [high, low, bytes @ ..]) => {
+                let group = self.group(start);
+                if group.count.replace(head.place).is_some() {
+                    return None;
+                }
+                (group, u16::from_be_bytes([*high, *low]), bytes)
+            }
+            _ => return None,
+        };
+        group.sum.add(length, bytes);
+        let at = group.missing_one()?;
+        group.has |= 1 << at;
+        let length = usize::from(group.sum.lengths);
+        let at = self.groups.iter().position(|group| group.start == start)?;
+        // Where the sum is shorter, what was added up was no group.
+        let made = self.groups[at].sum.bytes.get(..length)?;
+        self.repaired += 1;
+        Some(made)
+    }
+
+    fn group(&mut self, start: u32) -> &mut Group {
+        let known = self.groups.iter().rposition(|group| group.start == start);
+        let at = known.unwrap_or_else(|| {
+            let mut group = match self.groups.len() {
+                GROUPS.. => self.groups.pop_front().unwrap_or_default(),
+                _ => Group::default(),
+            };
+            (group.start, group.has, group.count) = (start, 0, None);
+            group.sum.clear();
+            self.groups.push_back(group);
+            self.groups.len() - 1
+        });
+        &mut self.groups[at]
+    }
+}
+
+impl Group {
+    /// The only member that is not here, where the parity is.
+    fn missing_one(&self) -> Option<u32> {
+        let count = u32::from(self.count?);
+        let all = u64::MAX >> (u64::BITS - count);
+        let missing = all & !self.has;
+        (missing.count_ones() == 1).then(|| missing.trailing_zeros())
+    }
+}
+
+/// How many of the datagrams that were sent arrive.
+#[derive(Debug, Default)]
+struct Missed {
+    /// The highest number that arrived, which of those before it did, and the one that counting began at.
+    last: Option<u32>,
+    recent: u128,
+    first: u32,
+    arrived: u32,
+    permille: u8,
+}
+
+impl Missed {
+    fn count(&mut self, number: u32) {
+        let last = *self.last.get_or_insert_with(|| {
+            self.first = number;
+            number
+        });
+        // Numbers go round; what is behind came late, or twice.
+        let ahead = number.wrapping_sub(last) as i32;
+        if ahead > 0 {
+            self.last = Some(number);
+            self.recent = self.recent.checked_shl(ahead.unsigned_abs()).unwrap_or(0);
+        }
+        let bit = 1u128.checked_shl(ahead.min(0).unsigned_abs()).unwrap_or(0);
+        if self.recent & bit != 0 {
+            return;
+        }
+        self.recent |= bit;
+        self.arrived += 1;
+        let sent = number.wrapping_sub(self.first).wrapping_add(1);
+        if sent < COUNTED || sent > u32::MAX / 2 {
+            return;
+        }
+        let missed = sent.saturating_sub(self.arrived);
+        let permille = (u64::from(missed) * 1000).div_ceil(sent.into());
+        self.permille = u8::try_from(permille).unwrap_or(u8::MAX);
+        (self.first, self.arrived) = (number.wrapping_add(1), 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagrams(lengths: &[usize]) -> Vec<Vec<u8>> {
+        let filled = |(number, length): (usize, &usize)| {
+            (0..*length).map(|at| (number * 31 + at * 7) as u8).collect()
+        };
+        lengths.iter().enumerate().map(filled).collect()
+    }
+
+    /// All that leaves for these, a parity behind every `group` of them and the last.
+    fn sent(datagrams: &[Vec<u8>], group: u8) -> Vec<Vec<u8>> {
+        let mut encoder = Encoder::default();
+        let mut all = Vec::new();
+        for datagram in datagrams {
+            let mut out = Vec::new();
+            let full = encoder.wrap(datagram, group, 0, &mut out);
+            all.push(out);
+            if full {
+                all.push(Vec::new());
+                encoder.close(0, all.last_mut().unwrap());
+            }
+        }
+        if encoder.is_open() {
+            all.push(Vec::new());
+            encoder.close(0, all.last_mut().unwrap());
+        }
+        all
+    }
+
+    fn received<'a>(decoder: &mut Decoder, arrived: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut got = Vec::new();
+        for bytes in arrived {
+            let (head, body) = Head::split(bytes).unwrap();
+            if head.carries() {
+                got.push(body.to_vec());
+            }
+            got.extend(decoder.take(head, body).map(<[u8]>::to_vec));
+        }
+        got
+    }
+
+    #[test]
+    fn literal_bytes_are_as_documented() {
+        let mut encoder = Encoder::default();
+        let mut out = Vec::new();
+        assert!(!encoder.wrap(&[1, 2, 3], 4, 9, &mut out));
+        assert_eq!(out, [0x21, 0, 9, 0, 0, 0, 0, 0, 1, 2, 3]);
+        out.clear();
+        assert!(!encoder.wrap(&[5], 4, 0, &mut out));
+        assert_eq!(out, [0x21, 1, 0, 0, 0, 0, 0, 1, 5]);
+        out.clear();
+        encoder.close(0, &mut out);
+        assert_eq!(out, [0x22, 2, 0, 0, 0, 0, 0, 2, 0, 2, 4, 2, 3]);
+        out.clear();
+        assert!(!encoder.wrap(&[7], 0, 0, &mut out));
+        assert_eq!(out, [0x20, 0, 0, 0, 0, 0, 0, 3, 7]);
+    }
+
+    #[test]
+    fn any_one_of_a_group_is_made_up_for_whatever_its_length() {
+        let wanted = datagrams(&[1200, 1462, 40, 1462, 0, 1, 999]);
+        let all = sent(&wanted, 3);
+        assert_eq!(all.len(), 7 + 3);
+        for lost in 0..all.len() {
+            let mut decoder = Decoder::default();
+            let arrived = all.iter().enumerate().filter(|(at, _)| *at != lost);
+            let mut got = received(&mut decoder, arrived.map(|(_, bytes)| bytes));
+            got.sort();
+            let mut wanted = wanted.clone();
+            wanted.sort();
+            assert!(got == wanted, "lost {lost}");
+        }
+    }
+
+    #[test]
+    fn members_may_come_after_their_parity_and_twice() {
+        let wanted = datagrams(&[100, 200, 300]);
+        let all = sent(&wanted, 3);
+        let mut decoder = Decoder::default();
+        let got = received(&mut decoder, [&all[3], &all[2], &all[2], &all[0], &all[0]]);
+        assert_eq!(got[got.len() - 2], wanted[1]);
+        assert_eq!(decoder.repaired, 1);
+        // It comes after all.
+        received(&mut decoder, [&all[1], &all[3]]);
+        assert_eq!(decoder.repaired, 1);
+    }
+
+    #[test]
+    fn two_lost_of_one_group_are_left_to_quic() {
+        let all = sent(&datagrams(&[100, 200, 300]), 3);
+        let mut decoder = Decoder::default();
+        received(&mut decoder, [&all[1], &all[3]]);
+        assert_eq!(decoder.repaired, 0);
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_groups_that_are_never_whole() {
+        let all = sent(&datagrams(&[1000; 1000]), 2);
+        let mut decoder = Decoder::default();
+        received(&mut decoder, all.iter().step_by(3));
+        assert_eq!(decoder.groups.len(), GROUPS);
+    }
+
+    #[test]
+    fn what_is_missed_is_told_in_thousandths() {
+        let all = sent(&datagrams(&[10; 5000]), 64);
+        let mut decoder = Decoder::default();
+        let some = all.iter().enumerate().filter(|(at, _)| at % 100 != 50);
+        received(&mut decoder, some.map(|(_, bytes)| bytes));
+        assert!((9..=12).contains(&decoder.missed()), "{}", decoder.missed());
+        let mut decoder = Decoder::default();
+        received(&mut decoder, &all);
+        assert_eq!(decoder.missed(), 0);
+        // What comes twice makes up for nothing.
+        let mut decoder = Decoder::default();
+        let some = all.iter().enumerate().filter(|(at, _)| at % 100 != 50);
+        let twice = some.flat_map(|(at, bytes)| std::iter::repeat_n(bytes, 1 + at % 2));
+        received(&mut decoder, twice);
+        assert!((9..=12).contains(&decoder.missed()), "{}", decoder.missed());
+    }
+
+    #[test]
+    fn numbers_go_round() {
+        let mut missed = Missed::default();
+        for step in 0..2000u32 {
+            missed.count((u32::MAX - 1000).wrapping_add(step));
+        }
+        assert_eq!(missed.permille, 0);
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused() {
+        for wrong in [
+            &[][..],
+            &[0x21; 7],
+            &[0x40, 0, 0, 0, 0, 0, 0, 0, 1],
+            &[0x21, 64, 0, 0, 0, 0, 0, 0, 1],
+            &[0x22, 0, 0, 0, 0, 0, 0, 0, 1, 1],
+            &[0x22, 65, 0, 0, 0, 0, 0, 0, 1, 1],
+            &[0x22, 1, 0, 0, 0, 0, 0, 0, 1],
+        ] {
+            assert_eq!(Head::split(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn sums_that_contradict_themselves_make_nothing() {
+        let mut decoder = Decoder::default();
+        // A parity of two that claims more bytes than it has.
+        let parity = [0x22, 2, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 1];
+        let member = [0x21, 0, 0, 0, 0, 0, 0, 0, 1];
+        for bytes in [&parity[..], &member] {
+            let (head, body) = Head::split(bytes).unwrap();
+            assert_eq!(decoder.take(head, body), None);
+        }
+    }
+}
