@@ -1,9 +1,8 @@
 //! How fast a QUIC lane sends: at the rate its path was seen to have, whatever chance loses.
 //!
-//! A start-up doubles what is under way each round trip until no more arrives, then holds that pace for a while and counts what really
-//! arrives. From then on the rate is remembered (as `course` does for TCP, docs/decisions/0006): messages are paced at it at
-//! once, after any pause. A transfer of many round trips looks for more now and then, as BBR does (Cardwell et al. 2017), and
-//! heavy loss slows the lane. QUIC's own window only bounds what is under way, at twice what the path holds.
+//! A start-up doubles what is under way each round trip until it arrives no faster, as BBR's does (Cardwell et al. 2017), then holds that
+//! pace for a while and counts what really arrives. From then on the rate is remembered (as `course` does for TCP, docs/decisions/0006): messages are paced at it at
+//! once, after any pause. A transfer of many round trips looks for more now and then, and loss slows the lane. QUIC's own window only bounds what is under way, at twice what the path holds.
 
 use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
@@ -18,24 +17,31 @@ const LEAST_WINDOW: u64 = 14_520;
 /// What is under way at most: as a lane keeps (`causeway_tunnel::Settings`).
 const MOST_WINDOW: u64 = 64 << 20;
 
-/// While a path's rate is looked for, so much of what it was seen to hold is under way: BBR's gain is 2.89.
-const STARTUP_WINDOW: f64 = 2.5;
+/// While a path's rate is looked for, so much of what it was seen to hold is under way: enough to double each round trip, and no more than a queue as
+/// long as the path takes in. BBR's gain is 2.89.
+const STARTUP_WINDOW: f64 = 2.0;
 
-/// Arrivals are counted over a round trip in start-up, and at least so long: a busy machine's turns are some milliseconds.
-const LEAST_COUNTED: Duration = Duration::from_millis(10);
-
-/// A start-up ends after so many counts without a quarter more.
+/// A start-up ends after so many round trips without a quarter more.
 const FLAT: u32 = 3;
 
-/// What start-up found is held so long, to see what of it arrives.
-const CONFIRMED: Duration = Duration::from_millis(100);
-const CONFIRMED_ROUNDS: u32 = 8;
+/// What had arrived is known for so many packets of a round trip, and for so many at most.
+const LOGGED: u32 = 64;
+const LOG: usize = 4096;
+
+/// What start-up found is sent a little faster for a while, to see what of it arrives: the most of some counts over so long, since a busy
+/// machine's turns are some milliseconds.
+const CONFIRMED: Duration = Duration::from_millis(80);
+const CONFIRMED_ROUNDS: u32 = 4;
+const CONFIRMATIONS: u32 = 3;
 
 /// Later, arrivals are counted over two round trips and at least so long.
 const COUNTED: Duration = Duration::from_millis(40);
 
 /// A transfer that filled the lane in so many counts is one that may look for more. The rate is then the most of the last so many.
 const BULK: usize = 8;
+
+/// Such a transfer looks for more, and makes up for it, in the first two counts of so many.
+const CYCLE: u32 = 8;
 
 /// Lost of a count's bytes: more than chance.
 const HEAVY_LOSS: u64 = 8;
@@ -46,10 +52,10 @@ const HEADROOM: u64 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Looks for the rate; counts without more so far.
+    /// Looks for the rate; round trips without more so far.
     Startup(u32),
-    /// Sends at what was found, and counts what arrives.
-    Confirm,
+    /// Sends at what was found, and counts what arrives; so many times so far.
+    Confirm(u32),
     Steady,
 }
 
@@ -67,6 +73,13 @@ pub(crate) struct Model {
     least_round: Duration,
     /// Since when the lane has had more to send than it may.
     busy_since: Option<Instant>,
+    /// What had arrived when something was sent.
+    log: VecDeque<(Instant, u64)>,
+    delivered: u64,
+    /// The fastest that anything arrived in this round trip of start-up, bytes per second, and the most before it.
+    fastest: u64,
+    fastest_before: u64,
+    round_since: Option<Instant>,
     /// The present count.
     since: Option<Instant>,
     arrived: u64,
@@ -88,6 +101,11 @@ impl Model {
             round: Duration::ZERO,
             least_round: Duration::MAX,
             busy_since: None,
+            log: VecDeque::new(),
+            delivered: 0,
+            fastest: 0,
+            fastest_before: 0,
+            round_since: None,
             since: None,
             arrived: 0,
             lost: 0,
@@ -133,11 +151,11 @@ impl Model {
     pub(crate) fn pace(&self) -> Option<u64> {
         let pace = match self.phase {
             Phase::Startup(_) => return self.most,
-            Phase::Confirm => self.rate,
+            Phase::Confirm(_) => self.rate + self.rate / 8,
             Phase::Steady if self.seen.len() < BULK => self.rate + self.rate / HEADROOM,
-            Phase::Steady => match self.counts % 8 {
-                6 => self.rate + self.rate / 4,
-                7 => self.rate - self.rate / 4,
+            Phase::Steady => match self.counts % CYCLE {
+                0 => self.rate + self.rate / 4,
+                1 => self.rate - self.rate / 4,
                 _ => self.rate,
             },
         };
@@ -149,17 +167,59 @@ impl Model {
         self.busy_since = full.then(|| self.busy_since.unwrap_or(now));
     }
 
-    fn on_ack(&mut self, bytes: u64) {
-        self.arrived += bytes;
-        if matches!(self.phase, Phase::Startup(_)) {
-            self.window = (self.window + bytes).min(self.startup_window());
+    fn on_sent(&mut self, now: Instant) {
+        let apart = self.round / LOGGED;
+        let is_due = |(last, _): &(Instant, u64)| now.saturating_duration_since(*last) >= apart;
+        if matches!(self.phase, Phase::Startup(_)) && self.log.back().is_none_or(is_due) {
+            self.log.push_back((now, self.delivered));
+            if self.log.len() > LOG {
+                self.log.pop_front();
+            }
         }
     }
 
+    /// Something arrived that was sent at `sent`.
+    fn on_ack(&mut self, bytes: u64, sent: Instant, now: Instant) {
+        self.arrived += bytes;
+        self.delivered += bytes;
+        let Phase::Startup(flat) = self.phase else {
+            return;
+        };
+        self.window = (self.window + bytes).min(self.startup_window());
+        let before = self.log.partition_point(|(at, _)| *at <= sent);
+        if let Some((at, delivered)) = before.checked_sub(1).and_then(|last| self.log.get(last)) {
+            let time = now.saturating_duration_since(*at).as_secs_f64();
+            // Fits: rates of networks; no less than a round trip in the divisor.
+            let rate = ((self.delivered - delivered) as f64 / time.max(1e-6)) as u64;
+            self.fastest = self.fastest.max(rate);
+        }
+        // A round trip is over when something arrives that was sent after it began.
+        if self.round_since.is_some_and(|since| sent < since) {
+            return;
+        }
+        let is_first = self.round_since.replace(now).is_none();
+        let grows = self.fastest > self.fastest_before + self.fastest_before / 4;
+        self.fastest_before = self.fastest_before.max(self.fastest);
+        match grows || is_first {
+            true => self.phase = Phase::Startup(0),
+            false if flat + 1 < FLAT => self.phase = Phase::Startup(flat + 1),
+            false => self.confirm(),
+        }
+    }
+
+    fn confirm(&mut self) {
+        self.rate = self.fastest_before.max(1);
+        // Faster than the path would fill its queue otherwise.
+        self.window = self.holds(self.rate, 1.5).saturating_add(LEAST_WINDOW);
+        self.phase = Phase::Confirm(0);
+        self.log = VecDeque::new();
+        self.since = None;
+    }
+
     fn startup_window(&self) -> u64 {
-        match self.best {
+        match self.fastest {
             0 => MOST_WINDOW,
-            best => (self.holds(best, STARTUP_WINDOW) + LEAST_WINDOW).min(MOST_WINDOW),
+            best => self.holds(best, STARTUP_WINDOW).saturating_add(LEAST_WINDOW).min(MOST_WINDOW),
         }
     }
 
@@ -182,7 +242,7 @@ impl Model {
 
     fn fit_window(&mut self) {
         if self.least_round < Duration::MAX {
-            self.window = (self.holds(self.rate, 2.0) + 4 * LEAST_WINDOW).min(MOST_WINDOW);
+            self.window = self.holds(self.rate, 2.0).saturating_add(2 * LEAST_WINDOW).min(MOST_WINDOW);
         } else {
             self.window = self.window.max(8 * LEAST_WINDOW);
         }
@@ -201,8 +261,8 @@ impl Model {
             return;
         };
         let lasts = match self.phase {
-            Phase::Startup(_) => self.round.max(LEAST_COUNTED),
-            Phase::Confirm => (self.round * CONFIRMED_ROUNDS).max(CONFIRMED),
+            Phase::Startup(_) => return self.give_up_early(),
+            Phase::Confirm(_) => (self.round * CONFIRMED_ROUNDS).max(CONFIRMED),
             Phase::Steady => (self.round * 2).max(COUNTED),
         };
         let time = now.saturating_duration_since(since);
@@ -211,34 +271,44 @@ impl Model {
         }
         // Fits: rates of networks.
         let seen = (self.arrived as f64 / time.as_secs_f64()) as u64;
-        let heavy = self.lost > self.arrived / HEAVY_LOSS && self.arrived + self.lost > LEAST_JUDGED;
+        let heavy = self.is_heavy();
         // What arrived in this count was sent a round trip before.
         let busy = self.busy_since.is_some_and(|at| at + self.round <= since);
         (self.since, self.arrived, self.lost) = (Some(now), 0, 0);
         self.counts = self.counts.wrapping_add(1);
         match self.phase {
-            Phase::Startup(flat) => self.start_up(flat, seen, heavy),
-            Phase::Confirm => self.settle(seen.min(self.rate).max(1)),
+            Phase::Startup(_) => {}
+            Phase::Confirm(times) => self.found(times, seen),
             Phase::Steady => self.go_on(seen, busy, heavy),
         }
     }
 
-    fn start_up(&mut self, flat: u32, seen: u64, heavy: bool) {
-        let grows = seen > self.best + self.best / 4;
+    /// Start-up ends where its queue runs over.
+    fn give_up_early(&mut self) {
+        if self.is_heavy() {
+            self.confirm();
+        }
+    }
+
+    fn is_heavy(&self) -> bool {
+        self.lost > self.arrived / HEAVY_LOSS && self.arrived + self.lost > LEAST_JUDGED
+    }
+
+    fn found(&mut self, times: u32, seen: u64) {
         self.best = self.best.max(seen);
-        self.phase = match grows && !heavy {
-            true => Phase::Startup(0),
-            false if flat + 1 < FLAT && !heavy => Phase::Startup(flat + 1),
+        match times + 1 < CONFIRMATIONS {
+            true => self.phase = Phase::Confirm(times + 1),
             false => {
-                (self.rate, self.best) = (self.best, 0);
-                self.window = self.holds(self.rate, 2.0) + LEAST_WINDOW;
-                Phase::Confirm
+                let most = self.rate + self.rate / 8;
+                self.settle(self.best.clamp(1, most));
             }
-        };
+        }
     }
 
     fn go_on(&mut self, seen: u64, busy: bool, heavy: bool) {
-        if heavy {
+        // What is lost while it looks for more says nothing of the rate.
+        let looked = self.seen.len() >= BULK && self.counts % CYCLE <= 2;
+        if heavy && !looked {
             self.rate -= self.rate / 4;
             self.best = self.rate;
             self.seen.clear();
@@ -275,10 +345,14 @@ impl Shared {
 }
 
 impl Controller for Shared {
-    fn on_ack(&mut self, _: Instant, _: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
+    fn on_sent(&mut self, now: Instant, _: u64, _: u64) {
+        self.get().on_sent(now);
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
         let mut model = self.get();
-        model.on_ack(bytes);
         model.on_round(rtt.get(), rtt.min());
+        model.on_ack(bytes, sent, now);
     }
 
     fn on_end_acks(&mut self, now: Instant, _: u64, _: bool, _: Option<u64>) {
@@ -311,5 +385,165 @@ impl Controller for Shared {
 impl ControllerFactory for Shared {
     fn build(self: Arc<Self>, _: Instant, _: u16) -> Box<dyn Controller> {
         Box::new((*self).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: u64 = 1400;
+
+    /// A path in virtual time: a bottleneck with a queue, packets that are lost by chance.
+    struct Network {
+        rate: f64,
+        round: Duration,
+        queue_bytes: f64,
+        /// One of so many is lost.
+        loses: Option<u64>,
+        now: Instant,
+        free_at: Instant,
+        /// When something arrives, when it was sent, and whether it was lost.
+        under_way: VecDeque<(Instant, Instant, bool)>,
+        sent: u64,
+        lost: u64,
+        next_at: Instant,
+    }
+
+    impl Network {
+        fn new(megabits: u64, milliseconds: f64, loses: Option<u64>) -> Network {
+            let now = Instant::now();
+            let rate = megabits as f64 * 125_000.0;
+            Network {
+                rate,
+                round: Duration::from_secs_f64(milliseconds / 1000.0),
+                queue_bytes: (rate * milliseconds / 1000.0).max(64_000.0),
+                loses,
+                now,
+                free_at: now,
+                under_way: VecDeque::new(),
+                sent: 0,
+                lost: 0,
+                next_at: now,
+            }
+        }
+
+        /// Sends as much as the model allows for so long.
+        fn fill(&mut self, model: &mut Model, time: Duration) {
+            let until = self.now + time;
+            model.on_written(true, self.now);
+            while self.now < until {
+                let may_send = (self.under_way.len() as u64 + 1) * PACKET <= model.window();
+                match self.under_way.front() {
+                    Some((at, ..)) if !may_send || *at <= self.next_at => self.hear(model),
+                    _ => self.send(model),
+                }
+            }
+        }
+
+        fn send(&mut self, model: &mut Model) {
+            self.now = self.now.max(self.next_at);
+            let paced = model.window() as f64 * 1.25 / self.round.as_secs_f64();
+            let pace = model.pace().map_or(paced, |pace| pace as f64);
+            self.next_at = self.now + Duration::from_secs_f64(PACKET as f64 / pace);
+            self.sent += 1;
+            let waits = self.free_at.saturating_duration_since(self.now);
+            let is_full = waits.as_secs_f64() * self.rate > self.queue_bytes;
+            let by_chance = self.loses.is_some_and(|every| self.sent * 7919 % 104_729 % every == 0);
+            if !is_full {
+                let start = self.free_at.max(self.now);
+                self.free_at = start + Duration::from_secs_f64(PACKET as f64 / self.rate);
+            }
+            self.lost += u64::from(is_full || by_chance);
+            model.on_sent(self.now);
+            self.under_way
+                .push_back((self.free_at + self.round, self.now, is_full || by_chance));
+        }
+
+        fn hear(&mut self, model: &mut Model) {
+            let Some((at, sent, is_lost)) = self.under_way.pop_front() else {
+                return;
+            };
+            self.now = self.now.max(at);
+            model.on_round(self.now - sent, self.round);
+            match is_lost {
+                true => model.on_loss(PACKET),
+                false => model.on_ack(PACKET, sent, self.now),
+            }
+            model.look(self.now);
+        }
+
+        /// Nothing is sent.
+        fn rest(&mut self, model: &mut Model, time: Duration) {
+            while !self.under_way.is_empty() {
+                self.hear(model);
+            }
+            model.on_written(false, self.now);
+            self.now += time;
+            self.next_at = self.now;
+        }
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_start_up_finds_the_rate_of_any_path_whatever_chance_loses() {
+        for megabits in [10, 100, 1000, 10_000] {
+            for milliseconds in [1.0, 11.6, 90.0] {
+                for loses in [None, Some(1000), Some(100)] {
+                    let mut network = Network::new(megabits, milliseconds, loses);
+                    let mut model = Model::new(0);
+                    network.fill(&mut model, SECOND * 5);
+                    // More than may be under way is out of reach.
+                    let most = MOST_WINDOW as f64 / network.round.as_secs_f64();
+                    let of_path = model.rate() as f64 / network.rate.min(most);
+                    let case = format!("{megabits} Mbit/s, {milliseconds} ms, {loses:?}: {of_path:.3}");
+                    assert!(model.is_known() && (0.9..1.13).contains(&of_path), "{case}");
+                    let by_chance = loses.map_or(0, |every| network.sent / every);
+                    assert!(network.lost < by_chance * 2 + network.sent / 20, "{case}: {} lost", network.lost);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_rate_is_remembered_over_any_pause() {
+        let mut network = Network::new(1000, 11.6, None);
+        let mut model = Model::new(0);
+        network.fill(&mut model, SECOND);
+        let known = model.rate();
+        network.rest(&mut model, SECOND * 3600);
+        assert_eq!(model.rate(), known);
+        assert!(model.pace() >= Some(known) && model.window() as f64 > network.rate * 0.0116);
+    }
+
+    #[test]
+    fn a_path_that_has_become_slower_or_faster_is_followed() {
+        let mut network = Network::new(1000, 11.6, Some(1000));
+        let mut model = Model::new(0);
+        network.fill(&mut model, SECOND);
+        for megabits in [200.0, 1000.0] {
+            network.rate = megabits * 125_000.0;
+            network.fill(&mut model, SECOND * 20);
+            let of_path = model.rate() as f64 / network.rate;
+            assert!((0.85..1.2).contains(&of_path), "{megabits} Mbit/s: {of_path:.3}");
+        }
+    }
+
+    #[test]
+    fn a_reservation_is_never_exceeded() {
+        let mut model = Model::new(50_000_000);
+        model.set_most(Some(40_000_000));
+        assert_eq!(model.pace(), Some(40_000_000));
+        let mut model = Model::new(0);
+        model.set_most(Some(40_000_000));
+        assert_eq!(model.pace(), Some(40_000_000));
+    }
+
+    #[test]
+    fn what_is_under_way_is_bounded_on_every_path() {
+        let mut model = Model::new(u64::MAX / 4);
+        model.on_round(Duration::from_secs(3), Duration::from_secs(3));
+        assert_eq!(model.window(), MOST_WINDOW);
     }
 }

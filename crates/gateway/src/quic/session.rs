@@ -37,8 +37,8 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 /// Parity is sent for so long after the far side has missed something.
 const LOSSY: Duration = Duration::from_secs(60);
 
-/// Acknowledgements of data wait for others so long: see RFC 9000, section 13.2.
-pub(super) const ACK_DELAY: Duration = Duration::from_millis(5);
+/// Acknowledgements wait for others so long (RFC 9000, section 13.2): a start-up of few packets, that waited longer, would look slow.
+pub(super) const ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// The UDP socket that all connections of a gateway share, and what they have for its endpoint.
 pub(crate) struct Wire {
