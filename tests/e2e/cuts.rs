@@ -53,6 +53,33 @@ fn debian_mpich_outlives_cuts_of_two_seconds_and_new_programs_in_place_of_its_ga
 }
 
 #[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_over_a_path_that_loses_goes_over_quic_and_outlives_cuts() {
+    let Some(mut job) = Job::start("lossy", "cuts-quic", &[], &mpi::debian_openmpi(), 60) else {
+        return;
+    };
+    job.goes_over_quic();
+    job.is_cut_for(2 * SECOND);
+    job.goes_over_quic();
+    job.ends_right();
+}
+
+#[test]
+#[ignore = "takes most of a minute; run by make test-cuts"]
+fn long_cuts_of_lanes_over_quic_alone_are_outlived() {
+    let quic = ["transport = \"quic\""];
+    let Some(mut job) = Job::start("lossy", "cuts-quic-alone", &quic, &mpi::debian_mpich(), 120) else {
+        return;
+    };
+    job.is_cut_for(2 * SECOND);
+    job.is_cut_for(13 * SECOND);
+    job.gets_new_gateways();
+    job.is_cut_for(30 * SECOND);
+    job.goes_over_quic();
+    job.ends_right();
+}
+
+#[test]
 #[ignore = "takes most of a minute; run by make test-cuts"]
 fn long_cuts_that_end_before_the_lane_is_given_up_are_outlived_by_it() {
     let Some(mut job) = Job::start("rennes-nancy", "cuts-14s", &[], &mpi::debian_openmpi(), 120) else {
@@ -239,6 +266,25 @@ impl Job {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
         }
         println!("    {item}: goes on after {times} resets of a lane");
+    }
+
+    /// Waits until what it sends goes over QUIC, both ways.
+    fn goes_over_quic(&mut self) {
+        let sent = |lab: &Lab| {
+            ["rennes", "nancy"].map(|site| {
+                let lanes = tunnel(lab, site).lanes;
+                let quic = lanes.iter().filter(|lane| lane.carrier == "QUIC");
+                quic.map(|lane| lane.sent_bytes).sum::<u64>()
+            })
+        };
+        let item = self.item.clone();
+        let mut first = None;
+        self.lab.wait_for(&item, PROGRESS, "traffic over QUIC", |lab| {
+            let now = sent(lab);
+            let first = *first.get_or_insert(now);
+            // More than questions and acknowledgements.
+            now.iter().zip(first).all(|(now, first)| *now > first + 100_000)
+        });
     }
 
     /// Each site's gateway is handed to a new program, one after the other.

@@ -16,6 +16,7 @@ use crate::socket::{self, Bbr, PathInfo};
 use crate::timers::Deadline;
 use crate::train::{STARTUP_GAIN, Training};
 use mio::net::TcpStream;
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 /// A transfer that has filled the lane for so many round trips is left to BBR.
@@ -31,9 +32,9 @@ const HEADROOM: u64 = 16;
 const HEAVY_LOSS: u32 = 8;
 const LOSS_SEGMENTS: u32 = 256;
 
-/// A path is lossy when messages lost something at so many looks, one following the other within this time.
+/// A path is lossy when messages lost something at so many looks, this far apart.
 const CHANCE_LOOKS: u32 = 3;
-const CHANCE_WITHIN: Duration = Duration::from_secs(20);
+const CHANCE_APART: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(20);
 
 /// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 const TRAINING_PAUSE: Duration = Duration::from_secs(30);
@@ -62,9 +63,11 @@ pub(crate) struct Course {
     segments: u32,
     retransmits: u32,
     retransmits_seen: u32,
-    /// The kernel's count when messages last lost something, and looks in a row, none of them long ago, at which they had.
-    chance: (u32, u32),
+    /// Looks in a row at which messages had lost something, and the kernel's counts at the last one.
+    chances: u32,
     chance_at: Instant,
+    chance_retransmits: u32,
+    chance_timeouts: u16,
 }
 
 /// What to do with the lane now.
@@ -92,8 +95,10 @@ impl Course {
             segments: 0,
             retransmits: 0,
             retransmits_seen: 0,
-            chance: (0, 0),
+            chances: 0,
             chance_at: now,
+            chance_retransmits: 0,
+            chance_timeouts: 0,
         }
     }
 
@@ -168,19 +173,19 @@ impl Course {
 
     /// Whether messages, which do not fill the path, have lost segments again and again.
     fn loses_by_chance(&mut self, path: &PathInfo, now: Instant) -> bool {
-        let (seen, looks) = self.chance;
-        if path.retransmits == seen {
+        let since = now.saturating_duration_since(self.chance_at);
+        if path.retransmits == self.chance_retransmits || since < *CHANCE_APART.start() {
             return false;
         }
-        // What a long transfer loses, its own probing for more has run over.
-        let looks = match self.busy_since {
-            Some(_) => looks,
-            None if now.saturating_duration_since(self.chance_at) > CHANCE_WITHIN => 1,
-            None => looks + 1,
-        };
-        self.chance = (path.retransmits, looks);
-        self.chance_at = now;
-        looks >= CHANCE_LOOKS
+        // A path that was away loses everything, and a long transfer what its own probing for more runs over.
+        let by_chance = path.timeouts == self.chance_timeouts && self.busy_since.is_none();
+        if by_chance {
+            let follows = since <= *CHANCE_APART.end();
+            self.chances = if follows { self.chances + 1 } else { 1 };
+            self.chance_at = now;
+        }
+        (self.chance_retransmits, self.chance_timeouts) = (path.retransmits, path.timeouts);
+        self.chances >= CHANCE_LOOKS
     }
 
     /// Back towards the best, as long as neither loss nor a queue speaks against it.
@@ -453,6 +458,39 @@ mod tests {
             .map(|times| course.look(&lossy(1000 * times, 200 * times), &FORGETFUL, (None, true), now));
         assert!(steps.any(|step| step == Step::Release));
         assert_eq!(course.rate(), 0);
+    }
+
+    #[test]
+    fn a_path_is_lossy_when_messages_lose_something_again_and_again_but_not_when_it_was_away() {
+        let start = Instant::now();
+        let at = |milliseconds| start + Duration::from_millis(milliseconds);
+        let path = |retransmits, timeouts| PathInfo {
+            retransmits,
+            timeouts,
+            ..path()
+        };
+        let lossy = |course: &mut Course, looks: &[(u64, u32, u16)]| -> Vec<bool> {
+            let look = |(when, again, timeouts): &(u64, u32, u16)| {
+                course.loses_by_chance(&path(*again, *timeouts), at(*when))
+            };
+            looks.iter().map(look).collect()
+        };
+        let mut course = trained(start);
+        let again_and_again = [(1000, 1, 0), (1050, 2, 0), (2000, 2, 0), (3000, 4, 0), (4000, 5, 0)];
+        assert_eq!(lossy(&mut course, &again_and_again), [false, false, false, true, true]);
+        let mut course = trained(start);
+        assert_eq!(
+            lossy(&mut course, &[(1000, 1, 1), (2000, 2, 2), (3000, 3, 3), (4000, 4, 4)]),
+            [false; 4]
+        );
+        let mut course = trained(start);
+        assert_eq!(
+            lossy(&mut course, &[(1000, 1, 0), (31_000, 2, 0), (61_000, 3, 0), (91_000, 4, 0)]),
+            [false; 4]
+        );
+        let mut course = trained(start);
+        course.on_written(true, start);
+        assert_eq!(lossy(&mut course, &again_and_again), [false; 5]);
     }
 
     #[test]

@@ -58,7 +58,10 @@ pub(crate) fn holds(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
 /// A lane's share of what is reserved on the way to a peer, in bytes per second.
 pub(crate) fn most_rate(config: &Config, pair: &Pair) -> Option<u64> {
     let bits = config.peers.get(pair.peer)?.rate?;
-    let lanes = pair.lanes.iter().flatten().count().max(1);
+    let lanes = pair.lanes.iter().flatten().count();
+    // The lane over QUIC carries everything while it is there; the others nothing worth counting.
+    let spare = config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
+    let lanes = if spare { 1 } else { lanes.max(1) };
     Some(bits / 8 / lanes as u64)
 }
 
@@ -122,7 +125,10 @@ impl Gateway {
             .filter_map(|lane| lane.carrier.path().ok())
             .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
             .min();
-        let seen: u64 = lanes.iter().map(|lane| lane.rate().saturating_mul(8)).sum();
+        let rates = lanes.iter().map(|lane| lane.rate().saturating_mul(8));
+        let is_quic = pair.lanes[QUIC_LANE].is_some();
+        // The lane over QUIC shares its path with the others.
+        let seen: u64 = if is_quic { rates.max().unwrap_or(0) } else { rates.sum() };
         let reserved = self.config.peers[pair.peer].rate;
         let Some(rtt) = least_rtt else { return };
         let product = reserved.map_or_else(|| product(rtt, seen), |rate| holds(rtt, rate));

@@ -52,7 +52,7 @@ impl Gateway {
             site: pair.site.clone(),
             peer: pair.address,
             rtt_microseconds: least.min().unwrap_or(0),
-            rate_bits_per_second: lanes.iter().map(|lane| lane.rate_bits_per_second).sum(),
+            rate_bits_per_second: carrying(&lanes).map(|lane| lane.rate_bits_per_second).sum(),
             loss: retransmits as f64 / segments.max(1) as f64,
             congestion_control: lanes
                 .first()
@@ -110,6 +110,13 @@ impl Gateway {
             tunnels: tunnels.collect(),
         }
     }
+}
+
+/// The lanes that carry what there is: those over QUIC where there are any, since the others share their path.
+fn carrying(lanes: &[LaneStatus]) -> impl Iterator<Item = &LaneStatus> {
+    let quic = |lane: &LaneStatus| lane.carrier == "QUIC";
+    let any_quic = lanes.iter().any(quic);
+    lanes.iter().filter(move |lane| !any_quic || quic(lane))
 }
 
 pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {

@@ -19,6 +19,7 @@ pub(crate) struct LaneCounts {
     pub(crate) retransmits: u64,
     pub(crate) timeouts: u64,
     pub(crate) out_of_order: u64,
+    pub(crate) repaired: u64,
     pub(crate) idle_restarts: u64,
 }
 
@@ -42,6 +43,7 @@ impl From<&LaneStatus> for LaneCounts {
             retransmits: lane.retransmits.into(),
             timeouts: lane.timeouts.into(),
             out_of_order: lane.out_of_order.into(),
+            repaired: lane.repaired,
             idle_restarts: lane.idle_restarts,
         }
     }
@@ -55,6 +57,7 @@ impl AddAssign for LaneCounts {
         self.retransmits += other.retransmits;
         self.timeouts += other.timeouts;
         self.out_of_order += other.out_of_order;
+        self.repaired += other.repaired;
         self.idle_restarts += other.idle_restarts;
     }
 }

@@ -22,6 +22,7 @@ mod lane;
 pub mod messages;
 pub mod open;
 mod padding;
+pub mod parity;
 mod receiving;
 mod ring;
 mod segments;

@@ -68,7 +68,7 @@ fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>) -> String {
 fn lane_line(lane: &LaneStatus, rate: Option<Rate>) -> String {
     format!(
         "  lane {} at {}  {}  {}  rtt {:.1} ms (least {:.1})  rate {:.0} Mbit/s  window {:.2} MB  sent {:.1} MB  received {:.1} \
-         MB  segments {}  sent again {}  timeouts {}  out of order {}  idle restarts {}{}\n",
+         MB  {}{}\n",
         lane.number,
         lane.peer,
         lane.carrier,
@@ -79,12 +79,20 @@ fn lane_line(lane: &LaneStatus, rate: Option<Rate>) -> String {
         lane.window_bytes as f64 / 1e6,
         lane.sent_bytes as f64 / 1e6,
         lane.received_bytes as f64 / 1e6,
-        lane.segments,
-        lane.retransmits,
-        lane.timeouts,
-        lane.out_of_order,
-        lane.idle_restarts,
+        troubles(lane),
         now(rate)
+    )
+}
+
+/// What went wrong, as far as each kind of lane counts it.
+fn troubles(lane: &LaneStatus) -> String {
+    let (sent, again) = (lane.segments, lane.retransmits);
+    if lane.carrier == "QUIC" {
+        return format!("packets {sent}  sent again {again}  repaired {}", lane.repaired);
+    }
+    format!(
+        "segments {sent}  sent again {again}  timeouts {}  out of order {}  idle restarts {}",
+        lane.timeouts, lane.out_of_order, lane.idle_restarts
     )
 }
 

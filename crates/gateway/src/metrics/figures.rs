@@ -74,7 +74,7 @@ const TUNNEL_COUNTERS: [Metric<Tally, u64>; 3] = [
     ),
 ];
 
-const LANE_COUNTERS: [Metric<LaneCounts, u64>; 7] = [
+const LANE_COUNTERS: [Metric<LaneCounts, u64>; 8] = [
     (
         "causeway_lane_sent_bytes_total",
         "Bytes given to the kernel, frame headers and frames sent again among them.",
@@ -104,6 +104,11 @@ const LANE_COUNTERS: [Metric<LaneCounts, u64>; 7] = [
         "causeway_lane_out_of_order_segments_total",
         "TCP segments that arrived out of order, each answered with a duplicate acknowledgement.",
         |lane| lane.out_of_order,
+    ),
+    (
+        "causeway_lane_repaired_datagrams_total",
+        "Datagrams lost on the way here that parity made up for (QUIC).",
+        |lane| lane.repaired,
     ),
     (
         "causeway_lane_idle_restarts_total",

@@ -1,11 +1,10 @@
 //! Lanes over QUIC: for paths that lose segments, and for hosts whose kernel has no congestion control that serves.
 //!
 //! QUIC (RFC 9000; quinn-proto, without sockets or clock) brings the connection, its encryption and its retransmissions. Ours are its pace
-//! (`model`), what makes up for losses without a round trip (`parity`), and its place under a lane (`session`). All connections of a
+//! (`model`), what makes up for losses without a round trip (`causeway_tunnel::parity`), and its place under a lane (`session`). All connections of a
 //! gateway share one UDP socket, on the port where it listens for TCP. Who speaks is proved as on every lane (`handshake`).
 
 pub(crate) mod model;
-pub(crate) mod parity;
 pub(crate) mod session;
 
 use crate::carrier::Carrier;
@@ -13,9 +12,9 @@ use crate::config::Transport;
 use crate::gateway::{Class, Gateway};
 use crate::tls;
 use bytes::BytesMut;
+use causeway_tunnel::parity::Head;
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
-use parity::Head;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig,

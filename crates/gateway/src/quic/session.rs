@@ -4,9 +4,9 @@
 //! overtaken by small frames.
 
 use super::model::{Model, Shared};
-use super::parity::{self, Decoder, Encoder, HEAD_BYTES, Head, PARITY_BYTES};
 use crate::socket::PathInfo;
 use crate::tls::Binding;
+use causeway_tunnel::parity::{self, Decoder, Encoder, HEAD_BYTES, Head, PARITY_BYTES};
 use mio::net::UdpSocket;
 use quinn_proto::{
     Connection, ConnectionEvent, ConnectionHandle, Dir, EndpointEvent, Event, ReadError, ReadableError,

@@ -1,6 +1,6 @@
 //! What makes up for a lost datagram without a round trip: a parity datagram behind every few.
 //!
-//! It lies below QUIC, which sees the datagram that was made up for as one that came late. Every datagram gets a head of eight bytes:
+//! It lies below QUIC (`crates/gateway/src/quic`), which sees the datagram that was made up for as one that came late. Every datagram gets a head of eight bytes:
 //!
 //! ```text
 //! byte 0       0x20 plain, 0x21 one of a group, 0x22 parity of a group. QUIC's own never begin so (RFC 9000, section 17)
@@ -15,10 +15,10 @@
 use std::collections::VecDeque;
 
 /// Before every datagram.
-pub(crate) const HEAD_BYTES: usize = 8;
+pub const HEAD_BYTES: usize = 8;
 
 /// What a parity holds beside the longest datagram of its group.
-pub(crate) const PARITY_BYTES: usize = HEAD_BYTES + 2;
+pub const PARITY_BYTES: usize = HEAD_BYTES + 2;
 
 const PLAIN: u8 = 0x20;
 const MEMBER: u8 = 0x21;
@@ -59,7 +59,7 @@ impl Sum {
 
 /// The sending side.
 #[derive(Debug, Default)]
-pub(crate) struct Encoder {
+pub struct Encoder {
     next: u32,
     /// Datagrams of the open group.
     count: u8,
@@ -68,7 +68,7 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     /// Appends a datagram with its head. `group`: datagrams that a parity is sent for, none for zero; true when that many are there.
-    pub(crate) fn wrap(&mut self, datagram: &[u8], group: u8, missed: u8, out: &mut Vec<u8>) -> bool {
+    pub fn wrap(&mut self, datagram: &[u8], group: u8, missed: u8, out: &mut Vec<u8>) -> bool {
         let kind = if group == 0 { PLAIN } else { MEMBER };
         head(out, kind, self.count, missed, self.next);
         out.extend_from_slice(datagram);
@@ -83,12 +83,12 @@ impl Encoder {
     }
 
     /// A group is open.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.count > 0
     }
 
     /// Closes the open group and appends its parity.
-    pub(crate) fn close(&mut self, missed: u8, out: &mut Vec<u8>) {
+    pub fn close(&mut self, missed: u8, out: &mut Vec<u8>) {
         head(out, PARITY, self.count, missed, self.next);
         out.extend_from_slice(&self.sum.lengths.to_be_bytes());
         out.extend_from_slice(&self.sum.bytes);
@@ -99,7 +99,7 @@ impl Encoder {
 }
 
 /// A datagram of no path: it is not counted.
-pub(crate) fn stray(datagram: &[u8], out: &mut Vec<u8>) {
+pub fn stray(datagram: &[u8], out: &mut Vec<u8>) {
     head(out, PLAIN, u8::MAX, 0, 0);
     out.extend_from_slice(datagram);
 }
@@ -111,17 +111,17 @@ fn head(out: &mut Vec<u8>, kind: u8, place: u8, missed: u8, number: u32) {
 
 /// What arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
+pub struct Head {
     kind: u8,
     place: u8,
-    /// Of thousand datagrams the far side missed so many lately.
-    pub(crate) missed: u8,
+    /// Of thousand datagrams the far side missed so many lately; 255 for more.
+    pub missed: u8,
     number: u32,
 }
 
 impl Head {
     /// Splits a datagram into head and body; `None` when it is not one of ours.
-    pub(crate) fn split(datagram: &[u8]) -> Option<(Head, &[u8])> {
+    pub fn split(datagram: &[u8]) -> Option<(Head, &[u8])> {
         let ([kind, place, missed, _, number @ ..], body) = datagram.split_first_chunk::<HEAD_BYTES>()?;
         let head = Head {
             kind: *kind,
@@ -139,7 +139,7 @@ impl Head {
     }
 
     /// The body is a datagram of QUIC.
-    pub(crate) fn carries(&self) -> bool {
+    pub fn carries(&self) -> bool {
         self.kind != PARITY
     }
 
@@ -161,21 +161,21 @@ struct Group {
 
 /// The receiving side.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     groups: VecDeque<Group>,
     missed: Missed,
     /// Datagrams that were made up for.
-    pub(crate) repaired: u64,
+    pub repaired: u64,
 }
 
 impl Decoder {
     /// Of thousand datagrams so many were missed lately.
-    pub(crate) fn missed(&self) -> u8 {
+    pub fn missed(&self) -> u8 {
         self.missed.permille
     }
 
     /// Something arrived; the datagram that this makes up for, if it does.
-    pub(crate) fn take(&mut self, head: Head, body: &[u8]) -> Option<&[u8]> {
+    pub fn take(&mut self, head: Head, body: &[u8]) -> Option<&[u8]> {
         if head.is_stray() {
             return None;
         }
