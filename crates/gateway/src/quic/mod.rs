@@ -41,6 +41,9 @@ const KERNEL_BYTES: usize = 4 << 20;
 /// A connection that has heard nothing for so long is over. The tunnel gives its lane up before that (`lane_timeout`), unless that was set higher.
 const IDLE: Duration = Duration::from_secs(60);
 
+/// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes longer is asked once too often).
+const FIRST_ROUND: Duration = Duration::from_millis(100);
+
 /// What may be under way and unread: as much as a lane keeps on the longest paths.
 const WINDOW: u32 = 64 << 20;
 
@@ -157,6 +160,7 @@ fn transport(is_ipv4: bool, model: model::Shared) -> TransportConfig {
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None)
+        .initial_rtt(FIRST_ROUND)
         .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
         .stream_receive_window(VarInt::from_u32(WINDOW))
         .receive_window(VarInt::from_u32(WINDOW))
