@@ -25,6 +25,7 @@ fn strangers(bytes: &[u8]) {
     for datagram in cut(bytes) {
         longest = longest.max(datagram.len());
         if let Some((head, body)) = Head::split(datagram)
+            && decoder.fits(head)
             && let Some(made) = decoder.take(head, body)
         {
             assert!(made.len() <= longest);
@@ -38,7 +39,7 @@ fn groups(bytes: &[u8]) {
     };
     let group = 1 + group % 64;
     let datagrams = cut(bytes);
-    let mut encoder = Encoder::default();
+    let mut encoder = Encoder::new(7);
     let mut decoder = Decoder::default();
     let mut got = Vec::new();
     for datagrams in datagrams.chunks(group.into()) {
@@ -56,6 +57,7 @@ fn groups(bytes: &[u8]) {
             if head.carries() {
                 got.push(body.to_vec());
             }
+            assert!(decoder.fits(head));
             got.extend(decoder.take(head, body).map(<[u8]>::to_vec));
         }
     }

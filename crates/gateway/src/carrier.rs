@@ -118,8 +118,10 @@ impl Carrier {
 
     /// The lane stands: `bytes` will be read at once.
     pub(crate) fn widen(&mut self, bytes: usize) {
-        if let Carrier::Tls(tls) = self {
-            tls.widen(bytes);
+        match self {
+            Carrier::Clear(_) => {}
+            Carrier::Tls(tls) => tls.widen(bytes),
+            Carrier::Quic(session) => session.widen(),
         }
     }
 

@@ -443,6 +443,7 @@ impl Gateway {
             }
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Lossy {} => self.on_lossy(pair_key),
+            GatewayToGateway::Unknown => {}
             GatewayToGateway::Leaving {} => self.end_pair(pair_key, &LaneEnd::Left, true),
         }
         Ok(())

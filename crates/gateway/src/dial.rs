@@ -32,6 +32,8 @@ pub(crate) struct Contact {
     pub(crate) lanes: usize,
     /// Its path loses segments: a lane over QUIC serves better, where one gets through.
     pub(crate) is_lossy: bool,
+    /// What its path was last seen to carry, in bytes per second; 0 while unknown.
+    pub(crate) rate: u64,
     /// Why there is no lane over QUIC beside those over TCP.
     spare_trouble: String,
     dials: [Dial; MAX_LANES],
@@ -70,6 +72,7 @@ impl Contact {
             .to_owned(),
             lanes: 1,
             is_lossy: false,
+            rate: 0,
             spare_trouble: String::new(),
             dials: [Dial::IDLE; MAX_LANES],
         };
@@ -91,8 +94,10 @@ impl Contact {
 impl Gateway {
     /// Dials every lane of a peer that this gateway dials at all.
     pub(crate) fn dial_all(&mut self, index: usize, pause: Duration) {
-        for lane in 0..self.lanes_wanted(index) {
-            self.dial_after(index, lane, pause);
+        for lane in 0..MAX_LANES {
+            if self.wants_lane(index, lane) {
+                self.dial_after(index, lane, pause);
+            }
         }
     }
 

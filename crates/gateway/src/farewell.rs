@@ -44,11 +44,15 @@ impl Gateway {
                 self.drain(lane, until);
             }
             self.look_after_quic();
+            let unread = self.quic.as_ref().is_some_and(|quic| quic.unread);
+            if unread {
+                self.receive_quic();
+            }
             let left = until.saturating_duration_since(Instant::now());
             if self.lanes.is_empty() || left.is_zero() {
                 return;
             }
-            let wait = self.quic_deadline();
+            let wait = self.quic_deadline().filter(|_| !unread).or(unread.then(Instant::now));
             let wait = wait.map_or(left, |at| left.min(at.saturating_duration_since(Instant::now())));
             match self.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return,

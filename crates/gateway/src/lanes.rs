@@ -71,7 +71,12 @@ pub(crate) const QUIC_LANE: usize = MAX_LANES - 1;
 impl Gateway {
     /// Lanes this gateway wants to a peer.
     pub(crate) fn lanes_wanted(&self, index: usize) -> usize {
-        self.config.lanes.unwrap_or(self.contacts[index].lanes)
+        // One connection of QUIC has whatever the path holds under way.
+        let chosen = match self.config.transport {
+            Transport::Quic => 1,
+            _ => self.contacts[index].lanes,
+        };
+        self.config.lanes.unwrap_or(chosen)
     }
 
     /// Whether a lane that is lost is dialled again.
@@ -83,7 +88,17 @@ impl Gateway {
     pub(crate) fn on_lossy(&mut self, key: usize) {
         let Some(pair) = self.pairs.get(key) else { return };
         let index = pair.peer;
-        if self.quic.is_none() || std::mem::replace(&mut self.contacts[index].is_lossy, true) {
+        let is_new = !std::mem::replace(&mut self.contacts[index].is_lossy, true);
+        if self.config.transport == Transport::Auto && is_new {
+            self.ask_for_quic(key);
+        }
+    }
+
+    /// Dials a lane over QUIC where the path is lossy, or asks who dials here.
+    pub(crate) fn ask_for_quic(&mut self, key: usize) {
+        let Some(pair) = self.pairs.get(key) else { return };
+        let index = pair.peer;
+        if !self.contacts[index].is_lossy || self.quic.is_none() {
             return;
         }
         match self.config.peers[index].address {
@@ -99,10 +114,15 @@ impl Gateway {
         };
         let most = most_rate(&self.config, pair);
         let known = pair.lanes.iter().flatten().filter_map(|lane| self.lanes.get(*lane));
-        let known = known.map(Lane::rate).max().unwrap_or(0);
+        let known = known.filter(|lane| lane.carrier.tcp().is_some()).map(Lane::rate);
+        let known = known.sum::<u64>().max(self.contacts[pair.peer].rate);
+        let share = match self.config.transport {
+            Transport::Quic => known / self.config.lanes.unwrap_or(1) as u64,
+            _ => known,
+        };
         let now = self.now;
         if let Some(session) = lane.carrier.quic() {
-            if let Some(rate) = most.or(Some(known)).filter(|rate| *rate > 0) {
+            if let Some(rate) = most.or(Some(share)).filter(|rate| *rate > 0) {
                 session.model.get().settle(rate);
             }
             session.model.get().set_most(most);
@@ -126,10 +146,13 @@ impl Gateway {
             .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
             .min();
         let rates = lanes.iter().map(|lane| lane.rate().saturating_mul(8));
-        let is_quic = pair.lanes[QUIC_LANE].is_some();
+        let is_quic = self.config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
         // The lane over QUIC shares its path with the others.
         let seen: u64 = if is_quic { rates.max().unwrap_or(0) } else { rates.sum() };
         let reserved = self.config.peers[pair.peer].rate;
+        if seen > 0 {
+            self.contacts[pair.peer].rate = seen / 8;
+        }
         let Some(rtt) = least_rtt else { return };
         let product = reserved.map_or_else(|| product(rtt, seen), |rate| holds(rtt, rate));
         pair.tunnel.set_product(product);

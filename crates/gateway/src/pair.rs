@@ -7,6 +7,7 @@ use crate::gateway::Gateway;
 use crate::handover::InheritError;
 use crate::handover::state::KeptPair;
 use crate::lane::LaneEnd;
+use crate::lanes::QUIC_LANE;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
@@ -195,6 +196,9 @@ impl Gateway {
         if pair.introduced {
             let peer = pair.peer;
             self.dial_succeeded(peer);
+        }
+        if self.pairs[key].lanes[QUIC_LANE].is_none() {
+            self.ask_for_quic(key);
         }
         self.size_pair(key);
         self.touch(key);

@@ -22,6 +22,9 @@ pub(crate) enum GatewayToGateway {
     JobEnd { token: String },
     /// The path loses what the sender sends: dial a lane over QUIC.
     Lossy {},
+    /// Something that this version does not know, and may leave out.
+    #[serde(skip)]
+    Unknown,
     /// The sender stops: its streams, and the jobs of its site, are over.
     Leaving {},
 }
@@ -47,10 +50,12 @@ impl GatewayToGateway {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<GatewayToGateway, String> {
-        let envelope: Envelope = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-        match envelope.version {
-            VERSION => Ok(envelope.message),
-            other => Err(format!("message version {other}, expected {VERSION}")),
+        let envelope: Result<Envelope, _> = serde_json::from_slice(bytes);
+        match envelope.map_err(|error| error.to_string()) {
+            Ok(envelope) if envelope.version == VERSION => Ok(envelope.message),
+            Ok(envelope) => Err(format!("message version {}, expected {VERSION}", envelope.version)),
+            Err(error) if error.starts_with("unknown variant") => Ok(GatewayToGateway::Unknown),
+            Err(error) => Err(error),
         }
     }
 }
@@ -68,5 +73,7 @@ mod tests {
         assert_eq!(GatewayToGateway::decode(text), Ok(GatewayToGateway::Leaving {}));
         assert!(GatewayToGateway::decode(br#"{"version":2,"message":{"job_end":{"token":"00"}}}"#).is_err());
         assert!(GatewayToGateway::decode(b"\xff").is_err());
+        let later = br#"{"version":1,"message":{"sings":{"song":1}}}"#;
+        assert_eq!(GatewayToGateway::decode(later), Ok(GatewayToGateway::Unknown));
     }
 }

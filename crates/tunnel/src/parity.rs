@@ -1,24 +1,25 @@
 //! What makes up for a lost datagram without a round trip: a parity datagram behind every few.
 //!
-//! It lies below QUIC (`crates/gateway/src/quic`), which sees the datagram that was made up for as one that came late. Every datagram gets a head of eight bytes:
+//! It lies below QUIC (`crates/gateway/src/quic`), which sees the datagram that was made up for as one that came late. Every datagram gets a head of ten bytes:
 //!
 //! ```text
 //! byte 0       0x20 plain, 0x21 one of a group, 0x22 parity of a group. QUIC's own never begin so (RFC 9000, section 17)
 //! byte 1       its place in the group; of a parity, how many the group has
 //! byte 2       of thousand datagrams the speaker missed so many lately
-//! byte 3       zero
+//! byte 3       epoch: chosen anew by a speaker that begins to count anew
 //! byte 4-7     number of the datagram among all that the speaker sent to this address
+//! byte 8-9     of a parity, the sum (XOR) of its group's lengths; else zero
 //! ```
-//! A parity's number is that after the group's last. Its body is the sum (XOR) of the group's lengths (two bytes), then of
-//! their bytes, shorter ones continued with zeros. So any one that is missing of a group and its parity is made up for.
+//! A parity's number is that after the group's last. Its body is the sum of their bytes, shorter ones continued with zeros. So any one that is missing of a group and its
+//! parity is made up for. Nothing here is proved: a head that fits neither epoch nor numbers says nothing, unless several in a row agree.
 
 use std::collections::VecDeque;
 
 /// Before every datagram.
-pub const HEAD_BYTES: usize = 8;
+pub const HEAD_BYTES: usize = 10;
 
-/// What a parity holds beside the longest datagram of its group.
-pub const PARITY_BYTES: usize = HEAD_BYTES + 2;
+/// Longest datagram after its head: the packets of all usual links.
+pub const MOST_BYTES: usize = 1500;
 
 const PLAIN: u8 = 0x20;
 const MEMBER: u8 = 0x21;
@@ -32,6 +33,10 @@ const GROUPS: usize = 32;
 
 /// What is missed is counted over so many datagrams.
 const COUNTED: u32 = 512;
+
+/// A number this far from those before is not of the same count, and a speaker counts anew where so many in a row say so.
+const FAR: u32 = 1 << 16;
+const AGREE: u32 = 16;
 
 /// Lengths and bytes of some datagrams, added up.
 #[derive(Debug, Default)]
@@ -58,8 +63,9 @@ impl Sum {
 }
 
 /// The sending side.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Encoder {
+    epoch: u8,
     next: u32,
     /// Datagrams of the open group.
     count: u8,
@@ -67,10 +73,21 @@ pub struct Encoder {
 }
 
 impl Encoder {
+    /// Counts from 0. `epoch`: random.
+    pub fn new(epoch: u8) -> Encoder {
+        Encoder {
+            epoch,
+            next: 0,
+            count: 0,
+            sum: Sum::default(),
+        }
+    }
+
     /// Appends a datagram with its head. `group`: datagrams that a parity is sent for, none for zero; true when that many are there.
     pub fn wrap(&mut self, datagram: &[u8], group: u8, missed: u8, out: &mut Vec<u8>) -> bool {
         let kind = if group == 0 { PLAIN } else { MEMBER };
-        head(out, kind, self.count, missed, self.next);
+        let place = (kind, self.count);
+        head(out, place, missed, (self.epoch, self.next), 0);
         out.extend_from_slice(datagram);
         self.next = self.next.wrapping_add(1);
         if group == 0 {
@@ -89,8 +106,8 @@ impl Encoder {
 
     /// Closes the open group and appends its parity.
     pub fn close(&mut self, missed: u8, out: &mut Vec<u8>) {
-        head(out, PARITY, self.count, missed, self.next);
-        out.extend_from_slice(&self.sum.lengths.to_be_bytes());
+        let place = (PARITY, self.count);
+        head(out, place, missed, (self.epoch, self.next), self.sum.lengths);
         out.extend_from_slice(&self.sum.bytes);
         self.next = self.next.wrapping_add(1);
         self.count = 0;
@@ -100,13 +117,14 @@ impl Encoder {
 
 /// A datagram of no path: it is not counted.
 pub fn stray(datagram: &[u8], out: &mut Vec<u8>) {
-    head(out, PLAIN, u8::MAX, 0, 0);
+    head(out, (PLAIN, u8::MAX), 0, (0, 0), 0);
     out.extend_from_slice(datagram);
 }
 
-fn head(out: &mut Vec<u8>, kind: u8, place: u8, missed: u8, number: u32) {
-    out.extend_from_slice(&[kind, place, missed, 0]);
+fn head(out: &mut Vec<u8>, (kind, place): (u8, u8), missed: u8, (epoch, number): (u8, u32), lengths: u16) {
+    out.extend_from_slice(&[kind, place, missed, epoch]);
     out.extend_from_slice(&number.to_be_bytes());
+    out.extend_from_slice(&lengths.to_be_bytes());
 }
 
 /// What arrived.
@@ -116,26 +134,31 @@ pub struct Head {
     place: u8,
     /// Of thousand datagrams the far side missed so many lately; 255 for more.
     pub missed: u8,
+    epoch: u8,
     number: u32,
+    lengths: u16,
 }
 
 impl Head {
     /// Splits a datagram into head and body; `None` when it is not one of ours.
     pub fn split(datagram: &[u8]) -> Option<(Head, &[u8])> {
-        let ([kind, place, missed, _, number @ ..], body) = datagram.split_first_chunk::<HEAD_BYTES>()?;
+        let ([kind, place, missed, epoch, n0, n1, n2, n3, l0, l1], body) =
+            datagram.split_first_chunk::<HEAD_BYTES>()?;
         let head = Head {
             kind: *kind,
             place: *place,
             missed: *missed,
-            number: u32::from_be_bytes(*number),
+            epoch: *epoch,
+            number: u32::from_be_bytes([*n0, *n1, *n2, *n3]),
+            lengths: u16::from_be_bytes([*l0, *l1]),
         };
         let known = match head.kind {
             PLAIN => true,
             MEMBER => head.place < MOST,
-            PARITY => (1..=MOST).contains(&head.place) && body.len() >= 2,
+            PARITY => (1..=MOST).contains(&head.place),
             _ => false,
         };
-        known.then_some((head, body))
+        (known && body.len() <= MOST_BYTES).then_some((head, body))
     }
 
     /// The body is a datagram of QUIC.
@@ -164,6 +187,9 @@ struct Group {
 pub struct Decoder {
     groups: VecDeque<Group>,
     missed: Missed,
+    /// Heads in a row that did not fit, and the epoch they name.
+    misfits: (u32, u8),
+    epoch: Option<u8>,
     /// Datagrams that were made up for.
     pub repaired: u64,
 }
@@ -174,15 +200,42 @@ impl Decoder {
         self.missed.permille
     }
 
-    /// Something arrived; the datagram that this makes up for, if it does.
-    pub fn take(&mut self, head: Head, body: &[u8]) -> Option<&[u8]> {
+    /// Whether the head goes on with what came before it: others are not to be believed.
+    pub fn fits(&mut self, head: Head) -> bool {
         if head.is_stray() {
-            return None;
+            return false;
         }
+        let near = |last: u32| head.number.wrapping_sub(last).min(last.wrapping_sub(head.number)) < FAR;
+        let fits = self.epoch.is_none_or(|epoch| epoch == head.epoch) && self.missed.last.is_none_or(near);
+        if fits {
+            self.epoch = Some(head.epoch);
+            self.misfits = (0, 0);
+            return true;
+        }
+        let (count, epoch) = self.misfits;
+        let count = if epoch == head.epoch { count + 1 } else { 1 };
+        self.misfits = (count, head.epoch);
+        if count < AGREE {
+            return false;
+        }
+        *self = Decoder {
+            epoch: Some(head.epoch),
+            repaired: self.repaired,
+            missed: Missed {
+                permille: self.missed.permille,
+                ..Missed::default()
+            },
+            ..Decoder::default()
+        };
+        true
+    }
+
+    /// Something arrived whose head [`Decoder::fits`]; the datagram that this makes up for, if it does.
+    pub fn take(&mut self, head: Head, body: &[u8]) -> Option<&[u8]> {
         self.missed.count(head.number);
         let start = head.number.wrapping_sub(head.place.into());
-        let (group, length, bytes) = match (head.kind, body) {
-            (MEMBER, _) => {
+        let (group, length, bytes) = match head.kind {
+            MEMBER => {
                 let group = self.group(start);
                 let bit = 1 << head.place;
                 if group.has & bit != 0 {
@@ -192,12 +245,12 @@ impl Decoder {
                 // Fits: a datagram of UDP.
                 (group, body.len() as u16, body)
             }
-            (PARITY, [high, low, bytes @ ..]) => {
+            PARITY => {
                 let group = self.group(start);
                 if group.count.replace(head.place).is_some() {
                     return None;
                 }
-                (group, u16::from_be_bytes([*high, *low]), bytes)
+                (group, head.lengths, body)
             }
             _ => return None,
         };
@@ -266,7 +319,7 @@ impl Missed {
             return;
         }
         self.recent |= bit;
-        self.arrived += 1;
+        self.arrived = self.arrived.saturating_add(1);
         let sent = number.wrapping_sub(self.first).wrapping_add(1);
         if sent < COUNTED || sent > u32::MAX / 2 {
             return;
@@ -291,7 +344,7 @@ mod tests {
 
     /// All that leaves for these, a parity behind every `group` of them and the last.
     fn sent(datagrams: &[Vec<u8>], group: u8) -> Vec<Vec<u8>> {
-        let mut encoder = Encoder::default();
+        let mut encoder = Encoder::new(5);
         let mut all = Vec::new();
         for datagram in datagrams {
             let mut out = Vec::new();
@@ -316,26 +369,28 @@ mod tests {
             if head.carries() {
                 got.push(body.to_vec());
             }
-            got.extend(decoder.take(head, body).map(<[u8]>::to_vec));
+            if decoder.fits(head) {
+                got.extend(decoder.take(head, body).map(<[u8]>::to_vec));
+            }
         }
         got
     }
 
     #[test]
     fn literal_bytes_are_as_documented() {
-        let mut encoder = Encoder::default();
+        let mut encoder = Encoder::new(0xe0);
         let mut out = Vec::new();
         assert!(!encoder.wrap(&[1, 2, 3], 4, 9, &mut out));
-        assert_eq!(out, [0x21, 0, 9, 0, 0, 0, 0, 0, 1, 2, 3]);
+        assert_eq!(out, [0x21, 0, 9, 0xe0, 0, 0, 0, 0, 0, 0, 1, 2, 3]);
         out.clear();
         assert!(!encoder.wrap(&[5], 4, 0, &mut out));
-        assert_eq!(out, [0x21, 1, 0, 0, 0, 0, 0, 1, 5]);
+        assert_eq!(out, [0x21, 1, 0, 0xe0, 0, 0, 0, 1, 0, 0, 5]);
         out.clear();
         encoder.close(0, &mut out);
-        assert_eq!(out, [0x22, 2, 0, 0, 0, 0, 0, 2, 0, 2, 4, 2, 3]);
+        assert_eq!(out, [0x22, 2, 0, 0xe0, 0, 0, 0, 2, 0, 2, 4, 2, 3]);
         out.clear();
         assert!(!encoder.wrap(&[7], 0, 0, &mut out));
-        assert_eq!(out, [0x20, 0, 0, 0, 0, 0, 0, 3, 7]);
+        assert_eq!(out, [0x20, 0, 0, 0xe0, 0, 0, 0, 3, 0, 0, 7]);
     }
 
     #[test]
@@ -414,12 +469,12 @@ mod tests {
     fn what_is_not_ours_is_refused() {
         for wrong in [
             &[][..],
-            &[0x21; 7],
-            &[0x40, 0, 0, 0, 0, 0, 0, 0, 1],
-            &[0x21, 64, 0, 0, 0, 0, 0, 0, 1],
-            &[0x22, 0, 0, 0, 0, 0, 0, 0, 1, 1],
-            &[0x22, 65, 0, 0, 0, 0, 0, 0, 1, 1],
-            &[0x22, 1, 0, 0, 0, 0, 0, 0, 1],
+            &[0x21; 9],
+            &[0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+            &[0x21, 64, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+            &[0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+            &[0x22, 65, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+            &[0x20; HEAD_BYTES + MOST_BYTES + 1],
         ] {
             assert_eq!(Head::split(wrong), None, "{wrong:?}");
         }
@@ -430,10 +485,35 @@ mod tests {
         let mut decoder = Decoder::default();
         // A parity of two that claims more bytes than it has.
         let parity = [0x22, 2, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 1];
-        let member = [0x21, 0, 0, 0, 0, 0, 0, 0, 1];
+        let member = [0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
         for bytes in [&parity[..], &member] {
             let (head, body) = Head::split(bytes).unwrap();
             assert_eq!(decoder.take(head, body), None);
         }
+    }
+
+    #[test]
+    fn a_speaker_that_counts_anew_is_followed_and_strangers_are_not() {
+        let head = |epoch: u8, number: u32| {
+            let mut out = Vec::new();
+            super::head(&mut out, (PLAIN, 0), 200, (epoch, number), 0);
+            Head::split(&out).unwrap().0
+        };
+        let mut decoder = Decoder::default();
+        let mut hears = |head: Head| {
+            let fits = decoder.fits(head);
+            if fits {
+                decoder.take(head, &[]);
+            }
+            fits
+        };
+        assert!((0..1000).all(|number| hears(head(5, number))));
+        for stranger in 0..100u32 {
+            assert!(!hears(head(6, stranger)) && !hears(head(5, 1 << 30)), "{stranger}");
+            assert!(hears(head(5, 1000 + stranger)));
+        }
+        let heard = (0..100).filter(|number| hears(head(9, *number))).count();
+        assert_eq!(heard, 100 - AGREE as usize + 1);
+        assert!(!hears(head(5, 1101)));
     }
 }

@@ -47,14 +47,21 @@ impl Tunnel {
     /// The best lane for the next frames among those the driver can write to: the one with the least to send. Stalled
     /// ones are left alone while there is another, and others while there is a favoured one.
     pub fn choose_lane(&self, usable: impl Fn(usize) -> bool) -> Option<usize> {
-        let lanes = || self.lanes.iter().flatten();
-        let any_good = lanes().any(|lane| !lane.stalled);
-        let any_favoured = lanes().any(|lane| !lane.stalled && lane.favoured);
+        let any_favoured = self
+            .lanes
+            .iter()
+            .flatten()
+            .any(|lane| !lane.stalled && lane.favoured);
+        let is_eligible = |lane: &Lane| lane.favoured || !any_favoured;
+        self.best_lane(|index, lane| is_eligible(lane) && usable(index))
+    }
+
+    fn best_lane(&self, usable: impl Fn(usize, &Lane) -> bool) -> Option<usize> {
+        let any_good = self.lanes.iter().flatten().any(|lane| !lane.stalled);
         let lanes = self.lanes.iter().enumerate();
         let lanes = lanes.filter_map(|(index, lane)| Some((index, lane.as_ref()?)));
         lanes
-            .filter(|(_, lane)| !(any_good && lane.stalled || any_favoured && !lane.favoured))
-            .filter(|(index, _)| usable(*index))
+            .filter(|(index, lane)| !(any_good && lane.stalled) && usable(*index, lane))
             .min_by_key(|(_, lane)| {
                 (
                     lane.ring.kept() >= self.settings.lane_bytes,
@@ -156,14 +163,14 @@ impl Tunnel {
 
     fn duplicate(&mut self, lane: usize, frame: &[u8], now: Instant) {
         // A second lane that is itself behind would bring the copy too late to help, and one that is full keeps enough.
-        let idle = |index: usize| {
-            let state = self.lanes[index].as_ref();
+        let idle = |index: usize, state: &Lane| {
             index != lane
                 && self.has_room(index)
-                && state.is_some_and(|state| state.ring.unsent_bytes() < MAX_PAYLOAD as u64 && !state.stalled)
+                && state.ring.unsent_bytes() < MAX_PAYLOAD as u64
+                && !state.stalled
         };
         let second = self
-            .choose_lane(idle)
+            .best_lane(idle)
             .and_then(|index| self.lanes[index].as_mut());
         if let Some(second) = second {
             second.ring.put(frame);

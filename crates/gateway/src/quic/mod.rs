@@ -18,7 +18,7 @@ use mio::{Interest, Registry, Token};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig,
-    IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
+    MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
 };
 use quinn_udp::{RecvMeta, UdpSocketState};
 use session::{Parity, Path, Session, Wire};
@@ -38,14 +38,14 @@ const ROUNDS: usize = 8;
 /// What the kernel may keep for us, where it lets us: 30 ms of 1 Gbit/s.
 const KERNEL_BYTES: usize = 4 << 20;
 
-/// A connection that has heard nothing for so long is over. The tunnel gives its lane up before that (`lane_timeout`), unless that was set higher.
-const IDLE: Duration = Duration::from_secs(60);
-
 /// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes longer is asked once too often).
 const FIRST_ROUND: Duration = Duration::from_millis(100);
 
 /// What may be under way and unread: as much as a lane keeps on the longest paths.
 const WINDOW: u32 = 64 << 20;
+
+/// The same until the far side has proved who it is.
+const FIRST_WINDOW: u32 = 16 << 10;
 
 /// Later datagrams that arrive before an earlier one is taken for lost: what parity makes up for comes that late.
 const REORDERED: u32 = 64;
@@ -53,8 +53,10 @@ const REORDERED: u32 = 64;
 /// Datagrams that one acknowledgement serves.
 const ACKED_TOGETHER: u32 = 16;
 
-/// Connections of strangers that begin at a time. Beyond half of the handshakes that may be, an address proves itself first.
+/// Connections of strangers that wait to be accepted, and that are accepted in one turn. With so many handshakes under way, an address proves first that it
+/// can be answered.
 const INCOMING: usize = 64;
+const ACCEPTED: usize = 8;
 const TRUSTED: usize = 16;
 
 /// The gateway's end of QUIC.
@@ -71,6 +73,9 @@ pub(crate) struct Quic {
     space: Vec<u8>,
     /// The kernel may have more.
     pub(crate) unread: bool,
+    /// Strangers accepted in this turn.
+    accepted: usize,
+    is_ipv4: bool,
 }
 
 impl Quic {
@@ -118,6 +123,8 @@ impl Quic {
             paths: HashMap::new(),
             space: vec![0; RECEIVED_BYTES * PIECES],
             unread: false,
+            accepted: 0,
+            is_ipv4: address.is_ipv4(),
         })
     }
 
@@ -127,12 +134,23 @@ impl Quic {
             return path;
         }
         self.paths.retain(|_, path| path.strong_count() > 0);
-        let path = Path::default();
+        let path = Path::new(Mutex::new(Parity::new()));
         self.paths.insert(address, Arc::downgrade(&path));
         path
     }
 
     fn dial(&mut self, address: SocketAddr, now: Instant) -> io::Result<Session> {
+        let address = match address {
+            // A socket of IPv6 takes IPv4 in its own form (RFC 4291, section 2.5.5.2).
+            SocketAddr::V4(v4) if !self.is_ipv4 => {
+                SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port())
+            }
+            SocketAddr::V6(_) if self.is_ipv4 => {
+                let why = "the UDP socket of this gateway is one of IPv4, as [listen] wan is";
+                return Err(io::Error::other(why));
+            }
+            other => other,
+        };
         let model = session::model(0);
         let mut config = ClientConfig::new(self.client.clone());
         config.transport_config(Arc::new(transport(address.is_ipv4(), model.clone())));
@@ -161,9 +179,10 @@ fn transport(is_ipv4: bool, model: model::Shared) -> TransportConfig {
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None)
         .initial_rtt(FIRST_ROUND)
-        .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
+        // Handshakes and lanes have time limits of their own.
+        .max_idle_timeout(None)
         .stream_receive_window(VarInt::from_u32(WINDOW))
-        .receive_window(VarInt::from_u32(WINDOW))
+        .receive_window(VarInt::from_u32(FIRST_WINDOW))
         .packet_threshold(REORDERED)
         .mtu_discovery_config(Some(discovery))
         .ack_frequency_config(Some(acks))
@@ -204,7 +223,7 @@ impl Gateway {
     /// The kernel has something for the UDP socket, or takes more.
     pub(crate) fn on_quic(&mut self, event: &mio::event::Event) {
         if event.is_writable() {
-            self.attend_quic(|_, _| true);
+            self.attend_quic(|session| session.is_waiting());
         }
         if event.is_readable() {
             self.receive_quic();
@@ -218,6 +237,7 @@ impl Gateway {
         for _ in 0..ROUNDS {
             let Some(quic) = &mut self.quic else { return };
             quic.unread = false;
+            quic.accepted = 0;
             let mut metas = [RecvMeta::default(); PIECES];
             let mut pieces = quic.space.chunks_mut(RECEIVED_BYTES).map(IoSliceMut::new);
             let mut pieces: [IoSliceMut<'_>; PIECES] = std::array::from_fn(|_| {
@@ -234,12 +254,17 @@ impl Gateway {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 // Such as a refusal by a far host (ECONNREFUSED): it concerns one datagram that was sent.
-                Err(_) => continue,
+                Err(_) => {
+                    quic.unread = true;
+                    continue;
+                }
             };
+            // Not before they arrived: a round trip must not look shorter than it is.
+            let now = Instant::now();
             let space = std::mem::take(&mut quic.space);
             for (meta, piece) in metas[..count].iter().zip(space.chunks(RECEIVED_BYTES)) {
                 for datagram in piece[..meta.len].chunks(meta.stride.max(1)) {
-                    self.on_datagram(meta, datagram, &mut made, &mut touched);
+                    self.on_datagram(now, meta, datagram, &mut made, &mut touched);
                 }
             }
             if let Some(quic) = &mut self.quic {
@@ -252,12 +277,13 @@ impl Gateway {
 
     fn on_datagram(
         &mut self,
+        now: Instant,
         meta: &RecvMeta,
         datagram: &[u8],
         made: &mut Vec<u8>,
         touched: &mut Vec<ConnectionHandle>,
     ) {
-        let (now, Some(quic)) = (self.now, &mut self.quic) else {
+        let Some(quic) = &mut self.quic else {
             return;
         };
         let Some((head, body)) = Head::split(datagram) else {
@@ -268,15 +294,21 @@ impl Gateway {
             session::lock(&path).take(head, body, now, made);
         }
         if head.carries() {
-            self.on_quic_datagram(meta, body, touched);
+            self.on_quic_datagram(now, meta, body, touched);
         }
         if !made.is_empty() {
-            self.on_quic_datagram(meta, made, touched);
+            self.on_quic_datagram(now, meta, made, touched);
         }
     }
 
-    fn on_quic_datagram(&mut self, meta: &RecvMeta, datagram: &[u8], touched: &mut Vec<ConnectionHandle>) {
-        let (now, Some(quic)) = (self.now, &mut self.quic) else {
+    fn on_quic_datagram(
+        &mut self,
+        now: Instant,
+        meta: &RecvMeta,
+        datagram: &[u8],
+        touched: &mut Vec<ConnectionHandle>,
+    ) {
+        let Some(quic) = &mut self.quic else {
             return;
         };
         let mut answer = Vec::new();
@@ -311,6 +343,10 @@ impl Gateway {
             }
             return;
         }
+        if quic.accepted >= ACCEPTED {
+            return quic.endpoint.ignore(incoming);
+        }
+        quic.accepted += 1;
         let model = session::model(0);
         let server = quic.server(address.is_ipv4(), model.clone());
         match quic.endpoint.accept(incoming, now, &mut answer, Some(server)) {
@@ -398,6 +434,10 @@ impl Gateway {
             }
             if let Some(event) = quic.endpoint.handle_event(handle, event) {
                 self.on_connection_event(handle, event);
+                let now = self.now;
+                if let Some((_, session)) = self.session(handle) {
+                    session.attend(now);
+                }
             }
         }
     }
@@ -412,7 +452,7 @@ impl Gateway {
     /// Lets time pass for the connections that wait for it.
     pub(crate) fn look_after_quic(&mut self) {
         let now = self.now;
-        self.attend_quic(|session, _| {
+        self.attend_quic(|session| {
             let due = session.deadline().is_some_and(|at| at <= now);
             if due {
                 session.on_time(now);
@@ -421,12 +461,12 @@ impl Gateway {
         });
     }
 
-    fn attend_quic(&mut self, mut concerns: impl FnMut(&mut Session, ConnectionHandle) -> bool) {
+    fn attend_quic(&mut self, mut concerns: impl FnMut(&mut Session) -> bool) {
         let Some(quic) = &self.quic else { return };
         let mut handles: Vec<ConnectionHandle> = quic.owners.keys().copied().collect();
         handles.retain(|handle| {
             self.session(*handle)
-                .is_some_and(|(_, session)| concerns(session, *handle))
+                .is_some_and(|(_, session)| concerns(session))
         });
         self.attend_connections(&handles);
     }

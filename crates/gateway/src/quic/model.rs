@@ -17,6 +17,9 @@ const LEAST_WINDOW: u64 = 14_520;
 /// What is under way at most: as a lane keeps (`causeway_tunnel::Settings`).
 const MOST_WINDOW: u64 = 64 << 20;
 
+/// What an acknowledgement may be late beside the path's own time: it waits for others, and for the turns of two gateways.
+const SLACK: Duration = Duration::from_millis(2);
+
 /// While a path's rate is looked for, so much of what it was seen to hold is under way: enough to double each round trip, and no more than a queue as
 /// long as the path takes in. BBR's gain is 2.89.
 const STARTUP_WINDOW: f64 = 2.0;
@@ -47,6 +50,12 @@ const CYCLE: u32 = 8;
 const HEAVY_LOSS: u64 = 8;
 const LEAST_JUDGED: u64 = 64 * 1200;
 
+/// After so long without heavy loss what was found is tried again.
+const FORGIVEN: Duration = Duration::from_secs(30);
+
+/// A round trip is taken for the path's own while none was shorter within twice that time: paths change.
+const LEAST_KEPT: Duration = Duration::from_secs(10);
+
 /// Messages go so much faster than remembered: a busy machine loses some turns.
 const HEADROOM: u64 = 16;
 
@@ -70,7 +79,10 @@ pub(crate) struct Model {
     most: Option<u64>,
     window: u64,
     round: Duration,
-    least_round: Duration,
+    /// Least of the last time of [`LEAST_KEPT`] and of the one before, and when that one began.
+    least: [Duration; 2],
+    least_since: Option<Instant>,
+    heavy_at: Option<Instant>,
     /// Since when the lane has had more to send than it may.
     busy_since: Option<Instant>,
     /// What had arrived when something was sent.
@@ -99,7 +111,9 @@ impl Model {
             most: None,
             window: LEAST_WINDOW,
             round: Duration::ZERO,
-            least_round: Duration::MAX,
+            least: [Duration::MAX; 2],
+            least_since: None,
+            heavy_at: None,
             busy_since: None,
             log: VecDeque::new(),
             delivered: 0,
@@ -180,6 +194,7 @@ impl Model {
 
     /// Something arrived that was sent at `sent`.
     fn on_ack(&mut self, bytes: u64, sent: Instant, now: Instant) {
+        self.keep_least(now.saturating_duration_since(sent), now);
         self.arrived += bytes;
         self.delivered += bytes;
         let Phase::Startup(flat) = self.phase else {
@@ -197,7 +212,14 @@ impl Model {
         if self.round_since.is_some_and(|since| sent < since) {
             return;
         }
-        let is_first = self.round_since.replace(now).is_none();
+        let since = self.round_since.replace(now);
+        let is_first = since.is_none();
+        let filled = self.busy_since.is_some_and(|busy| since.is_some_and(|since| busy <= since));
+        if !is_first && !filled {
+            // Little arrives where little is sent.
+            self.fastest_before = self.fastest_before.max(self.fastest);
+            return;
+        }
         let grows = self.fastest > self.fastest_before + self.fastest_before / 4;
         self.fastest_before = self.fastest_before.max(self.fastest);
         match grows || is_first {
@@ -208,7 +230,7 @@ impl Model {
     }
 
     fn confirm(&mut self) {
-        self.rate = self.fastest_before.max(1);
+        self.rate = self.fastest_before.max(self.fastest).max(1);
         // Faster than the path would fill its queue otherwise.
         self.window = self.holds(self.rate, 1.5).saturating_add(LEAST_WINDOW);
         self.phase = Phase::Confirm(0);
@@ -227,21 +249,38 @@ impl Model {
         self.lost += bytes;
     }
 
-    fn on_round(&mut self, round: Duration, least: Duration) {
-        (self.round, self.least_round) = (round, least);
-        if self.phase != Phase::Steady {
-            return;
+    fn on_round(&mut self, round: Duration) {
+        self.round = round;
+    }
+
+    fn keep_least(&mut self, round: Duration, now: Instant) {
+        // A clock that stood still for a moment says nothing.
+        let round = round.max(Duration::from_micros(10));
+        let since = *self.least_since.get_or_insert(now);
+        if now.saturating_duration_since(since) > LEAST_KEPT {
+            self.least = [Duration::MAX, self.least[0]];
+            self.least_since = Some(now);
         }
-        self.fit_window();
+        if round < self.least[0] {
+            self.least[0] = round;
+            if self.phase == Phase::Steady {
+                self.fit_window();
+            }
+        }
+    }
+
+    /// The path's own round trip; nothing is known of it at first.
+    fn least_round(&self) -> Duration {
+        self.least[0].min(self.least[1])
     }
 
     fn holds(&self, rate: u64, times: f64) -> u64 {
-        let round = self.least_round.min(Duration::from_secs(2));
+        let round = self.least_round().min(Duration::from_secs(2)) + SLACK;
         (rate as f64 * round.as_secs_f64() * times) as u64
     }
 
     fn fit_window(&mut self) {
-        if self.least_round < Duration::MAX {
+        if self.least_round() < Duration::MAX {
             self.window = self.holds(self.rate, 2.0).saturating_add(2 * LEAST_WINDOW).min(MOST_WINDOW);
         } else {
             self.window = self.window.max(8 * LEAST_WINDOW);
@@ -274,12 +313,14 @@ impl Model {
         let heavy = self.is_heavy();
         // What arrived in this count was sent a round trip before.
         let busy = self.busy_since.is_some_and(|at| at + self.round <= since);
+        let now_heavy = heavy.then_some(now);
         (self.since, self.arrived, self.lost) = (Some(now), 0, 0);
         self.counts = self.counts.wrapping_add(1);
         match self.phase {
             Phase::Startup(_) => {}
-            Phase::Confirm(times) => self.found(times, seen),
-            Phase::Steady => self.go_on(seen, busy, heavy),
+            Phase::Confirm(times) if busy => self.found(times, seen),
+            Phase::Confirm(_) => {}
+            Phase::Steady => self.go_on(seen, busy, now_heavy, now),
         }
     }
 
@@ -305,24 +346,25 @@ impl Model {
         }
     }
 
-    fn go_on(&mut self, seen: u64, busy: bool, heavy: bool) {
+    fn go_on(&mut self, seen: u64, busy: bool, heavy: Option<Instant>, now: Instant) {
         // What is lost while it looks for more says nothing of the rate.
         let looked = self.seen.len() >= BULK && self.counts % CYCLE <= 2;
-        if heavy && !looked {
-            self.rate -= self.rate / 4;
-            self.best = self.rate;
+        if heavy.is_some() && !looked {
+            self.heavy_at = heavy;
+            self.rate = (self.rate - self.rate / 4).max(LEAST_WINDOW);
             self.seen.clear();
         } else if busy {
             self.seen.push_back(seen);
             if self.seen.len() > BULK {
                 self.seen.pop_front();
                 self.rate = self.seen.iter().copied().max().unwrap_or(self.rate).max(1);
-                self.best = self.best.max(self.rate);
+                (self.best, self.heavy_at) = (self.rate, None);
             }
         } else {
             self.seen.clear();
-            // Back towards the best, as long as no queue speaks against it.
-            if self.round <= self.least_round / 4 * 5 {
+            // Back towards the best, as long as neither loss nor a queue speaks against it.
+            let lossy = self.heavy_at.is_some_and(|at| now.saturating_duration_since(at) < FORGIVEN);
+            if !lossy && self.round <= self.least_round() / 4 * 5 {
                 self.rate = (self.rate + self.rate / 8).min(self.best);
             }
         }
@@ -351,7 +393,7 @@ impl Controller for Shared {
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, _: bool, rtt: &RttEstimator) {
         let mut model = self.get();
-        model.on_round(rtt.get(), rtt.min());
+        model.on_round(rtt.get());
         model.on_ack(bytes, sent, now);
     }
 
@@ -465,7 +507,7 @@ mod tests {
                 return;
             };
             self.now = self.now.max(at);
-            model.on_round(self.now - sent, self.round);
+            model.on_round(self.now - sent);
             match is_lost {
                 true => model.on_loss(PACKET),
                 false => model.on_ack(PACKET, sent, self.now),
@@ -531,6 +573,57 @@ mod tests {
     }
 
     #[test]
+    fn small_messages_do_not_pass_for_a_slow_path() {
+        let mut network = Network::new(1000, 11.6, None);
+        let mut model = Model::new(0);
+        for _ in 0..200 {
+            network.send(&mut model);
+            network.rest(&mut model, Duration::from_millis(1));
+        }
+        assert!(!model.is_known());
+        network.fill(&mut model, SECOND);
+        assert!(model.rate() as f64 > network.rate * 0.9);
+        let known = model.rate();
+        for _ in 0..2000 {
+            network.send(&mut model);
+            network.rest(&mut model, Duration::from_millis(1));
+        }
+        assert_eq!(model.rate(), known);
+    }
+
+    #[test]
+    fn a_while_of_heavy_loss_is_forgiven() {
+        let mut network = Network::new(1000, 11.6, None);
+        let mut model = Model::new(0);
+        network.fill(&mut model, SECOND);
+        let known = model.rate();
+        network.loses = Some(3);
+        for _ in 0..20 {
+            network.fill(&mut model, Duration::from_millis(100));
+            network.rest(&mut model, Duration::from_millis(100));
+        }
+        assert!(model.rate() < known / 2, "{}", model.rate());
+        network.loses = None;
+        for _ in 0..1000 {
+            network.send(&mut model);
+            network.rest(&mut model, Duration::from_millis(50));
+        }
+        assert_eq!(model.rate(), known);
+    }
+
+    #[test]
+    fn a_path_that_has_become_longer_keeps_its_rate() {
+        let mut network = Network::new(1000, 10.0, None);
+        let mut model = Model::new(0);
+        network.fill(&mut model, SECOND);
+        network.rest(&mut model, SECOND);
+        network.round *= 5;
+        network.fill(&mut model, SECOND * 60);
+        let of_path = model.rate() as f64 / network.rate;
+        assert!((0.9..1.2).contains(&of_path), "{of_path:.3}");
+    }
+
+    #[test]
     fn a_reservation_is_never_exceeded() {
         let mut model = Model::new(50_000_000);
         model.set_most(Some(40_000_000));
@@ -543,7 +636,7 @@ mod tests {
     #[test]
     fn what_is_under_way_is_bounded_on_every_path() {
         let mut model = Model::new(u64::MAX / 4);
-        model.on_round(Duration::from_secs(3), Duration::from_secs(3));
+        model.keep_least(Duration::from_secs(3), Instant::now());
         assert_eq!(model.window(), MOST_WINDOW);
     }
 }

@@ -6,7 +6,7 @@
 use super::model::{Model, Shared};
 use crate::socket::PathInfo;
 use crate::tls::Binding;
-use causeway_tunnel::parity::{self, Decoder, Encoder, HEAD_BYTES, Head, PARITY_BYTES};
+use causeway_tunnel::parity::{self, Decoder, Encoder, HEAD_BYTES, Head};
 use mio::net::UdpSocket;
 use quinn_proto::{
     Connection, ConnectionEvent, ConnectionHandle, Dir, EndpointEvent, Event, ReadError, ReadableError,
@@ -84,7 +84,7 @@ impl Wire {
 }
 
 /// What makes up for losses between this gateway and one address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Parity {
     encoder: Encoder,
     decoder: Decoder,
@@ -94,8 +94,23 @@ pub(crate) struct Parity {
 }
 
 impl Parity {
+    pub(super) fn new() -> Parity {
+        let mut epoch = [0];
+        // Without randomness: one that a restarted gateway may choose again, which costs it some parity.
+        let _ = getrandom::fill(&mut epoch);
+        Parity {
+            encoder: Encoder::new(epoch[0]),
+            decoder: Decoder::default(),
+            until: None,
+            missed: 0,
+        }
+    }
+
     /// Something arrived; what this makes up for goes to `made`.
     pub(super) fn take(&mut self, head: Head, body: &[u8], now: Instant, made: &mut Vec<u8>) {
+        if !self.decoder.fits(head) {
+            return;
+        }
         if head.missed > 0 {
             (self.until, self.missed) = (Some(now + LOSSY), head.missed);
         }
@@ -148,11 +163,13 @@ pub(crate) struct Session {
     stream: Option<StreamId>,
     /// Why it is over.
     end: Option<String>,
+    /// The endpoint knows that it is.
+    is_drained: bool,
     /// Bytes that the pace allows now, as of a time.
     allowance: f64,
     reckoned: Instant,
-    /// The lane has more to send than it may.
-    held_up: bool,
+    /// Bytes that the lane waits to be allowed.
+    held_up: Option<f64>,
     /// Something was written since a pause.
     has_said: bool,
     waiting: VecDeque<Waiting>,
@@ -180,9 +197,10 @@ impl Session {
             binding,
             stream: None,
             end: None,
+            is_drained: false,
             allowance: 0.0,
             reckoned: Instant::now(),
-            held_up: false,
+            held_up: None,
             has_said: false,
             waiting: VecDeque::new(),
             window: 0,
@@ -220,6 +238,9 @@ impl Session {
                     let shown = shown.and_then(|shown| shown.downcast::<Vec<CertificateDer<'_>>>().ok());
                     let first = shown.as_ref().and_then(|certificates| certificates.first());
                     self.binding = first.map(|certificate| Sha256::digest(certificate).into());
+                    if self.binding.is_none() {
+                        self.end = Some("the far gateway showed no certificate".to_owned());
+                    }
                     self.stream = self.connection.streams().open(Dir::Bi);
                 }
                 Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) if self.stream.is_none() => {
@@ -230,6 +251,7 @@ impl Session {
             }
         }
         while let Some(event) = self.connection.poll_endpoint_events() {
+            self.is_drained |= event.is_drained();
             self.wire.tell(self.handle, event);
         }
         let window = self.model.get().window();
@@ -247,10 +269,7 @@ impl Session {
 
     /// When it wants to be looked at next.
     pub(super) fn deadline(&mut self) -> Option<Instant> {
-        let pace = self
-            .held_up
-            .then(|| self.allowed_at())
-            .flatten();
+        let pace = self.held_up.and_then(|bytes| self.allowed_at(bytes));
         [self.connection.poll_timeout(), pace].into_iter().flatten().min()
     }
 
@@ -323,16 +342,16 @@ impl Session {
             0 => Err(WriteError::Blocked),
             most => self.connection.send_stream(id).write(&bytes[..most]),
         };
-        self.held_up = false;
         match written {
             Ok(count) => {
-                self.allowance -= count as f64;
+                self.held_up = None;
                 self.has_said = true;
                 self.transmit(now);
                 Ok(count)
             }
             Err(WriteError::Blocked) => {
-                self.held_up = most == 0;
+                let pace = self.model.get().pace().unwrap_or(0);
+                self.held_up = (most == 0).then(|| Session::step(pace).min(bytes.len() as f64));
                 Err(ErrorKind::WouldBlock.into())
             }
             Err(error) => Err(io::Error::new(ErrorKind::BrokenPipe, error.to_string())),
@@ -367,7 +386,7 @@ impl Session {
         let Some(pace) = self.model.get().pace() else {
             return wanted;
         };
-        let most = if self.held_up { LATE } else { AT_ONCE };
+        let most = if self.held_up.is_some() { LATE } else { AT_ONCE };
         let most = (pace as f64 * most.as_secs_f64()).max(*STEP_BYTES.start());
         let time = now.saturating_duration_since(self.reckoned);
         self.allowance = (self.allowance + pace as f64 * time.as_secs_f64()).min(most);
@@ -377,16 +396,17 @@ impl Session {
         if self.allowance < least { 0 } else { wanted.min(self.allowance as usize) }
     }
 
-    /// When a step may be written.
-    fn allowed_at(&self) -> Option<Instant> {
+    /// When so many bytes may be written.
+    fn allowed_at(&self, bytes: f64) -> Option<Instant> {
         let pace = self.model.get().pace()?.max(1);
-        let lacks = (Session::step(pace) - self.allowance).max(0.0);
+        let lacks = (bytes - self.allowance).max(0.0);
         Some(self.reckoned + Duration::from_secs_f64((lacks / pace as f64).min(1.0)))
     }
 
     /// Whether a write is worth trying.
     pub(crate) fn may_write(&self, now: Instant) -> bool {
-        !self.held_up || self.allowed_at().is_none_or(|at| at <= now)
+        let allowed = self.held_up.map(|bytes| self.allowed_at(bytes));
+        allowed.flatten().is_none_or(|at| at <= now)
     }
 
     /// Sends what the connection has to send.
@@ -436,6 +456,8 @@ impl Session {
     }
 
     fn send_to(&mut self, destination: SocketAddr, bytes: &[u8], segment: Option<usize>) {
+        // All that leaves counts: parity, and what is sent again, too.
+        self.allowance -= bytes.len() as f64;
         if !self.waiting.is_empty() || self.wire.send(destination, bytes, segment).is_err() {
             // Bounded: nothing more is made while something waits, but the rest of one batch.
             self.waiting.push_back(Waiting {
@@ -459,6 +481,17 @@ impl Session {
             self.waiting.pop_front();
         }
         true
+    }
+
+    /// The kernel would not take all.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Who is at the far end has proved itself: all that a lane needs may be under way from now on.
+    pub(crate) fn widen(&mut self) {
+        self.connection.set_receive_window(VarInt::from_u32(super::WINDOW));
+        self.transmit(Instant::now());
     }
 
     /// No more will be written.
@@ -495,7 +528,9 @@ impl Drop for Session {
             .close(Instant::now(), VarInt::from_u32(0), bytes::Bytes::new());
         self.transmit(Instant::now());
         // The far side that misses this finds out by its own time limit.
-        self.wire.tell(self.handle, EndpointEvent::drained());
+        if !self.is_drained {
+            self.wire.tell(self.handle, EndpointEvent::drained());
+        }
     }
 }
 
@@ -503,7 +538,7 @@ impl Drop for Session {
 pub(super) fn most_mtu(is_ipv4: bool) -> u16 {
     let head = if is_ipv4 { 20 } else { 40 };
     // Fits: below 1500.
-    1500 - head - 8 - PARITY_BYTES as u16
+    1500 - head - 8 - HEAD_BYTES as u16
 }
 
 /// A model for a path whose rate is known, or not (0).

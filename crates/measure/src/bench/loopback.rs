@@ -15,10 +15,11 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Instant;
 
 /// What is measured: its name, the `[grid]` settings of its gateways, and how many lanes to wait for.
-const TWINS: [(&str, &str, usize); 3] = [
+const TWINS: [(&str, &str, usize); 4] = [
     ("plain, 1 lane", "lanes = 1", 1),
     ("plain, 4 lanes", "lanes = 4", 4),
     ("TLS, 1 lane", "lanes = 1\nencrypt = true", 1),
+    ("QUIC, 1 lane", "lanes = 1\ntransport = \"quic\"", 1),
 ];
 
 /// Gbit/s that one core is to carry.
