@@ -205,7 +205,9 @@ fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written
         // TLS has taken bytes that the kernel has not: it will tell when it can.
         lane.writable &= !lane.carrier.has_pending();
         lane.course.on_written(!lane.writable, now);
-        lane.carrier.on_written(!lane.writable, now);
+        // Training has always more.
+        let full = !lane.writable || lane.training.is_some();
+        lane.carrier.on_written(full, now);
     }
     written
 }
