@@ -17,11 +17,11 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Most sites a list may name: ten times the largest grid, half a megabyte.
-pub const MOST_REVOKED: usize = 10_000;
+/// Most sites a list may name: four times the largest grid.
+pub const MOST_REVOKED: usize = 4096;
 
-/// Longest list read.
-pub const MOST_BYTES: usize = 1024 * 1024;
+/// Longest list read: all of them with the longest names, and room in a body for the escaped quotes.
+pub const MOST_BYTES: usize = 512 * 1024;
 
 /// The list, as it is signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
