@@ -462,7 +462,8 @@ impl Checked for SyncRequest {
     fn check(&self) -> Result<(), String> {
         check_instance(&self.instance)?;
         if let Some(since) = &self.since {
-            check_instance(&since.history).map_err(|_| "since.history is 32 hexadecimal digits".to_owned())?;
+            check_instance(&since.history)
+                .map_err(|_| "since.history is 32 hexadecimal digits".to_owned())?;
         }
         if !self.revocations_digest.is_empty() && !is_hexadecimal(&self.revocations_digest, 64) {
             return Err("revocations_digest is 64 hexadecimal digits or empty".to_owned());
@@ -488,19 +489,30 @@ impl Checked for Record {
         check_count("lan", self.lan.len(), MOST_ADDRESSES)?;
         check_count("reach.public", self.reach.public.len(), MOST_ADDRESSES)?;
         check_count("nodes", self.nodes.len(), MOST_NODES)?;
-        if self.reach.ports.is_some_and(|(first, last)| first > last || first == 0) {
+        if self
+            .reach
+            .ports
+            .is_some_and(|(first, last)| first > last || first == 0)
+        {
             return Err("reach.ports is the first and the last port of a range".to_owned());
         }
         for node in &self.nodes {
             let name = &node.name;
-            let shell_safe = !name.is_empty() && !name.starts_with('-') && !name.contains(char::is_whitespace);
+            let shell_safe =
+                !name.is_empty() && !name.starts_with('-') && !name.contains(char::is_whitespace);
             if !shell_safe || name.contains(char::is_control) || name.len() > MOST_NODE_NAME {
                 return Err(format!("{:?} is no name of a node", shortened(name)));
             }
-            check_count(&format!("the addresses of {name}"), node.addresses.len(), MOST_ADDRESSES)?;
+            check_count(
+                &format!("the addresses of {name}"),
+                node.addresses.len(),
+                MOST_ADDRESSES,
+            )?;
             let outside = |address: &&IpAddr| !self.subnets.iter().any(|subnet| subnet.0.contains(**address));
             if let Some(address) = node.addresses.iter().find(outside) {
-                return Err(format!("node {name} has address {address}, which is in none of the site's subnets"));
+                return Err(format!(
+                    "node {name} has address {address}, which is in none of the site's subnets"
+                ));
             }
         }
         Ok(())
@@ -534,7 +546,9 @@ impl Checked for JobsRequest {
     fn check(&self) -> Result<(), String> {
         let id = |id: &str| {
             let right = (1..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-            right.then_some(()).ok_or_else(|| "id is 1 to 32 hexadecimal digits".to_owned())
+            right
+                .then_some(())
+                .ok_or_else(|| "id is 1 to 32 hexadecimal digits".to_owned())
         };
         match self {
             JobsRequest::Start(job) => {
@@ -651,9 +665,15 @@ mod tests {
         assert!(refused(&|r| r.instance.clear()).contains("instance"));
         assert!(refused(&|r| r.version = "v".repeat(65)).contains("version has 65 bytes"));
         assert!(refused(&|r| r.subnets = vec![r.subnets[0]; 65]).contains("subnets: 65"));
-        assert!(refused(&|r| r.nodes[0].addresses[0] = "10.2.0.1".parse().unwrap()).contains("none of the site's"));
+        assert!(
+            refused(&|r| r.nodes[0].addresses[0] = "10.2.0.1".parse().unwrap())
+                .contains("none of the site's")
+        );
         for name in ["", "-oProxyCommand=id", "a b", "a\u{7}", &"a".repeat(254)] {
-            assert!(refused(&|r| r.nodes[0].name = name.to_owned()).contains("no name of a node"), "{name}");
+            assert!(
+                refused(&|r| r.nodes[0].name = name.to_owned()).contains("no name of a node"),
+                "{name}"
+            );
         }
         assert!(refused(&|r| r.reach.ports = Some((2, 1))).contains("reach.ports"));
     }

@@ -108,7 +108,11 @@ impl Authority {
     pub fn save(&self, directory: &Path) -> Result<(), AuthorityError> {
         let key = self.issuer.key().serialize_pem();
         files::create(&directory.join(KEY_FILE), key.as_bytes(), 0o600)?;
-        Ok(files::create(&directory.join(CERTIFICATE_FILE), self.pem.as_bytes(), 0o644)?)
+        Ok(files::create(
+            &directory.join(CERTIFICATE_FILE),
+            self.pem.as_bytes(),
+            0o644,
+        )?)
     }
 
     /// Reads what [`Authority::save`] wrote.
@@ -158,7 +162,13 @@ impl Authority {
     ///
     /// # Errors
     /// A request that is none, whose sender has not the key, or whose key is not of the one kind that is used here.
-    pub fn certify(&self, request: &str, identity: &Identity, now: u64, begins: u64) -> Result<Issued, AuthorityError> {
+    pub fn certify(
+        &self,
+        request: &str,
+        identity: &Identity,
+        now: u64,
+        begins: u64,
+    ) -> Result<Issued, AuthorityError> {
         if request.len() > MOST_PEM {
             return Err(AuthorityError::Request("it is too long"));
         }
@@ -232,7 +242,11 @@ impl Clone for Credentials {
 /// Without the key.
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Credentials({:?})", crate::identity::Certified::read(&self.certificate))
+        write!(
+            f,
+            "Credentials({:?})",
+            crate::identity::Certified::read(&self.certificate)
+        )
     }
 }
 
@@ -302,9 +316,14 @@ mod tests {
         let read = Certified::read(&read).unwrap();
         assert_eq!(read.identity, identity);
         assert_eq!(read.serial, issued.serial);
-        assert_eq!((read.not_before, read.not_after), (999_700, 1_000_000 + LIFE_SECONDS));
+        assert_eq!(
+            (read.not_before, read.not_after),
+            (999_700, 1_000_000 + LIFE_SECONDS)
+        );
         assert!(read.renew_at() > 1_000_000 + LIFE_SECONDS / 2 && read.renew_at() < 1_000_000 + LIFE_SECONDS);
-        let later = authority.certify(&request, &identity, 1_000_000, 999_999).unwrap();
+        let later = authority
+            .certify(&request, &identity, 1_000_000, 999_999)
+            .unwrap();
         assert_eq!(later.not_before, 999_999);
     }
 
@@ -318,15 +337,26 @@ mod tests {
         assert_eq!(read.fingerprint(), authority.fingerprint());
         let other = Authority::create("g5k", &Clock::system()).unwrap();
         std::fs::write(dir.path().join(CERTIFICATE_FILE), other.certificate_pem()).unwrap();
-        assert!(matches!(Authority::load("g5k", dir.path()), Err(AuthorityError::Mismatch)));
-        assert!(matches!(Authority::create("a b", &Clock::system()), Err(AuthorityError::Name(_))));
+        assert!(matches!(
+            Authority::load("g5k", dir.path()),
+            Err(AuthorityError::Mismatch)
+        ));
+        assert!(matches!(
+            Authority::create("a b", &Clock::system()),
+            Err(AuthorityError::Name(_))
+        ));
     }
 
     #[test]
     fn a_request_that_its_key_did_not_sign_or_of_another_kind_is_refused() {
         let authority = Authority::create("g5k", &Clock::system()).unwrap();
         let identity = Identity::site("g5k", "rennes");
-        let refused = |request: &str| authority.certify(request, &identity, 1_000_000, 0).unwrap_err().to_string();
+        let refused = |request: &str| {
+            authority
+                .certify(request, &identity, 1_000_000, 0)
+                .unwrap_err()
+                .to_string()
+        };
         assert!(refused("").contains("cannot be read"));
         assert!(refused(&"a".repeat(MOST_PEM + 1)).contains("too long"));
         let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();

@@ -86,16 +86,27 @@ impl BrokerConfig {
                 )),
             }
         }
-        for text in typed.public.get_ref().iter().filter(|text| !is_host_and_port(text)) {
+        for text in typed
+            .public
+            .get_ref()
+            .iter()
+            .filter(|text| !is_host_and_port(text))
+        {
             let reason = format!("public: {text:?} is not HOST:PORT such as broker.example:{PORT}");
             mistakes.push(at(typed.public.span().start, &reason));
         }
         for (key, list) in [("listen", &typed.listen), ("public", &typed.public)] {
             if !(1..=4).contains(&list.get_ref().len()) {
-                mistakes.push(at(list.span().start, &format!("{key}: needs one to four entries")));
+                mistakes.push(at(
+                    list.span().start,
+                    &format!("{key}: needs one to four entries"),
+                ));
             }
         }
-        let connections = typed.connections.as_ref().map_or(CONNECTIONS as i64, |wanted| *wanted.get_ref());
+        let connections = typed
+            .connections
+            .as_ref()
+            .map_or(CONNECTIONS as i64, |wanted| *wanted.get_ref());
         if let (Some(wanted), false) = (&typed.connections, SOME_CONNECTIONS.contains(&connections)) {
             let (least, most) = (SOME_CONNECTIONS.start(), SOME_CONNECTIONS.end());
             let reason = format!("connections: is not a whole number from {least} to {most}");

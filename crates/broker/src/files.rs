@@ -82,15 +82,17 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
 
 /// Reads a text that everybody may read.
 pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
-    let text = read_bounded(path, false)
-        .and_then(|bytes| String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error)));
+    let text = read_bounded(path, false).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))
+    });
     text.map_err(FileError::at("read", path))
 }
 
 /// Reads a text that its owner alone may read.
 pub(crate) fn read_secret(path: &Path) -> Result<String, FileError> {
-    let text = read_bounded(path, true)
-        .and_then(|bytes| String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error)));
+    let text = read_bounded(path, true).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))
+    });
     text.map_err(FileError::at("read", path))
 }
 
@@ -108,7 +110,10 @@ fn read_bounded(path: &Path, secret: bool) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_BYTES {
-        return Err(Error::new(ErrorKind::InvalidData, format!("is longer than {MOST_BYTES} bytes")));
+        return Err(Error::new(
+            ErrorKind::InvalidData,
+            format!("is longer than {MOST_BYTES} bytes"),
+        ));
     }
     Ok(bytes)
 }
@@ -132,7 +137,12 @@ mod tests {
         let path = dir.path().join("ca.key");
         create(&path, b"one", 0o600).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        assert!(create(&path, b"two", 0o600).unwrap_err().to_string().contains("exists"));
+        assert!(
+            create(&path, b"two", 0o600)
+                .unwrap_err()
+                .to_string()
+                .contains("exists")
+        );
         assert_eq!(read_secret(&path).unwrap(), "one");
         replace(&path, b"two", 0o600).unwrap();
         assert_eq!(read_secret(&path).unwrap(), "two");

@@ -43,7 +43,12 @@ pub fn create(name: &str, broker: &str, directory: &Path, clock: &Clock) -> Resu
     let authority = Authority::create(name, clock)?;
     files::make_directory(directory)?;
     let config = directory.join(CONFIG_FILE);
-    for file in [crate::authority::KEY_FILE, crate::authority::CERTIFICATE_FILE, CONFIG_FILE, "store.redb"] {
+    for file in [
+        crate::authority::KEY_FILE,
+        crate::authority::CERTIFICATE_FILE,
+        CONFIG_FILE,
+        "store.redb",
+    ] {
         let path = directory.join(file);
         if path.symlink_metadata().is_ok() {
             return Err(GridError::Exists(path));
@@ -74,6 +79,9 @@ mod tests {
         let again = create("g5k", "broker.example:7443", &grid, &Clock::system());
         assert!(matches!(again, Err(GridError::Exists(_))));
         assert_eq!(std::fs::read(grid.join("ca.key")).unwrap(), before);
-        assert!(matches!(create("g", "nowhere", &grid, &Clock::system()), Err(GridError::Broker(_))));
+        assert!(matches!(
+            create("g", "nowhere", &grid, &Clock::system()),
+            Err(GridError::Broker(_))
+        ));
     }
 }

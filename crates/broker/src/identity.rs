@@ -169,7 +169,10 @@ mod tests {
         for identity in [Identity::site("g5k", "rennes"), Identity::broker("g5k")] {
             assert_eq!(Identity::parse(&identity.uri()), Ok(identity));
         }
-        assert_eq!(Identity::site("g5k", "rennes").uri(), "causeway://g5k/site/rennes");
+        assert_eq!(
+            Identity::site("g5k", "rennes").uri(),
+            "causeway://g5k/site/rennes"
+        );
         assert_eq!(Identity::broker("g5k").uri(), "causeway://g5k/broker");
     }
 

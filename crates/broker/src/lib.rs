@@ -12,6 +12,7 @@
 
 pub mod api;
 pub mod authority;
+pub mod client;
 pub mod clock;
 pub mod config;
 mod files;

@@ -129,7 +129,10 @@ impl Members {
             declared_by_other: other.member.record.overlap_ok,
         };
         let agreed = |other: &Held| record.overlap_ok && other.member.record.overlap_ok;
-        let others = self.sites.values().filter(|other| other.member.site != site && !agreed(other));
+        let others = self
+            .sites
+            .values()
+            .filter(|other| other.member.site != site && !agreed(other));
         for other in others {
             for subnet in &record.subnets {
                 let clash = |theirs: &&crate::api::Subnet| theirs.0.overlaps(&subnet.0);
@@ -144,7 +147,10 @@ impl Members {
             }
         }
         for node in &record.nodes {
-            let others = self.sites_of_node(&node.name).iter().filter(|other| ***other != *site);
+            let others = self
+                .sites_of_node(&node.name)
+                .iter()
+                .filter(|other| ***other != *site);
             let mut held = others.filter_map(|other| self.sites.get(&**other));
             if let Some(other) = held.find(|other| !agreed(other)) {
                 return Err(conflict(format!("node {}", node.name), other));
@@ -207,7 +213,8 @@ impl Members {
         if there {
             self.forget(site);
             self.revision += 1;
-            self.changes.insert(self.revision, Changed::Removed(site.to_owned()));
+            self.changes
+                .insert(self.revision, Changed::Removed(site.to_owned()));
             self.removed.insert(site.to_owned(), self.revision);
         }
         there
@@ -273,7 +280,12 @@ impl Members {
 }
 
 /// Adds a site to an entry of an index, or takes it out; false when nothing changed.
-fn enter<K: std::hash::Hash + Eq>(index: &mut HashMap<K, Vec<Box<str>>>, key: K, site: &str, add: bool) -> bool {
+fn enter<K: std::hash::Hash + Eq>(
+    index: &mut HashMap<K, Vec<Box<str>>>,
+    key: K,
+    site: &str,
+    add: bool,
+) -> bool {
     if add {
         let sites = index.entry(key).or_default();
         let new = !sites.iter().any(|known| **known == *site);
@@ -376,7 +388,8 @@ mod tests {
     #[test]
     fn what_is_anothers_is_refused_unless_both_declare_to_overlap() {
         let mut members = two();
-        let refused = |members: &Members, claim: &Member| members.admit(&claim.site, &claim.record).unwrap_err();
+        let refused =
+            |members: &Members, claim: &Member| members.admit(&claim.site, &claim.record).unwrap_err();
         let mut claim = member("lyon", "10.1.0.0/16", "l-1");
         let conflict = refused(&members, &claim);
         assert_eq!(conflict.other, "rennes");
@@ -384,7 +397,11 @@ mod tests {
         let node = member("lyon", "10.9.0.0/16", "n-1");
         assert_eq!(refused(&members, &node).what, "node n-1");
         claim.record.overlap_ok = true;
-        assert!(refused(&members, &claim).to_string().contains("rennes does not declare"));
+        assert!(
+            refused(&members, &claim)
+                .to_string()
+                .contains("rennes does not declare")
+        );
         let mut rennes = member("rennes", "10.1.0.0/24", "r-1");
         members.admit("rennes", &rennes.record).unwrap();
         rennes.record.overlap_ok = true;
@@ -404,7 +421,10 @@ mod tests {
         members.put(member("lyon", "10.3.0.0/16", "l-1"));
         members.remove("rennes");
         let page = members.since(known, 1_000_000);
-        assert_eq!((page.members.len(), page.removed, page.more), (1, vec!["rennes".to_owned()], false));
+        assert_eq!(
+            (page.members.len(), page.removed, page.more),
+            (1, vec!["rennes".to_owned()], false)
+        );
         let (mut seen, mut at) = (0, 0);
         loop {
             let page = members.since(at, 1);

@@ -1,10 +1,10 @@
 //! Which certificates are void before their time.
 //!
-//! A revocation names a site and a moment: every certificate of that site that was made until then is void. The list is
+//! A revocation names a site and a moment: every certificate of that site that begins until then is void. The list is
 //! signed by the grid's authority and counts its versions. Gateways keep it for ever and give it back to a broker that lost
 //! it: nobody is let in again because a disk was restored.
 
-use crate::authority::{Authority, AuthorityError};
+use crate::authority::{Authority, AuthorityError, BACKDATED_SECONDS};
 use crate::clock::date;
 use crate::identity::{Certified, hexadecimal};
 use base64::Engine;
@@ -30,7 +30,7 @@ struct List {
     version: u32,
     grid: String,
     counter: u64,
-    /// Site, and the last moment (seconds since 1970) of certificates that are void.
+    /// Site, and the last beginning (seconds since 1970) of certificates that are void.
     revoked: BTreeMap<String, u64>,
 }
 
@@ -89,8 +89,8 @@ impl RevocationSet {
         UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key)
             .verify(signed.list.as_bytes(), &signature)
             .map_err(|_| RevocationError::Signature)?;
-        let list: List = serde_json::from_str(&signed.list)
-            .map_err(|error| RevocationError::Format(error.to_string()))?;
+        let list: List =
+            serde_json::from_str(&signed.list).map_err(|error| RevocationError::Format(error.to_string()))?;
         if list.grid != grid {
             return Err(RevocationError::Grid(list.grid));
         }
@@ -120,12 +120,12 @@ impl RevocationSet {
         list.map_or_else(String::new, |signed| hexadecimal(&Sha256::digest(&signed.list)))
     }
 
-    /// The sites, each with the last moment of certificates that are void.
+    /// The sites, each with the last beginning of certificates that are void.
     pub fn revoked(&self) -> impl Iterator<Item = (&str, u64)> {
         self.revoked.iter().map(|(site, before)| (site.as_str(), *before))
     }
 
-    /// Until when certificates of a site are void.
+    /// The last beginning of a site's certificates that are void.
     pub fn before(&self, site: &str) -> Option<u64> {
         self.revoked.get(site).copied()
     }
@@ -138,7 +138,7 @@ impl RevocationSet {
             format!(
                 "the certificate of site {site} was revoked at {}; it may join again with a new token ('causeway grid token \
                  --site {site}' where the broker runs)",
-                date(before)
+                date(before.saturating_add(BACKDATED_SECONDS))
             )
         })
     }
@@ -174,7 +174,10 @@ impl RevocationSet {
         Ok(Some(RevocationSet {
             counter: list.counter,
             revoked: list.revoked,
-            signed: Some(SignedRevocations { list: text, signature }),
+            signed: Some(SignedRevocations {
+                list: text,
+                signature,
+            }),
         }))
     }
 }
@@ -234,9 +237,17 @@ mod tests {
     fn a_revocation_ends_what_was_issued_before_it_and_nothing_else() {
         let authority = authority();
         let set = RevocationSet::default();
-        let set = set.extended([("rennes".to_owned(), 100)], 0, &authority).unwrap().unwrap();
+        let set = set
+            .extended([("rennes".to_owned(), 100)], 0, &authority)
+            .unwrap()
+            .unwrap();
         let known = Revocations::new(set.clone());
-        assert!(known.refuses(&certified("rennes", 100)).unwrap().contains("was revoked"));
+        assert!(
+            known
+                .refuses(&certified("rennes", 100))
+                .unwrap()
+                .contains("was revoked")
+        );
         assert_eq!(known.refuses(&certified("rennes", 101)), None);
         assert_eq!(known.refuses(&certified("nancy", 1)), None);
         let again = set.extended([("rennes".to_owned(), 100)], 0, &authority).unwrap();
@@ -250,13 +261,17 @@ mod tests {
             .extended([("rennes".to_owned(), 100)], 0, &authority)
             .unwrap()
             .unwrap();
-        let second = first.extended([("nancy".to_owned(), 200)], 0, &authority).unwrap().unwrap();
+        let second = first
+            .extended([("nancy".to_owned(), 200)], 0, &authority)
+            .unwrap()
+            .unwrap();
         let known = Revocations::default();
         assert!(known.adopt(second.clone()));
         assert!(!known.adopt(first));
         assert_eq!(known.now(), second);
         let signed = second.signed().unwrap();
-        let verify = |signed: &SignedRevocations, grid| RevocationSet::verify(signed, grid, authority.certificate());
+        let verify =
+            |signed: &SignedRevocations, grid| RevocationSet::verify(signed, grid, authority.certificate());
         assert_eq!(verify(signed, "g5k"), Ok(second.clone()));
         assert_eq!(verify(signed, "other"), Err(RevocationError::Grid("g5k".into())));
         let mut forged = signed.clone();

@@ -41,7 +41,9 @@ impl Log {
         let new = said.len() < SAID_AT_MOST && said.insert(format!("{kind} {origin}"));
         drop(said);
         if new {
-            self.say(format_args!("refused {origin}: {text} (said once for this origin and reason)"));
+            self.say(format_args!(
+                "refused {origin}: {text} (said once for this origin and reason)"
+            ));
         }
     }
 }

@@ -88,7 +88,11 @@ impl Store {
             path: path.to_owned(),
             database,
         };
-        match store.all::<u32>(META)?.into_iter().find(|(key, _)| key == "version") {
+        match store
+            .all::<u32>(META)?
+            .into_iter()
+            .find(|(key, _)| key == "version")
+        {
             None => store.change(Change::default().put(META, "version", &VERSION))?,
             Some((_, VERSION)) => {}
             Some((_, found)) => {
@@ -132,13 +136,13 @@ impl Store {
             Ok(all)
         };
         let all = read().map_err(|error| failed(&self.path, &error))?;
-        let parsed = all.into_iter().filter_map(|(key, bytes)| {
-            match serde_json::from_slice(&bytes) {
+        let parsed = all
+            .into_iter()
+            .filter_map(|(key, bytes)| match serde_json::from_slice(&bytes) {
                 Ok(value) => Some(Ok((key, value))),
                 Err(_) if table_is_mixed(table) => None,
                 Err(error) => Some(Err(failed(&self.path, &format_args!("{key}: {error}")))),
-            }
-        });
+            });
         parsed.collect()
     }
 }
@@ -152,7 +156,12 @@ fn table_is_mixed(table: Table) -> bool {
 fn make_private(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
-    let made = options.write(true).create(true).truncate(false).mode(0o600).open(path);
+    let made = options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path);
     made.map(|_| ()).map_err(|error| failed(path, &error))
 }
 
@@ -173,7 +182,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store.redb");
         let store = Store::open(&path).unwrap();
-        let change = Change::default().put(TOKENS, "a", &1).put(TOKENS, "b", &2).put(META, "other", &"text");
+        let change = Change::default()
+            .put(TOKENS, "a", &1)
+            .put(TOKENS, "b", &2)
+            .put(META, "other", &"text");
         store.change(change).unwrap();
         store.change(Change::default().remove(TOKENS, "a")).unwrap();
         assert!(matches!(Store::open(&path), Err(StoreError::InUse(_))));
@@ -183,6 +195,9 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         store.change(Change::default().put(META, "version", &9)).unwrap();
         drop(store);
-        assert!(matches!(Store::open(&path), Err(StoreError::Version { found: 9, .. })));
+        assert!(matches!(
+            Store::open(&path),
+            Err(StoreError::Version { found: 9, .. })
+        ));
     }
 }

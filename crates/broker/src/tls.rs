@@ -37,7 +37,9 @@ pub enum Expect {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
     /// Not issued by this grid's authority.
-    #[error("its certificate is not of the authority of grid {grid} ({reason}); sites of another grid cannot be joined")]
+    #[error(
+        "its certificate is not of the authority of grid {grid} ({reason}); sites of another grid cannot be joined"
+    )]
     Stranger {
         /// This grid.
         grid: String,
@@ -231,7 +233,11 @@ impl Trust {
 ///
 /// # Errors
 /// A key that is not the certificate's.
-pub fn client_config(own: &Credentials, trust: &Trust, expect: Expect) -> Result<ClientConfig, rustls::Error> {
+pub fn client_config(
+    own: &Credentials,
+    trust: &Trust,
+    expect: Expect,
+) -> Result<ClientConfig, rustls::Error> {
     let verifier = Verifier {
         policy: Policy::Grid(trust.clone(), expect),
     };
@@ -244,21 +250,40 @@ pub fn client_config(own: &Credentials, trust: &Trust, expect: Expect) -> Result
 ///
 /// # Errors
 /// A key that is not the certificate's.
-pub fn server_config(own: &Credentials, trust: &Trust, expect: Expect) -> Result<ServerConfig, rustls::Error> {
-    server(own, Verifier { policy: Policy::Grid(trust.clone(), expect) })
+pub fn server_config(
+    own: &Credentials,
+    trust: &Trust,
+    expect: Expect,
+) -> Result<ServerConfig, rustls::Error> {
+    server(
+        own,
+        Verifier {
+            policy: Policy::Grid(trust.clone(), expect),
+        },
+    )
 }
 
 /// For the broker: who shows no certificate may join, and whether a certificate's time has come is answered in words.
 pub(crate) fn broker_config(own: &Credentials, trust: &Trust) -> Result<ServerConfig, rustls::Error> {
-    server(own, Verifier { policy: Policy::Visitors(trust.clone()) })
+    server(
+        own,
+        Verifier {
+            policy: Policy::Visitors(trust.clone()),
+        },
+    )
 }
 
 /// For joining: the broker is known by its authority's fingerprint, and nothing is shown to it.
-pub(crate) fn joining_config(authority: Fingerprint, clock: Clock) -> Result<ClientConfig, rustls::Error> {
+///
+/// # Errors
+/// None that is known; rustls may have some.
+pub fn joining_config(authority: Fingerprint, clock: Clock) -> Result<ClientConfig, rustls::Error> {
     let verifier = Verifier {
         policy: Policy::Fingerprint(authority, clock),
     };
-    Ok(without_resumption(client_builder(verifier)?.with_no_client_auth()))
+    Ok(without_resumption(
+        client_builder(verifier)?.with_no_client_auth(),
+    ))
 }
 
 /// For asking what time it is at the broker, once the own clock seems to be wrong.
@@ -266,7 +291,9 @@ pub(crate) fn asking_time_config(authority: Fingerprint) -> Result<ClientConfig,
     let verifier = Verifier {
         policy: Policy::FingerprintAtAnyTime(authority),
     };
-    Ok(without_resumption(client_builder(verifier)?.with_no_client_auth()))
+    Ok(without_resumption(
+        client_builder(verifier)?.with_no_client_auth(),
+    ))
 }
 
 /// What every TLS client names; who answers is told by its certificate's URI.
@@ -286,7 +313,9 @@ pub fn reason(error: &rustls::Error) -> String {
 /// What the verifier said, where it was the one who ended a handshake.
 pub fn trust_error(error: &rustls::Error) -> Option<&TrustError> {
     match error {
-        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(reason))) => reason.downcast_ref(),
+        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(reason))) => {
+            reason.downcast_ref()
+        }
         _ => None,
     }
 }
@@ -294,10 +323,12 @@ pub fn trust_error(error: &rustls::Error) -> Option<&TrustError> {
 type ClientBuilder = rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>;
 
 fn client_builder(verifier: Verifier) -> Result<ClientBuilder, rustls::Error> {
-    Ok(ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier)))
+    Ok(
+        ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier)),
+    )
 }
 
 /// Connections are few and live long: resumption would save nothing, and would outlive a revocation.

@@ -48,7 +48,9 @@ pub enum TokenError {
     #[error("a token of this version begins with {PREFIX}")]
     Prefix,
     /// Damaged.
-    #[error("the token is not whole; copy the line that 'causeway grid token' printed from its beginning to its end")]
+    #[error(
+        "the token is not whole; copy the line that 'causeway grid token' printed from its beginning to its end"
+    )]
     Damaged,
 }
 
@@ -172,7 +174,11 @@ mod tests {
     #[test]
     fn a_token_is_one_word_of_a_url() {
         let text = token().to_string();
-        assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)), "{text}");
+        assert!(
+            text.chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)),
+            "{text}"
+        );
         assert_eq!(format!(" {text}\n").parse(), Ok(token()));
     }
 
@@ -182,7 +188,11 @@ mod tests {
         assert_eq!("".parse::<JoinToken>(), Err(TokenError::Prefix));
         assert_eq!("cw2.AQ".parse::<JoinToken>(), Err(TokenError::Prefix));
         for end in PREFIX.len()..text.len() {
-            assert_eq!(text[..end].parse::<JoinToken>(), Err(TokenError::Damaged), "{end}");
+            assert_eq!(
+                text[..end].parse::<JoinToken>(),
+                Err(TokenError::Damaged),
+                "{end}"
+            );
         }
         let mut bytes = URL_SAFE_NO_PAD.decode(&text[PREFIX.len()..]).unwrap();
         for at in 0..bytes.len() {
@@ -208,7 +218,9 @@ mod tests {
         for good in ["a:1", "10.0.0.1:7443", "[::1]:7443", "broker.example.org:65535"] {
             assert!(is_host_and_port(good), "{good}");
         }
-        for bad in ["", ":1", "a", "a:0", "a:65536", "a b:1", "::1:7443", "[::1:1", "a/b:1", "a\n:1"] {
+        for bad in [
+            "", ":1", "a", "a:0", "a:65536", "a b:1", "::1:7443", "[::1:1", "a/b:1", "a\n:1",
+        ] {
             assert!(!is_host_and_port(bad), "{bad}");
         }
     }

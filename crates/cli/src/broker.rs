@@ -20,7 +20,9 @@ pub struct BrokerArgs {
 
 /// Runs a broker until it is told to stop.
 pub fn main(args: BrokerArgs) -> ExitCode {
-    let file = args.config.unwrap_or_else(|| default_directory().join(CONFIG_FILE));
+    let file = args
+        .config
+        .unwrap_or_else(|| default_directory().join(CONFIG_FILE));
     let config = match BrokerConfig::load(&file) {
         Ok(config) => config,
         Err(mistakes) => {
@@ -46,7 +48,8 @@ fn run(config: &BrokerConfig) -> Result<(), String> {
     let mut ends = SigSet::empty();
     ends.add(Signal::SIGTERM);
     ends.add(Signal::SIGINT);
-    ends.thread_block().map_err(|error| format!("block signals: {error}"))?;
+    ends.thread_block()
+        .map_err(|error| format!("block signals: {error}"))?;
     let broker = Broker::start(config, Options::default()).map_err(|error| error.to_string())?;
     let listens: Vec<String> = broker.addresses().iter().map(ToString::to_string).collect();
     say::error(format_args!(
@@ -55,7 +58,9 @@ fn run(config: &BrokerConfig) -> Result<(), String> {
         listens.join(", "),
         config.socket().display()
     ));
-    let signal = ends.wait().map_err(|error| format!("wait for a signal: {error}"))?;
+    let signal = ends
+        .wait()
+        .map_err(|error| format!("wait for a signal: {error}"))?;
     say::error(format_args!("causeway broker: stops at {signal}"));
     broker.stop();
     Ok(())

@@ -78,7 +78,11 @@ impl Place {
 
 /// One grid for each user, unless another place is named.
 pub fn default_directory() -> PathBuf {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
     data.unwrap_or_default().join("causeway/grid")
 }
@@ -108,7 +112,11 @@ fn create(args: &CreateArgs) -> Result<ExitCode, String> {
     let directory = args.place.directory();
     let config = causeway_broker::grid::create(&args.name, &broker, &directory, &Clock::system())
         .map_err(|error| error.to_string())?;
-    let option = args.place.dir.as_ref().map_or_else(String::new, |dir| format!(" --dir {}", dir.display()));
+    let option = args
+        .place
+        .dir
+        .as_ref()
+        .map_or_else(String::new, |dir| format!(" --dir {}", dir.display()));
     Ok(say::result(format_args!(
         "grid {} is in {}; ca.key there is what the whole grid trusts: keep it, and nobody else's eyes from it\n\
          sites will find the broker at {broker}\n\
@@ -180,14 +188,21 @@ fn note(via: Via) -> &'static str {
 }
 
 fn text(listing: &Listing, via: Via) -> String {
-    let mut lines = vec![format!("grid {}{}", listing.grid, note(via).trim_end_matches(": start 'causeway broker'"))];
+    let mut lines = vec![format!(
+        "grid {}{}",
+        listing.grid,
+        note(via).trim_end_matches(": start 'causeway broker'")
+    )];
     lines.extend(listing.sites.iter().map(|site| line(site, listing.time)));
     if listing.sites.is_empty() {
         lines.push("no site has joined yet".to_owned());
     }
     for token in &listing.tokens {
         let left = span(token.expires.saturating_sub(listing.time));
-        lines.push(format!("  {:<24} may join with a token, for {left} more", token.site));
+        lines.push(format!(
+            "  {:<24} may join with a token, for {left} more",
+            token.site
+        ));
     }
     lines.join("\n")
 }
@@ -196,7 +211,9 @@ fn line(site: &ListedSite, now: u64) -> String {
     if let Some(before) = site.revoked {
         return format!("  {:<24} revoked at {}", site.site, date(before));
     }
-    let from = site.observed.map_or_else(|| "nowhere".to_owned(), |from| from.ip().to_string());
+    let from = site
+        .observed
+        .map_or_else(|| "nowhere".to_owned(), |from| from.ip().to_string());
     let seen = span(now.saturating_sub(site.last_seen));
     format!(
         "  {:<24} {} nodes in {}, last heard {seen} ago from {from}",

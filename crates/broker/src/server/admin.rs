@@ -107,7 +107,12 @@ pub fn ask(config: &BrokerConfig, request: &AdminRequest) -> Result<(AdminReply,
     let path = config.socket();
     let answered = match UnixStream::connect(&path) {
         Ok(stream) => (ask_broker(stream, request, &path)?, Via::Broker),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
             let mut state = State::open(config, Clock::system())?;
             (act(&mut state, request), Via::Store)
         }
@@ -122,12 +127,17 @@ pub fn ask(config: &BrokerConfig, request: &AdminRequest) -> Result<(AdminReply,
 fn ask_broker(mut stream: UnixStream, request: &AdminRequest, path: &Path) -> Result<AdminReply, AdminError> {
     let mut exchange = || -> io::Result<Vec<u8>> {
         stream.set_read_timeout(Some(DEADLINE))?;
-        let envelope = Envelope { version: VERSION, body: request };
+        let envelope = Envelope {
+            version: VERSION,
+            body: request,
+        };
         let mut line = serde_json::to_vec(&envelope)?;
         line.push(b'\n');
         stream.write_all(&line)?;
         let mut answer = Vec::new();
-        BufReader::new(&stream).take(MOST_LINE).read_until(b'\n', &mut answer)?;
+        BufReader::new(&stream)
+            .take(MOST_LINE)
+            .read_until(b'\n', &mut answer)?;
         Ok(answer)
     };
     let answer = exchange().map_err(|source| AdminError::Io {
@@ -137,19 +147,22 @@ fn ask_broker(mut stream: UnixStream, request: &AdminRequest, path: &Path) -> Re
     let answer: Envelope<AdminReply> =
         serde_json::from_slice(&answer).map_err(|error| AdminError::Answer(error.to_string()))?;
     match answer {
-        Envelope { body: AdminReply::Error(reason), .. } => Err(AdminError::Refused(reason)),
-        Envelope { version, .. } if version != VERSION => {
-            Err(AdminError::Answer(format!("version {version}, expected {VERSION}")))
-        }
+        Envelope {
+            body: AdminReply::Error(reason),
+            ..
+        } => Err(AdminError::Refused(reason)),
+        Envelope { version, .. } if version != VERSION => Err(AdminError::Answer(format!(
+            "version {version}, expected {VERSION}"
+        ))),
         Envelope { body, .. } => Ok(body),
     }
 }
 
 fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
     let done = match request {
-        AdminRequest::Token { site, ttl_seconds } => {
-            state.create_token(site, *ttl_seconds).map(|token| AdminReply::Token(token.to_string()))
-        }
+        AdminRequest::Token { site, ttl_seconds } => state
+            .create_token(site, *ttl_seconds)
+            .map(|token| AdminReply::Token(token.to_string())),
         AdminRequest::Revoke { site } => state.revoke(site).map(AdminReply::Revoked),
         AdminRequest::List {} => Ok(AdminReply::Listing(state.listing())),
     };
@@ -161,7 +174,12 @@ pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
     use std::os::unix::fs::FileTypeExt;
     match std::fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path)?,
-        Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "exists and is no socket")),
+        Ok(_) => {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "exists and is no socket",
+            ));
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -192,26 +210,38 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: UnixListener) {
 async fn answer(shared: Arc<Shared>, stream: tokio::net::UnixStream) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
     let mut line = Vec::new();
-    tokio::io::BufReader::new(reader).take(MOST_LINE).read_until(b'\n', &mut line).await?;
+    tokio::io::BufReader::new(reader)
+        .take(MOST_LINE)
+        .read_until(b'\n', &mut line)
+        .await?;
     let body = match serde_json::from_slice::<Envelope<AdminRequest>>(&line) {
-        Ok(Envelope { version: VERSION, body: request }) => {
+        Ok(Envelope {
+            version: VERSION,
+            body: request,
+        }) => {
             let said = match &request {
                 AdminRequest::Revoke { site } => Some(format!("site {site} is revoked")),
                 AdminRequest::Token { site, .. } => Some(format!("gave a token for site {site}")),
                 AdminRequest::List {} => None,
             };
-            let done = shared.with_state(move |state| act(state, &request)).await.map_err(io::Error::other)?;
+            let done = shared
+                .with_state(move |state| act(state, &request))
+                .await
+                .map_err(io::Error::other)?;
             if let (Some(said), false) = (said, matches!(done, AdminReply::Error(_))) {
                 shared.log.say(said);
             }
             done
         }
-        Ok(Envelope { version, .. }) => {
-            AdminReply::Error(format!("the running broker speaks version {VERSION} of this line, not {version}"))
-        }
+        Ok(Envelope { version, .. }) => AdminReply::Error(format!(
+            "the running broker speaks version {VERSION} of this line, not {version}"
+        )),
         Err(error) => AdminReply::Error(format!("the request is not understood: {error}")),
     };
-    let mut line = serde_json::to_vec(&Envelope { version: VERSION, body })?;
+    let mut line = serde_json::to_vec(&Envelope {
+        version: VERSION,
+        body,
+    })?;
     line.push(b'\n');
     writer.write_all(&line).await
 }

@@ -22,14 +22,23 @@ pub(super) async fn read<T: Checked + DeserializeOwned>(shared: &Shared, body: B
     let bytes = match collected {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),
-        Ok(Err(error)) => return Err(Refusal::new(ErrorKind::BadRequest, format!("read the body: {error}"))),
+        Ok(Err(error)) => {
+            return Err(Refusal::new(
+                ErrorKind::BadRequest,
+                format!("read the body: {error}"),
+            ));
+        }
         Err(_) => {
-            let message = format!("the body did not arrive within {} s", shared.limits.body.as_secs_f32());
+            let message = format!(
+                "the body did not arrive within {} s",
+                shared.limits.body.as_secs_f32()
+            );
             return Err(Refusal::new(ErrorKind::TooSlow, message));
         }
     };
     let bad = |message: String| Refusal::new(ErrorKind::BadRequest, message);
-    let body: T = serde_json::from_slice(&bytes).map_err(|error| bad(format!("the body is not understood: {error}")))?;
+    let body: T = serde_json::from_slice(&bytes)
+        .map_err(|error| bad(format!("the body is not understood: {error}")))?;
     body.check().map_err(bad)?;
     Ok(body)
 }

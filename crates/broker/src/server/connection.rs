@@ -41,7 +41,10 @@ pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
             _ = stopping.wait_for(|stopping| *stopping) => return,
         };
         let (socket, address) = match accepted {
-            Ok((socket, address)) => (socket, SocketAddr::new(address.ip().to_canonical(), address.port())),
+            Ok((socket, address)) => (
+                socket,
+                SocketAddr::new(address.ip().to_canonical(), address.port()),
+            ),
             Err(error) => {
                 shared.log.refuse("accept", "a connection", &error);
                 sleep(PAUSE).await;
@@ -83,7 +86,11 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return shared.log.refuse("handshake", address.ip(), why(&error)),
         Err(_) => {
-            return shared.log.refuse("slow handshake", address.ip(), "the TLS handshake did not end in time");
+            return shared.log.refuse(
+                "slow handshake",
+                address.ip(),
+                "the TLS handshake did not end in time",
+            );
         }
     };
     let shown = stream.get_ref().1.peer_certificates();
@@ -117,6 +124,8 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
 
 /// What a failed handshake's end says.
 fn why(error: &io::Error) -> String {
-    let tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let tls = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
     tls.map_or_else(|| format!("TLS handshake: {error}"), tls::reason)
 }

@@ -67,8 +67,18 @@ impl Crowd {
             .end_oldest(self.strangers_per_address, "crowd of an address", from_there)
             .or_else(|| inner.end_oldest(self.strangers, "crowd", |present| present.site.is_none()));
         if inner.present.len() >= self.all {
-            let why = format!("{} connections are open, as many as [connections] allows", self.all);
-            return (None, Some(Displaced { address, kind: "connections", why }));
+            let why = format!(
+                "{} connections are open, as many as [connections] allows",
+                self.all
+            );
+            return (
+                None,
+                Some(Displaced {
+                    address,
+                    kind: "connections",
+                    why,
+                }),
+            );
         }
         let number = inner.next;
         inner.next += 1;
@@ -92,7 +102,9 @@ impl Crowd {
     /// A connection turns out to be a site's.
     pub(super) fn recognise(&self, place: &Place, site: &str) -> Option<Displaced> {
         let mut inner = lock(&self.inner);
-        let displaced = inner.end_oldest(self.per_site, "crowd of a site", |present| present.site.as_deref() == Some(site));
+        let displaced = inner.end_oldest(self.per_site, "crowd of a site", |present| {
+            present.site.as_deref() == Some(site)
+        });
         if let Some(present) = inner.present.get_mut(&place.number) {
             present.site = Some(site.to_owned());
         }
@@ -120,7 +132,10 @@ impl Inner {
         }
         let present = self.present.remove(&oldest)?;
         present.leave.notify_one();
-        let whose = present.site.map_or_else(|| "that show no certificate".to_owned(), |site| format!("of site {site}"));
+        let whose = present.site.map_or_else(
+            || "that show no certificate".to_owned(),
+            |site| format!("of site {site}"),
+        );
         Some(Displaced {
             address: present.address,
             kind,
@@ -175,7 +190,10 @@ mod tests {
         for place in &more {
             crowd.recognise(place, "rennes");
         }
-        assert!(!lock(&crowd.inner).present.contains_key(&site.number), "the site's oldest");
+        assert!(
+            !lock(&crowd.inner).present.contains_key(&site.number),
+            "the site's oldest"
+        );
         drop((site, two, third, others, more));
         assert!(lock(&crowd.inner).present.is_empty());
     }

@@ -180,10 +180,12 @@ impl Broker {
             .map_err(BrokerError::Threads)?;
         let mut addresses = Vec::new();
         for address in &config.listen {
-            let listener = runtime.block_on(listen(*address)).map_err(|source| BrokerError::Listen {
-                address: address.to_string(),
-                source,
-            })?;
+            let listener = runtime
+                .block_on(listen(*address))
+                .map_err(|source| BrokerError::Listen {
+                    address: address.to_string(),
+                    source,
+                })?;
             addresses.extend(listener.local_addr());
             runtime.spawn(connection::accept(shared.clone(), listener));
         }

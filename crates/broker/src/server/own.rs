@@ -57,7 +57,14 @@ impl OwnCertificate {
 
     fn renew_if_old(&self, state: &State) -> Result<Option<u64>, OwnError> {
         let now = state.now();
-        if now < self.now.read().unwrap_or_else(PoisonError::into_inner).1.renew_at() {
+        if now
+            < self
+                .now
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .1
+                .renew_at()
+        {
             return Ok(None);
         }
         let credentials = make(&self.directory, &state.authority, now)?;
@@ -76,8 +83,12 @@ pub(super) async fn keep_fresh(shared: Arc<Shared>) {
         looks.tick().await;
         match shared.own.renew_if_old(&shared.lock()) {
             Ok(None) => {}
-            Ok(Some(until)) => shared.log.say(format_args!("has a new certificate, good until {}", date(until))),
-            Err(error) => shared.log.say(format_args!("renew the broker's certificate: {error}")),
+            Ok(Some(until)) => shared
+                .log
+                .say(format_args!("has a new certificate, good until {}", date(until))),
+            Err(error) => shared
+                .log
+                .say(format_args!("renew the broker's certificate: {error}")),
         }
     }
 }
@@ -89,14 +100,20 @@ pub(crate) fn make(directory: &Path, authority: &Authority, now: u64) -> Result<
     // The certificate goes first: one without its key is made anew at the next start, as is one of another key.
     files::replace(&directory.join(CERTIFICATE_FILE), issued.pem.as_bytes(), 0o644)?;
     files::replace(&directory.join(KEY_FILE), key.as_bytes(), 0o600)?;
-    Ok(Credentials::from_pem(&issued.pem, authority.certificate_pem(), &key)?)
+    Ok(Credentials::from_pem(
+        &issued.pem,
+        authority.certificate_pem(),
+        &key,
+    )?)
 }
 
 fn read(directory: &Path, authority: &Authority, trust: &Trust) -> Option<Credentials> {
     let certificate = files::read_text(&directory.join(CERTIFICATE_FILE)).ok()?;
     let key = files::read_secret(&directory.join(KEY_FILE)).ok()?;
     let credentials = Credentials::from_pem(&certificate, authority.certificate_pem(), &key).ok()?;
-    let certified = trust.check(std::slice::from_ref(&credentials.certificate), &Expect::Broker).ok()?;
+    let certified = trust
+        .check(std::slice::from_ref(&credentials.certificate), &Expect::Broker)
+        .ok()?;
     let fits = broker_config(&credentials, trust).is_ok();
     (fits && trust.clock().now() < certified.renew_at()).then_some(credentials)
 }

@@ -19,7 +19,9 @@ pub(super) fn check(asked: &[SocketAddr], declared: &[SocketAddr], local: bool) 
     let refuse = |message: String| Err(Refusal::new(ErrorKind::NotYours, message));
     for address in asked {
         if !declared.contains(address) {
-            return refuse(format!("{address} is not among the public addresses that the gateway's record declares"));
+            return refuse(format!(
+                "{address} is not among the public addresses that the gateway's record declares"
+            ));
         }
         if address.port() < FIRST_PORT {
             return refuse(format!("{address}: only ports {FIRST_PORT} and up are dialled"));
@@ -49,9 +51,19 @@ pub(super) async fn dial(shared: &std::sync::Arc<Shared>, addresses: Vec<SocketA
             let reason = match timeout(shared.limits.reach, TcpStream::connect(address)).await {
                 Ok(Ok(_)) => None,
                 Ok(Err(error)) => Some(error.to_string()),
-                Err(_) => Some(format!("no answer within {} s", shared.limits.reach.as_secs_f32())),
+                Err(_) => Some(format!(
+                    "no answer within {} s",
+                    shared.limits.reach.as_secs_f32()
+                )),
             };
-            (index, Reached { address, reached: reason.is_none(), reason })
+            (
+                index,
+                Reached {
+                    address,
+                    reached: reason.is_none(),
+                    reason,
+                },
+            )
         });
     }
     let mut results = tries.join_all().await;
@@ -84,7 +96,10 @@ mod tests {
         for address in &declared[1..] {
             assert!(check(&[*address], &declared, false).is_err(), "{address}");
         }
-        for (address, allowed) in declared[1..].iter().zip([false, true, true, true, true, true, false]) {
+        for (address, allowed) in declared[1..]
+            .iter()
+            .zip([false, true, true, true, true, true, false])
+        {
             assert_eq!(check(&[*address], &declared, true).is_ok(), allowed, "{address}");
         }
     }

@@ -3,8 +3,8 @@
 use super::connection::Caller;
 use super::{Shared, body, reach};
 use crate::api::{
-    self, Done, EnrolRequest, ErrorKind, JobsRequest, MOST_WAIT_SECONDS, ReachRequest, RenewRequest, SendRequest,
-    SyncAnswer, SyncRequest, TimeAnswer,
+    self, Done, EnrolRequest, ErrorKind, JobsRequest, MOST_WAIT_SECONDS, ReachRequest, RenewRequest,
+    SendRequest, SyncAnswer, SyncRequest, TimeAnswer,
 };
 use crate::identity::Certified;
 use crate::revocation::SignedRevocations;
@@ -85,8 +85,13 @@ async fn enrol(shared: AppState, caller: Extension<Caller>, content: Body) -> Re
         let asked: EnrolRequest = body::read(&shared, content).await?;
         let from = caller.address;
         let site = asked.site.clone();
-        let done = shared.with_state(move |state| state.enrol(&asked, from)).await.map_err(failed)??;
-        shared.log.say(format_args!("site {site} has joined from {}", from.ip()));
+        let done = shared
+            .with_state(move |state| state.enrol(&asked, from))
+            .await
+            .map_err(failed)??;
+        shared
+            .log
+            .say(format_args!("site {site} has joined from {}", from.ip()));
         Ok(Json(done))
     })
     .await
@@ -156,7 +161,10 @@ async fn reach(shared: AppState, caller: Extension<Caller>, content: Body) -> Re
         let asked: ReachRequest = body::read(&shared, content).await?;
         let local = shared.reach_local;
         let addresses = as_site(&shared, &caller, move |state, _, site| {
-            let declared = state.members().site(site).map(|member| &member.record.reach.public[..]);
+            let declared = state
+                .members()
+                .site(site)
+                .map(|member| &member.record.reach.public[..]);
             reach::check(&asked.addresses, declared.unwrap_or_default(), local)?;
             Ok(asked.addresses)
         })
@@ -203,7 +211,8 @@ async fn poll(
         rung.as_mut().enable();
         news.mark_unchanged();
         let (turn, asked, from) = (turn.clone(), asked.clone(), caller.address);
-        let (answer, due) = as_site(shared, caller, move |state, _, _| state.sync(&turn, &asked, from)).await?;
+        let (answer, due) =
+            as_site(shared, caller, move |state, _, _| state.sync(&turn, &asked, from)).await?;
         let ends = *stopping.borrow_and_update() || Instant::now() >= deadline;
         if due || ends {
             return Ok(answer);

@@ -47,7 +47,8 @@ impl State {
             since: self.now(),
             job,
         };
-        self.store.change(Change::default().put(store::JOBS, &entry.job.id, &entry))?;
+        self.store
+            .change(Change::default().put(store::JOBS, &entry.job.id, &entry))?;
         self.jobs.insert(entry.job.id.clone(), entry);
         Ok(())
     }
@@ -76,7 +77,10 @@ impl State {
             .map(|member| Relay {
                 site: member.site.clone(),
                 addresses: member.record.reach.public.clone(),
-                load: self.presence.get(&member.site).map_or(0, |presence| presence.load),
+                load: self
+                    .presence
+                    .get(&member.site)
+                    .map_or(0, |presence| presence.load),
             })
             .collect();
         relays.sort_by(|a, b| (a.load, &a.site).cmp(&(b.load, &b.site)));

@@ -2,7 +2,7 @@
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State};
 use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, RenewRequest};
-use crate::authority::{AuthorityError, Issued};
+use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
 use crate::clock::{date, span};
 use crate::identity::{Certified, Identity, hexadecimal};
 use crate::revocation::{RevocationSet, SignedRevocations};
@@ -94,12 +94,18 @@ impl State {
             return Err(refuse(message));
         }
         if ttl_seconds == 0 || ttl_seconds > MOST_TTL_SECONDS {
-            return Err(refuse(format!("a token lives at most {}", span(MOST_TTL_SECONDS))));
+            return Err(refuse(format!(
+                "a token lives at most {}",
+                span(MOST_TTL_SECONDS)
+            )));
         }
         let now = self.now();
         self.forget_tokens(now)?;
         if self.tokens.len() >= MOST_TOKENS {
-            let message = format!("there are {MOST_TOKENS} tokens of the last {}", span(TOKEN_MEMORY_SECONDS));
+            let message = format!(
+                "there are {MOST_TOKENS} tokens of the last {}",
+                span(TOKEN_MEMORY_SECONDS)
+            );
             return Err(Refusal::new(ErrorKind::Busy, message));
         }
         let mut secret = [0; 32];
@@ -123,7 +129,11 @@ impl State {
     }
 
     /// The certificate for a token.
-    pub(crate) fn enrol(&mut self, asked: &EnrolRequest, from: SocketAddr) -> Result<CertificateAnswer, Refusal> {
+    pub(crate) fn enrol(
+        &mut self,
+        asked: &EnrolRequest,
+        from: SocketAddr,
+    ) -> Result<CertificateAnswer, Refusal> {
         if asked.authority != hexadecimal(&self.authority.fingerprint()) {
             return Err(Refusal::new(
                 ErrorKind::TokenOtherGrid,
@@ -136,27 +146,51 @@ impl State {
         let Some(token) = known.cloned() else {
             return Err(Refusal::new(
                 ErrorKind::TokenForged,
-                format!("no token of this secret was ever given to site {}; it is forged, or older than {}", asked.site,
-                    span(TOKEN_MEMORY_SECONDS)),
+                format!(
+                    "no token of this secret was ever given to site {}; it is forged, or older than {}",
+                    asked.site,
+                    span(TOKEN_MEMORY_SECONDS)
+                ),
             ));
         };
         let request = hexadecimal(&Sha256::digest(&asked.request));
-        let new = format!("; ask for a new one ('causeway grid token --site {}')", token.site);
+        let new = format!(
+            "; ask for a new one ('causeway grid token --site {}')",
+            token.site
+        );
         if let Some(used) = token.used.as_ref().filter(|used| used.request != request) {
-            let message = format!("the token was used at {} from {}{new}", date(used.at), used.from.ip());
+            let message = format!(
+                "the token was used at {} from {}{new}",
+                date(used.at),
+                used.from.ip()
+            );
             return Err(Refusal::new(ErrorKind::TokenUsed, message));
         }
         if token.void || now > token.expires {
             let why = if token.void {
                 "the token was taken back when the broker was restored or the site revoked".to_owned()
             } else {
-                format!("the token expired {} ago, at {}", span(now - token.expires), date(token.expires))
+                format!(
+                    "the token expired {} ago, at {}",
+                    span(now - token.expires),
+                    date(token.expires)
+                )
             };
             return Err(Refusal::new(ErrorKind::TokenExpired, format!("{why}{new}")));
         }
         let issued = self.certify(&asked.request, &token.site)?;
-        let used = Used { at: now, from, request };
-        self.keep_token(&hash, TokenRecord { used: Some(used), ..token })?;
+        let used = Used {
+            at: now,
+            from,
+            request,
+        };
+        self.keep_token(
+            &hash,
+            TokenRecord {
+                used: Some(used),
+                ..token
+            },
+        )?;
         Ok(self.certificate_answer(issued))
     }
 
@@ -172,13 +206,33 @@ impl State {
             let message = format!("{site:?} is no name of a site");
             return Err(Refusal::new(ErrorKind::BadRequest, message));
         }
-        let now = self.now();
         let known = self.trust.revocations().now();
-        if let Some(more) = known.extended([(site.to_owned(), now)], 0, &self.authority).map_err(internal)? {
+        let before = self
+            .last_beginning(site)
+            .max(known.before(site).map_or(0, |before| before.saturating_add(1)));
+        if let Some(more) = known
+            .extended([(site.to_owned(), before)], 0, &self.authority)
+            .map_err(internal)?
+        {
             self.keep_revocations(more)?;
         }
         self.void_tokens(|token| token.site == site)?;
         Ok(self.trust.revocations().now().counter())
+    }
+
+    /// The latest beginning that a certificate of this site may have. Certificates are made with an earlier one than now, but the
+    /// clock may have been ahead when that was.
+    fn last_beginning(&self, site: &str) -> u64 {
+        let joined = self.tokens.values().filter(|token| token.site == site);
+        let joined = joined
+            .filter_map(|token| Some(token.used.as_ref()?.at))
+            .max()
+            .unwrap_or(0);
+        let begun = self.members.site(site).map_or(0, |member| member.not_before);
+        self.now()
+            .max(joined)
+            .saturating_sub(BACKDATED_SECONDS)
+            .max(begun)
     }
 
     /// Takes what a gateway knows and this broker lost with its disk; true when there was something.
@@ -189,12 +243,15 @@ impl State {
             return Ok(false);
         }
         let own = self.trust.revocations().now();
-        let mine_are_theirs = own.revoked().all(|(site, before)| theirs.before(site) >= Some(before));
+        let mine_are_theirs = own
+            .revoked()
+            .all(|(site, before)| theirs.before(site) >= Some(before));
         let merged = if mine_are_theirs && theirs.counter() > own.counter() {
             Some(theirs.clone())
         } else {
             let more = theirs.revoked().map(|(site, before)| (site.to_owned(), before));
-            own.extended(more, theirs.counter(), &self.authority).map_err(internal)?
+            own.extended(more, theirs.counter(), &self.authority)
+                .map_err(internal)?
         };
         self.ancestors.push(theirs.digest());
         if let Some(merged) = merged {
@@ -220,7 +277,12 @@ impl State {
             .iter()
             .map(|member| ListedSite {
                 site: member.site.clone(),
-                subnets: member.record.subnets.iter().map(|subnet| subnet.0.to_string()).collect(),
+                subnets: member
+                    .record
+                    .subnets
+                    .iter()
+                    .map(|subnet| subnet.0.to_string())
+                    .collect(),
                 nodes: member.record.nodes.len(),
                 observed: member.observed,
                 last_seen: member.last_seen,
@@ -229,7 +291,10 @@ impl State {
                 revoked: None,
             })
             .collect();
-        for (site, before) in revocations.revoked().filter(|(site, _)| self.members.site(site).is_none()) {
+        for (site, before) in revocations
+            .revoked()
+            .filter(|(site, _)| self.members.site(site).is_none())
+        {
             sites.push(ListedSite {
                 site: site.to_owned(),
                 subnets: Vec::new(),
@@ -238,12 +303,15 @@ impl State {
                 last_seen: 0,
                 serial: String::new(),
                 version: String::new(),
-                revoked: Some(before),
+                revoked: Some(before.saturating_add(BACKDATED_SECONDS)),
             });
         }
         sites.sort_by(|a, b| a.site.cmp(&b.site));
         let now = self.now();
-        let good = self.tokens.values().filter(|token| token.used.is_none() && !token.void && token.expires >= now);
+        let good = self
+            .tokens
+            .values()
+            .filter(|token| token.used.is_none() && !token.void && token.expires >= now);
         let mut tokens: Vec<ListedToken> = good
             .map(|token| ListedToken {
                 site: token.site.clone(),
@@ -262,7 +330,12 @@ impl State {
     fn certify(&self, request: &str, site: &str) -> Result<Issued, Refusal> {
         let identity = Identity::site(self.authority.grid(), site);
         // Else it would be void from its beginning.
-        let begins = self.trust.revocations().now().before(site).map_or(0, |before| before.saturating_add(1));
+        let begins = self
+            .trust
+            .revocations()
+            .now()
+            .before(site)
+            .map_or(0, |before| before.saturating_add(1));
         let issued = self.authority.certify(request, &identity, self.now(), begins);
         issued.map_err(|error| match error {
             AuthorityError::Request(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
@@ -279,14 +352,19 @@ impl State {
     }
 
     fn keep_token(&mut self, hash: &str, record: TokenRecord) -> Result<(), Refusal> {
-        self.store.change(Change::default().put(store::TOKENS, hash, &record))?;
+        self.store
+            .change(Change::default().put(store::TOKENS, hash, &record))?;
         self.tokens.insert(hash.to_owned(), record);
         Ok(())
     }
 
     fn void_tokens(&mut self, which: impl Fn(&TokenRecord) -> bool) -> Result<(), Refusal> {
         let mut change = Change::default();
-        for (hash, token) in self.tokens.iter_mut().filter(|(_, token)| !token.void && which(token)) {
+        for (hash, token) in self
+            .tokens
+            .iter_mut()
+            .filter(|(_, token)| !token.void && which(token))
+        {
             token.void = true;
             change = change.put(store::TOKENS, hash, token);
         }
@@ -319,7 +397,10 @@ impl State {
         let out: Vec<String> = self
             .members
             .iter()
-            .filter(|member| set.before(&member.site).is_some_and(|before| member.not_before <= before))
+            .filter(|member| {
+                set.before(&member.site)
+                    .is_some_and(|before| member.not_before <= before)
+            })
             .map(|member| member.site.clone())
             .collect();
         for site in &out {

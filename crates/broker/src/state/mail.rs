@@ -47,8 +47,14 @@ impl Mail {
         let Some(letters) = self.boxes.get_mut(site) else {
             return Vec::new();
         };
-        letters.waiting.retain(|(expires, message)| *expires > now && message.number > until);
-        letters.waiting.iter().map(|(_, message)| message.clone()).collect()
+        letters
+            .waiting
+            .retain(|(expires, message)| *expires > now && message.number > until);
+        letters
+            .waiting
+            .iter()
+            .map(|(_, message)| message.clone())
+            .collect()
     }
 
     fn put(&mut self, from: &str, asked: &SendRequest, now: u64) -> Result<(), Refusal> {
@@ -57,7 +63,8 @@ impl Mail {
         if letters.waiting.len() >= MOST_WAITING {
             let message = format!(
                 "{MOST_WAITING} messages wait for site {}, whose gateway does not fetch them; each is kept for \
-                 {LIFE_SECONDS} s", asked.to
+                 {LIFE_SECONDS} s",
+                asked.to
             );
             return Err(Refusal::new(ErrorKind::Busy, message));
         }
@@ -68,7 +75,9 @@ impl Mail {
             kind: asked.kind.clone(),
             body: asked.body.clone(),
         };
-        letters.waiting.push_back((now.saturating_add(LIFE_SECONDS), message));
+        letters
+            .waiting
+            .push_back((now.saturating_add(LIFE_SECONDS), message));
         letters.bell.notify_waiters();
         Ok(())
     }
@@ -105,7 +114,11 @@ mod tests {
         mail.put("rennes", &letter("two"), 1010).unwrap();
         let waiting = mail.fetch("nancy", 0, 1010);
         assert_eq!(waiting.len(), 2);
-        assert_eq!(mail.fetch("nancy", 0, 1010), waiting, "until it is said to have arrived");
+        assert_eq!(
+            mail.fetch("nancy", 0, 1010),
+            waiting,
+            "until it is said to have arrived"
+        );
         assert_eq!(mail.fetch("nancy", waiting[0].number, 1010), waiting[1..]);
         assert!(mail.fetch("nancy", 0, 1040).is_empty());
         assert!(mail.fetch("lyon", 0, 1000).is_empty());

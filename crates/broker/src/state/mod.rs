@@ -8,8 +8,8 @@ pub(crate) mod joining;
 mod mail;
 mod syncing;
 
-pub use joining::{ListedSite, ListedToken, Listing, MOST_TTL_SECONDS};
 pub(crate) use joining::site_of;
+pub use joining::{ListedSite, ListedToken, Listing, MOST_TTL_SECONDS};
 pub(crate) use syncing::Turn;
 
 use crate::api::{self, ErrorAnswer, ErrorKind, Job, Member};
@@ -108,7 +108,9 @@ impl From<TrustError> for Refusal {
             TrustError::NotYetValid { .. } => ErrorKind::NotYetValid,
             TrustError::Expired { .. } => ErrorKind::Expired,
             TrustError::Revoked(_) => ErrorKind::Revoked,
-            TrustError::Stranger { .. } | TrustError::Identity(_) | TrustError::Other { .. } => ErrorKind::NotYours,
+            TrustError::Stranger { .. } | TrustError::Identity(_) | TrustError::Other { .. } => {
+                ErrorKind::NotYours
+            }
         };
         Refusal::new(kind, error.to_string())
     }

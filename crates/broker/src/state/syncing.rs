@@ -88,9 +88,15 @@ impl State {
     ) -> Result<(SyncAnswer, bool), Refusal> {
         let now = self.now();
         let mut due = false;
-        if let Some(presence) = self.presence.get(&turn.site).filter(|presence| presence.turn != turn.number) {
+        if let Some(presence) = self
+            .presence
+            .get(&turn.site)
+            .filter(|presence| presence.turn != turn.number)
+        {
             if presence.instance != asked.instance {
-                let there = presence.from.map_or_else(String::new, |from| format!(" from {}", from.ip()));
+                let there = presence
+                    .from
+                    .map_or_else(String::new, |from| format!(" from {}", from.ip()));
                 let message = format!(
                     "another gateway of site {}{there} has taken over; if two run with the same certificate, stop one",
                     turn.site
@@ -101,11 +107,16 @@ impl State {
         }
         let since = asked.since.as_ref().filter(|since| since.history == self.history);
         let full = since.is_none();
-        let page = self.members.since(since.map_or(0, |since| since.revision), ANSWER_BYTES);
+        let page = self
+            .members
+            .since(since.map_or(0, |since| since.revision), ANSWER_BYTES);
         let revocations = self.trust.revocations().now();
         let wants_revocations = !self.knows_revocations(&asked.revocations_digest);
         let later = !wants_revocations && revocations.counter() > asked.revocations;
-        let known = self.members.site(&turn.site).map(|member| &member.record.instance);
+        let known = self
+            .members
+            .site(&turn.site)
+            .map(|member| &member.record.instance);
         let wants_record = known != Some(&asked.instance);
         let messages = self.mail.fetch(&turn.site, asked.messages_until, now);
         due |= full || !page.members.is_empty() || !page.removed.is_empty() || wants_revocations || later;
