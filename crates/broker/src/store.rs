@@ -29,7 +29,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process uses it.
-    #[error("{} is in use by another process: a broker runs here, but does not answer at its socket", .0.display())]
+    #[error("{} is in use: by a broker that starts, stops or does not answer at its socket, or by another command; try again", .0.display())]
     InUse(PathBuf),
     /// A later program wrote it.
     #[error("{} has format {found}; this program knows {VERSION}", path.display())]

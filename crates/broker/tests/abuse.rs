@@ -1,4 +1,5 @@
 //! Who tries what they must not: strangers, other grids, sites that claim what is another's, and those that were put out.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
@@ -66,7 +67,7 @@ fn a_certificate_of_another_grid_is_refused_by_broker_and_gateway_alike() {
                 .contains("not of the authority of grid g5k")
         );
     }
-    assert_eq!(grid.said("not of the authority of grid g5k").len(), 1);
+    assert_eq!(grid.says("not of the authority of grid g5k").len(), 1);
 }
 
 /// What both ends of a handshake between two gateways say.
@@ -216,7 +217,7 @@ fn a_broker_restored_from_an_old_copy_gets_its_revocations_back_from_the_gateway
         let refusal = grid.sync(out, &question(&record(1))).unwrap_err();
         assert_eq!(refusal.kind, ErrorKind::Revoked);
     }
-    assert_eq!(grid.said("its store is an old copy").len(), 1);
+    assert_eq!(grid.says("its store is an old copy").len(), 1);
 }
 
 #[test]
@@ -285,7 +286,7 @@ fn a_body_that_does_not_arrive_and_a_handshake_that_does_not_end_are_given_up() 
     let mut silent = TcpStream::connect(grid.address).unwrap();
     silent.set_read_timeout(Some(DEADLINE)).unwrap();
     assert_eq!(silent.read(&mut [0]).unwrap_or(0), 0, "ended, not timed out");
-    assert_eq!(grid.said("the TLS handshake did not end in time").len(), 1);
+    assert_eq!(grid.says("the TLS handshake did not end in time").len(), 1);
     let rennes = grid.join("rennes");
     let mut stream = grid.connect(Some(&rennes));
     write_request(&mut stream, "/v1/sync", b"{", 100);
@@ -327,7 +328,7 @@ fn a_crowd_of_silent_strangers_ends_itself_and_keeps_nobody_out() {
     grid.sync(&nancy, &question(&record(2))).unwrap();
     member(&session, "nancy");
     assert_eq!(
-        grid.said("more than 20 connections that show no certificate")
+        grid.says("more than 20 connections that show no certificate")
             .len(),
         1
     );
@@ -353,7 +354,7 @@ fn one_sites_connections_are_bounded_and_anothers_go_on() {
         })
         .collect();
     assert_eq!(crowd[0].read(&mut [0]).unwrap_or(0), 0, "the oldest was ended");
-    assert_eq!(grid.said("more than 4 connections of site rennes").len(), 1);
+    assert_eq!(grid.says("more than 4 connections of site rennes").len(), 1);
     session.send("nancy", "still", "here").unwrap();
     wait(&session, "Message", |event| {
         matches!(event, Event::Message(_)).then_some(())

@@ -1,4 +1,5 @@
 //! What gateways learn from the broker and from each other through it, while it is there and while it is not.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

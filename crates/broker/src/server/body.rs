@@ -72,7 +72,7 @@ pub(super) fn refuse(shared: &Shared, caller: &Caller, refusal: Refusal) -> Resp
     };
     // The rest of a body that was not read would be taken for the next request.
     let closes = matches!(refusal.kind, ErrorKind::TooLarge | ErrorKind::TooSlow);
-    let answer = Json(refusal.answer(shared.lock().now()));
+    let answer = Json(refusal.answer(shared.now()));
     if closes {
         (status, [(header::CONNECTION, "close")], answer).into_response()
     } else {

@@ -94,7 +94,7 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
         }
     };
     let shown = stream.get_ref().1.peer_certificates();
-    let certified = match shown.map(|shown| shared.lock().trust.identify(shown)).transpose() {
+    let certified = match shown.map(|shown| shared.trust.identify(shown)).transpose() {
         Ok(certified) => certified.map(Arc::new),
         Err(error) => return shared.log.refuse("certificate", address.ip(), error),
     };

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::say::Log;
 use crate::state::{State, StateError};
+use crate::tls::Trust;
 use crowd::Crowd;
 use own::OwnCertificate;
 use std::io;
@@ -121,6 +122,8 @@ pub enum BrokerError {
 /// What all requests share.
 pub(crate) struct Shared {
     state: Mutex<State>,
+    /// As the state's, without its lock.
+    trust: Trust,
     own: OwnCertificate,
     limits: Limits,
     log: Log,
@@ -138,6 +141,10 @@ impl Shared {
     ) -> Result<T, tokio::task::JoinError> {
         let shared = self.clone();
         tokio::task::spawn_blocking(move || act(&mut shared.lock())).await
+    }
+
+    fn now(&self) -> u64 {
+        self.trust.clock().now()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -163,6 +170,7 @@ impl Broker {
         let own = OwnCertificate::open(&config.directory, &state)
             .map_err(|error| BrokerError::Certificate(error.to_string()))?;
         let shared = Arc::new(Shared {
+            trust: state.trust.clone(),
             own,
             crowd: Crowd::new(&options.limits, config.connections),
             reaching: Semaphore::new(options.limits.reaching),

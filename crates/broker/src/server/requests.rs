@@ -70,7 +70,7 @@ fn failed(error: tokio::task::JoinError) -> Refusal {
 }
 
 async fn time(shared: AppState) -> Response {
-    let time = shared.lock().now();
+    let time = shared.now();
     let version = env!("CARGO_PKG_VERSION").to_owned();
     Json(TimeAnswer { time, version }).into_response()
 }

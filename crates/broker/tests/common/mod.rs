@@ -1,5 +1,5 @@
 //! A grid on loopback: a real broker, sites that join it, and requests written by hand.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 use causeway_broker::admin::{self, AdminReply, AdminRequest};
 use causeway_broker::api::{ErrorAnswer, Node, Reach, Record, Subnet, SyncAnswer, SyncRequest, new_instance};
@@ -16,7 +16,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long what has to come may take on a busy host.
@@ -53,7 +53,7 @@ pub struct Grid {
     pub address: SocketAddr,
     pub clock: TestClock,
     pub limits: Limits,
-    lines: Arc<Mutex<Vec<String>>>,
+    lines: Arc<(Mutex<Vec<String>>, Condvar)>,
 }
 
 impl Grid {
@@ -87,7 +87,10 @@ impl Grid {
         let options = Options {
             clock: self.clock.clock(),
             limits: self.limits.clone(),
-            log: Log::new(move |line| lines.lock().unwrap().push(line.to_owned())),
+            log: Log::new(move |line| {
+                lines.0.lock().unwrap().push(line.to_owned());
+                lines.1.notify_all();
+            }),
         };
         let broker = Broker::start(&self.config, options).unwrap();
         self.address = broker.addresses()[0];
@@ -100,10 +103,18 @@ impl Grid {
         self.broker.take().unwrap().stop();
     }
 
-    /// What the broker's log says of something.
+    /// What the broker's log says of something so far.
     pub fn said(&self, what: &str) -> Vec<String> {
-        let lines = self.lines.lock().unwrap();
-        lines.iter().filter(|line| line.contains(what)).cloned().collect()
+        matching(&self.lines.0.lock().unwrap(), what)
+    }
+
+    /// What it says of something that it says after its peer has noticed.
+    pub fn says(&self, what: &str) -> Vec<String> {
+        let lines = self.lines.0.lock().unwrap();
+        let (lines, _) = (self.lines.1)
+            .wait_timeout_while(lines, DEADLINE, |lines| matching(lines, what).is_empty())
+            .unwrap();
+        matching(&lines, what)
     }
 
     pub fn ask(&self, request: &AdminRequest) -> AdminReply {
@@ -186,6 +197,10 @@ impl Grid {
         let session = ClientConnection::new(Arc::new(config), server_name()).unwrap();
         StreamOwned::new(session, socket)
     }
+}
+
+fn matching(lines: &[String], what: &str) -> Vec<String> {
+    lines.iter().filter(|line| line.contains(what)).cloned().collect()
 }
 
 pub type Stream = StreamOwned<ClientConnection, TcpStream>;
