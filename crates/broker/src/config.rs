@@ -167,6 +167,12 @@ mod tests {
     }
 
     #[test]
+    fn the_example_has_every_key() {
+        let example = parse(include_str!("../../../configs/broker.toml")).unwrap();
+        assert_eq!((example.grid.as_str(), example.connections), ("g5k", CONNECTIONS));
+    }
+
+    #[test]
     fn every_mistake_is_reported_with_its_line() {
         let text = "grid = \"a b\"\nlisten = [\"here\"]\npublic = []\nconnections = 1\n";
         let mistakes = parse(text).unwrap_err().0;

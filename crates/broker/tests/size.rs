@@ -142,6 +142,7 @@ fn a_thousand_gateways_register_with_a_broker() {
     for (site, config) in configs.iter().enumerate() {
         let socket = TcpStream::connect(grid.address).unwrap();
         socket.set_read_timeout(Some(DEADLINE)).unwrap();
+        socket.set_nodelay(true).unwrap();
         let session = rustls::ClientConnection::new(config.clone(), server_name()).unwrap();
         let mut stream = rustls::StreamOwned::new(session, socket);
         let body = serde_json::to_vec(&question(&record(site))).unwrap();

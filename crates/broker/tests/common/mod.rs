@@ -194,6 +194,7 @@ impl Grid {
         };
         let socket = TcpStream::connect(self.address).unwrap();
         socket.set_read_timeout(Some(DEADLINE)).unwrap();
+        socket.set_nodelay(true).unwrap();
         let session = ClientConnection::new(Arc::new(config), server_name()).unwrap();
         StreamOwned::new(session, socket)
     }
