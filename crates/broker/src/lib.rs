@@ -26,6 +26,7 @@ mod state;
 mod store;
 pub mod tls;
 pub mod token;
+mod trust;
 
 pub use authority::Credentials;
 pub use config::BrokerConfig;
