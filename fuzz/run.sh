@@ -19,7 +19,7 @@ for name in "${targets[@]}"; do
     mkdir -p "$own/corpus" "$own/failed"
     case $name in
         scenario) seeds=(scenarios) ;;
-        gateway_config) seeds=(configs) ;;
+        gateway_config | broker_config) seeds=(configs) ;;
         *) seeds=("fuzz/corpus-seeds/$name") ;;
     esac
     # 16 kB: a program of MOST_STEPS steps, a file of every key. 2 s: the slowest input takes 0.1 s on a busy host.

@@ -1,7 +1,9 @@
 //! The causeway command.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod broker;
 mod gateway;
+mod grid;
 mod lab;
 mod remote;
 mod run;
@@ -25,6 +27,11 @@ enum Task {
     Run(run::Args),
     /// Serve this site: run on its head node.
     Gateway(gateway::GatewayArgs),
+    /// Tell the sites of a grid of each other.
+    Broker(broker::BrokerArgs),
+    /// A grid's authority, members and tokens.
+    #[command(subcommand)]
+    Grid(grid::Task),
     /// Show what the gateway of this host sees.
     Status(status::Args),
     /// An emulated grid on this machine.
@@ -48,6 +55,8 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Task::Run(args) => run::main(args),
         Task::Gateway(args) => gateway::gateway(args),
+        Task::Broker(args) => broker::main(args),
+        Task::Grid(task) => grid::main(task),
         Task::Status(args) => status::main(args),
         Task::Lab(task) => lab::main(task),
         Task::Agent(args) => remote::agent::main(args),

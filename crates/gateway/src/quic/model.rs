@@ -34,8 +34,9 @@ const LOG: usize = 4096;
 /// What start-up found is sent a little faster for a while, to see what of it arrives: the most of some counts over so long, since a busy
 /// machine's turns are some milliseconds.
 const CONFIRMED: Duration = Duration::from_millis(80);
-const CONFIRMED_ROUNDS: u32 = 4;
+const CONFIRMED_ROUNDS: u32 = 2;
 const CONFIRMATIONS: u32 = 3;
+const MOST_TRIES: u32 = 4;
 
 /// Later, arrivals are counted over two round trips and at least so long.
 const COUNTED: Duration = Duration::from_millis(40);
@@ -92,6 +93,7 @@ pub(crate) struct Model {
     fastest: u64,
     fastest_before: u64,
     round_since: Option<Instant>,
+    tries: u32,
     /// The present count.
     since: Option<Instant>,
     arrived: u64,
@@ -120,6 +122,7 @@ impl Model {
             fastest: 0,
             fastest_before: 0,
             round_since: None,
+            tries: 0,
             since: None,
             arrived: 0,
             lost: 0,
@@ -339,10 +342,14 @@ impl Model {
         self.best = self.best.max(seen);
         match times + 1 < CONFIRMATIONS {
             true => self.phase = Phase::Confirm(times + 1),
-            false => {
-                let most = self.rate + self.rate / 8;
-                self.settle(self.best.clamp(1, most));
+            // A busy machine looks like a slow path: while more arrives than was looked for, more is looked for.
+            false if self.best > self.rate + self.rate / 32 && self.tries < MOST_TRIES => {
+                self.tries += 1;
+                self.rate = self.best;
+                self.window = self.holds(self.rate, 1.5).saturating_add(LEAST_WINDOW);
+                self.phase = Phase::Confirm(0);
             }
+            false => self.settle(self.best.clamp(1, self.rate + self.rate / 8)),
         }
     }
 

@@ -1,0 +1,441 @@
+//! What is said to the broker and answered, version 1: JSON over HTTPS, under `/v1`.
+//!
+//! Every body says its limits here: [`MOST_BODY`] or [`MOST_LIST_BODY`] bytes before it is read, [`Checked::check`] once it is. Unknown fields are
+//! refused in requests, so that a misspelt one is not silently nothing; answers may get more fields.
+
+mod checks;
+
+use crate::identity::hexadecimal;
+use crate::revocation::SignedRevocations;
+use causeway_wire::Cidr;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+
+/// Longest body of a request with a list in it ([`SYNC`]: nodes, [`REVOCATIONS`]: sites), and of any other.
+pub const MOST_LIST_BODY: usize = 1024 * 1024;
+/// See [`MOST_LIST_BODY`].
+pub const MOST_BODY: usize = 64 * 1024;
+
+/// Longest an idle [`SYNC`] waits for something to tell.
+pub const MOST_WAIT_SECONDS: u64 = 30;
+
+/// Longest message between gateways, and its kind.
+pub const MOST_MESSAGE: usize = 4096;
+/// See [`MOST_MESSAGE`].
+pub const MOST_KIND: usize = 32;
+
+/// Addresses that one [`REACH`] tries.
+pub const MOST_REACH: usize = 4;
+
+/// Paths.
+pub const TIME: &str = "/v1/time";
+/// See [`EnrolRequest`].
+pub const ENROL: &str = "/v1/enrol";
+/// See [`RenewRequest`].
+pub const RENEW: &str = "/v1/renew";
+/// See [`SyncRequest`].
+pub const SYNC: &str = "/v1/sync";
+/// A [`SignedRevocations`] that the last answer wanted; the answer is [`Done`].
+pub const REVOCATIONS: &str = "/v1/revocations";
+/// See [`SendRequest`].
+pub const SEND: &str = "/v1/send";
+/// See [`ReachRequest`].
+pub const REACH: &str = "/v1/reach";
+/// See [`JobsRequest`].
+pub const JOBS: &str = "/v1/jobs";
+/// See [`RelaysAnswer`].
+pub const RELAYS: &str = "/v1/relays";
+
+/// A body that was read, and may still be nonsense.
+pub trait Checked {
+    /// Longest body, in bytes.
+    const MOST_BYTES: usize = MOST_BODY;
+
+    /// What is wrong with it, in one sentence.
+    ///
+    /// # Errors
+    /// The sentence.
+    fn check(&self) -> Result<(), String>;
+}
+
+/// What every refusal looks like.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorAnswer {
+    /// One word for programs.
+    pub kind: ErrorKind,
+    /// One sentence for people.
+    pub message: String,
+    /// The broker's clock, in seconds since 1970.
+    pub time: u64,
+}
+
+/// Why something was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The body or the path is not of this API.
+    BadRequest,
+    /// A body or an answer is longer than it may be.
+    TooLarge,
+    /// A body did not arrive in time.
+    TooSlow,
+    /// There are too many of something; later there may not be.
+    Busy,
+    /// The token was good until a moment ago.
+    TokenExpired,
+    /// Somebody has joined with this token.
+    TokenUsed,
+    /// No such token was ever given.
+    TokenForged,
+    /// The token is of another grid.
+    TokenOtherGrid,
+    /// No certificate was shown.
+    NoCertificate,
+    /// The certificate's time has not come, by the broker's clock.
+    NotYetValid,
+    /// The certificate's time is over, by the broker's clock.
+    Expired,
+    /// The certificate is void.
+    Revoked,
+    /// Not for who asks.
+    NotYours,
+    /// Another site has these addresses or nodes.
+    Overlap,
+    /// Another gateway of the same site has taken over.
+    Superseded,
+    /// No such site.
+    NoSuchSite,
+    /// The broker failed.
+    Internal,
+}
+
+/// `GET /v1/time`: for whose clock is so wrong that no certificate seems good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeAnswer {
+    /// The broker's clock, in seconds since 1970.
+    pub time: u64,
+    /// The broker's program.
+    pub version: String,
+}
+
+/// `POST /v1/enrol`, without a certificate: join with a token.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnrolRequest {
+    /// The token's fingerprint of the authority, in hexadecimal.
+    pub authority: String,
+    /// The token's site.
+    pub site: String,
+    /// The token's secret, in hexadecimal.
+    pub secret: String,
+    /// The certificate request, as PEM.
+    pub request: String,
+}
+
+/// Without the secret.
+impl std::fmt::Debug for EnrolRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "EnrolRequest({})", self.site)
+    }
+}
+
+/// `POST /v1/renew`: a new certificate for who has one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RenewRequest {
+    /// The certificate request, as PEM.
+    pub request: String,
+}
+
+/// A new certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateAnswer {
+    /// As PEM.
+    pub certificate: String,
+    /// The authority's, as PEM.
+    pub authority: String,
+    /// The broker's clock, in seconds since 1970.
+    pub time: u64,
+}
+
+/// `POST /v1/sync`: what a gateway is, and what has changed since it last asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SyncRequest {
+    /// The gateway's own record, whenever it differs from what this broker was told last; always the first time.
+    pub record: Option<Record>,
+    /// Random, of this start of the gateway, 32 hexadecimal digits; the record has the same.
+    pub instance: String,
+    /// What the gateway knows; none at first.
+    pub since: Option<Since>,
+    /// Version of the revocations it knows.
+    pub revocations: u64,
+    /// Hash of that list; empty when it knows none.
+    pub revocations_digest: String,
+    /// The last message it has received.
+    pub messages_until: u64,
+    /// How busy it is as a relay, 0 to 1000.
+    pub load: u32,
+    /// Longest to wait when there is nothing to tell; [`MOST_WAIT_SECONDS`] at most.
+    pub wait_seconds: u64,
+}
+
+/// A point in a broker's history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Since {
+    /// Random, of this start of the broker: numbers of another start mean nothing.
+    pub history: String,
+    /// Changes up to this one are known.
+    pub revision: u64,
+}
+
+/// What a site's gateway says of itself and its site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// See [`SyncRequest::instance`].
+    pub instance: String,
+    /// Address ranges of its nodes.
+    pub subnets: Vec<Subnet>,
+    /// Where its gateway takes connections of its own nodes.
+    pub lan: Vec<SocketAddr>,
+    /// How other gateways may meet it.
+    pub reach: Reach,
+    /// Where it speaks UDP, if it does.
+    pub udp_port: Option<u16>,
+    /// Its compute nodes.
+    pub nodes: Vec<Node>,
+    /// Its addresses may be those of other sites that say so too.
+    pub overlap_ok: bool,
+    /// The gateway's program.
+    pub version: String,
+}
+
+/// How other gateways may meet one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reach {
+    /// Where to dial it.
+    pub public: Vec<SocketAddr>,
+    /// Ports that its site's firewall lets in, first and last.
+    pub ports: Option<(u16, u16)>,
+    /// Nothing can be dialled.
+    pub outbound_only: bool,
+    /// It carries streams of other sites.
+    pub relay_willing: bool,
+}
+
+/// A compute node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// The name its site's remote shell knows.
+    pub name: String,
+    /// Its addresses in the site.
+    pub addresses: Vec<IpAddr>,
+    /// Processes it takes.
+    #[serde(default = "one")]
+    pub slots: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// An address range, as text such as `10.1.0.0/24`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Subnet(pub Cidr);
+
+impl TryFrom<String> for Subnet {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Subnet, String> {
+        text.parse().map(Subnet).map_err(|error| format!("{error}"))
+    }
+}
+
+impl From<Subnet> for String {
+    fn from(subnet: Subnet) -> String {
+        subnet.0.to_string()
+    }
+}
+
+/// Answer to a request that only wants to be heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {}
+
+/// Answer to [`SyncRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncAnswer {
+    /// What is known with this answer.
+    pub now: Since,
+    /// The members begin anew: forget those that are not among this answer's and its continuations'.
+    pub full: bool,
+    /// There is more: ask again at once.
+    pub more: bool,
+    /// Members that are new or changed.
+    pub members: Vec<Member>,
+    /// Sites that are no longer members.
+    pub removed: Vec<String>,
+    /// Revocations, where they are later than the known ones.
+    pub revocations: Option<SignedRevocations>,
+    /// The broker lacks what the gateway knows: send it to [`REVOCATIONS`].
+    pub wants_revocations: bool,
+    /// The broker lacks the gateway's own record: send it.
+    pub wants_record: bool,
+    /// Messages of other gateways, in the order of their numbers.
+    pub messages: Vec<Message>,
+    /// Where this request came from, as the broker sees it.
+    pub observed: SocketAddr,
+    /// The broker's clock, in seconds since 1970.
+    pub time: u64,
+}
+
+/// A site of the grid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name, as its certificate has it.
+    pub site: String,
+    /// What it says of itself.
+    pub record: Record,
+    /// Where it speaks from, as the broker sees it.
+    pub observed: Option<SocketAddr>,
+    /// When it last spoke, in seconds since 1970.
+    pub last_seen: u64,
+    /// Serial number of its certificate, in hexadecimal.
+    pub serial: String,
+    /// When that begins, in seconds since 1970: a revocation ends what began until then.
+    pub not_before: u64,
+}
+
+/// A message between gateways.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// Rises by message.
+    pub number: u64,
+    /// Who sent it, as their certificate has it.
+    pub from: String,
+    /// What it is about.
+    pub kind: String,
+    /// Text of the gateways' own.
+    pub body: String,
+}
+
+/// `POST /v1/send`: a message for another site's gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SendRequest {
+    /// The other site.
+    pub to: String,
+    /// What it is about.
+    pub kind: String,
+    /// Text of the gateways' own.
+    pub body: String,
+}
+
+/// `POST /v1/reach`: can I be dialled from outside?
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReachRequest {
+    /// Addresses that the gateway's record declares as public.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// Answer to [`ReachRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReachAnswer {
+    /// One for each address.
+    pub results: Vec<Reached>,
+    /// Where the request came from.
+    pub observed: SocketAddr,
+}
+
+/// Whether one address could be dialled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// The address.
+    pub address: SocketAddr,
+    /// A connection came up.
+    pub reached: bool,
+    /// Else why not.
+    pub reason: Option<String>,
+}
+
+/// `POST /v1/jobs`: which jobs run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum JobsRequest {
+    /// One begins at the asking site.
+    Start(JobStart),
+    /// One of the asking site has ended.
+    End {
+        /// Its number.
+        id: String,
+    },
+    /// Nothing changes.
+    List {},
+}
+
+/// A job that begins. Its token is nobody's business but the gateways'.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobStart {
+    /// Chosen by the gateway, once: 32 hexadecimal digits at most. Not the job's token.
+    pub id: String,
+    /// What runs.
+    pub name: String,
+    /// The sites it runs at.
+    pub sites: Vec<String>,
+    /// Its processes.
+    pub ranks: u32,
+}
+
+/// Answer to [`JobsRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobsAnswer {
+    /// All that run, in the order of their beginning.
+    pub jobs: Vec<Job>,
+}
+
+/// A job that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Where it was started.
+    pub from: String,
+    /// Which gateway started it: its end ends the job.
+    pub instance: String,
+    /// What runs where.
+    pub job: JobStart,
+    /// Since when, in seconds since 1970.
+    pub since: u64,
+}
+
+/// Answer to `GET /v1/relays`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RelaysAnswer {
+    /// Gateways that carry streams of others, the least busy first.
+    pub relays: Vec<Relay>,
+}
+
+/// A gateway that carries streams of others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Relay {
+    /// Its site.
+    pub site: String,
+    /// Where to dial it.
+    pub addresses: Vec<SocketAddr>,
+    /// 0 to 1000.
+    pub load: u32,
+}
+
+/// A random name of 128 bits: a gateway's start, a broker's history.
+///
+/// # Errors
+/// No random numbers.
+pub fn new_instance() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(hexadecimal(&bytes))
+}

@@ -1,0 +1,251 @@
+//! What a body of the API may hold: lengths, counts, and what cannot be.
+
+use super::{
+    Checked, EnrolRequest, JobsRequest, MOST_KIND, MOST_LIST_BODY, MOST_MESSAGE, MOST_REACH, ReachRequest,
+    Record, RenewRequest, SendRequest, SyncRequest,
+};
+use crate::authority::MOST_PEM;
+use crate::revocation::{self, SignedRevocations};
+use causeway_wire::grid;
+use std::net::IpAddr;
+
+const MOST_SUBNETS: usize = 64;
+const MOST_NODES: usize = 16_384;
+const MOST_ADDRESSES: usize = 16;
+const MOST_VERSION: usize = 64;
+/// A host name's longest (RFC 1035).
+const MOST_NODE_NAME: usize = 253;
+const MOST_JOB_NAME: usize = 128;
+const MOST_JOB_SITES: usize = 1000;
+/// One of P-256 takes 96 at most.
+const MOST_SIGNATURE: usize = 128;
+
+impl Checked for EnrolRequest {
+    fn check(&self) -> Result<(), String> {
+        if !is_hexadecimal(&self.authority, 64) || !is_hexadecimal(&self.secret, 64) {
+            return Err("authority and secret are 64 hexadecimal digits each".to_owned());
+        }
+        check_site(&self.site)?;
+        check_length("request", &self.request, MOST_PEM)
+    }
+}
+
+impl Checked for RenewRequest {
+    fn check(&self) -> Result<(), String> {
+        check_length("request", &self.request, MOST_PEM)
+    }
+}
+
+impl Checked for SyncRequest {
+    const MOST_BYTES: usize = MOST_LIST_BODY;
+
+    fn check(&self) -> Result<(), String> {
+        check_instance(&self.instance)?;
+        if let Some(since) = &self.since {
+            check_instance(&since.history)
+                .map_err(|_| "since.history is 32 hexadecimal digits".to_owned())?;
+        }
+        if !self.revocations_digest.is_empty() && !is_hexadecimal(&self.revocations_digest, 64) {
+            return Err("revocations_digest is 64 hexadecimal digits or empty".to_owned());
+        }
+        if self.load > 1000 {
+            return Err("load is 0 to 1000".to_owned());
+        }
+        match &self.record {
+            Some(record) if record.instance != self.instance => {
+                Err("the record is of another instance than the request".to_owned())
+            }
+            Some(record) => record.check(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Checked for Record {
+    fn check(&self) -> Result<(), String> {
+        check_instance(&self.instance)?;
+        check_length("version", &self.version, MOST_VERSION)?;
+        check_count("subnets", self.subnets.len(), MOST_SUBNETS)?;
+        check_count("lan", self.lan.len(), MOST_ADDRESSES)?;
+        check_count("reach.public", self.reach.public.len(), MOST_ADDRESSES)?;
+        check_count("nodes", self.nodes.len(), MOST_NODES)?;
+        if self
+            .reach
+            .ports
+            .is_some_and(|(first, last)| first > last || first == 0)
+        {
+            return Err("reach.ports is the first and the last port of a range".to_owned());
+        }
+        for node in &self.nodes {
+            let name = &node.name;
+            let shell_safe =
+                !name.is_empty() && !name.starts_with('-') && !name.contains(char::is_whitespace);
+            if !shell_safe || name.contains(char::is_control) || name.len() > MOST_NODE_NAME {
+                return Err(format!("{:?} is no name of a node", shortened(name)));
+            }
+            check_count(
+                &format!("the addresses of {name}"),
+                node.addresses.len(),
+                MOST_ADDRESSES,
+            )?;
+            let outside = |address: &&IpAddr| !self.subnets.iter().any(|subnet| subnet.0.contains(**address));
+            if let Some(address) = node.addresses.iter().find(outside) {
+                return Err(format!(
+                    "node {name} has address {address}, which is in none of the site's subnets"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Checked for SignedRevocations {
+    const MOST_BYTES: usize = MOST_LIST_BODY;
+
+    fn check(&self) -> Result<(), String> {
+        check_length("list", &self.list, revocation::MOST_BYTES)?;
+        check_length("signature", &self.signature, MOST_SIGNATURE)
+    }
+}
+
+impl Checked for SendRequest {
+    fn check(&self) -> Result<(), String> {
+        check_site(&self.to)?;
+        check_length("kind", &self.kind, MOST_KIND)?;
+        check_length("body", &self.body, MOST_MESSAGE)
+    }
+}
+
+impl Checked for ReachRequest {
+    fn check(&self) -> Result<(), String> {
+        check_count("addresses", self.addresses.len(), MOST_REACH)
+    }
+}
+
+impl Checked for JobsRequest {
+    fn check(&self) -> Result<(), String> {
+        let id = |id: &str| {
+            let right = (1..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+            right
+                .then_some(())
+                .ok_or_else(|| "id is 1 to 32 hexadecimal digits".to_owned())
+        };
+        match self {
+            JobsRequest::Start(job) => {
+                id(&job.id)?;
+                check_length("name", &job.name, MOST_JOB_NAME)?;
+                check_count("sites", job.sites.len(), MOST_JOB_SITES)?;
+                job.sites.iter().try_for_each(|site| check_site(site))
+            }
+            JobsRequest::End { id: ended } => id(ended),
+            JobsRequest::List {} => Ok(()),
+        }
+    }
+}
+
+fn check_instance(text: &str) -> Result<(), String> {
+    if is_hexadecimal(text, 32) {
+        Ok(())
+    } else {
+        Err("instance is 32 hexadecimal digits".to_owned())
+    }
+}
+
+fn check_site(text: &str) -> Result<(), String> {
+    if grid::is_site_name(text) {
+        Ok(())
+    } else {
+        Err(format!("{:?} is no name of a site", shortened(text)))
+    }
+}
+
+fn check_length(what: &str, text: &str, most: usize) -> Result<(), String> {
+    if text.len() > most {
+        Err(format!("{what} has {} bytes; {most} are allowed", text.len()))
+    } else {
+        Ok(())
+    }
+}
+
+fn check_count(what: &str, count: usize, most: usize) -> Result<(), String> {
+    if count > most {
+        Err(format!("{what}: {count} entries; {most} are allowed"))
+    } else {
+        Ok(())
+    }
+}
+
+fn is_hexadecimal(text: &str, digits: usize) -> bool {
+    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What a message shows of somebody else's words.
+fn shortened(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Node, Reach, Subnet};
+
+    fn record() -> Record {
+        Record {
+            instance: "0".repeat(32),
+            subnets: vec![Subnet("10.1.0.0/24".parse().unwrap())],
+            lan: vec!["10.1.0.253:7000".parse().unwrap()],
+            reach: Reach::default(),
+            udp_port: None,
+            nodes: vec![Node {
+                name: "rennes-1".into(),
+                addresses: vec!["10.1.0.1".parse().unwrap()],
+                slots: 4,
+            }],
+            overlap_ok: false,
+            version: "0.1.0".into(),
+        }
+    }
+
+    #[test]
+    fn literal_text_is_as_the_other_end_expects() {
+        let text = format!(
+            concat!(
+                r#"{{"instance":"{}","subnets":["10.1.0.0/24"],"lan":["10.1.0.253:7000"],"reach":{{"public":[],"ports":null,"#,
+                r#""outbound_only":false,"relay_willing":false}},"udp_port":null,"nodes":[{{"name":"rennes-1","#,
+                r#""addresses":["10.1.0.1"],"slots":4}}],"overlap_ok":false,"version":"0.1.0"}}"#
+            ),
+            "0".repeat(32)
+        );
+        assert_eq!(serde_json::to_string(&record()).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record());
+        assert!(serde_json::from_str::<Record>(&text.replace("udp_port", "udp_prot")).is_err());
+        assert!(serde_json::from_str::<Record>(&text.replace("/24", "/99")).is_err());
+        let job = r#"{"end":{"id":"ab"}}"#;
+        let end = JobsRequest::End { id: "ab".into() };
+        assert_eq!(serde_json::from_str::<JobsRequest>(job).unwrap(), end);
+    }
+
+    #[test]
+    fn fields_that_are_too_long_or_cannot_be_are_refused_by_name() {
+        let refused = |change: &dyn Fn(&mut Record)| {
+            let mut record = record();
+            change(&mut record);
+            record.check().unwrap_err()
+        };
+        assert_eq!(record().check(), Ok(()));
+        assert!(refused(&|r| r.instance.clear()).contains("instance"));
+        assert!(refused(&|r| r.version = "v".repeat(65)).contains("version has 65 bytes"));
+        assert!(refused(&|r| r.subnets = vec![r.subnets[0]; 65]).contains("subnets: 65"));
+        assert!(
+            refused(&|r| r.nodes[0].addresses[0] = "10.2.0.1".parse().unwrap())
+                .contains("none of the site's")
+        );
+        for name in ["", "-oProxyCommand=id", "a b", "a\u{7}", &"a".repeat(254)] {
+            assert!(
+                refused(&|r| r.nodes[0].name = name.to_owned()).contains("no name of a node"),
+                "{name}"
+            );
+        }
+        assert!(refused(&|r| r.reach.ports = Some((2, 1))).contains("reach.ports"));
+    }
+}

@@ -1,0 +1,366 @@
+//! The grid's certificate authority: makes certificates, and signs the list of revoked ones.
+
+use crate::clock::Clock;
+use crate::files::{self, FileError};
+use crate::identity::{Identity, hexadecimal};
+use crate::token::Fingerprint;
+use causeway_wire::grid;
+use rcgen::string::Ia5String;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData,
+    SanType, SerialNumber, SigningKey,
+};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use time::OffsetDateTime;
+
+/// How long a certificate lives: a stolen one dies by itself, and a gateway may be switched off for a holiday.
+pub const LIFE_SECONDS: u64 = 30 * 86_400;
+
+/// How much earlier than now a certificate begins, so that hosts whose clocks are a few minutes apart take each other's.
+pub const BACKDATED_SECONDS: u64 = 300;
+
+/// The authority outlives its grid; to change it is to make a new grid.
+const AUTHORITY_LIFE_SECONDS: u64 = 20 * 365 * 86_400;
+
+/// Files in a grid's directory.
+pub(crate) const CERTIFICATE_FILE: &str = "ca.pem";
+pub(crate) const KEY_FILE: &str = "ca.key";
+
+/// Longest certificate request and certificate, as PEM: those of P-256 keys take a quarter.
+pub const MOST_PEM: usize = 4096;
+
+/// The certificate authority with its private key.
+pub struct Authority {
+    grid: String,
+    certificate: CertificateDer<'static>,
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// A new certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issued {
+    /// As PEM.
+    pub pem: String,
+    /// Serial number in hexadecimal.
+    pub serial: String,
+    /// See [`crate::identity::Certified::not_before`].
+    pub not_before: u64,
+    /// Last second of its life.
+    pub not_after: u64,
+}
+
+/// Why there is no authority, or no certificate of it.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthorityError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The name would not fit into a certificate's URI.
+    #[error("{0:?} is no name for a grid: 1 to 63 letters, digits, '-', '_' or '.'")]
+    Name(String),
+    /// Key or certificate cannot be used.
+    #[error("certificate authority: {0}")]
+    Crypto(#[from] rcgen::Error),
+    /// The two files are not of one authority.
+    #[error("{KEY_FILE} is not the key of {CERTIFICATE_FILE}")]
+    Mismatch,
+    /// Not a request, or one for a key of another kind.
+    #[error("the certificate request is refused: {0}")]
+    Request(&'static str),
+}
+
+impl Authority {
+    /// Makes the authority of a new grid.
+    ///
+    /// # Errors
+    /// A name that is none; no random numbers.
+    pub fn create(grid: &str, clock: &Clock) -> Result<Authority, AuthorityError> {
+        if !grid::is_site_name(grid) {
+            return Err(AuthorityError::Name(grid.to_owned()));
+        }
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let now = clock.now();
+        let mut params = CertificateParams::default();
+        params.distinguished_name = common_name(&format!("Causeway grid {grid}"));
+        params.not_before = moment(now - BACKDATED_SECONDS.min(now));
+        params.not_after = moment(now.saturating_add(AUTHORITY_LIFE_SECONDS));
+        params.serial_number = Some(random_serial()?);
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let made = params.self_signed(&key)?;
+        Ok(Authority {
+            grid: grid.to_owned(),
+            certificate: made.der().clone(),
+            pem: made.pem(),
+            issuer: Issuer::new(params, key),
+        })
+    }
+
+    /// Writes key and certificate into a directory in which there are none.
+    ///
+    /// # Errors
+    /// Files that are there already, and what the system refuses.
+    pub fn save(&self, directory: &Path) -> Result<(), AuthorityError> {
+        let key = self.issuer.key().serialize_pem();
+        files::create(&directory.join(KEY_FILE), key.as_bytes(), 0o600)?;
+        Ok(files::create(
+            &directory.join(CERTIFICATE_FILE),
+            self.pem.as_bytes(),
+            0o644,
+        )?)
+    }
+
+    /// Reads what [`Authority::save`] wrote.
+    ///
+    /// # Errors
+    /// Files that are missing, damaged, of two authorities, or a key that others may read.
+    pub fn load(grid: &str, directory: &Path) -> Result<Authority, AuthorityError> {
+        let pem = files::read_text(&directory.join(CERTIFICATE_FILE))?;
+        let key = KeyPair::from_pem(&files::read_secret(&directory.join(KEY_FILE))?)?;
+        let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
+            .map_err(|_| AuthorityError::Crypto(rcgen::Error::CouldNotParseCertificate))?;
+        let own = x509_parser::parse_x509_certificate(&certificate)
+            .is_ok_and(|(_, parsed)| parsed.public_key().raw == key.subject_public_key_info());
+        if !own {
+            return Err(AuthorityError::Mismatch);
+        }
+        Ok(Authority {
+            grid: grid.to_owned(),
+            issuer: Issuer::from_ca_cert_der(&certificate, key)?,
+            certificate,
+            pem,
+        })
+    }
+
+    /// Name of the grid.
+    pub fn grid(&self) -> &str {
+        &self.grid
+    }
+
+    /// The authority's own certificate, which everybody of the grid knows.
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// The same as PEM.
+    pub fn certificate_pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// What a token names the authority by.
+    pub fn fingerprint(&self) -> Fingerprint {
+        Sha256::digest(&self.certificate).into()
+    }
+
+    /// Certifies the key of a request for `identity`. What else the request asks for is ignored: who somebody is, is for the
+    /// caller to know. `begins` is the first second at the earliest.
+    ///
+    /// # Errors
+    /// A request that is none, whose sender has not the key, or whose key is not of the one kind that is used here.
+    pub fn certify(
+        &self,
+        request: &str,
+        identity: &Identity,
+        now: u64,
+        begins: u64,
+    ) -> Result<Issued, AuthorityError> {
+        if request.len() > MOST_PEM {
+            return Err(AuthorityError::Request("it is too long"));
+        }
+        let request = CertificateSigningRequestParams::from_pem(request)
+            .map_err(|_| AuthorityError::Request("it cannot be read, or was not signed by its own key"))?;
+        if request.public_key.algorithm() != &PKCS_ECDSA_P256_SHA256 {
+            return Err(AuthorityError::Request("its key is not of the kind ECDSA P-256"));
+        }
+        self.issue(&request.public_key, identity, now, begins)
+    }
+
+    /// Certifies a key of this process.
+    pub(crate) fn issue(
+        &self,
+        key: &impl PublicKeyData,
+        identity: &Identity,
+        now: u64,
+        begins: u64,
+    ) -> Result<Issued, AuthorityError> {
+        let not_before = now.saturating_sub(BACKDATED_SECONDS).max(begins);
+        let not_after = now.saturating_add(LIFE_SECONDS);
+        let serial = random_serial()?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name = common_name(&identity.to_string());
+        params.not_before = moment(not_before);
+        params.not_after = moment(not_after);
+        params.serial_number = Some(serial.clone());
+        let uri = Ia5String::try_from(identity.uri())?;
+        params.subject_alt_names = vec![SanType::URI(uri)];
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![
+            ExtendedKeyUsagePurpose::ClientAuth,
+            ExtendedKeyUsagePurpose::ServerAuth,
+        ];
+        let made = params.signed_by(key, &self.issuer)?;
+        Ok(Issued {
+            pem: made.pem(),
+            serial: hexadecimal(&serial.to_bytes()),
+            not_before,
+            not_after,
+        })
+    }
+
+    /// An ECDSA signature of the authority over `bytes`.
+    pub(crate) fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, AuthorityError> {
+        Ok(self.issuer.key().sign(bytes)?)
+    }
+}
+
+/// A private key and its certificate, as a gateway or the broker has them.
+pub struct Credentials {
+    /// The certificate.
+    pub certificate: CertificateDer<'static>,
+    /// Its authority's, which is shown with it: who joins knows that one's fingerprint only.
+    pub authority: CertificateDer<'static>,
+    /// The private key.
+    pub key: PrivateKeyDer<'static>,
+}
+
+impl Clone for Credentials {
+    fn clone(&self) -> Credentials {
+        Credentials {
+            certificate: self.certificate.clone(),
+            authority: self.authority.clone(),
+            key: self.key.clone_key(),
+        }
+    }
+}
+
+/// Without the key.
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Credentials({:?})",
+            crate::identity::Certified::read(&self.certificate)
+        )
+    }
+}
+
+impl Credentials {
+    /// Reads PEM texts.
+    ///
+    /// # Errors
+    /// Which of them cannot be read.
+    pub fn from_pem(certificate: &str, authority: &str, key: &str) -> Result<Credentials, AuthorityError> {
+        let read = |text: &str| {
+            CertificateDer::from_pem_slice(text.as_bytes())
+                .map_err(|_| AuthorityError::Crypto(rcgen::Error::CouldNotParseCertificate))
+        };
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
+        Ok(Credentials {
+            certificate: read(certificate)?,
+            authority: read(authority)?,
+            key: key.map_err(|_| AuthorityError::Crypto(rcgen::Error::CouldNotParseKeyPair))?,
+        })
+    }
+}
+
+/// A new private key with the request to certify it, both as PEM.
+///
+/// # Errors
+/// No random numbers.
+pub fn new_key() -> Result<(String, String), AuthorityError> {
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    let request = params.serialize_request(&key)?.pem()?;
+    Ok((key.serialize_pem(), request))
+}
+
+fn common_name(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    // X.520 allows 64 characters; nothing reads this one but people.
+    names.push(DnType::CommonName, name.chars().take(64).collect::<String>());
+    names
+}
+
+/// 127 random bits, positive and never short: RFC 5280 wants a positive number of at most 20 bytes.
+fn random_serial() -> Result<SerialNumber, AuthorityError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| AuthorityError::Crypto(rcgen::Error::RingUnspecified))?;
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Ok(SerialNumber::from_slice(&bytes))
+}
+
+fn moment(unix_seconds: u64) -> OffsetDateTime {
+    let seconds = i64::try_from(unix_seconds).unwrap_or(i64::MAX);
+    OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Certified;
+
+    #[test]
+    fn a_certificate_says_whom_it_is_for_and_how_long() {
+        let authority = Authority::create("g5k", &Clock::system()).unwrap();
+        let (_, request) = new_key().unwrap();
+        let identity = Identity::site("g5k", "rennes");
+        let issued = authority.certify(&request, &identity, 1_000_000, 0).unwrap();
+        let read = CertificateDer::from_pem_slice(issued.pem.as_bytes()).unwrap();
+        let read = Certified::read(&read).unwrap();
+        assert_eq!(read.identity, identity);
+        assert_eq!(read.serial, issued.serial);
+        assert_eq!(
+            (read.not_before, read.not_after),
+            (999_700, 1_000_000 + LIFE_SECONDS)
+        );
+        assert!(read.renew_at() > 1_000_000 + LIFE_SECONDS / 2 && read.renew_at() < 1_000_000 + LIFE_SECONDS);
+        let later = authority
+            .certify(&request, &identity, 1_000_000, 999_999)
+            .unwrap();
+        assert_eq!(later.not_before, 999_999);
+    }
+
+    #[test]
+    fn an_authority_is_read_back_and_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let authority = Authority::create("g5k", &Clock::system()).unwrap();
+        authority.save(dir.path()).unwrap();
+        assert!(authority.save(dir.path()).is_err());
+        let read = Authority::load("g5k", dir.path()).unwrap();
+        assert_eq!(read.fingerprint(), authority.fingerprint());
+        let other = Authority::create("g5k", &Clock::system()).unwrap();
+        std::fs::write(dir.path().join(CERTIFICATE_FILE), other.certificate_pem()).unwrap();
+        assert!(matches!(
+            Authority::load("g5k", dir.path()),
+            Err(AuthorityError::Mismatch)
+        ));
+        assert!(matches!(
+            Authority::create("a b", &Clock::system()),
+            Err(AuthorityError::Name(_))
+        ));
+    }
+
+    #[test]
+    fn a_request_that_its_key_did_not_sign_or_of_another_kind_is_refused() {
+        let authority = Authority::create("g5k", &Clock::system()).unwrap();
+        let identity = Identity::site("g5k", "rennes");
+        let refused = |request: &str| {
+            authority
+                .certify(request, &identity, 1_000_000, 0)
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(refused("").contains("cannot be read"));
+        assert!(refused(&"a".repeat(MOST_PEM + 1)).contains("too long"));
+        let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        let request = CertificateParams::default().serialize_request(&key).unwrap();
+        assert!(refused(&request.pem().unwrap()).contains("P-256"));
+    }
+}

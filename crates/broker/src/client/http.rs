@@ -1,0 +1,240 @@
+//! One connection to the broker, and requests over it one after the other.
+
+use crate::api::ErrorAnswer;
+use crate::tls::{self, TrustError, server_name};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{Method, Request, Response, header};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+/// Longest answer: a megabyte of members, one that alone is as long, revocations, and messages with every letter escaped.
+const MOST_ANSWER: usize = 8 * 1024 * 1024;
+
+/// One address of the broker is given up after this; see the gateway's dialling for the reason.
+const CONNECT: Duration = Duration::from_secs(4);
+
+/// Three round trips around the Earth and a busy broker.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// An answer that waits for nothing.
+pub(super) const ANSWER: Duration = Duration::from_secs(20);
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No connection.
+    #[error("connect to the broker at {broker}: {source}")]
+    Connect {
+        /// Its place.
+        broker: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Whoever answers there is not who has to, or its time is not now.
+    #[error("the broker at {broker}: {reason}")]
+    Trust {
+        /// Its place.
+        broker: String,
+        /// Why.
+        reason: TrustError,
+    },
+    /// TLS failed otherwise: where the broker refuses the own certificate, it says so in its log.
+    #[error("TLS with the broker at {broker}: {reason}")]
+    Tls {
+        /// Its place.
+        broker: String,
+        /// What rustls said.
+        reason: String,
+    },
+    /// The broker said no.
+    #[error("{}", .0.message)]
+    Refused(ErrorAnswer),
+    /// It went away, or took too long.
+    #[error("the broker at {broker} did not answer: {reason}")]
+    Lost {
+        /// Its place.
+        broker: String,
+        /// How it ended.
+        reason: String,
+    },
+    /// It speaks, but not as we do.
+    #[error("the broker's answer is not understood: {0}")]
+    Answer(String),
+}
+
+pub(super) struct Connection {
+    broker: String,
+    sender: SendRequest<Full<Bytes>>,
+    carrying: JoinHandle<()>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.carrying.abort();
+    }
+}
+
+impl Connection {
+    /// Connects to the broker at `HOST:PORT`.
+    pub(super) async fn open(broker: &str, config: Arc<ClientConfig>) -> Result<Connection, CallError> {
+        let lost = |reason: String| CallError::Lost {
+            broker: broker.to_owned(),
+            reason,
+        };
+        let socket = dial(broker).await.map_err(|source| CallError::Connect {
+            broker: broker.to_owned(),
+            source,
+        })?;
+        let _ = socket.set_nodelay(true);
+        let shaking = TlsConnector::from(config).connect(server_name(), socket);
+        let stream = match timeout(HANDSHAKE, shaking).await {
+            Ok(stream) => stream.map_err(|error| wrong(broker, &error))?,
+            Err(_) => return Err(lost("no TLS handshake in time".to_owned())),
+        };
+        let (sender, connection) = handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| lost(error.to_string()))?;
+        Ok(Connection {
+            broker: broker.to_owned(),
+            sender,
+            // How it ends, the requests see.
+            carrying: tokio::spawn(async move { connection.await.unwrap_or_default() }),
+        })
+    }
+
+    /// Whether another request can go over it.
+    pub(super) fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
+    /// Posts a request, and waits for its answer.
+    pub(super) async fn post<Q: Serialize, A: DeserializeOwned>(
+        &mut self,
+        path: &str,
+        asked: &Q,
+        deadline: Duration,
+    ) -> Result<A, CallError> {
+        let body = serde_json::to_vec(asked).map_err(|error| CallError::Answer(error.to_string()))?;
+        self.call(Method::POST, path, body, deadline).await
+    }
+
+    /// Asks for what is at a path.
+    pub(super) async fn get<A: DeserializeOwned>(&mut self, path: &str) -> Result<A, CallError> {
+        self.call(Method::GET, path, Vec::new(), ANSWER).await
+    }
+
+    async fn call<A: DeserializeOwned>(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Vec<u8>,
+        deadline: Duration,
+    ) -> Result<A, CallError> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, &self.broker)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|error| CallError::Answer(error.to_string()))?;
+        let lost = |reason: String| CallError::Lost {
+            broker: self.broker.clone(),
+            reason,
+        };
+        let exchange = async {
+            self.sender
+                .ready()
+                .await
+                .map_err(|error| wrong_later(&self.broker, &error))?;
+            let answer = self.sender.send_request(request).await;
+            read(answer.map_err(|error| wrong_later(&self.broker, &error))?).await
+        };
+        match timeout(deadline, exchange).await {
+            Ok(answer) => answer,
+            Err(_) => Err(lost(format!("nothing within {} s", deadline.as_secs()))),
+        }
+    }
+}
+
+async fn read<A: DeserializeOwned>(answer: Response<Incoming>) -> Result<A, CallError> {
+    let good = answer.status().is_success();
+    let status = answer.status();
+    let body = Limited::new(answer.into_body(), MOST_ANSWER)
+        .collect()
+        .await
+        .map_err(|error| {
+            let long = error.downcast_ref::<LengthLimitError>().is_some();
+            CallError::Answer(if long {
+                format!("it is longer than {MOST_ANSWER} bytes")
+            } else {
+                error.to_string()
+            })
+        })?;
+    let bytes = body.to_bytes();
+    if good {
+        return serde_json::from_slice(&bytes).map_err(|error| CallError::Answer(error.to_string()));
+    }
+    match serde_json::from_slice::<ErrorAnswer>(&bytes) {
+        Ok(refusal) => Err(CallError::Refused(refusal)),
+        Err(_) => Err(CallError::Answer(format!("status {status}"))),
+    }
+}
+
+async fn dial(broker: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in tokio::net::lookup_host(broker).await? {
+        match timeout(CONNECT, TcpStream::connect(address)).await {
+            Ok(Ok(socket)) => return Ok(socket),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, format!("{address} does not answer")),
+        }
+    }
+    Err(last)
+}
+
+fn wrong(broker: &str, error: &io::Error) -> CallError {
+    let broker = broker.to_owned();
+    let tls = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match tls.map(|tls| (tls, tls::trust_error(tls))) {
+        Some((_, Some(reason))) => CallError::Trust {
+            broker,
+            reason: reason.clone(),
+        },
+        Some((tls, None)) => CallError::Tls {
+            broker,
+            reason: tls.to_string(),
+        },
+        None => CallError::Lost {
+            broker,
+            reason: error.to_string(),
+        },
+    }
+}
+
+/// With TLS 1.3 a server's refusal of the client's certificate arrives after the client's handshake has ended.
+fn wrong_later(broker: &str, error: &hyper::Error) -> CallError {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return wrong(broker, error);
+        }
+        source = error.source();
+    }
+    CallError::Lost {
+        broker: broker.to_owned(),
+        reason: error.to_string(),
+    }
+}

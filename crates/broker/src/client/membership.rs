@@ -1,0 +1,328 @@
+//! What makes a host a site of a grid: its key, its certificate, and where the broker is. One file, 0600.
+
+use super::http::{ANSWER, CallError, Connection};
+use crate::api::{self, CertificateAnswer, EnrolRequest, TimeAnswer};
+use crate::authority::{AuthorityError, Credentials, new_key};
+use crate::clock::{Clock, span};
+use crate::files::{self, FileError};
+use crate::identity::{Certified, hexadecimal};
+use crate::revocation::Revocations;
+use crate::tls::{self, Expect, Trust, TrustError};
+use crate::token::{Fingerprint, JoinToken};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the file in the directory that a gateway keeps.
+const FILE: &str = "membership.json";
+
+const VERSION: u32 = 1;
+
+/// A site's place in a grid.
+#[derive(Clone)]
+pub struct Membership {
+    /// The grid.
+    pub grid: String,
+    /// The site.
+    pub site: String,
+    /// Where the broker is to be found, `HOST:PORT`.
+    pub brokers: Vec<String>,
+    /// Key and certificate.
+    pub credentials: Credentials,
+    /// What the certificate says.
+    pub certified: Certified,
+    texts: Texts,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Texts {
+    version: u32,
+    grid: String,
+    site: String,
+    brokers: Vec<String>,
+    authority: String,
+    certificate: String,
+    key: String,
+}
+
+/// Why a host has not become a site.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// It is one.
+    #[error("this host is site {site} of grid {grid} already ({}); remove that file to join anew", path.display())]
+    Already {
+        /// The site.
+        site: String,
+        /// The grid.
+        grid: String,
+        /// Where that is written.
+        path: PathBuf,
+    },
+    /// The broker was not reached, or refused.
+    #[error("join with the token of site {site}: {source}")]
+    Call {
+        /// The token's site.
+        site: String,
+        /// Why.
+        source: CallError,
+    },
+    /// No certificate seems good because the clocks differ.
+    #[error(
+        "the clocks differ: this host's is {} {} the broker's at {broker}; set both by NTP, then try again ({reason})",
+        span(difference.unsigned_abs()), if *difference > 0 { "ahead of" } else { "behind" }
+    )]
+    Clock {
+        /// The broker's place.
+        broker: String,
+        /// Seconds that this host's clock is ahead.
+        difference: i64,
+        /// What the certificate's check said.
+        reason: TrustError,
+    },
+    /// The broker's answer is no certificate for this site.
+    #[error("the broker's certificate for this site cannot be used: {0}")]
+    Certificate(String),
+    /// No key.
+    #[error("make a key: {0}")]
+    Key(#[from] AuthorityError),
+    /// The membership's file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// No thread, no descriptors.
+    #[error("start a thread: {0}")]
+    Thread(std::io::Error),
+}
+
+/// Joins a grid: makes a key in `directory`, which stays there, and has it certified. Blocks until that is done or refused.
+///
+/// # Errors
+/// See [`JoinError`].
+pub fn join(token: &JoinToken, directory: &Path, clock: &Clock) -> Result<Membership, JoinError> {
+    files::make_directory(directory)?;
+    let path = directory.join(FILE);
+    if let Some(there) = Membership::load(directory)? {
+        let Membership { site, grid, .. } = there;
+        return Err(JoinError::Already { site, grid, path });
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let membership = runtime
+        .map_err(JoinError::Thread)?
+        .block_on(enrol(token, clock))?;
+    membership.save(directory)?;
+    Ok(membership)
+}
+
+async fn enrol(token: &JoinToken, clock: &Clock) -> Result<Membership, JoinError> {
+    let (key, request) = new_key()?;
+    let asked = EnrolRequest {
+        authority: hexadecimal(&token.authority),
+        site: token.site.clone(),
+        secret: hexadecimal(&token.secret),
+        request,
+    };
+    let mut last = None;
+    for broker in &token.brokers {
+        match ask(broker, token.authority, clock, &asked).await {
+            Ok(answer) => return accept(token, clock, answer, key),
+            Err(source @ CallError::Refused(_)) => return Err(call(token, source)),
+            Err(error) => last = Some((broker, error)),
+        }
+    }
+    match last {
+        Some((broker, CallError::Trust { reason, .. })) if is_of_time(&reason) => {
+            let difference = clock_difference(broker, token.authority, clock).await;
+            let difference = difference.map_err(|source| call(token, source))?;
+            Err(JoinError::Clock {
+                broker: broker.clone(),
+                difference,
+                reason,
+            })
+        }
+        Some((_, source)) => Err(call(token, source)),
+        None => Err(JoinError::Certificate("the token names no broker".to_owned())),
+    }
+}
+
+fn call(token: &JoinToken, source: CallError) -> JoinError {
+    let site = token.site.clone();
+    JoinError::Call { site, source }
+}
+
+async fn ask(
+    broker: &str,
+    authority: Fingerprint,
+    clock: &Clock,
+    asked: &EnrolRequest,
+) -> Result<CertificateAnswer, CallError> {
+    let config = tls::joining_config(authority, clock.clone()).map_err(|error| internal(broker, &error))?;
+    Connection::open(broker, Arc::new(config))
+        .await?
+        .post(api::ENROL, asked, ANSWER)
+        .await
+}
+
+/// Whether a clock may be why.
+pub(super) fn is_of_time(reason: &TrustError) -> bool {
+    matches!(
+        reason,
+        TrustError::NotYetValid { .. } | TrustError::Expired { .. }
+    )
+}
+
+/// How many seconds this host's clock is ahead of the broker's.
+pub(super) async fn clock_difference(
+    broker: &str,
+    authority: Fingerprint,
+    clock: &Clock,
+) -> Result<i64, CallError> {
+    let config = tls::asking_time_config(authority).map_err(|error| internal(broker, &error))?;
+    let answer: TimeAnswer = Connection::open(broker, Arc::new(config))
+        .await?
+        .get(api::TIME)
+        .await?;
+    Ok(ahead(clock.now(), answer.time))
+}
+
+/// Seconds from one time to another that may be the earlier one.
+pub(super) fn ahead(own: u64, other: u64) -> i64 {
+    let difference = i128::from(own) - i128::from(other);
+    i64::try_from(difference).unwrap_or(if difference > 0 { i64::MAX } else { i64::MIN })
+}
+
+fn internal(broker: &str, error: &rustls::Error) -> CallError {
+    CallError::Tls {
+        broker: broker.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+fn accept(
+    token: &JoinToken,
+    clock: &Clock,
+    answer: CertificateAnswer,
+    key: String,
+) -> Result<Membership, JoinError> {
+    let wrong = |reason: String| JoinError::Certificate(reason);
+    let credentials = Credentials::from_pem(&answer.certificate, &answer.authority, &key)
+        .map_err(|error| wrong(error.to_string()))?;
+    let shown = [credentials.certificate.clone(), credentials.authority.clone()];
+    let trust = tls::trust_by_fingerprint(&shown, &token.authority, clock.clone());
+    let trust = trust.map_err(|error| wrong(error.to_string()))?;
+    let texts = Texts {
+        version: VERSION,
+        grid: trust.grid().to_owned(),
+        site: token.site.clone(),
+        brokers: token.brokers.clone(),
+        authority: answer.authority,
+        certificate: answer.certificate,
+        key,
+    };
+    Membership::from_texts(texts, &trust).map_err(wrong)
+}
+
+impl Membership {
+    /// Reads what [`join`] wrote; none where nobody has joined.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is not whole, or may be read by others.
+    pub fn load(directory: &Path) -> Result<Option<Membership>, FileError> {
+        let path = directory.join(FILE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = files::read_secret(&path)?;
+        let damaged = |reason: String| {
+            let error = std::io::Error::new(std::io::ErrorKind::InvalidData, reason);
+            FileError::at("read", &path)(error)
+        };
+        let texts: Texts = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        if texts.version != VERSION {
+            return Err(damaged(format!(
+                "version {}, this program knows {VERSION}",
+                texts.version
+            )));
+        }
+        let credentials = Credentials::from_pem(&texts.certificate, &texts.authority, &texts.key);
+        let credentials = credentials.map_err(|error| damaged(error.to_string()))?;
+        let certified =
+            Certified::read(&credentials.certificate).map_err(|error| damaged(error.to_string()))?;
+        Ok(Some(Membership {
+            grid: texts.grid.clone(),
+            site: texts.site.clone(),
+            brokers: texts.brokers.clone(),
+            credentials,
+            certified,
+            texts,
+        }))
+    }
+
+    /// What a gateway of this site believes.
+    ///
+    /// # Errors
+    /// An authority's certificate that cannot be read.
+    pub fn trust(&self, revocations: Revocations, clock: Clock) -> Result<Trust, TrustError> {
+        Trust::new(&self.grid, &self.credentials.authority, revocations, clock)
+    }
+
+    /// When the certificate is to be renewed, in seconds since 1970: after two thirds of its life. A [`super::Client`] does
+    /// that by itself.
+    pub fn renew_at(&self) -> u64 {
+        self.certified.renew_at()
+    }
+
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        use sha2::{Digest, Sha256};
+        Sha256::digest(&self.credentials.authority).into()
+    }
+
+    /// The same place with the next certificate.
+    pub(super) fn renewed(
+        &self,
+        answer: CertificateAnswer,
+        key: String,
+        trust: &Trust,
+    ) -> Result<Membership, String> {
+        let texts = Texts {
+            certificate: answer.certificate,
+            key,
+            ..self.texts.clone()
+        };
+        Membership::from_texts(texts, trust)
+    }
+
+    pub(super) fn save(&self, directory: &Path) -> Result<(), FileError> {
+        // Strings have a JSON form.
+        let text = serde_json::to_vec(&self.texts).unwrap_or_default();
+        files::replace(&directory.join(FILE), &text, 0o600)
+    }
+
+    /// A new certificate, once it is what it has to be and of this key.
+    fn from_texts(texts: Texts, trust: &Trust) -> Result<Membership, String> {
+        let credentials = Credentials::from_pem(&texts.certificate, &texts.authority, &texts.key);
+        let credentials = credentials.map_err(|error| error.to_string())?;
+        let shown = std::slice::from_ref(&credentials.certificate);
+        let certified = trust
+            .check(shown, &Expect::Site(texts.site.clone()))
+            .map_err(|error| error.to_string())?;
+        tls::client_config(&credentials, trust, Expect::Broker).map_err(|error| error.to_string())?;
+        Ok(Membership {
+            grid: texts.grid.clone(),
+            site: texts.site.clone(),
+            brokers: texts.brokers.clone(),
+            credentials,
+            certified,
+            texts,
+        })
+    }
+}
+
+/// Without the key.
+impl std::fmt::Debug for Membership {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Membership({} until {})",
+            self.certified.identity, self.certified.not_after
+        )
+    }
+}

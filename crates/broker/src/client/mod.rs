@@ -1,0 +1,322 @@
+//! A gateway's end of the broker: a thread that keeps a session, for callers that know of no async runtime.
+//!
+//! ```text
+//! gateway's loop ── update, send, reach, ... ──> [thread: session] ── long poll ──> broker
+//!               <── poll_event, wake ──────────        |
+//!                                             members.json, revocations.json, membership.json
+//! ```
+//! The broker may be away: what was known is read back from the directory at a start, and events go on once it is back.
+
+mod cache;
+mod http;
+mod membership;
+mod session;
+
+pub use http::CallError;
+pub use membership::{JoinError, Membership, join};
+
+use crate::api::{ErrorKind, Job, JobStart, Member, Message, Reached, Record, Relay};
+use crate::authority::Credentials;
+use crate::clock::Clock;
+use crate::files::FileError;
+use crate::revocation::{RevocationSet, Revocations};
+use crate::tls::{Trust, TrustError};
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// Events that wait for the gateway; with more the thread waits, and the broker's answers with it.
+const MOST_EVENTS: usize = 1024;
+
+/// Commands that wait for the thread; more are refused.
+const MOST_COMMANDS: usize = 256;
+
+/// What a session is made of.
+pub struct ClientConfig {
+    /// Who this gateway is.
+    pub membership: Membership,
+    /// Where it keeps that, and what it knows of the grid.
+    pub directory: PathBuf,
+    /// What it says of itself.
+    pub record: Record,
+    /// Its time.
+    pub clock: Clock,
+    /// First and longest pause before the broker is tried again.
+    pub retry: RangeInclusive<Duration>,
+    /// Pause after a refusal that a person has to do something about.
+    pub refused: Duration,
+    /// Called from the session's thread after each event: wakes the gateway's loop. Must not block.
+    pub wake: Box<dyn Fn() + Send>,
+}
+
+impl ClientConfig {
+    /// With the usual pauses: a broker that comes back is noticed within half a minute, by a thousand gateways not at once.
+    pub fn new(
+        membership: Membership,
+        directory: PathBuf,
+        record: Record,
+        wake: Box<dyn Fn() + Send>,
+    ) -> ClientConfig {
+        ClientConfig {
+            membership,
+            directory,
+            record,
+            clock: Clock::system(),
+            retry: Duration::from_millis(500)..=Duration::from_secs(30),
+            refused: Duration::from_secs(60),
+            wake,
+        }
+    }
+}
+
+/// What the gateway learns.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A site is new or changed, the own one among them. At a start those of the last session come first.
+    Member(Box<Member>),
+    /// A site is no longer a member.
+    Removed(String),
+    /// Another gateway says something.
+    Message(Message),
+    /// More certificates are void: lanes of these sites end. The [`Trust`] knows them already.
+    Revocations(RevocationSet),
+    /// The broker answers again, or for the first time.
+    Connected {
+        /// Where this gateway speaks from, as the broker sees it.
+        observed: SocketAddr,
+    },
+    /// The broker does not answer, for this reason. Said once until it does.
+    Away(String),
+    /// The broker refuses what this gateway wants: it goes on trying.
+    Refused {
+        /// Why, for programs.
+        kind: ErrorKind,
+        /// Why, for people.
+        message: String,
+    },
+    /// The clocks of this host and the broker differ by more than certificates bear. Said once until they do not.
+    ClockSkew {
+        /// Seconds that this host's clock is ahead.
+        ahead: i64,
+    },
+    /// The certificate was renewed: new connections use these.
+    Renewed(Credentials),
+    /// Answer to [`Client::reach`].
+    Reached(Vec<Reached>),
+    /// Answer to [`Client::relays`].
+    Relays(Vec<Relay>),
+    /// Answer to [`Client::list_jobs`].
+    Jobs(Vec<Job>),
+    /// A command was not carried out.
+    Failed {
+        /// Such as `send to nancy`.
+        what: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Something of this host, such as a file that cannot be written. The session goes on.
+    Trouble(String),
+}
+
+/// What the gateway wants.
+#[derive(Debug)]
+enum Command {
+    Send(crate::api::SendRequest),
+    Reach(Vec<SocketAddr>),
+    JobStarted(JobStart),
+    JobEnded(String),
+    ListJobs,
+    Relays,
+}
+
+/// Too much is asked at a time, or the session has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the broker's session is busy with {MOST_COMMANDS} requests, or has ended")]
+pub struct Busy;
+
+/// Why there is no session.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// A file of the directory.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The authority's certificate.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// No thread, no descriptors.
+    #[error("start a thread: {0}")]
+    Thread(std::io::Error),
+}
+
+/// A session with the broker, in a thread of its own. It ends when this is dropped.
+pub struct Client {
+    trust: Trust,
+    record: watch::Sender<Record>,
+    load: watch::Sender<u32>,
+    commands: Option<mpsc::Sender<Command>>,
+    events: Option<Receiver<Event>>,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Client {
+    /// Starts a session. The broker need not be there.
+    ///
+    /// # Errors
+    /// Files that cannot be read, no thread.
+    pub fn start(config: ClientConfig) -> Result<Client, ClientError> {
+        let Membership {
+            grid, credentials, ..
+        } = &config.membership;
+        let known = cache::revocations(&config.directory, grid, &credentials.authority)?;
+        let trust = config
+            .membership
+            .trust(Revocations::new(known), config.clock.clone())?;
+        let cache = cache::Cache::open(&config.directory, grid)?;
+        let (events_in, events) = sync_channel(MOST_EVENTS);
+        let (commands, commands_out) = mpsc::channel(MOST_COMMANDS);
+        let record = watch::Sender::new(config.record.clone());
+        let load = watch::Sender::new(0);
+        let stop = watch::Sender::new(false);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ClientError::Thread)?;
+        let session = session::Session::new(session::Parts {
+            config,
+            trust: trust.clone(),
+            cache,
+            events: events_in,
+            record: record.subscribe(),
+            load: load.subscribe(),
+        });
+        let mut stopping = stop.subscribe();
+        let thread = std::thread::Builder::new().name("broker-client".to_owned());
+        let thread = thread.spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    () = session.run(commands_out) => {}
+                    _ = stopping.wait_for(|stop| *stop) => {}
+                }
+                session.end();
+            });
+            // A name that is being looked up must not hold up the end.
+            runtime.shutdown_background();
+        });
+        Ok(Client {
+            trust,
+            record,
+            load,
+            commands: Some(commands),
+            events: Some(events),
+            stop,
+            thread: Some(thread.map_err(ClientError::Thread)?),
+        })
+    }
+
+    /// What this gateway believes; revocations that arrive are in it at once.
+    pub fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    /// The next event, if there is one.
+    pub fn poll_event(&self) -> Option<Event> {
+        self.events.as_ref()?.try_recv().ok()
+    }
+
+    /// The next event, within some time.
+    pub fn wait_event(&self, timeout: Duration) -> Option<Event> {
+        self.events.as_ref()?.recv_timeout(timeout).ok()
+    }
+
+    /// Says something else of the own site from now on.
+    pub fn update(&self, record: Record) {
+        self.record.send_replace(record);
+    }
+
+    /// How busy this gateway is as a relay, 0 to 1000; told with the next poll.
+    pub fn set_load(&self, load: u32) {
+        self.load.send_replace(load.min(1000));
+    }
+
+    /// Says something to another site's gateway, at once.
+    ///
+    /// # Errors
+    /// See [`Busy`]; what fails later is an [`Event::Failed`].
+    pub fn send(&self, to: &str, kind: &str, body: &str) -> Result<(), Busy> {
+        self.command(Command::Send(crate::api::SendRequest {
+            to: to.to_owned(),
+            kind: kind.to_owned(),
+            body: body.to_owned(),
+        }))
+    }
+
+    /// Has the broker dial addresses of the own record: [`Event::Reached`].
+    ///
+    /// # Errors
+    /// See [`Busy`].
+    pub fn reach(&self, addresses: Vec<SocketAddr>) -> Result<(), Busy> {
+        self.command(Command::Reach(addresses))
+    }
+
+    /// A job has begun here.
+    ///
+    /// # Errors
+    /// See [`Busy`].
+    pub fn job_started(&self, job: JobStart) -> Result<(), Busy> {
+        self.command(Command::JobStarted(job))
+    }
+
+    /// A job that began here has ended.
+    ///
+    /// # Errors
+    /// See [`Busy`].
+    pub fn job_ended(&self, id: &str) -> Result<(), Busy> {
+        self.command(Command::JobEnded(id.to_owned()))
+    }
+
+    /// Asks which jobs run in the grid: [`Event::Jobs`].
+    ///
+    /// # Errors
+    /// See [`Busy`].
+    pub fn list_jobs(&self) -> Result<(), Busy> {
+        self.command(Command::ListJobs)
+    }
+
+    /// Asks who carries streams of others: [`Event::Relays`].
+    ///
+    /// # Errors
+    /// See [`Busy`].
+    pub fn relays(&self) -> Result<(), Busy> {
+        self.command(Command::Relays)
+    }
+
+    /// Ends the session, and writes what it knows.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn command(&self, command: Command) -> Result<(), Busy> {
+        let commands = self.commands.as_ref().ok_or(Busy)?;
+        commands.try_send(command).map_err(|_| Busy)
+    }
+
+    fn end(&mut self) {
+        self.stop.send_replace(true);
+        // A thread that waits for the gateway to take events waits no longer.
+        self.events = None;
+        self.commands = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic in it has been said by the runtime.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,185 @@
+//! The broker's configuration, a short TOML file in the grid's directory. `configs/broker.toml` shows every key.
+
+use crate::files::{self, FileError};
+use crate::token::is_host_and_port;
+use causeway_wire::grid;
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// Where a broker listens when nothing else is said: HTTPS's port needs root, this one nobody else has (IANA: unassigned
+/// for TCP).
+pub const PORT: u16 = 7443;
+
+/// Connections at a time: a thousand gateways have two or three each.
+pub const CONNECTIONS: usize = 4096;
+
+/// Fewest and most that may be asked for.
+const SOME_CONNECTIONS: std::ops::RangeInclusive<i64> = 16..=1_000_000;
+
+/// What a broker needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokerConfig {
+    /// Name of the grid.
+    pub grid: String,
+    /// Addresses to listen at.
+    pub listen: Vec<SocketAddr>,
+    /// Where sites find it, `HOST:PORT`; goes into tokens.
+    pub public: Vec<String>,
+    /// Keys, certificates, store and the commands' socket are here: the directory of the file.
+    pub directory: PathBuf,
+    /// Gateways may ask to be dialled back at loopback and link-local addresses. For grids on one host.
+    pub reach_local: bool,
+    /// See [`CONNECTIONS`].
+    pub connections: usize,
+}
+
+/// All mistakes of a configuration, one a line.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct Mistakes(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Typed {
+    grid: Spanned<String>,
+    listen: Spanned<Vec<String>>,
+    public: Spanned<Vec<String>>,
+    reach_local: Option<bool>,
+    connections: Option<Spanned<i64>>,
+}
+
+impl BrokerConfig {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Every mistake as `file:line: key: reason`.
+    pub fn load(file: &Path) -> Result<BrokerConfig, Mistakes> {
+        let text = files::read_text(file).map_err(|error: FileError| Mistakes(vec![error.to_string()]))?;
+        BrokerConfig::parse(&text, file)
+    }
+
+    /// Reads the text of a file; `file` serves the messages, and its directory is the grid's.
+    ///
+    /// # Errors
+    /// Every mistake as `file:line: key: reason`.
+    pub fn parse(text: &str, file: &Path) -> Result<BrokerConfig, Mistakes> {
+        let line = |start: usize| 1 + text[..start.min(text.len())].matches('\n').count();
+        let at = |start: usize, reason: &str| format!("{}:{}: {reason}", file.display(), line(start));
+        let typed: Typed = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            Mistakes(vec![at(start, error.message())])
+        })?;
+        let mut mistakes = Vec::new();
+        if !grid::is_site_name(typed.grid.get_ref()) {
+            let reason = "grid: a grid's name has 1 to 63 letters, digits, '-', '_' or '.'";
+            mistakes.push(at(typed.grid.span().start, reason));
+        }
+        let mut listen = Vec::new();
+        for text in typed.listen.get_ref() {
+            match text.parse() {
+                Ok(address) => listen.push(address),
+                Err(_) => mistakes.push(at(
+                    typed.listen.span().start,
+                    &format!("listen: {text:?} is not an address such as 0.0.0.0:{PORT}"),
+                )),
+            }
+        }
+        for text in typed
+            .public
+            .get_ref()
+            .iter()
+            .filter(|text| !is_host_and_port(text))
+        {
+            let reason = format!("public: {text:?} is not HOST:PORT such as broker.example:{PORT}");
+            mistakes.push(at(typed.public.span().start, &reason));
+        }
+        for (key, list) in [("listen", &typed.listen), ("public", &typed.public)] {
+            if !(1..=4).contains(&list.get_ref().len()) {
+                mistakes.push(at(
+                    list.span().start,
+                    &format!("{key}: needs one to four entries"),
+                ));
+            }
+        }
+        let connections = typed
+            .connections
+            .as_ref()
+            .map_or(CONNECTIONS as i64, |wanted| *wanted.get_ref());
+        if let (Some(wanted), false) = (&typed.connections, SOME_CONNECTIONS.contains(&connections)) {
+            let (least, most) = (SOME_CONNECTIONS.start(), SOME_CONNECTIONS.end());
+            let reason = format!("connections: is not a whole number from {least} to {most}");
+            mistakes.push(at(wanted.span().start, &reason));
+        }
+        if !mistakes.is_empty() {
+            return Err(Mistakes(mistakes));
+        }
+        Ok(BrokerConfig {
+            grid: typed.grid.into_inner(),
+            listen,
+            public: typed.public.into_inner(),
+            directory: files::directory_of(file).to_owned(),
+            reach_local: typed.reach_local.unwrap_or(false),
+            // Fits: in the range above.
+            connections: connections as usize,
+        })
+    }
+
+    /// The text of a new grid's file.
+    pub(crate) fn text(grid: &str, public: &str) -> String {
+        let port = public.rsplit_once(':').map_or("", |(_, port)| port);
+        format!(
+            "# The broker of grid {grid}; keys, certificates and store are beside this file.\n\
+             grid = \"{grid}\"\n\
+             # Where it listens.\n\
+             listen = [\"[::]:{port}\"]\n\
+             # Where sites find it, HOST:PORT: goes into tokens.\n\
+             public = [\"{public}\"]\n"
+        )
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.directory.join("store.redb")
+    }
+
+    /// Where commands of this host ask the broker that runs.
+    pub fn socket(&self) -> PathBuf {
+        self.directory.join("broker.sock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<BrokerConfig, Mistakes> {
+        BrokerConfig::parse(text, Path::new("/grids/g5k/broker.toml"))
+    }
+
+    #[test]
+    fn the_file_of_a_new_grid_is_a_configuration() {
+        let config = parse(&BrokerConfig::text("g5k", "broker.example:7443")).unwrap();
+        assert_eq!(config.listen, ["[::]:7443".parse().unwrap()]);
+        assert_eq!(config.public, ["broker.example:7443"]);
+        assert_eq!(config.directory, Path::new("/grids/g5k"));
+        assert_eq!((config.reach_local, config.connections), (false, CONNECTIONS));
+    }
+
+    #[test]
+    fn the_example_has_every_key() {
+        let example = parse(include_str!("../../../configs/broker.toml")).unwrap();
+        assert_eq!((example.grid.as_str(), example.connections), ("g5k", CONNECTIONS));
+    }
+
+    #[test]
+    fn every_mistake_is_reported_with_its_line() {
+        let text = "grid = \"a b\"\nlisten = [\"here\"]\npublic = []\nconnections = 1\n";
+        let mistakes = parse(text).unwrap_err().0;
+        assert_eq!(mistakes.len(), 4, "{mistakes:?}");
+        assert!(mistakes[0].starts_with("/grids/g5k/broker.toml:1: grid:"));
+        assert!(mistakes.iter().any(|mistake| mistake.contains(":3: public:")));
+        let unknown = parse("grid = \"g\"\nlistem = []\n").unwrap_err().to_string();
+        assert!(unknown.contains("listem") && unknown.contains(":2:"), "{unknown}");
+    }
+}

@@ -1,0 +1,87 @@
+//! A new grid: its directory with authority, broker's certificate and configuration.
+
+use crate::authority::{Authority, AuthorityError};
+use crate::clock::Clock;
+use crate::config::BrokerConfig;
+use crate::files::{self, FileError};
+use crate::server::own;
+use crate::token::is_host_and_port;
+use std::path::{Path, PathBuf};
+
+/// Name of the configuration in a grid's directory.
+pub const CONFIG_FILE: &str = "broker.toml";
+
+/// Why there is no new grid.
+#[derive(Debug, thiserror::Error)]
+pub enum GridError {
+    /// There is one already.
+    #[error("{} is there already, and a grid's authority cannot be made again; choose another --dir, or remove it to give \
+        up that grid", .0.display())]
+    Exists(PathBuf),
+    /// Where sites are to find the broker.
+    #[error("{0:?} is not HOST:PORT such as broker.example:7443")]
+    Broker(String),
+    /// Key or certificate.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The broker's own certificate.
+    #[error("the broker's own certificate: {0}")]
+    Own(String),
+}
+
+/// Makes a grid in a directory of its own; the configuration of its broker. Nothing that is there is overwritten.
+///
+/// # Errors
+/// See [`GridError`].
+pub fn create(name: &str, broker: &str, directory: &Path, clock: &Clock) -> Result<PathBuf, GridError> {
+    if !is_host_and_port(broker) {
+        return Err(GridError::Broker(broker.to_owned()));
+    }
+    let authority = Authority::create(name, clock)?;
+    files::make_directory(directory)?;
+    let config = directory.join(CONFIG_FILE);
+    for file in [
+        crate::authority::KEY_FILE,
+        crate::authority::CERTIFICATE_FILE,
+        CONFIG_FILE,
+        "store.redb",
+    ] {
+        let path = directory.join(file);
+        if path.symlink_metadata().is_ok() {
+            return Err(GridError::Exists(path));
+        }
+    }
+    authority.save(directory)?;
+    own::make(directory, &authority, clock.now()).map_err(|error| GridError::Own(error.to_string()))?;
+    files::create(&config, BrokerConfig::text(name, broker).as_bytes(), 0o644)?;
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn a_grid_is_made_once_and_its_keys_are_its_owners() {
+        let dir = tempfile::tempdir().unwrap();
+        let grid = dir.path().join("g5k");
+        let config = create("g5k", "broker.example:7443", &grid, &Clock::system()).unwrap();
+        assert_eq!(BrokerConfig::load(&config).unwrap().grid, "g5k");
+        for key in ["ca.key", "broker.key"] {
+            assert_eq!(grid.join(key).metadata().unwrap().mode() & 0o777, 0o600, "{key}");
+        }
+        assert_eq!(grid.metadata().unwrap().mode() & 0o777, 0o700);
+        let before = std::fs::read(grid.join("ca.key")).unwrap();
+        let again = create("g5k", "broker.example:7443", &grid, &Clock::system());
+        assert!(matches!(again, Err(GridError::Exists(_))));
+        assert_eq!(std::fs::read(grid.join("ca.key")).unwrap(), before);
+        assert!(matches!(
+            create("g", "nowhere", &grid, &Clock::system()),
+            Err(GridError::Broker(_))
+        ));
+    }
+}

@@ -1,0 +1,199 @@
+//! Who a certificate speaks for: a site of a grid, or the grid's broker.
+//!
+//! It stands in the certificate as its one URI name, `causeway://GRID/site/SITE` or `causeway://GRID/broker`. Host names
+//! and addresses play no part: gateways move, and addresses repeat behind translators.
+
+use causeway_wire::grid;
+use rustls::pki_types::CertificateDer;
+use std::fmt;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// Longest URI read.
+const MOST_URI: usize = 256;
+
+/// Who speaks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The grid, 1 to 63 letters, digits, `-`, `_` or `.`.
+    pub grid: String,
+    /// What it is there.
+    pub role: Role,
+}
+
+/// What a certificate's holder is in its grid.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The broker.
+    Broker,
+    /// The gateway of this site.
+    Site(String),
+}
+
+/// What a certificate says; whether it is true is for [`crate::tls::Trust`] to find out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certified {
+    /// Who it speaks for.
+    pub identity: Identity,
+    /// Its serial number in hexadecimal.
+    pub serial: String,
+    /// First second of its life, in seconds since 1970.
+    pub not_before: u64,
+    /// Last second of its life.
+    pub not_after: u64,
+}
+
+/// Why a certificate names nobody.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// Not a certificate.
+    #[error("the certificate cannot be read")]
+    Certificate,
+    /// None, several, or something beside it.
+    #[error("the certificate has {0} names where it should have one URI; it was not made by 'causeway grid'")]
+    Names(usize),
+    /// Not an identity of ours.
+    #[error("{0:?} is no causeway://GRID/site/SITE and no causeway://GRID/broker")]
+    Uri(String),
+}
+
+impl Identity {
+    /// A site's.
+    pub fn site(grid: &str, site: &str) -> Identity {
+        Identity {
+            grid: grid.to_owned(),
+            role: Role::Site(site.to_owned()),
+        }
+    }
+
+    /// The broker's.
+    pub fn broker(grid: &str) -> Identity {
+        Identity {
+            grid: grid.to_owned(),
+            role: Role::Broker,
+        }
+    }
+
+    /// Its form in a certificate.
+    pub fn uri(&self) -> String {
+        match &self.role {
+            Role::Broker => format!("causeway://{}/broker", self.grid),
+            Role::Site(site) => format!("causeway://{}/site/{site}", self.grid),
+        }
+    }
+
+    /// Reads the form of a certificate.
+    ///
+    /// # Errors
+    /// Anything but exactly that form.
+    pub fn parse(uri: &str) -> Result<Identity, IdentityError> {
+        let wrong = || IdentityError::Uri(uri.chars().take(MOST_URI).collect());
+        if uri.len() > MOST_URI {
+            return Err(wrong());
+        }
+        let path = uri.strip_prefix("causeway://").ok_or_else(wrong)?;
+        let words: Vec<&str> = path.split('/').collect();
+        let identity = match words[..] {
+            [grid, "broker"] => Identity::broker(grid),
+            [grid, "site", site] if grid::is_site_name(site) => Identity::site(grid, site),
+            _ => return Err(wrong()),
+        };
+        if grid::is_site_name(&identity.grid) {
+            Ok(identity)
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.role {
+            Role::Broker => write!(f, "the broker of grid {}", self.grid),
+            Role::Site(site) => write!(f, "site {site} of grid {}", self.grid),
+        }
+    }
+}
+
+impl Certified {
+    /// Reads a certificate, believing it.
+    ///
+    /// # Errors
+    /// See [`IdentityError`].
+    pub fn read(certificate: &CertificateDer<'_>) -> Result<Certified, IdentityError> {
+        let (rest, parsed) =
+            X509Certificate::from_der(certificate).map_err(|_| IdentityError::Certificate)?;
+        let names = parsed.subject_alternative_name();
+        let names = names.map_err(|_| IdentityError::Certificate)?;
+        let names = names.map_or(&[][..], |names| &names.value.general_names[..]);
+        let [GeneralName::URI(uri)] = names else {
+            return Err(IdentityError::Names(names.len()));
+        };
+        if !rest.is_empty() {
+            return Err(IdentityError::Certificate);
+        }
+        let seconds = |time: i64| u64::try_from(time).unwrap_or(0);
+        Ok(Certified {
+            identity: Identity::parse(uri)?,
+            serial: hexadecimal(parsed.raw_serial()),
+            not_before: seconds(parsed.validity().not_before.timestamp()),
+            not_after: seconds(parsed.validity().not_after.timestamp()),
+        })
+    }
+
+    /// The site it speaks for; none when it is the broker's.
+    pub fn site(&self) -> Option<&str> {
+        match &self.identity.role {
+            Role::Site(site) => Some(site),
+            Role::Broker => None,
+        }
+    }
+
+    /// When it is to be renewed: two thirds of its life leave a third for a broker that is away.
+    pub fn renew_at(&self) -> u64 {
+        self.not_before + self.not_after.saturating_sub(self.not_before) / 3 * 2
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_uris_are_as_certificates_of_other_versions_have_them() {
+        for identity in [Identity::site("g5k", "rennes"), Identity::broker("g5k")] {
+            assert_eq!(Identity::parse(&identity.uri()), Ok(identity));
+        }
+        assert_eq!(
+            Identity::site("g5k", "rennes").uri(),
+            "causeway://g5k/site/rennes"
+        );
+        assert_eq!(Identity::broker("g5k").uri(), "causeway://g5k/broker");
+    }
+
+    #[test]
+    fn what_only_looks_like_an_identity_is_refused() {
+        for uri in [
+            "",
+            "causeway://",
+            "causeway://g5k",
+            "causeway://g5k/",
+            "causeway:///broker",
+            "causeway://g5k/broker/",
+            "causeway://g5k/site/",
+            "causeway://g5k/site/a/b",
+            "causeway://g5k/site/a b",
+            "causeway://g 5k/broker",
+            "https://g5k/broker",
+            &format!("causeway://g5k/site/{}", "a".repeat(64)),
+            &format!("causeway://g5k/site/{}", "a".repeat(1000)),
+        ] {
+            assert!(Identity::parse(uri).is_err(), "{uri}");
+        }
+    }
+}

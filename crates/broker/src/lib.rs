@@ -1,0 +1,38 @@
+//! The broker: who is in the grid, where, and who may be. Gateways dial out to it; it is never on the data path.
+//!
+//! ```text
+//! causeway grid create ── authority, broker.toml          [gateway] ── client ─┐
+//! causeway grid token  ── one line ──> a new site ── join ── certificate       │ HTTPS, mutual TLS 1.3
+//!                                                                              v
+//! causeway grid list, revoke ── broker.sock ──────────> [server] ── state ── store.redb
+//! ```
+//! Read `identity` and `tls` (who is who), then `api` (what is said), `state` (what it does), `server` (how it gets there) and
+//! `client` (the gateway's end). No type of the async runtime is in any public interface.
+#![deny(unsafe_code)]
+
+pub mod api;
+pub mod authority;
+pub mod client;
+pub mod clock;
+pub mod config;
+mod files;
+pub mod grid;
+pub mod identity;
+pub mod members;
+pub mod revocation;
+mod say;
+mod server;
+mod state;
+mod store;
+pub mod tls;
+pub mod token;
+mod trust;
+
+pub use authority::Credentials;
+pub use config::BrokerConfig;
+pub use files::FileError;
+pub use say::Log;
+pub use server::admin;
+pub use server::{Broker, BrokerError, Limits, Options};
+pub use state::{ListedSite, ListedToken, Listing, MOST_TTL_SECONDS, StateError};
+pub use store::StoreError;

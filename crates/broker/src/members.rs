@@ -1,0 +1,452 @@
+//! Who is in the grid, by site, by node, by address, and by when it last changed. No clock, no disk.
+//!
+//! Broker and gateways keep the same index.
+//!
+//! Invariants: every site has one revision, and no two have the same; a site is a member or was removed, never both.
+
+use crate::api::{Member, Record};
+use crate::identity::Certified;
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
+
+/// The members of a grid.
+#[derive(Debug, Default)]
+pub struct Members {
+    sites: HashMap<String, Held>,
+    changes: BTreeMap<u64, Changed>,
+    removed: HashMap<String, u64>,
+    revision: u64,
+    names: HashMap<Box<str>, Vec<Box<str>>>,
+    ranges: HashMap<Range, Vec<Box<str>>>,
+    /// How many ranges there are of each kind of prefix: a lookup tries each kind once.
+    prefixes: BTreeMap<(bool, u8), usize>,
+}
+
+#[derive(Debug)]
+struct Held {
+    member: Member,
+    revision: u64,
+    /// About what it takes in an answer.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+enum Changed {
+    Member(String),
+    Removed(String),
+}
+
+/// IPv6 or not, length of the prefix, the prefix.
+type Range = (bool, u8, u128);
+
+/// What somebody else has already.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{what} is of site {other}; if both sites really have it, both need overlap_ok, and {} it yet",
+    match (declared, declared_by_other) {
+        (false, false) => "neither declares".to_owned(),
+        (true, _) => format!("{other} does not declare"),
+        (_, true) => "this site does not declare".to_owned(),
+    }
+)]
+pub struct Conflict {
+    /// A subnet or a node.
+    pub what: String,
+    /// Whose it is.
+    pub other: String,
+    /// Whether the asking site expects to overlap with others.
+    pub declared: bool,
+    /// Whether the other site does.
+    pub declared_by_other: bool,
+}
+
+/// What has changed since some revision, or the first part of it.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// New and changed members.
+    pub members: Vec<Member>,
+    /// Sites that are no longer members.
+    pub removed: Vec<String>,
+    /// All up to here is in this page.
+    pub revision: u64,
+    /// There is more.
+    pub more: bool,
+}
+
+impl Members {
+    /// The last change's number.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// How many sites there are.
+    pub fn len(&self) -> usize {
+        self.sites.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.sites.is_empty()
+    }
+
+    /// One site.
+    pub fn site(&self, site: &str) -> Option<&Member> {
+        self.sites.get(site).map(|held| &held.member)
+    }
+
+    /// All of them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Member> {
+        self.sites.values().map(|held| &held.member)
+    }
+
+    /// The sites that have a node of this name: one, unless they declared to overlap.
+    pub fn sites_of_node(&self, name: &str) -> &[Box<str>] {
+        self.names.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The sites that an address belongs to: one, unless they declared to overlap.
+    pub fn sites_of_address(&self, address: IpAddr) -> Vec<&str> {
+        let (v6, bits) = bits_of(address.to_canonical());
+        let mut found = Vec::new();
+        for &(kind, prefix) in self.prefixes.keys().rev().filter(|(kind, _)| *kind == v6) {
+            let range = (kind, prefix, masked(kind, prefix, bits));
+            let sites = self.ranges.get(&range).into_iter().flatten();
+            found.extend(sites.map(Box::as_ref));
+        }
+        found.dedup();
+        found
+    }
+
+    /// Whether a site may say this of itself.
+    ///
+    /// # Errors
+    /// What is another's.
+    pub fn admit(&self, site: &str, record: &Record) -> Result<(), Conflict> {
+        let conflict = |what: String, other: &Held| Conflict {
+            what,
+            other: other.member.site.clone(),
+            declared: record.overlap_ok,
+            declared_by_other: other.member.record.overlap_ok,
+        };
+        let agreed = |other: &Held| record.overlap_ok && other.member.record.overlap_ok;
+        let others = self
+            .sites
+            .values()
+            .filter(|other| other.member.site != site && !agreed(other));
+        for other in others {
+            for subnet in &record.subnets {
+                let clash = |theirs: &&crate::api::Subnet| theirs.0.overlaps(&subnet.0);
+                if let Some(theirs) = other.member.record.subnets.iter().find(clash) {
+                    let what = if theirs.0 == subnet.0 {
+                        format!("subnet {}", subnet.0)
+                    } else {
+                        format!("subnet {}, which overlaps with {},", subnet.0, theirs.0)
+                    };
+                    return Err(conflict(what, other));
+                }
+            }
+        }
+        for node in &record.nodes {
+            let others = self
+                .sites_of_node(&node.name)
+                .iter()
+                .filter(|other| ***other != *site);
+            let mut held = others.filter_map(|other| self.sites.get(&**other));
+            if let Some(other) = held.find(|other| !agreed(other)) {
+                return Err(conflict(format!("node {}", node.name), other));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what a site says of itself; true when that is news.
+    pub fn put(&mut self, member: Member) -> bool {
+        let before = self.sites.get(&member.site).map(|held| &held.member);
+        let same = before.is_some_and(|before| {
+            before.record == member.record
+                && before.serial == member.serial
+                && before.observed.map(|from| from.ip()) == member.observed.map(|from| from.ip())
+        });
+        let site = member.site.clone();
+        if same {
+            if let Some(held) = self.sites.get_mut(&site) {
+                held.member = member;
+            }
+            return false;
+        }
+        self.forget(&site);
+        self.index(&member, true);
+        self.revision += 1;
+        self.changes.insert(self.revision, Changed::Member(site.clone()));
+        let bytes = serde_json::to_vec(&member).map_or(0, |json| json.len());
+        let held = Held {
+            member,
+            revision: self.revision,
+            bytes,
+        };
+        self.sites.insert(site, held);
+        true
+    }
+
+    /// Notes that a site has spoken. True when it did so from another address than before.
+    pub fn touch(&mut self, certified: &Certified, observed: SocketAddr, now: u64) -> bool {
+        let Some(held) = certified.site().and_then(|site| self.sites.get_mut(site)) else {
+            return false;
+        };
+        let member = &mut held.member;
+        member.last_seen = now;
+        let same_place = member.observed.map(|from| from.ip()) == Some(observed.ip());
+        if same_place && member.serial == certified.serial {
+            member.observed = Some(observed);
+            return false;
+        }
+        let mut member = member.clone();
+        member.observed = Some(observed);
+        member.serial.clone_from(&certified.serial);
+        member.not_before = certified.not_before;
+        self.put(member)
+    }
+
+    /// Forgets a site; true when there was one.
+    pub fn remove(&mut self, site: &str) -> bool {
+        let there = self.sites.contains_key(site);
+        if there {
+            self.forget(site);
+            self.revision += 1;
+            self.changes
+                .insert(self.revision, Changed::Removed(site.to_owned()));
+            self.removed.insert(site.to_owned(), self.revision);
+        }
+        there
+    }
+
+    /// What has changed after `revision`, up to about `budget` bytes of JSON, and at least one change.
+    pub fn since(&self, revision: u64, budget: usize) -> Page {
+        let mut page = Page {
+            revision: self.revision,
+            ..Page::default()
+        };
+        let mut left = budget;
+        let mut last = revision;
+        for (number, changed) in self.changes.range(revision.saturating_add(1)..) {
+            let bytes = match changed {
+                Changed::Member(site) => self.sites.get(site).map_or(0, |held| held.bytes),
+                Changed::Removed(site) => site.len(),
+            };
+            if bytes > left && last > revision {
+                page.revision = last;
+                page.more = true;
+                return page;
+            }
+            left = left.saturating_sub(bytes);
+            last = *number;
+            match changed {
+                Changed::Member(site) => page.members.extend(self.site(site).cloned()),
+                Changed::Removed(site) => page.removed.push(site.clone()),
+            }
+        }
+        page
+    }
+
+    fn forget(&mut self, site: &str) {
+        if let Some(held) = self.sites.remove(site) {
+            self.changes.remove(&held.revision);
+            self.index(&held.member, false);
+        }
+        if let Some(revision) = self.removed.remove(site) {
+            self.changes.remove(&revision);
+        }
+    }
+
+    fn index(&mut self, member: &Member, add: bool) {
+        for node in &member.record.nodes {
+            let name = Box::from(node.name.as_str());
+            enter(&mut self.names, name, &member.site, add);
+        }
+        for subnet in &member.record.subnets {
+            let (v6, bits) = bits_of(subnet.0.address());
+            let prefix = subnet.0.prefix();
+            let range = (v6, prefix, masked(v6, prefix, bits));
+            if !enter(&mut self.ranges, range, &member.site, add) {
+                continue;
+            }
+            let count = self.prefixes.entry((v6, prefix)).or_default();
+            *count = if add { *count + 1 } else { count.saturating_sub(1) };
+            if *count == 0 {
+                self.prefixes.remove(&(v6, prefix));
+            }
+        }
+    }
+}
+
+/// Adds a site to an entry of an index, or takes it out; false when nothing changed.
+fn enter<K: std::hash::Hash + Eq>(
+    index: &mut HashMap<K, Vec<Box<str>>>,
+    key: K,
+    site: &str,
+    add: bool,
+) -> bool {
+    if add {
+        let sites = index.entry(key).or_default();
+        let new = !sites.iter().any(|known| **known == *site);
+        if new {
+            sites.push(site.into());
+        }
+        return new;
+    }
+    let Some(sites) = index.get_mut(&key) else {
+        return false;
+    };
+    let before = sites.len();
+    sites.retain(|known| **known != *site);
+    let changed = sites.len() < before;
+    if sites.is_empty() {
+        index.remove(&key);
+    }
+    changed
+}
+
+fn bits_of(address: IpAddr) -> (bool, u128) {
+    match address {
+        IpAddr::V4(address) => (false, u128::from(u32::from(address))),
+        IpAddr::V6(address) => (true, u128::from(address)),
+    }
+}
+
+fn masked(v6: bool, prefix: u8, bits: u128) -> u128 {
+    let width = if v6 { 128 } else { 32 };
+    let shift = width - u32::from(prefix).min(width);
+    bits.checked_shr(shift).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Node, Reach, Subnet};
+
+    fn member(site: &str, subnet: &str, node: &str) -> Member {
+        let subnet = Subnet(subnet.parse().unwrap());
+        Member {
+            site: site.into(),
+            record: Record {
+                instance: "0".repeat(32),
+                subnets: vec![subnet],
+                lan: vec![],
+                reach: Reach::default(),
+                udp_port: None,
+                nodes: vec![Node {
+                    name: node.into(),
+                    addresses: vec![subnet.0.address()],
+                    slots: 1,
+                }],
+                overlap_ok: false,
+                version: String::new(),
+            },
+            observed: None,
+            last_seen: 0,
+            serial: "01".into(),
+            not_before: 0,
+        }
+    }
+
+    fn certified(site: &str, serial: &str) -> Certified {
+        Certified {
+            identity: crate::identity::Identity::site("g5k", site),
+            serial: serial.into(),
+            not_before: 1,
+            not_after: 2,
+        }
+    }
+
+    fn two() -> Members {
+        let mut members = Members::default();
+        assert!(members.put(member("rennes", "10.1.0.0/24", "r-1")));
+        assert!(members.put(member("nancy", "10.2.0.0/16", "n-1")));
+        members
+    }
+
+    #[test]
+    fn addresses_and_nodes_are_found_in_their_sites_and_no_longer_once_these_are_gone() {
+        let mut members = two();
+        let at = |members: &Members, address: &str| {
+            let found = members.sites_of_address(address.parse().unwrap());
+            found.into_iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(at(&members, "10.1.0.7"), ["rennes"]);
+        assert_eq!(at(&members, "::ffff:10.2.255.7"), ["nancy"]);
+        assert!(at(&members, "10.3.0.1").is_empty() && at(&members, "::1").is_empty());
+        assert_eq!(members.sites_of_node("n-1"), ["nancy".into()]);
+        assert!(members.put(member("nancy", "fd00::/64", "n-2")));
+        assert!(at(&members, "10.2.0.1").is_empty());
+        assert_eq!(at(&members, "fd00::9"), ["nancy"]);
+        assert!(members.sites_of_node("n-1").is_empty());
+        assert!(members.remove("nancy") && !members.remove("nancy"));
+        assert!(at(&members, "fd00::9").is_empty() && members.sites_of_node("n-2").is_empty());
+        assert_eq!(members.prefixes.len(), 1);
+    }
+
+    #[test]
+    fn what_is_anothers_is_refused_unless_both_declare_to_overlap() {
+        let mut members = two();
+        let refused =
+            |members: &Members, claim: &Member| members.admit(&claim.site, &claim.record).unwrap_err();
+        let mut claim = member("lyon", "10.1.0.0/16", "l-1");
+        let conflict = refused(&members, &claim);
+        assert_eq!(conflict.other, "rennes");
+        assert!(conflict.to_string().contains("neither declares"), "{conflict}");
+        let node = member("lyon", "10.9.0.0/16", "n-1");
+        assert_eq!(refused(&members, &node).what, "node n-1");
+        claim.record.overlap_ok = true;
+        assert!(
+            refused(&members, &claim)
+                .to_string()
+                .contains("rennes does not declare")
+        );
+        let mut rennes = member("rennes", "10.1.0.0/24", "r-1");
+        members.admit("rennes", &rennes.record).unwrap();
+        rennes.record.overlap_ok = true;
+        members.put(rennes);
+        members.admit("lyon", &claim.record).unwrap();
+        members.put(claim);
+        let both = members.sites_of_address("10.1.0.1".parse().unwrap());
+        assert_eq!(both, ["rennes", "lyon"], "the narrower range first");
+    }
+
+    #[test]
+    fn whoever_was_away_learns_what_changed_in_parts_of_bounded_size() {
+        let mut members = two();
+        let known = members.revision();
+        assert!(!members.put(member("nancy", "10.2.0.0/16", "n-1")), "no news");
+        assert_eq!(members.since(known, 1000).revision, known);
+        members.put(member("lyon", "10.3.0.0/16", "l-1"));
+        members.remove("rennes");
+        let page = members.since(known, 1_000_000);
+        assert_eq!(
+            (page.members.len(), page.removed, page.more),
+            (1, vec!["rennes".to_owned()], false)
+        );
+        let (mut seen, mut at) = (0, 0);
+        loop {
+            let page = members.since(at, 1);
+            seen += page.members.len() + page.removed.len();
+            assert!(page.revision > at);
+            at = page.revision;
+            if !page.more {
+                break;
+            }
+        }
+        assert_eq!((seen, at), (3, members.revision()));
+    }
+
+    #[test]
+    fn another_source_address_is_news_and_another_port_is_not() {
+        let mut members = two();
+        let from = |text: &str| text.parse().unwrap();
+        assert!(members.touch(&certified("nancy", "01"), from("192.0.2.1:1000"), 5));
+        assert!(!members.touch(&certified("nancy", "01"), from("192.0.2.1:2000"), 6));
+        assert_eq!(members.site("nancy").unwrap().last_seen, 6);
+        assert!(members.touch(&certified("nancy", "01"), from("192.0.2.2:2000"), 7));
+        assert!(members.touch(&certified("nancy", "02"), from("192.0.2.2:2000"), 8));
+        assert!(!members.touch(&certified("lyon", "02"), from("192.0.2.2:2000"), 8));
+    }
+}

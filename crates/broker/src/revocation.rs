@@ -1,0 +1,284 @@
+//! Which certificates are void before their time.
+//!
+//! A revocation names a site and a moment: every certificate of that site that begins until then is void. The list is
+//! signed by the grid's authority and counts its versions. Gateways keep it for ever and give it back to a broker that lost
+//! it: nobody is let in again because a disk was restored.
+
+use crate::authority::{Authority, AuthorityError, BACKDATED_SECONDS};
+use crate::clock::date;
+use crate::identity::{Certified, hexadecimal};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use causeway_wire::grid;
+use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
+use rustls::pki_types::CertificateDer;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Most sites a list may name: four times the largest grid.
+pub const MOST_REVOKED: usize = 4096;
+
+/// Longest list read: all of them with the longest names, and room in a body for the escaped quotes.
+pub const MOST_BYTES: usize = 512 * 1024;
+
+/// The list, as it is signed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    version: u32,
+    grid: String,
+    counter: u64,
+    /// Site, and the last beginning (seconds since 1970) of certificates that are void.
+    revoked: BTreeMap<String, u64>,
+}
+
+const VERSION: u32 = 1;
+
+/// A list as it travels and is kept: the text that was signed, and the signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignedRevocations {
+    /// JSON.
+    pub list: String,
+    /// ECDSA P-256 with SHA-256, ASN.1, base64url.
+    pub signature: String,
+}
+
+/// Why a list is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RevocationError {
+    /// Damaged, or forged.
+    #[error("the list of revocations is not signed by the grid's authority")]
+    Signature,
+    /// Not a list.
+    #[error("the list of revocations cannot be read: {0}")]
+    Format(String),
+    /// Of another grid, whose authority has the same key.
+    #[error("the list of revocations is of grid {0}")]
+    Grid(String),
+}
+
+/// Revocations that are known to be true.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RevocationSet {
+    counter: u64,
+    revoked: BTreeMap<String, u64>,
+    signed: Option<SignedRevocations>,
+}
+
+impl RevocationSet {
+    /// Checks a list.
+    ///
+    /// # Errors
+    /// See [`RevocationError`].
+    pub fn verify(
+        signed: &SignedRevocations,
+        grid: &str,
+        authority: &CertificateDer<'_>,
+    ) -> Result<RevocationSet, RevocationError> {
+        if signed.list.len() > MOST_BYTES {
+            return Err(RevocationError::Format("it is too long".to_owned()));
+        }
+        let (_, parsed) =
+            x509_parser::parse_x509_certificate(authority).map_err(|_| RevocationError::Signature)?;
+        let key = &parsed.public_key().subject_public_key.data;
+        let signature = URL_SAFE_NO_PAD.decode(&signed.signature);
+        let signature = signature.map_err(|_| RevocationError::Signature)?;
+        UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, key)
+            .verify(signed.list.as_bytes(), &signature)
+            .map_err(|_| RevocationError::Signature)?;
+        let list: List =
+            serde_json::from_str(&signed.list).map_err(|error| RevocationError::Format(error.to_string()))?;
+        if list.grid != grid {
+            return Err(RevocationError::Grid(list.grid));
+        }
+        if list.version != VERSION {
+            return Err(RevocationError::Format(format!("version {}", list.version)));
+        }
+        Ok(RevocationSet {
+            counter: list.counter,
+            revoked: list.revoked,
+            signed: Some(signed.clone()),
+        })
+    }
+
+    /// Its version: a higher one knows more.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// The list with its signature; none as long as nothing was ever revoked.
+    pub fn signed(&self) -> Option<&SignedRevocations> {
+        self.signed.as_ref()
+    }
+
+    /// Names this very list: two of one counter may differ after a broker was restored. Empty for the empty set.
+    pub fn digest(&self) -> String {
+        let list = self.signed.as_ref();
+        list.map_or_else(String::new, |signed| hexadecimal(&Sha256::digest(&signed.list)))
+    }
+
+    /// The sites, each with the last beginning of certificates that are void.
+    pub fn revoked(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.revoked.iter().map(|(site, before)| (site.as_str(), *before))
+    }
+
+    /// The last beginning of a site's certificates that are void.
+    pub fn before(&self, site: &str) -> Option<u64> {
+        self.revoked.get(site).copied()
+    }
+
+    /// Why a certificate is void, if it is.
+    pub fn refuses(&self, certified: &Certified) -> Option<String> {
+        let site = certified.site()?;
+        let before = self.before(site)?;
+        (certified.not_before <= before).then(|| {
+            format!(
+                "the certificate of site {site} was revoked at {}; it may join again with a new token ('causeway grid token \
+                 --site {site}' where the broker runs)",
+                date(before.saturating_add(BACKDATED_SECONDS))
+            )
+        })
+    }
+
+    /// The union with others, signed anew where it is more than this set; none where it is not.
+    pub(crate) fn extended(
+        &self,
+        more: impl IntoIterator<Item = (String, u64)>,
+        counter: u64,
+        authority: &Authority,
+    ) -> Result<Option<RevocationSet>, AuthorityError> {
+        let mut revoked = self.revoked.clone();
+        for (site, before) in more {
+            let fits = revoked.len() < MOST_REVOKED || revoked.contains_key(&site);
+            if !fits || !grid::is_site_name(&site) {
+                continue;
+            }
+            let known = revoked.entry(site).or_default();
+            *known = before.max(*known);
+        }
+        if revoked == self.revoked && (counter < self.counter || revoked.is_empty()) {
+            return Ok(None);
+        }
+        let list = List {
+            version: VERSION,
+            grid: authority.grid().to_owned(),
+            counter: counter.max(self.counter) + 1,
+            revoked,
+        };
+        // Maps of strings and numbers have a JSON form.
+        let text = serde_json::to_string(&list).unwrap_or_default();
+        let signature = URL_SAFE_NO_PAD.encode(authority.sign(text.as_bytes())?);
+        Ok(Some(RevocationSet {
+            counter: list.counter,
+            revoked: list.revoked,
+            signed: Some(SignedRevocations {
+                list: text,
+                signature,
+            }),
+        }))
+    }
+}
+
+/// The revocations that a process knows at present; clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Revocations(Arc<RwLock<RevocationSet>>);
+
+impl Revocations {
+    /// A set to begin with.
+    pub fn new(set: RevocationSet) -> Revocations {
+        Revocations(Arc::new(RwLock::new(set)))
+    }
+
+    /// What is known now.
+    pub fn now(&self) -> RevocationSet {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes a later list in the place of the present one; an earlier one changes nothing. True when it was taken.
+    pub fn adopt(&self, set: RevocationSet) -> bool {
+        let mut present = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let later = set.counter > present.counter;
+        if later {
+            *present = set;
+        }
+        later
+    }
+
+    /// See [`RevocationSet::refuses`].
+    pub fn refuses(&self, certified: &Certified) -> Option<String> {
+        let present = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        present.refuses(certified)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::identity::Identity;
+
+    fn authority() -> Authority {
+        Authority::create("g5k", &Clock::system()).unwrap()
+    }
+
+    fn certified(site: &str, not_before: u64) -> Certified {
+        Certified {
+            identity: Identity::site("g5k", site),
+            serial: "01".into(),
+            not_before,
+            not_after: u64::MAX,
+        }
+    }
+
+    #[test]
+    fn a_revocation_ends_what_was_issued_before_it_and_nothing_else() {
+        let authority = authority();
+        let set = RevocationSet::default();
+        let set = set
+            .extended([("rennes".to_owned(), 100)], 0, &authority)
+            .unwrap()
+            .unwrap();
+        let known = Revocations::new(set.clone());
+        assert!(
+            known
+                .refuses(&certified("rennes", 100))
+                .unwrap()
+                .contains("was revoked")
+        );
+        assert_eq!(known.refuses(&certified("rennes", 101)), None);
+        assert_eq!(known.refuses(&certified("nancy", 1)), None);
+        let again = set.extended([("rennes".to_owned(), 100)], 0, &authority).unwrap();
+        assert_eq!(again, None);
+    }
+
+    #[test]
+    fn a_list_that_is_older_or_not_signed_by_the_grids_authority_changes_nothing() {
+        let authority = authority();
+        let first = RevocationSet::default()
+            .extended([("rennes".to_owned(), 100)], 0, &authority)
+            .unwrap()
+            .unwrap();
+        let second = first
+            .extended([("nancy".to_owned(), 200)], 0, &authority)
+            .unwrap()
+            .unwrap();
+        let known = Revocations::default();
+        assert!(known.adopt(second.clone()));
+        assert!(!known.adopt(first));
+        assert_eq!(known.now(), second);
+        let signed = second.signed().unwrap();
+        let verify =
+            |signed: &SignedRevocations, grid| RevocationSet::verify(signed, grid, authority.certificate());
+        assert_eq!(verify(signed, "g5k"), Ok(second.clone()));
+        assert_eq!(verify(signed, "other"), Err(RevocationError::Grid("g5k".into())));
+        let mut forged = signed.clone();
+        forged.list = forged.list.replace("nancy", "lyon");
+        assert_eq!(verify(&forged, "g5k"), Err(RevocationError::Signature));
+        let other = super::tests::authority();
+        let foreign = RevocationSet::verify(signed, "g5k", other.certificate());
+        assert_eq!(foreign, Err(RevocationError::Signature));
+    }
+}

@@ -1,0 +1,247 @@
+//! Commands of this host: one JSON line asked, one answered, on a Unix socket that is the user's own (mode 0600).
+//!
+//! Where no broker runs, a command acts on the store itself; the store's lock tells the two apart.
+
+use super::Shared;
+use crate::clock::Clock;
+use crate::config::BrokerConfig;
+use crate::state::{Listing, Refusal, State, StateError};
+use nix::sys::stat::{Mode, fchmod};
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+use tokio::time::{sleep, timeout};
+
+/// Version of the lines.
+const VERSION: u32 = 1;
+
+/// Longest line: a listing of thousands of sites.
+const MOST_LINE: u64 = 4 * 1024 * 1024;
+
+/// How long a line may take; nothing that is answered waits for another host.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// What a command asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum AdminRequest {
+    /// A token for a site.
+    Token {
+        /// Which.
+        site: String,
+        /// How long it lives.
+        ttl_seconds: u64,
+    },
+    /// Put a site out.
+    Revoke {
+        /// Which.
+        site: String,
+    },
+    /// What there is.
+    List {},
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdminReply {
+    /// The token's line.
+    Token(String),
+    /// The counter of the list of revocations.
+    Revoked(u64),
+    /// What there is.
+    Listing(Listing),
+    /// It could not be done; one sentence.
+    Error(String),
+}
+
+/// Who did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// The broker that runs here.
+    Broker,
+    /// The command itself: no broker runs.
+    Store,
+}
+
+/// Why a command did nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The store could not be opened.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The broker's socket.
+    #[error("ask the broker at {}: {source}", path.display())]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// What failed.
+        source: io::Error,
+    },
+    /// The broker's answer is of another version.
+    #[error("the broker's answer is not understood: {0}")]
+    Answer(String),
+    /// It was refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Envelope<T> {
+    version: u32,
+    body: T,
+}
+
+/// Asks the broker that runs, or acts on the store where none does.
+///
+/// # Errors
+/// See [`AdminError`].
+pub fn ask(config: &BrokerConfig, request: &AdminRequest) -> Result<(AdminReply, Via), AdminError> {
+    let path = config.socket();
+    let answered = match UnixStream::connect(&path) {
+        Ok(stream) => (ask_broker(stream, request, &path)?, Via::Broker),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
+            let mut state = State::open(config, Clock::system())?;
+            (act(&mut state, request), Via::Store)
+        }
+        Err(source) => return Err(AdminError::Io { path, source }),
+    };
+    match answered {
+        (AdminReply::Error(reason), _) => Err(AdminError::Refused(reason)),
+        other => Ok(other),
+    }
+}
+
+fn ask_broker(mut stream: UnixStream, request: &AdminRequest, path: &Path) -> Result<AdminReply, AdminError> {
+    let mut exchange = || -> io::Result<Vec<u8>> {
+        stream.set_read_timeout(Some(DEADLINE))?;
+        let envelope = Envelope {
+            version: VERSION,
+            body: request,
+        };
+        let mut line = serde_json::to_vec(&envelope)?;
+        line.push(b'\n');
+        stream.write_all(&line)?;
+        let mut answer = Vec::new();
+        BufReader::new(&stream)
+            .take(MOST_LINE)
+            .read_until(b'\n', &mut answer)?;
+        Ok(answer)
+    };
+    let answer = exchange().map_err(|source| AdminError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    let answer: Envelope<AdminReply> =
+        serde_json::from_slice(&answer).map_err(|error| AdminError::Answer(error.to_string()))?;
+    match answer {
+        Envelope {
+            body: AdminReply::Error(reason),
+            ..
+        } => Err(AdminError::Refused(reason)),
+        Envelope { version, .. } if version != VERSION => Err(AdminError::Answer(format!(
+            "version {version}, expected {VERSION}"
+        ))),
+        Envelope { body, .. } => Ok(body),
+    }
+}
+
+fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
+    let done = match request {
+        AdminRequest::Token { site, ttl_seconds } => state
+            .create_token(site, *ttl_seconds)
+            .map(|token| AdminReply::Token(token.to_string())),
+        AdminRequest::Revoke { site } => state.revoke(site).map(AdminReply::Revoked),
+        AdminRequest::List {} => Ok(AdminReply::Listing(state.listing())),
+    };
+    done.unwrap_or_else(|Refusal { message, .. }| AdminReply::Error(message))
+}
+
+/// A socket to which only this user can connect, in the place of one that a killed broker left: this one holds the store.
+pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
+    use std::os::unix::fs::FileTypeExt;
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path)?,
+        Ok(_) => {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "exists and is no socket",
+            ));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect before it.
+    fchmod(&socket, Mode::from_bits_truncate(0o600))?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    socket.set_nonblocking(true)?;
+    socket.listen(16)?;
+    UnixListener::from_std(OwnedFd::from(socket).into())
+}
+
+pub(super) async fn serve(shared: Arc<Shared>, listener: UnixListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let shared = shared.clone();
+                tokio::spawn(async move { timeout(DEADLINE, answer(shared, stream)).await });
+            }
+            Err(error) => {
+                shared.log.refuse("accept", "a command", &error);
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+async fn answer(shared: Arc<Shared>, stream: tokio::net::UnixStream) -> io::Result<()> {
+    let (reader, mut writer) = stream.into_split();
+    let mut line = Vec::new();
+    tokio::io::BufReader::new(reader)
+        .take(MOST_LINE)
+        .read_until(b'\n', &mut line)
+        .await?;
+    let body = match serde_json::from_slice::<Envelope<AdminRequest>>(&line) {
+        Ok(Envelope {
+            version: VERSION,
+            body: request,
+        }) => {
+            let said = match &request {
+                AdminRequest::Revoke { site } => Some(format!("site {site} is revoked")),
+                AdminRequest::Token { site, .. } => Some(format!("gave a token for site {site}")),
+                AdminRequest::List {} => None,
+            };
+            let done = shared
+                .with_state(move |state| act(state, &request))
+                .await
+                .map_err(io::Error::other)?;
+            if let (Some(said), false) = (said, matches!(done, AdminReply::Error(_))) {
+                shared.log.say(said);
+            }
+            done
+        }
+        Ok(Envelope { version, .. }) => AdminReply::Error(format!(
+            "the running broker speaks version {VERSION} of this line, not {version}"
+        )),
+        Err(error) => AdminReply::Error(format!("the request is not understood: {error}")),
+    };
+    let mut line = serde_json::to_vec(&Envelope {
+        version: VERSION,
+        body,
+    })?;
+    line.push(b'\n');
+    writer.write_all(&line).await
+}

@@ -1,0 +1,131 @@
+//! One connection of a gateway: TLS, then requests one after the other.
+
+use super::crowd::{Displaced, Place};
+use super::{Shared, requests};
+use crate::identity::Certified;
+use crate::tls;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use socket2::SockRef;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+/// What arrives of a request's head before it is whole.
+const MOST_HEAD: usize = 16 * 1024;
+
+/// A peer that acknowledges nothing for so long, or does not read, is gone (RFC 5482); no timer of ours would notice who
+/// never reads an answer.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
+/// Between tries when there are no descriptors left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Who sends a request.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    pub(super) address: SocketAddr,
+    pub(super) certified: Option<Arc<Certified>>,
+}
+
+pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+    let mut stopping = shared.stopping.subscribe();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        };
+        let (socket, address) = match accepted {
+            Ok((socket, address)) => (
+                socket,
+                SocketAddr::new(address.ip().to_canonical(), address.port()),
+            ),
+            Err(error) => {
+                shared.log.refuse("accept", "a connection", &error);
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let (place, displaced) = shared.crowd.enter(address.ip());
+        say(&shared, displaced);
+        if let Some(place) = place {
+            tokio::spawn(serve(shared.clone(), socket, address, place));
+        }
+    }
+}
+
+fn say(shared: &Shared, displaced: Option<Displaced>) {
+    if let Some(Displaced { address, kind, why }) = displaced {
+        shared.log.refuse(kind, address, why);
+    }
+}
+
+async fn serve(shared: Arc<Shared>, socket: TcpStream, address: SocketAddr, place: Place) {
+    let mut stopping = shared.stopping.subscribe();
+    tokio::select! {
+        () = talk(&shared, socket, address, &place) => {}
+        () = place.displaced() => {}
+        // A poll that is answered because the broker stops ends within this time; see `requests`.
+        () = async {
+            let _ = stopping.wait_for(|stopping| *stopping).await;
+            sleep(Duration::from_secs(1)).await;
+        } => {}
+    }
+}
+
+async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, place: &Place) {
+    let _ = socket.set_nodelay(true);
+    let _ = SockRef::from(&socket).set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    let acceptor = TlsAcceptor::from(shared.own.config());
+    let stream = match timeout(shared.limits.handshake, acceptor.accept(socket)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return shared.log.refuse("handshake", address.ip(), why(&error)),
+        Err(_) => {
+            return shared.log.refuse(
+                "slow handshake",
+                address.ip(),
+                "the TLS handshake did not end in time",
+            );
+        }
+    };
+    let shown = stream.get_ref().1.peer_certificates();
+    let certified = match shown.map(|shown| shared.trust.identify(shown)).transpose() {
+        Ok(certified) => certified.map(Arc::new),
+        Err(error) => return shared.log.refuse("certificate", address.ip(), error),
+    };
+    let site = certified.as_ref().and_then(|certified| certified.site());
+    if let Some(site) = site {
+        say(shared, shared.crowd.recognise(place, site));
+    }
+    let stranger = site.is_none();
+    let caller = Caller { address, certified };
+    let router = TowerToHyperService::new(requests::router(shared.clone()));
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        request.extensions_mut().insert(caller.clone());
+        router.call(request)
+    });
+    let serving = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(shared.limits.head)
+        .max_buf_size(MOST_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    // How it ends is the other side's business: what was wrong with a request has been answered.
+    if stranger {
+        let _ = timeout(shared.limits.stranger_life, serving).await;
+    } else {
+        let _ = serving.await;
+    }
+}
+
+/// What a failed handshake's end says.
+fn why(error: &io::Error) -> String {
+    let tls = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    tls.map_or_else(|| format!("TLS handshake: {error}"), tls::reason)
+}

@@ -1,0 +1,200 @@
+//! Who is connected, and who has to go when there are too many.
+//!
+//! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps out the other.
+//! Where a room is full its oldest connection ends: whoever means it is through in a moment or comes back, and a flood ends
+//! itself.
+
+use super::Limits;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, watch};
+
+pub(super) struct Crowd {
+    inner: Arc<Mutex<Inner>>,
+    emptied: watch::Sender<usize>,
+    strangers: usize,
+    strangers_per_address: usize,
+    per_site: usize,
+    all: usize,
+}
+
+#[derive(Default)]
+struct Inner {
+    next: u64,
+    /// By age, the oldest first.
+    present: BTreeMap<u64, Present>,
+}
+
+struct Present {
+    address: IpAddr,
+    site: Option<String>,
+    leave: Arc<Notify>,
+}
+
+/// One connection's place. It is free again once this is dropped.
+pub(super) struct Place {
+    number: u64,
+    leave: Arc<Notify>,
+    inner: Arc<Mutex<Inner>>,
+    emptied: watch::Sender<usize>,
+}
+
+/// Why somebody else had to go.
+pub(super) struct Displaced {
+    pub(super) address: IpAddr,
+    pub(super) kind: &'static str,
+    pub(super) why: String,
+}
+
+impl Crowd {
+    pub(super) fn new(limits: &Limits, all: usize) -> Crowd {
+        Crowd {
+            inner: Arc::default(),
+            emptied: watch::Sender::new(0),
+            strangers: limits.strangers,
+            strangers_per_address: limits.strangers_per_address,
+            per_site: limits.per_site,
+            all,
+        }
+    }
+
+    /// A place for a new connection; none when there are too many of members, which are not sent away for a stranger.
+    pub(super) fn enter(&self, address: IpAddr) -> (Option<Place>, Option<Displaced>) {
+        let mut inner = lock(&self.inner);
+        let from_there = |present: &Present| present.site.is_none() && present.address == address;
+        let displaced = inner
+            .end_oldest(self.strangers_per_address, "crowd of an address", from_there)
+            .or_else(|| inner.end_oldest(self.strangers, "crowd", |present| present.site.is_none()));
+        if inner.present.len() >= self.all {
+            let why = format!(
+                "{} connections are open, as many as [connections] allows",
+                self.all
+            );
+            return (
+                None,
+                Some(Displaced {
+                    address,
+                    kind: "connections",
+                    why,
+                }),
+            );
+        }
+        let number = inner.next;
+        inner.next += 1;
+        let leave = Arc::new(Notify::new());
+        let present = Present {
+            address,
+            site: None,
+            leave: leave.clone(),
+        };
+        inner.present.insert(number, present);
+        self.emptied.send_replace(inner.present.len());
+        let place = Place {
+            number,
+            leave,
+            inner: self.inner.clone(),
+            emptied: self.emptied.clone(),
+        };
+        (Some(place), displaced)
+    }
+
+    /// A connection turns out to be a site's.
+    pub(super) fn recognise(&self, place: &Place, site: &str) -> Option<Displaced> {
+        let mut inner = lock(&self.inner);
+        let displaced = inner.end_oldest(self.per_site, "crowd of a site", |present| {
+            present.site.as_deref() == Some(site)
+        });
+        if let Some(present) = inner.present.get_mut(&place.number) {
+            present.site = Some(site.to_owned());
+        }
+        displaced
+    }
+
+    /// Until nobody is connected.
+    pub(super) async fn empty(&self) {
+        let mut count = self.emptied.subscribe();
+        let _ = count.wait_for(|count| *count == 0).await;
+    }
+}
+
+impl Inner {
+    fn end_oldest(
+        &mut self,
+        most: usize,
+        kind: &'static str,
+        counts: impl Fn(&Present) -> bool,
+    ) -> Option<Displaced> {
+        let mut crowd = self.present.iter().filter(|(_, present)| counts(present));
+        let (&oldest, _) = crowd.next()?;
+        if 1 + crowd.count() < most {
+            return None;
+        }
+        let present = self.present.remove(&oldest)?;
+        present.leave.notify_one();
+        let whose = present.site.map_or_else(
+            || "that show no certificate".to_owned(),
+            |site| format!("of site {site}"),
+        );
+        Some(Displaced {
+            address: present.address,
+            kind,
+            why: format!("more than {most} connections {whose}; the oldest ends"),
+        })
+    }
+}
+
+impl Place {
+    /// Until this connection has to go.
+    pub(super) async fn displaced(&self) {
+        self.leave.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut inner = lock(&self.inner);
+        inner.present.remove(&self.number);
+        self.emptied.send_replace(inner.present.len());
+    }
+}
+
+fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_of_strangers_ends_its_oldest_and_leaves_the_sites_alone() {
+        let limits = Limits {
+            strangers: 4,
+            strangers_per_address: 2,
+            per_site: 2,
+            ..Limits::default()
+        };
+        let crowd = Crowd::new(&limits, 8);
+        let from = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let (site, _) = crowd.enter(from(1));
+        let site = site.unwrap();
+        assert!(crowd.recognise(&site, "rennes").is_none());
+        let two: Vec<_> = [1, 1].map(|last| crowd.enter(from(last)).0.unwrap()).into();
+        let (third, displaced) = crowd.enter(from(1));
+        assert!(displaced.unwrap().why.contains("more than 2"));
+        let others: Vec<_> = [2, 3, 4].map(|last| crowd.enter(from(last))).into();
+        assert!(others[2].1.as_ref().unwrap().why.contains("more than 4"));
+        assert_eq!(lock(&crowd.inner).present.len(), 5);
+        let more: Vec<_> = [5, 6].map(|last| crowd.enter(from(last)).0.unwrap()).into();
+        for place in &more {
+            crowd.recognise(place, "rennes");
+        }
+        assert!(
+            !lock(&crowd.inner).present.contains_key(&site.number),
+            "the site's oldest"
+        );
+        drop((site, two, third, others, more));
+        assert!(lock(&crowd.inner).present.is_empty());
+    }
+}

@@ -1,0 +1,259 @@
+//! The broker's server: HTTPS for gateways, a Unix socket for this host's commands, in threads of its own.
+//!
+//! `crowd` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back, `admin` serves
+//! commands.
+
+pub mod admin;
+mod body;
+mod connection;
+mod crowd;
+pub(crate) mod own;
+mod reach;
+mod requests;
+
+use crate::clock::Clock;
+use crate::config::BrokerConfig;
+use crate::say::Log;
+use crate::state::{State, StateError};
+use crate::tls::Trust;
+use crowd::Crowd;
+use own::OwnCertificate;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, watch};
+
+/// Threads: one answers while another writes to the disk; no gateway waits for more than that.
+const WORKERS: usize = 2;
+
+/// How long answers under way may take once the broker is told to stop.
+const STOPPING: Duration = Duration::from_secs(5);
+
+/// What bounds a broker's time and memory.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// A TLS handshake: three round trips around the Earth and a busy host.
+    pub handshake: Duration,
+    /// A request's head, and the time from one request to the next.
+    pub head: Duration,
+    /// A request's body: a megabyte at a hundred kilobytes a second.
+    pub body: Duration,
+    /// Connections of those who have shown no certificate, in all and from one address, behind which there may be several
+    /// sites. The oldest ends when there is one more: who joins is through in a moment.
+    pub strangers: usize,
+    /// See `strangers`.
+    pub strangers_per_address: usize,
+    /// How long such a connection may last.
+    pub stranger_life: Duration,
+    /// Connections of one site: a poll, a request, and as many that are about to end. The oldest ends.
+    pub per_site: usize,
+    /// Addresses dialled back at a time, for all.
+    pub reaching: usize,
+    /// How long one is dialled.
+    pub reach: Duration,
+    /// How long a poll waits for more to tell once there is something: gateways that begin at the same time are told of each
+    /// other in one answer.
+    pub gather: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(10),
+            body: Duration::from_secs(10),
+            strangers: 256,
+            strangers_per_address: 64,
+            stranger_life: Duration::from_secs(30),
+            per_site: 8,
+            reaching: 16,
+            reach: Duration::from_secs(3),
+            gather: Duration::from_millis(50),
+        }
+    }
+}
+
+/// What a broker is run with beside its configuration.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Its time.
+    pub clock: Clock,
+    /// Its bounds.
+    pub limits: Limits,
+    /// Where its lines go.
+    pub log: Log,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            clock: Clock::system(),
+            limits: Limits::default(),
+            log: Log::stderr(),
+        }
+    }
+}
+
+/// Why a broker does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokerError {
+    /// What it knows cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// An address, or the commands' socket.
+    #[error("listen at {address}: {source}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Its own certificate.
+    #[error("the broker's own certificate: {0}")]
+    Certificate(String),
+    /// No threads, no descriptors.
+    #[error("start the broker's threads: {0}")]
+    Threads(io::Error),
+}
+
+/// What all requests share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// As the state's, without its lock.
+    trust: Trust,
+    own: OwnCertificate,
+    limits: Limits,
+    log: Log,
+    crowd: Crowd,
+    reaching: Semaphore,
+    reach_local: bool,
+    stopping: watch::Sender<bool>,
+}
+
+impl Shared {
+    /// Does something with the state, where it may wait for the disk.
+    async fn with_state<T: Send + 'static>(
+        self: &Arc<Shared>,
+        act: impl FnOnce(&mut State) -> T + Send + 'static,
+    ) -> Result<T, tokio::task::JoinError> {
+        let shared = self.clone();
+        tokio::task::spawn_blocking(move || act(&mut shared.lock())).await
+    }
+
+    fn now(&self) -> u64 {
+        self.trust.clock().now()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A running broker. It stops when it is dropped.
+pub struct Broker {
+    runtime: Option<Runtime>,
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    socket: std::path::PathBuf,
+}
+
+impl Broker {
+    /// Starts a broker in threads of its own.
+    ///
+    /// # Errors
+    /// See [`BrokerError`].
+    pub fn start(config: &BrokerConfig, options: Options) -> Result<Broker, BrokerError> {
+        let state = State::open(config, options.clock)?;
+        let own = OwnCertificate::open(&config.directory, &state)
+            .map_err(|error| BrokerError::Certificate(error.to_string()))?;
+        let shared = Arc::new(Shared {
+            trust: state.trust.clone(),
+            own,
+            crowd: Crowd::new(&options.limits, config.connections),
+            reaching: Semaphore::new(options.limits.reaching),
+            reach_local: config.reach_local,
+            state: Mutex::new(state),
+            limits: options.limits,
+            log: options.log,
+            stopping: watch::Sender::new(false),
+        });
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .thread_name("broker")
+            .enable_all()
+            .build()
+            .map_err(BrokerError::Threads)?;
+        let mut addresses = Vec::new();
+        for address in &config.listen {
+            let listener = runtime
+                .block_on(listen(*address))
+                .map_err(|source| BrokerError::Listen {
+                    address: address.to_string(),
+                    source,
+                })?;
+            addresses.extend(listener.local_addr());
+            runtime.spawn(connection::accept(shared.clone(), listener));
+        }
+        let socket = config.socket();
+        let entered = runtime.enter();
+        let commands = admin::bind(&socket).map_err(|source| BrokerError::Listen {
+            address: socket.display().to_string(),
+            source,
+        })?;
+        drop(entered);
+        runtime.spawn(admin::serve(shared.clone(), commands));
+        runtime.spawn(own::keep_fresh(shared.clone()));
+        Ok(Broker {
+            runtime: Some(runtime),
+            shared,
+            addresses,
+            socket,
+        })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Stops: polls are answered, nothing new is accepted.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let Some(runtime) = self.runtime.take() else {
+            return;
+        };
+        self.shared.stopping.send_replace(true);
+        let crowd = &self.shared.crowd;
+        runtime.block_on(async {
+            let _ = tokio::time::timeout(STOPPING, crowd.empty()).await;
+        });
+        runtime.shutdown_timeout(STOPPING);
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Every address of a host without IPv6 is an IPv4 address.
+async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    match TcpListener::bind(address).await {
+        Err(error)
+            if address.is_ipv6()
+                && address.ip().is_unspecified()
+                && error.raw_os_error() == Some(nix::errno::Errno::EAFNOSUPPORT as i32) =>
+        {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
+        }
+        other => other,
+    }
+}

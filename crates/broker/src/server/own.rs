@@ -1,0 +1,124 @@
+//! The broker's own certificate: it holds the authority's key, so it makes itself the next one.
+
+use super::Shared;
+use crate::authority::{Authority, AuthorityError, Credentials, new_key};
+use crate::clock::date;
+use crate::files;
+use crate::identity::{Certified, Identity};
+use crate::state::State;
+use crate::tls::{Expect, Trust, broker_config};
+use rustls::ServerConfig;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+const CERTIFICATE_FILE: &str = "broker.pem";
+const KEY_FILE: &str = "broker.key";
+
+/// How often the broker looks whether its certificate is old.
+const LOOK: Duration = Duration::from_secs(600);
+
+pub(super) struct OwnCertificate {
+    directory: PathBuf,
+    now: RwLock<(Arc<ServerConfig>, Certified)>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OwnError {
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    #[error(transparent)]
+    File(#[from] files::FileError),
+    #[error(transparent)]
+    Identity(#[from] crate::identity::IdentityError),
+    #[error("{0}")]
+    Tls(#[from] rustls::Error),
+}
+
+impl OwnCertificate {
+    /// The one in the directory, or a new one where there is none that is good for a while.
+    pub(super) fn open(directory: &Path, state: &State) -> Result<OwnCertificate, OwnError> {
+        let there = read(directory, &state.authority, &state.trust);
+        let credentials = match there {
+            Some(credentials) => credentials,
+            None => make(directory, &state.authority, state.now())?,
+        };
+        let certified = Certified::read(&credentials.certificate)?;
+        let config = broker_config(&credentials, &state.trust)?;
+        Ok(OwnCertificate {
+            directory: directory.to_owned(),
+            now: RwLock::new((http(config), certified)),
+        })
+    }
+
+    pub(super) fn config(&self) -> Arc<ServerConfig> {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).0.clone()
+    }
+
+    fn renew_if_old(&self, state: &State) -> Result<Option<u64>, OwnError> {
+        let now = state.now();
+        if now
+            < self
+                .now
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .1
+                .renew_at()
+        {
+            return Ok(None);
+        }
+        let credentials = make(&self.directory, &state.authority, now)?;
+        let certified = Certified::read(&credentials.certificate)?;
+        let until = certified.not_after;
+        let config = http(broker_config(&credentials, &state.trust)?);
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = (config, certified);
+        Ok(Some(until))
+    }
+}
+
+/// Makes the next certificate when the present one is old; connections that are up keep theirs.
+pub(super) async fn keep_fresh(shared: Arc<Shared>) {
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        looks.tick().await;
+        match shared.own.renew_if_old(&shared.lock()) {
+            Ok(None) => {}
+            Ok(Some(until)) => shared
+                .log
+                .say(format_args!("has a new certificate, good until {}", date(until))),
+            Err(error) => shared
+                .log
+                .say(format_args!("renew the broker's certificate: {error}")),
+        }
+    }
+}
+
+/// A key and a certificate of a new one, in their files.
+pub(crate) fn make(directory: &Path, authority: &Authority, now: u64) -> Result<Credentials, OwnError> {
+    let (key, request) = new_key()?;
+    let issued = authority.certify(&request, &Identity::broker(authority.grid()), now, 0)?;
+    // The certificate goes first: one without its key is made anew at the next start, as is one of another key.
+    files::replace(&directory.join(CERTIFICATE_FILE), issued.pem.as_bytes(), 0o644)?;
+    files::replace(&directory.join(KEY_FILE), key.as_bytes(), 0o600)?;
+    Ok(Credentials::from_pem(
+        &issued.pem,
+        authority.certificate_pem(),
+        &key,
+    )?)
+}
+
+fn read(directory: &Path, authority: &Authority, trust: &Trust) -> Option<Credentials> {
+    let certificate = files::read_text(&directory.join(CERTIFICATE_FILE)).ok()?;
+    let key = files::read_secret(&directory.join(KEY_FILE)).ok()?;
+    let credentials = Credentials::from_pem(&certificate, authority.certificate_pem(), &key).ok()?;
+    let certified = trust
+        .check(std::slice::from_ref(&credentials.certificate), &Expect::Broker)
+        .ok()?;
+    let fits = broker_config(&credentials, trust).is_ok();
+    (fits && trust.clock().now() < certified.renew_at()).then_some(credentials)
+}
+
+fn http(mut config: ServerConfig) -> Arc<ServerConfig> {
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Arc::new(config)
+}

@@ -1,0 +1,450 @@
+//! Tokens, certificates and revocations: who gets in, and who is put out.
+
+use super::{ANCESTORS, REVOCATIONS, Refusal, State};
+use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, RenewRequest};
+use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
+use crate::clock::{date, span};
+use crate::identity::{Certified, Identity, hexadecimal};
+use crate::revocation::{RevocationSet, SignedRevocations};
+use crate::store::{self, Change};
+use crate::token::JoinToken;
+use causeway_wire::grid;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::net::SocketAddr;
+
+/// Tokens that are kept at most, and how long after their end: so long a late one is told that it is late, not forged.
+const MOST_TOKENS: usize = 10_000;
+const TOKEN_MEMORY_SECONDS: u64 = 30 * 86_400;
+
+/// Longest life of a token: it lies in mails and histories of shells meanwhile.
+pub const MOST_TTL_SECONDS: u64 = 7 * 86_400;
+
+/// Lists of revocations that are remembered as known; one that is not is asked for again.
+const MOST_ANCESTORS: usize = 4096;
+
+/// What is kept of a token.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct TokenRecord {
+    pub(super) site: String,
+    pub(super) expires: u64,
+    pub(super) used: Option<Used>,
+    /// Taken back.
+    pub(super) void: bool,
+}
+
+/// How a token was used.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Used {
+    at: u64,
+    from: SocketAddr,
+    /// Hash of the certificate request: who lost the answer may ask again for the same key.
+    request: String,
+}
+
+/// What an administrator sees of the grid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// Name of the grid.
+    pub grid: String,
+    /// Sites that are members, or were revoked.
+    pub sites: Vec<ListedSite>,
+    /// Tokens that may still be used.
+    pub tokens: Vec<ListedToken>,
+    /// The broker's clock, in seconds since 1970.
+    pub time: u64,
+}
+
+/// A site, for its administrator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedSite {
+    /// Its name.
+    pub site: String,
+    /// Its subnets.
+    pub subnets: Vec<String>,
+    /// How many nodes it has.
+    pub nodes: usize,
+    /// Where it speaks from.
+    pub observed: Option<SocketAddr>,
+    /// When it last spoke, in seconds since 1970; 0 when it never did.
+    pub last_seen: u64,
+    /// Its certificate's serial number.
+    pub serial: String,
+    /// Its gateway's program.
+    pub version: String,
+    /// Since when its certificates are void, where they are.
+    pub revoked: Option<u64>,
+}
+
+/// A token that may still be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedToken {
+    /// For which site.
+    pub site: String,
+    /// Until when.
+    pub expires: u64,
+}
+
+impl State {
+    /// A token with which `site` may join.
+    pub(crate) fn create_token(&mut self, site: &str, ttl_seconds: u64) -> Result<JoinToken, Refusal> {
+        let refuse = |message: String| Refusal::new(ErrorKind::BadRequest, message);
+        if !grid::is_site_name(site) {
+            let message = format!("{site:?} is no name of a site: 1 to 63 letters, digits, '-', '_' or '.'");
+            return Err(refuse(message));
+        }
+        if ttl_seconds == 0 || ttl_seconds > MOST_TTL_SECONDS {
+            return Err(refuse(format!(
+                "a token lives at most {}",
+                span(MOST_TTL_SECONDS)
+            )));
+        }
+        let now = self.now();
+        self.forget_tokens(now)?;
+        if self.tokens.len() >= MOST_TOKENS {
+            let message = format!(
+                "there are {MOST_TOKENS} tokens of the last {}",
+                span(TOKEN_MEMORY_SECONDS)
+            );
+            return Err(Refusal::new(ErrorKind::Busy, message));
+        }
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret)
+            .map_err(|error| Refusal::new(ErrorKind::Internal, format!("random numbers: {error}")))?;
+        let token = JoinToken {
+            brokers: self.public.clone(),
+            authority: self.authority.fingerprint(),
+            site: site.to_owned(),
+            secret,
+            expires: now.saturating_add(ttl_seconds),
+        };
+        let record = TokenRecord {
+            site: site.to_owned(),
+            expires: token.expires,
+            used: None,
+            void: false,
+        };
+        self.keep_token(&JoinToken::hash(&secret), record)?;
+        Ok(token)
+    }
+
+    /// The certificate for a token.
+    pub(crate) fn enrol(
+        &mut self,
+        asked: &EnrolRequest,
+        from: SocketAddr,
+    ) -> Result<CertificateAnswer, Refusal> {
+        if asked.authority != hexadecimal(&self.authority.fingerprint()) {
+            return Err(Refusal::new(
+                ErrorKind::TokenOtherGrid,
+                format!("the token is of another grid than {}", self.authority.grid()),
+            ));
+        }
+        let now = self.now();
+        let hash = secret_hash(&asked.secret);
+        let known = self.tokens.get(&hash).filter(|token| token.site == asked.site);
+        let Some(token) = known.cloned() else {
+            return Err(Refusal::new(
+                ErrorKind::TokenForged,
+                format!(
+                    "no token of this secret was ever given to site {}; it is forged, or older than {}",
+                    asked.site,
+                    span(TOKEN_MEMORY_SECONDS)
+                ),
+            ));
+        };
+        let request = hexadecimal(&Sha256::digest(&asked.request));
+        let new = format!(
+            "; ask for a new one ('causeway grid token --site {}')",
+            token.site
+        );
+        if let Some(used) = token.used.as_ref().filter(|used| used.request != request) {
+            let message = format!(
+                "the token was used at {} from {}{new}",
+                date(used.at),
+                used.from.ip()
+            );
+            return Err(Refusal::new(ErrorKind::TokenUsed, message));
+        }
+        if token.void || now > token.expires {
+            let why = if token.void {
+                "the token was taken back when the broker was restored or the site revoked".to_owned()
+            } else {
+                format!(
+                    "the token expired {} ago, at {}",
+                    span(now - token.expires),
+                    date(token.expires)
+                )
+            };
+            return Err(Refusal::new(ErrorKind::TokenExpired, format!("{why}{new}")));
+        }
+        let issued = self.certify(&asked.request, &token.site)?;
+        let used = Used {
+            at: now,
+            from,
+            request,
+        };
+        self.keep_token(
+            &hash,
+            TokenRecord {
+                used: Some(used),
+                ..token
+            },
+        )?;
+        Ok(self.certificate_answer(issued))
+    }
+
+    /// The next certificate of who has one.
+    pub(crate) fn renew(&mut self, site: &str, asked: &RenewRequest) -> Result<CertificateAnswer, Refusal> {
+        let issued = self.certify(&asked.request, site)?;
+        Ok(self.certificate_answer(issued))
+    }
+
+    /// Voids all certificates and tokens of a site; the counter of the new list.
+    pub(crate) fn revoke(&mut self, site: &str) -> Result<u64, Refusal> {
+        if !grid::is_site_name(site) {
+            let message = format!("{site:?} is no name of a site");
+            return Err(Refusal::new(ErrorKind::BadRequest, message));
+        }
+        let known = self.trust.revocations().now();
+        let before = self
+            .last_beginning(site)
+            .max(known.before(site).map_or(0, |before| before.saturating_add(1)));
+        if let Some(more) = known
+            .extended([(site.to_owned(), before)], 0, &self.authority)
+            .map_err(internal)?
+        {
+            self.keep_revocations(more)?;
+        }
+        self.void_tokens(|token| token.site == site)?;
+        Ok(self.trust.revocations().now().counter())
+    }
+
+    /// The latest beginning that a certificate of this site may have. Certificates are made with an earlier one than now, but the
+    /// clock may have been ahead when that was.
+    fn last_beginning(&self, site: &str) -> u64 {
+        let joined = self.tokens.values().filter(|token| token.site == site);
+        let joined = joined
+            .filter_map(|token| Some(token.used.as_ref()?.at))
+            .max()
+            .unwrap_or(0);
+        let begun = self.members.site(site).map_or(0, |member| member.not_before);
+        self.now()
+            .max(joined)
+            .saturating_sub(BACKDATED_SECONDS)
+            .max(begun)
+    }
+
+    /// Takes what a gateway knows and this broker lost with its disk; true when there was something.
+    pub(crate) fn merge_revocations(&mut self, signed: &SignedRevocations) -> Result<bool, Refusal> {
+        let theirs = RevocationSet::verify(signed, self.authority.grid(), self.authority.certificate())
+            .map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;
+        if self.knows_revocations(&theirs.digest()) {
+            return Ok(false);
+        }
+        let own = self.trust.revocations().now();
+        let mine_are_theirs = own
+            .revoked()
+            .all(|(site, before)| theirs.before(site) >= Some(before));
+        let merged = if mine_are_theirs && theirs.counter() > own.counter() {
+            Some(theirs.clone())
+        } else {
+            let more = theirs.revoked().map(|(site, before)| (site.to_owned(), before));
+            own.extended(more, theirs.counter(), &self.authority)
+                .map_err(internal)?
+        };
+        self.ancestors.push(theirs.digest());
+        if let Some(merged) = merged {
+            self.keep_revocations(merged)?;
+        }
+        // An old store may hold tokens that were used since.
+        self.void_tokens(|token| token.used.is_none())?;
+        Ok(true)
+    }
+
+    /// Whether the present list holds all of the list with this digest.
+    pub(super) fn knows_revocations(&self, digest: &str) -> bool {
+        digest.is_empty()
+            || self.trust.revocations().now().digest() == digest
+            || self.ancestors.iter().any(|known| known == digest)
+    }
+
+    /// What an administrator sees.
+    pub(crate) fn listing(&self) -> Listing {
+        let revocations = self.trust.revocations().now();
+        let mut sites: Vec<ListedSite> = self
+            .members
+            .iter()
+            .map(|member| ListedSite {
+                site: member.site.clone(),
+                subnets: member
+                    .record
+                    .subnets
+                    .iter()
+                    .map(|subnet| subnet.0.to_string())
+                    .collect(),
+                nodes: member.record.nodes.len(),
+                observed: member.observed,
+                last_seen: member.last_seen,
+                serial: member.serial.clone(),
+                version: member.record.version.clone(),
+                revoked: None,
+            })
+            .collect();
+        for (site, before) in revocations
+            .revoked()
+            .filter(|(site, _)| self.members.site(site).is_none())
+        {
+            sites.push(ListedSite {
+                site: site.to_owned(),
+                subnets: Vec::new(),
+                nodes: 0,
+                observed: None,
+                last_seen: 0,
+                serial: String::new(),
+                version: String::new(),
+                revoked: Some(before.saturating_add(BACKDATED_SECONDS)),
+            });
+        }
+        sites.sort_by(|a, b| a.site.cmp(&b.site));
+        let now = self.now();
+        let good = self
+            .tokens
+            .values()
+            .filter(|token| token.used.is_none() && !token.void && token.expires >= now);
+        let mut tokens: Vec<ListedToken> = good
+            .map(|token| ListedToken {
+                site: token.site.clone(),
+                expires: token.expires,
+            })
+            .collect();
+        tokens.sort_by(|a, b| (&a.site, a.expires).cmp(&(&b.site, b.expires)));
+        Listing {
+            grid: self.authority.grid().to_owned(),
+            sites,
+            tokens,
+            time: now,
+        }
+    }
+
+    fn certify(&self, request: &str, site: &str) -> Result<Issued, Refusal> {
+        let identity = Identity::site(self.authority.grid(), site);
+        // Else it would be void from its beginning.
+        let begins = self
+            .trust
+            .revocations()
+            .now()
+            .before(site)
+            .map_or(0, |before| before.saturating_add(1));
+        let issued = self.authority.certify(request, &identity, self.now(), begins);
+        issued.map_err(|error| match error {
+            AuthorityError::Request(_) => Refusal::new(ErrorKind::BadRequest, error.to_string()),
+            other => internal(other),
+        })
+    }
+
+    fn certificate_answer(&self, issued: Issued) -> CertificateAnswer {
+        CertificateAnswer {
+            certificate: issued.pem,
+            authority: self.authority.certificate_pem().to_owned(),
+            time: self.now(),
+        }
+    }
+
+    fn keep_token(&mut self, hash: &str, record: TokenRecord) -> Result<(), Refusal> {
+        self.store
+            .change(Change::default().put(store::TOKENS, hash, &record))?;
+        self.tokens.insert(hash.to_owned(), record);
+        Ok(())
+    }
+
+    fn void_tokens(&mut self, which: impl Fn(&TokenRecord) -> bool) -> Result<(), Refusal> {
+        let mut change = Change::default();
+        for (hash, token) in self
+            .tokens
+            .iter_mut()
+            .filter(|(_, token)| !token.void && which(token))
+        {
+            token.void = true;
+            change = change.put(store::TOKENS, hash, token);
+        }
+        Ok(self.store.change(change)?)
+    }
+
+    fn forget_tokens(&mut self, now: u64) -> Result<(), Refusal> {
+        let old = |token: &TokenRecord| token.expires.saturating_add(TOKEN_MEMORY_SECONDS) < now;
+        let mut change = Change::default();
+        for (hash, _) in self.tokens.iter().filter(|(_, token)| old(token)) {
+            change = change.remove(store::TOKENS, hash);
+        }
+        self.store.change(change)?;
+        self.tokens.retain(|_, token| !old(token));
+        Ok(())
+    }
+
+    /// Puts out who is on the list.
+    fn keep_revocations(&mut self, set: RevocationSet) -> Result<(), Refusal> {
+        let before = self.trust.revocations().now().digest();
+        let mut ancestors = self.ancestors.clone();
+        if !before.is_empty() {
+            ancestors.push(before);
+        }
+        let surplus = ancestors.len().saturating_sub(MOST_ANCESTORS);
+        ancestors.drain(..surplus);
+        let mut change = Change::default()
+            .put(store::META, REVOCATIONS, &set.signed())
+            .put(store::META, ANCESTORS, &ancestors);
+        let out: Vec<String> = self
+            .members
+            .iter()
+            .filter(|member| {
+                set.before(&member.site)
+                    .is_some_and(|before| member.not_before <= before)
+            })
+            .map(|member| member.site.clone())
+            .collect();
+        for site in &out {
+            change = change.remove(store::MEMBERS, site);
+        }
+        self.store.change(change)?;
+        self.ancestors = ancestors;
+        self.trust.revocations().adopt(set);
+        for site in &out {
+            self.members.remove(site);
+            self.presence.remove(site);
+            self.mail.forget(site);
+            self.end_jobs_of(site, None)?;
+        }
+        self.stir();
+        Ok(())
+    }
+}
+
+/// Whether a certificate may speak now; the site it speaks for.
+pub(crate) fn site_of(certified: Option<&Certified>, state: &State) -> Result<String, Refusal> {
+    let Some(certified) = certified else {
+        return Err(Refusal::new(
+            ErrorKind::NoCertificate,
+            "only members of the grid may ask this; join with a token first ('causeway gateway --join TOKEN')",
+        ));
+    };
+    state.trust.standing(certified)?;
+    match certified.site() {
+        Some(site) => Ok(site.to_owned()),
+        None => Err(Refusal::new(ErrorKind::NotYours, "the broker is no site")),
+    }
+}
+
+fn internal(error: AuthorityError) -> Refusal {
+    Refusal::new(ErrorKind::Internal, error.to_string())
+}
+
+/// Hash of a secret in hexadecimal, as tokens are found by it.
+fn secret_hash(secret: &str) -> String {
+    let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(secret.as_bytes().chunks_exact(2)) {
+        *byte = digit(pair[0]) << 4 | digit(pair[1]);
+    }
+    JoinToken::hash(&bytes)
+}

@@ -1,0 +1,178 @@
+//! What the broker knows, and what each request does to it. No sockets; the disk through [`Store`], the time through a clock.
+//!
+//! One lock holds all of it, and what must not be forgotten is on the disk before it is released: answers never tell of what
+//! a crash could undo. A thousand gateways that ask every half minute are forty requests a second.
+
+mod jobs;
+pub(crate) mod joining;
+mod mail;
+mod syncing;
+
+pub(crate) use joining::site_of;
+pub use joining::{ListedSite, ListedToken, Listing, MOST_TTL_SECONDS};
+pub(crate) use syncing::Turn;
+
+use crate::api::{self, ErrorAnswer, ErrorKind, Job, Member};
+use crate::authority::{Authority, AuthorityError};
+use crate::clock::Clock;
+use crate::config::BrokerConfig;
+use crate::members::Members;
+use crate::revocation::{RevocationSet, Revocations, SignedRevocations};
+use crate::store::{self, Change, Store, StoreError};
+use crate::tls::{Trust, TrustError};
+use joining::TokenRecord;
+use mail::Mail;
+use std::collections::{BTreeMap, HashMap};
+use syncing::Presence;
+use tokio::sync::watch;
+
+/// In `META`.
+const REVOCATIONS: &str = "revocations";
+const ANCESTORS: &str = "ancestors";
+
+pub(crate) struct State {
+    pub(crate) authority: Authority,
+    pub(crate) trust: Trust,
+    /// Where sites find the broker; goes into tokens.
+    public: Vec<String>,
+    store: Store,
+    clock: Clock,
+    /// By hash of the secret.
+    tokens: HashMap<String, TokenRecord>,
+    members: Members,
+    /// By number.
+    jobs: BTreeMap<String, Job>,
+    presence: HashMap<String, Presence>,
+    mail: Mail,
+    /// Hashes of lists of revocations that the present one holds all of; the newest last.
+    ancestors: Vec<String>,
+    /// Random, of this start: revisions of another mean nothing, even after an old copy of the store was put back.
+    history: String,
+    /// Rises with whatever concerns every gateway: members and revocations.
+    news: watch::Sender<u64>,
+}
+
+/// Why a broker's state cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The authority's files.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The authority's certificate.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// What was read back does not hold.
+    #[error("{0}")]
+    Damaged(String),
+    /// No random numbers.
+    #[error("random numbers: {0}")]
+    Random(std::io::Error),
+}
+
+/// A request's refusal: what kind, and one sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Refusal {
+    pub(crate) kind: ErrorKind,
+    pub(crate) message: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Refusal {
+        let message = message.into();
+        Refusal { kind, message }
+    }
+
+    pub(crate) fn answer(self, time: u64) -> ErrorAnswer {
+        ErrorAnswer {
+            kind: self.kind,
+            message: self.message,
+            time,
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Refusal {
+        Refusal::new(ErrorKind::Internal, error.to_string())
+    }
+}
+
+impl From<TrustError> for Refusal {
+    fn from(error: TrustError) -> Refusal {
+        let kind = match error {
+            TrustError::Missing(_) => ErrorKind::NoCertificate,
+            TrustError::NotYetValid { .. } => ErrorKind::NotYetValid,
+            TrustError::Expired { .. } => ErrorKind::Expired,
+            TrustError::Revoked(_) => ErrorKind::Revoked,
+            TrustError::Stranger { .. } | TrustError::Identity(_) | TrustError::Other { .. } => {
+                ErrorKind::NotYours
+            }
+        };
+        Refusal::new(kind, error.to_string())
+    }
+}
+
+impl State {
+    /// Reads what is there.
+    pub(crate) fn open(config: &BrokerConfig, clock: Clock) -> Result<State, StateError> {
+        let authority = Authority::load(&config.grid, &config.directory)?;
+        let store = Store::open(&config.store())?;
+        let revocations = match find::<SignedRevocations>(&store, REVOCATIONS)? {
+            None => RevocationSet::default(),
+            Some(signed) => RevocationSet::verify(&signed, &config.grid, authority.certificate())
+                .map_err(|error| StateError::Damaged(error.to_string()))?,
+        };
+        let revocations = Revocations::new(revocations);
+        let trust = Trust::new(&config.grid, authority.certificate(), revocations, clock.clone())?;
+        let mut members = Members::default();
+        for (_, member) in store.all::<Member>(store::MEMBERS)? {
+            members.put(member);
+        }
+        Ok(State {
+            trust,
+            public: config.public.clone(),
+            tokens: store.all(store::TOKENS)?.into_iter().collect(),
+            jobs: store.all(store::JOBS)?.into_iter().collect(),
+            ancestors: find(&store, ANCESTORS)?.unwrap_or_default(),
+            mail: Mail::new(clock.now()),
+            presence: HashMap::new(),
+            history: api::new_instance().map_err(StateError::Random)?,
+            news: watch::Sender::new(0),
+            members,
+            authority,
+            store,
+            clock,
+        })
+    }
+
+    /// Wakes whoever waits for news of the members and revocations.
+    fn stir(&self) {
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    pub(crate) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// The site's record, as it is to be found again.
+    fn keep_member(&self, site: &str) -> Change {
+        match self.members.site(site) {
+            Some(member) => Change::default().put(store::MEMBERS, site, member),
+            None => Change::default().remove(store::MEMBERS, site),
+        }
+    }
+}
+
+fn find<T: serde::de::DeserializeOwned>(store: &Store, key: &str) -> Result<Option<T>, StoreError> {
+    let all = store.all::<serde_json::Value>(store::META)?;
+    let found = all.into_iter().find(|(found, _)| found == key);
+    Ok(found.and_then(|(_, value)| serde_json::from_value(value).ok()))
+}

@@ -1,0 +1,142 @@
+//! What a gateway is told, and what it tells: the long poll.
+
+use super::{Refusal, State};
+use crate::api::{ErrorKind, Member, Since, SyncAnswer, SyncRequest};
+use crate::identity::Certified;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::{Notify, watch};
+
+/// Members in one answer, as JSON: a thousand gateways that begin at once take a gigabyte together.
+const ANSWER_BYTES: usize = 1024 * 1024;
+
+/// Who polls for a site at present.
+#[derive(Default)]
+pub(super) struct Presence {
+    instance: String,
+    from: Option<SocketAddr>,
+    /// Rises with every poll: earlier ones of the site are over.
+    turn: u64,
+    /// 0 to 1000.
+    pub(super) load: u32,
+}
+
+/// One poll.
+pub(crate) struct Turn {
+    pub(crate) site: String,
+    number: u64,
+    /// Rises with whatever concerns every gateway.
+    pub(crate) news: watch::Receiver<u64>,
+    /// Rings for this site.
+    pub(crate) bell: Arc<Notify>,
+}
+
+impl State {
+    /// Takes what a gateway says of itself.
+    pub(crate) fn begin_sync(
+        &mut self,
+        certified: &Certified,
+        site: &str,
+        asked: &mut SyncRequest,
+        from: SocketAddr,
+    ) -> Result<Turn, Refusal> {
+        let now = self.now();
+        let mut news = false;
+        if let Some(record) = asked.record.take() {
+            if let Err(conflict) = self.members.admit(site, &record) {
+                return Err(Refusal::new(ErrorKind::Overlap, conflict.to_string()));
+            }
+            let instance = record.instance.clone();
+            news = self.members.put(Member {
+                site: site.to_owned(),
+                record,
+                observed: Some(from),
+                last_seen: now,
+                serial: certified.serial.clone(),
+                not_before: certified.not_before,
+            });
+            self.end_jobs_of(site, Some(&instance))?;
+        } else {
+            news |= self.members.touch(certified, from, now);
+        }
+        if news {
+            self.store.change(self.keep_member(site))?;
+            self.stir();
+        }
+        let presence = self.presence.entry(site.to_owned()).or_default();
+        presence.turn += 1;
+        presence.instance.clone_from(&asked.instance);
+        presence.from = Some(from);
+        presence.load = asked.load;
+        let number = presence.turn;
+        let bell = self.mail.bell(site);
+        bell.notify_waiters();
+        Ok(Turn {
+            site: site.to_owned(),
+            number,
+            news: self.news.subscribe(),
+            bell,
+        })
+    }
+
+    /// What there is to tell now, and whether that is worth an answer.
+    pub(crate) fn sync(
+        &mut self,
+        turn: &Turn,
+        asked: &SyncRequest,
+        from: SocketAddr,
+    ) -> Result<(SyncAnswer, bool), Refusal> {
+        let now = self.now();
+        let mut due = false;
+        if let Some(presence) = self
+            .presence
+            .get(&turn.site)
+            .filter(|presence| presence.turn != turn.number)
+        {
+            if presence.instance != asked.instance {
+                let there = presence
+                    .from
+                    .map_or_else(String::new, |from| format!(" from {}", from.ip()));
+                let message = format!(
+                    "another gateway of site {}{there} has taken over; if two run with the same certificate, stop one",
+                    turn.site
+                );
+                return Err(Refusal::new(ErrorKind::Superseded, message));
+            }
+            due = true;
+        }
+        let since = asked.since.as_ref().filter(|since| since.history == self.history);
+        let full = since.is_none();
+        let page = self
+            .members
+            .since(since.map_or(0, |since| since.revision), ANSWER_BYTES);
+        let revocations = self.trust.revocations().now();
+        let wants_revocations = !self.knows_revocations(&asked.revocations_digest);
+        let later = !wants_revocations && revocations.counter() > asked.revocations;
+        let known = self
+            .members
+            .site(&turn.site)
+            .map(|member| &member.record.instance);
+        let wants_record = known != Some(&asked.instance);
+        let messages = self.mail.fetch(&turn.site, asked.messages_until, now);
+        due |= full || !page.members.is_empty() || !page.removed.is_empty() || wants_revocations || later;
+        due |= wants_record || !messages.is_empty();
+        let answer = SyncAnswer {
+            now: Since {
+                history: self.history.clone(),
+                revision: page.revision,
+            },
+            full,
+            more: page.more,
+            members: page.members,
+            removed: page.removed,
+            revocations: revocations.signed().filter(|_| later).cloned(),
+            wants_revocations,
+            wants_record,
+            messages,
+            observed: from,
+            time: now,
+        };
+        Ok((answer, due))
+    }
+}

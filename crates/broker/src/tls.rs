@@ -1,0 +1,291 @@
+//! Mutual TLS 1.3 inside a grid: who may speak, and to whom.
+//!
+//! [`Trust`] is what a process believes: the grid's authority, the revocations and the clock. Configurations for rustls are
+//! made from it and a process's own [`Credentials`]; both ends prove themselves.
+
+use crate::authority::Credentials;
+use crate::clock::Clock;
+use crate::identity::Certified;
+use crate::revocation::Revocations;
+use crate::token::Fingerprint;
+pub use crate::trust::{Expect, Trust, TrustError};
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, OtherError, ServerConfig,
+    SignatureScheme,
+};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// For dialling somebody of the grid.
+///
+/// # Errors
+/// A key that is not the certificate's.
+pub fn client_config(
+    own: &Credentials,
+    trust: &Trust,
+    expect: Expect,
+) -> Result<ClientConfig, rustls::Error> {
+    let verifier = Verifier {
+        policy: Policy::Grid(trust.clone(), expect),
+    };
+    let chain = vec![own.certificate.clone(), own.authority.clone()];
+    let config = client_builder(verifier)?.with_client_auth_cert(chain, own.key.clone_key())?;
+    Ok(without_resumption(config))
+}
+
+/// For being dialled by somebody of the grid.
+///
+/// # Errors
+/// A key that is not the certificate's.
+pub fn server_config(
+    own: &Credentials,
+    trust: &Trust,
+    expect: Expect,
+) -> Result<ServerConfig, rustls::Error> {
+    server(
+        own,
+        Verifier {
+            policy: Policy::Grid(trust.clone(), expect),
+        },
+    )
+}
+
+/// For the broker: who shows no certificate may join, and whether a certificate's time has come is answered in words.
+pub(crate) fn broker_config(own: &Credentials, trust: &Trust) -> Result<ServerConfig, rustls::Error> {
+    server(
+        own,
+        Verifier {
+            policy: Policy::Visitors(trust.clone()),
+        },
+    )
+}
+
+/// For joining: the broker is known by its authority's fingerprint, and nothing is shown to it.
+///
+/// # Errors
+/// None that is known; rustls may have some.
+pub fn joining_config(authority: Fingerprint, clock: Clock) -> Result<ClientConfig, rustls::Error> {
+    let verifier = Verifier {
+        policy: Policy::Fingerprint(authority, clock),
+    };
+    Ok(without_resumption(
+        client_builder(verifier)?.with_no_client_auth(),
+    ))
+}
+
+/// For asking what time it is at the broker, once the own clock seems to be wrong.
+pub(crate) fn asking_time_config(authority: Fingerprint) -> Result<ClientConfig, rustls::Error> {
+    let verifier = Verifier {
+        policy: Policy::FingerprintAtAnyTime(authority),
+    };
+    Ok(without_resumption(
+        client_builder(verifier)?.with_no_client_auth(),
+    ))
+}
+
+/// What every TLS client names; who answers is told by its certificate's URI.
+pub fn server_name() -> ServerName<'static> {
+    // RFC 6761 keeps the name for nobody; it is not sent.
+    ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into())
+}
+
+/// Why a handshake failed, in words: rustls wraps what the verifier said.
+pub fn reason(error: &rustls::Error) -> String {
+    match trust_error(error) {
+        Some(reason) => reason.to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// What the verifier said, where it was the one who ended a handshake.
+pub fn trust_error(error: &rustls::Error) -> Option<&TrustError> {
+    match error {
+        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(reason))) => {
+            reason.downcast_ref()
+        }
+        _ => None,
+    }
+}
+
+type ClientBuilder = rustls::ConfigBuilder<ClientConfig, rustls::client::WantsClientCert>;
+
+fn client_builder(verifier: Verifier) -> Result<ClientBuilder, rustls::Error> {
+    Ok(
+        ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier)),
+    )
+}
+
+/// Connections are few and live long: resumption would save nothing, and would outlive a revocation.
+fn without_resumption(mut config: ClientConfig) -> ClientConfig {
+    config.resumption = Resumption::disabled();
+    config.enable_sni = false;
+    config
+}
+
+fn server(own: &Credentials, verifier: Verifier) -> Result<ServerConfig, rustls::Error> {
+    let chain = vec![own.certificate.clone(), own.authority.clone()];
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_client_cert_verifier(Arc::new(verifier))
+        .with_single_cert(chain, own.key.clone_key())?;
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+#[derive(Debug)]
+enum Policy {
+    /// Members of the grid whose certificates are good now.
+    Grid(Trust, Expect),
+    /// Members of the grid, and those who show nothing.
+    Visitors(Trust),
+    /// The broker of the authority with this fingerprint.
+    Fingerprint(Fingerprint, Clock),
+    /// The same, for asking the time only.
+    FingerprintAtAnyTime(Fingerprint),
+}
+
+#[derive(Debug)]
+struct Verifier {
+    policy: Policy,
+}
+
+impl Verifier {
+    fn check(&self, first: &CertificateDer<'_>, more: &[CertificateDer<'_>]) -> Result<(), TrustError> {
+        let shown: Vec<CertificateDer<'_>> = [first].into_iter().chain(more).cloned().collect();
+        match &self.policy {
+            Policy::Grid(trust, expect) => trust.check(&shown, expect).map(|_| ()),
+            Policy::Visitors(trust) => trust.identify(&shown).map(|_| ()),
+            Policy::Fingerprint(authority, clock) => {
+                let trust = trust_by_fingerprint(&shown, authority, clock.clone())?;
+                trust.check(&shown, &Expect::Broker).map(|_| ())
+            }
+            Policy::FingerprintAtAnyTime(authority) => {
+                let trust = trust_by_fingerprint(&shown, authority, Clock::system())?;
+                trust.identify(&shown).map(|_| ())
+            }
+        }
+    }
+}
+
+/// The authority among the shown certificates, if it has this fingerprint.
+pub(crate) fn trust_by_fingerprint(
+    shown: &[CertificateDer<'_>],
+    authority: &Fingerprint,
+    clock: Clock,
+) -> Result<Trust, TrustError> {
+    let right = |shown: &&CertificateDer<'_>| Sha256::digest(shown)[..] == authority[..];
+    let found = shown.iter().find(right).ok_or(TrustError::Missing(
+        "whoever answers there is not of the grid that the token is for: its authority's fingerprint is another one",
+    ))?;
+    let grid = shown.first().map(Certified::read).transpose()?;
+    let grid = grid.map_or_else(String::new, |certified| certified.identity.grid);
+    Trust::new(&grid, found, Revocations::default(), clock)
+}
+
+fn refused(error: TrustError) -> rustls::Error {
+    rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
+}
+
+fn verify_signature(
+    message: &[u8],
+    certificate: &CertificateDer<'_>,
+    signature: &DigitallySignedStruct,
+) -> Result<HandshakeSignatureValid, rustls::Error> {
+    let algorithms = ring::default_provider().signature_verification_algorithms;
+    verify_tls13_signature(message, certificate, signature, &algorithms)
+}
+
+fn no_tls12() -> Result<HandshakeSignatureValid, rustls::Error> {
+    Err(rustls::Error::General("TLS 1.2 is not spoken here".into()))
+}
+
+fn schemes() -> Vec<SignatureScheme> {
+    let provider: CryptoProvider = ring::default_provider();
+    provider.signature_verification_algorithms.supported_schemes()
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.check(end_entity, intermediates).map_err(refused)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        no_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        schemes()
+    }
+}
+
+impl ClientCertVerifier for Verifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        !matches!(self.policy, Policy::Visitors(_))
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        self.check(end_entity, intermediates).map_err(refused)?;
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        no_tls12()
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        schemes()
+    }
+}

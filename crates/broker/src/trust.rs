@@ -1,0 +1,216 @@
+//! What a process believes of others: the grid's authority, the revocations, and the time. No sockets.
+
+use crate::clock::{Clock, date, span};
+use crate::identity::{Certified, Identity, IdentityError, Role};
+use crate::revocation::Revocations;
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use std::time::Duration;
+use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
+
+/// Whom a process expects at the other end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expect {
+    /// The broker.
+    Broker,
+    /// The gateway of this site.
+    Site(String),
+    /// The gateway of whichever site.
+    AnySite,
+}
+
+/// Why somebody is not who they have to be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TrustError {
+    /// Not issued by this grid's authority.
+    #[error(
+        "its certificate is not of the authority of grid {grid} ({reason}); sites of another grid cannot be joined"
+    )]
+    Stranger {
+        /// This grid.
+        grid: String,
+        /// What verifying said.
+        reason: String,
+    },
+    /// Issued by it, but says nothing that can be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// Somebody of the grid, but not the one who was meant.
+    #[error("it is {found}, not {expected}")]
+    Other {
+        /// Who it is.
+        found: Identity,
+        /// Who it should have been.
+        expected: String,
+    },
+    /// Its life has not begun, by this clock.
+    #[error(
+        "the certificate of {who} begins at {}, in {}, by this host's clock ({}): this clock is at least that late, or \
+         the clock of the broker that made the certificate is early; set both by NTP", date(*begins),
+        span(begins.saturating_sub(*now)), date(*now)
+    )]
+    NotYetValid {
+        /// Whose.
+        who: Identity,
+        /// First second of its life.
+        begins: u64,
+        /// This host's time.
+        now: u64,
+    },
+    /// Its life is over, by this clock.
+    #[error(
+        "the certificate of {who} ended at {}, {} ago by this host's clock ({}); if that clock is right, the site has to \
+         join again with a new token", date(*ended), span(now.saturating_sub(*ended)), date(*now)
+    )]
+    Expired {
+        /// Whose.
+        who: Identity,
+        /// Last second of its life.
+        ended: u64,
+        /// This host's time.
+        now: u64,
+    },
+    /// Void before its time.
+    #[error("{0}")]
+    Revoked(String),
+    /// No certificate at all, or another authority than the token's.
+    #[error("{0}")]
+    Missing(&'static str),
+}
+
+/// What a process believes. Clones share the revocations.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    grid: String,
+    authority: CertificateDer<'static>,
+    anchor: TrustAnchor<'static>,
+    revocations: Revocations,
+    clock: Clock,
+}
+
+impl Trust {
+    /// Believes in one grid's authority.
+    ///
+    /// # Errors
+    /// A certificate that cannot be read.
+    pub fn new(
+        grid: &str,
+        authority: &CertificateDer<'_>,
+        revocations: Revocations,
+        clock: Clock,
+    ) -> Result<Trust, TrustError> {
+        let anchor = anchor_from_trusted_cert(authority).map_err(|_| IdentityError::Certificate)?;
+        Ok(Trust {
+            grid: grid.to_owned(),
+            authority: authority.clone().into_owned(),
+            anchor: anchor.to_owned(),
+            revocations,
+            clock,
+        })
+    }
+
+    /// The grid.
+    pub fn grid(&self) -> &str {
+        &self.grid
+    }
+
+    /// Its authority's certificate.
+    pub fn authority(&self) -> &CertificateDer<'static> {
+        &self.authority
+    }
+
+    /// What is void; [`Revocations::adopt`] changes it for every configuration made from this.
+    pub fn revocations(&self) -> &Revocations {
+        &self.revocations
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Who showed these certificates, the own one first, whether or not their time has come: see [`Trust::standing`].
+    ///
+    /// # Errors
+    /// Certificates of another authority, and what names nobody of this grid.
+    pub fn identify(&self, shown: &[CertificateDer<'_>]) -> Result<Certified, TrustError> {
+        let [end_entity, between @ ..] = shown else {
+            return Err(TrustError::Missing("it showed no certificate"));
+        };
+        let stranger = |reason: String| TrustError::Stranger {
+            grid: self.grid.clone(),
+            reason,
+        };
+        let parsed = EndEntityCert::try_from(end_entity).map_err(|error| stranger(error.to_string()))?;
+        let dates = Certified::read(end_entity);
+        // A time within its life, or any where it names none: whether that life is now is told apart, in words.
+        let time = dates.as_ref().map_or(0, |certified| certified.not_before);
+        for usage in [KeyUsage::client_auth(), KeyUsage::server_auth()] {
+            parsed
+                .verify_for_usage(
+                    ring::default_provider().signature_verification_algorithms.all,
+                    std::slice::from_ref(&self.anchor),
+                    between,
+                    UnixTime::since_unix_epoch(Duration::from_secs(time)),
+                    usage,
+                    None,
+                    None,
+                )
+                .map_err(|error| stranger(format!("{error:?}")))?;
+        }
+        let certified = dates?;
+        if certified.identity.grid != self.grid {
+            return Err(stranger(format!("it is of grid {}", certified.identity.grid)));
+        }
+        Ok(certified)
+    }
+
+    /// Whether a certificate is good now.
+    ///
+    /// # Errors
+    /// Not yet valid, expired, or revoked.
+    pub fn standing(&self, certified: &Certified) -> Result<(), TrustError> {
+        let now = self.clock.now();
+        if let Some(reason) = self.revocations.refuses(certified) {
+            return Err(TrustError::Revoked(reason));
+        }
+        let who = || certified.identity.clone();
+        if now < certified.not_before {
+            return Err(TrustError::NotYetValid {
+                who: who(),
+                begins: certified.not_before,
+                now,
+            });
+        }
+        if now > certified.not_after {
+            return Err(TrustError::Expired {
+                who: who(),
+                ended: certified.not_after,
+                now,
+            });
+        }
+        Ok(())
+    }
+
+    /// Who showed these certificates, if it is who is expected, and may speak now.
+    ///
+    /// # Errors
+    /// See [`TrustError`].
+    pub fn check(&self, shown: &[CertificateDer<'_>], expect: &Expect) -> Result<Certified, TrustError> {
+        let certified = self.identify(shown)?;
+        let (right, expected) = match (expect, &certified.identity.role) {
+            (Expect::Broker, role) => (*role == Role::Broker, "the broker".to_owned()),
+            (Expect::Site(site), Role::Site(found)) => (found == site, format!("site {site}")),
+            (Expect::Site(site), Role::Broker) => (false, format!("site {site}")),
+            (Expect::AnySite, role) => (*role != Role::Broker, "a site".to_owned()),
+        };
+        if !right {
+            return Err(TrustError::Other {
+                found: certified.identity,
+                expected,
+            });
+        }
+        self.standing(&certified)?;
+        Ok(certified)
+    }
+}

@@ -1,0 +1,67 @@
+//! `causeway broker`.
+
+use crate::grid::default_directory;
+use crate::say;
+use causeway_broker::grid::CONFIG_FILE;
+use causeway_broker::{Broker, BrokerConfig, Options};
+use clap::Args;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Tell the sites of a grid of each other.
+#[derive(Args)]
+pub struct BrokerArgs {
+    /// Configuration, as 'causeway grid create' made it [default: ~/.local/share/causeway/grid/broker.toml].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Runs a broker until it is told to stop.
+pub fn main(args: BrokerArgs) -> ExitCode {
+    let file = args
+        .config
+        .unwrap_or_else(|| default_directory().join(CONFIG_FILE));
+    let config = match BrokerConfig::load(&file) {
+        Ok(config) => config,
+        Err(mistakes) => {
+            say::error(mistakes);
+            return ExitCode::from(2);
+        }
+    };
+    match run(&config) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            say::error(format_args!("causeway broker: {reason}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(config: &BrokerConfig) -> Result<(), String> {
+    // A thousand gateways have more than the usual 1024 descriptors.
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+    // Before there are threads, which would take them otherwise.
+    let mut ends = SigSet::empty();
+    ends.add(Signal::SIGTERM);
+    ends.add(Signal::SIGINT);
+    ends.thread_block()
+        .map_err(|error| format!("block signals: {error}"))?;
+    let broker = Broker::start(config, Options::default()).map_err(|error| error.to_string())?;
+    let listens: Vec<String> = broker.addresses().iter().map(ToString::to_string).collect();
+    say::error(format_args!(
+        "causeway broker: grid {} at {}, commands at {}",
+        config.grid,
+        listens.join(", "),
+        config.socket().display()
+    ));
+    let signal = ends
+        .wait()
+        .map_err(|error| format!("wait for a signal: {error}"))?;
+    say::error(format_args!("causeway broker: stops at {signal}"));
+    broker.stop();
+    Ok(())
+}

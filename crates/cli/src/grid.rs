@@ -1,0 +1,252 @@
+//! `causeway grid`: a grid's authority, its members, and the way in. Where the broker runs, or will run.
+
+use crate::say;
+use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
+use causeway_broker::clock::{Clock, date, span};
+use causeway_broker::grid::CONFIG_FILE;
+use causeway_broker::{BrokerConfig, ListedSite, Listing, MOST_TTL_SECONDS};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A grid's authority, members and tokens.
+#[derive(Subcommand)]
+pub enum Task {
+    /// Make a new grid: its certificate authority and its broker's configuration.
+    Create(CreateArgs),
+    /// Print a token with which a site may join, once.
+    Token(TokenArgs),
+    /// Show the sites of the grid and the tokens that are still good.
+    List(ListArgs),
+    /// Put a site out: its certificates and tokens are void from now on.
+    Revoke(RevokeArgs),
+}
+
+#[derive(Args)]
+pub struct CreateArgs {
+    /// 1 to 63 letters, digits, '-', '_' or '.'.
+    name: String,
+    /// Where sites will find the broker [default: this host's name, port 7443].
+    #[arg(long, value_name = "HOST:PORT")]
+    broker: Option<String>,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args)]
+pub struct TokenArgs {
+    /// The site that may join.
+    #[arg(long, value_name = "NAME")]
+    site: String,
+    /// How long the token is good: 30min, 1h, 2d; 7d at most.
+    #[arg(long, default_value = "1h", value_parser = lifetime)]
+    ttl: u64,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args)]
+pub struct ListArgs {
+    /// As one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(Args)]
+pub struct RevokeArgs {
+    /// The site.
+    site: String,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Which grid.
+#[derive(Args)]
+pub struct Place {
+    /// The grid's directory [default: ~/.local/share/causeway/grid].
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl Place {
+    fn directory(&self) -> PathBuf {
+        self.dir.clone().unwrap_or_else(default_directory)
+    }
+}
+
+/// One grid for each user, unless another place is named.
+pub fn default_directory() -> PathBuf {
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
+    data.unwrap_or_default().join("causeway/grid")
+}
+
+/// Runs one of them.
+pub fn main(task: Task) -> ExitCode {
+    let (name, done) = match task {
+        Task::Create(args) => ("create", create(&args)),
+        Task::Token(args) => ("token", token(&args)),
+        Task::List(args) => ("list", list(&args)),
+        Task::Revoke(args) => ("revoke", revoke(&args)),
+    };
+    done.unwrap_or_else(|reason| {
+        say::error(format_args!("causeway grid {name}: {reason}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn create(args: &CreateArgs) -> Result<ExitCode, String> {
+    let broker = match &args.broker {
+        Some(broker) => broker.clone(),
+        None => {
+            let host = nix::unistd::gethostname().map_err(|error| format!("this host's name: {error}"))?;
+            format!("{}:{}", host.to_string_lossy(), causeway_broker::config::PORT)
+        }
+    };
+    let directory = args.place.directory();
+    let config = causeway_broker::grid::create(&args.name, &broker, &directory, &Clock::system())
+        .map_err(|error| error.to_string())?;
+    let option = args
+        .place
+        .dir
+        .as_ref()
+        .map_or_else(String::new, |dir| format!(" --dir {}", dir.display()));
+    Ok(say::result(format_args!(
+        "grid {} is in {}; ca.key there is what the whole grid trusts: keep it, and nobody else's eyes from it\n\
+         sites will find the broker at {broker}\n\
+         next: causeway broker --config {}\n\
+         then, for each site: causeway grid token --site NAME{option}",
+        args.name,
+        directory.display(),
+        config.display()
+    )))
+}
+
+fn token(args: &TokenArgs) -> Result<ExitCode, String> {
+    let request = AdminRequest::Token {
+        site: args.site.clone(),
+        ttl_seconds: args.ttl,
+    };
+    match ask(&args.place, &request)? {
+        (AdminReply::Token(token), via) => {
+            say::error(format_args!(
+                "site {} may join once within {} with this line{}:",
+                args.site,
+                span(args.ttl),
+                note(via)
+            ));
+            Ok(say::result(token))
+        }
+        (other, _) => Err(format!("the broker answered something else: {other:?}")),
+    }
+}
+
+fn revoke(args: &RevokeArgs) -> Result<ExitCode, String> {
+    let request = AdminRequest::Revoke {
+        site: args.site.clone(),
+    };
+    match ask(&args.place, &request)? {
+        (AdminReply::Revoked(counter), via) => Ok(say::result(format_args!(
+            "site {} is revoked (list {counter}{})",
+            args.site,
+            note(via)
+        ))),
+        (other, _) => Err(format!("the broker answered something else: {other:?}")),
+    }
+}
+
+fn list(args: &ListArgs) -> Result<ExitCode, String> {
+    let (AdminReply::Listing(listing), via) = ask(&args.place, &AdminRequest::List {})? else {
+        return Err("the broker answered something else".to_owned());
+    };
+    if args.json {
+        let json = serde_json::to_string(&listing).map_err(|error| error.to_string())?;
+        return Ok(say::result(json));
+    }
+    Ok(say::result(text(&listing, via)))
+}
+
+fn ask(place: &Place, request: &AdminRequest) -> Result<(AdminReply, Via), String> {
+    let file = place.directory().join(CONFIG_FILE);
+    let config = BrokerConfig::load(&file).map_err(|mistakes| {
+        format!("{mistakes}\nmake a grid with 'causeway grid create NAME', or name its directory with --dir")
+    })?;
+    admin::ask(&config, request).map_err(|error| error.to_string())
+}
+
+fn note(via: Via) -> &'static str {
+    match via {
+        Via::Broker => "",
+        Via::Store => "; no broker runs here, so it was written into its store: start 'causeway broker'",
+    }
+}
+
+fn text(listing: &Listing, via: Via) -> String {
+    let mut lines = vec![format!(
+        "grid {}{}",
+        listing.grid,
+        note(via).trim_end_matches(": start 'causeway broker'")
+    )];
+    lines.extend(listing.sites.iter().map(|site| line(site, listing.time)));
+    if listing.sites.is_empty() {
+        lines.push("no site has joined yet".to_owned());
+    }
+    for token in &listing.tokens {
+        let left = span(token.expires.saturating_sub(listing.time));
+        lines.push(format!(
+            "  {:<24} may join with a token, for {left} more",
+            token.site
+        ));
+    }
+    lines.join("\n")
+}
+
+fn line(site: &ListedSite, now: u64) -> String {
+    if let Some(before) = site.revoked {
+        return format!("  {:<24} revoked at {}", site.site, date(before));
+    }
+    let from = site
+        .observed
+        .map_or_else(|| "nowhere".to_owned(), |from| from.ip().to_string());
+    let seen = span(now.saturating_sub(site.last_seen));
+    format!(
+        "  {:<24} {} nodes in {}, last heard {seen} ago from {from}",
+        site.site,
+        site.nodes,
+        site.subnets.join(", ")
+    )
+}
+
+fn lifetime(text: &str) -> Result<u64, String> {
+    let units = [("min", 60), ("h", 3600), ("d", 86_400), ("s", 1)];
+    let parsed = units.into_iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        number.checked_mul(seconds)
+    });
+    match parsed {
+        Some(seconds) if (1..=MOST_TTL_SECONDS).contains(&seconds) => Ok(seconds),
+        Some(_) => Err(format!("at most {}", span(MOST_TTL_SECONDS))),
+        None => Err("a time such as 30min, 1h or 2d".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lifetimes_of_tokens_need_a_unit_and_stay_within_a_week() {
+        for (text, seconds) in [("30min", 1800), ("1h", 3600), ("7d", 604_800), ("90s", 90)] {
+            assert_eq!(lifetime(text), Ok(seconds), "{text}");
+        }
+        for text in ["", "1", "0s", "8d", "-1h", "h", "18446744073709551615d"] {
+            assert!(lifetime(text).is_err(), "{text}");
+        }
+    }
+}
