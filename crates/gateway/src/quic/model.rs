@@ -235,10 +235,14 @@ impl Model {
     fn confirm(&mut self) {
         self.rate = self.fastest_before.max(self.fastest).max(1);
         // Faster than the path would fill its queue otherwise.
-        self.window = self.holds(self.rate, 1.5).saturating_add(LEAST_WINDOW);
+        self.window = self.confirm_window();
         self.phase = Phase::Confirm(0);
         self.log = VecDeque::new();
         self.since = None;
+    }
+
+    fn confirm_window(&self) -> u64 {
+        self.holds(self.rate, 1.5).saturating_add(LEAST_WINDOW).min(MOST_WINDOW)
     }
 
     fn startup_window(&self) -> u64 {
@@ -346,7 +350,7 @@ impl Model {
             false if self.best > self.rate + self.rate / 32 && self.tries < MOST_TRIES => {
                 self.tries += 1;
                 self.rate = self.best;
-                self.window = self.holds(self.rate, 1.5).saturating_add(LEAST_WINDOW);
+                self.window = self.confirm_window();
                 self.phase = Phase::Confirm(0);
             }
             false => self.settle(self.best.clamp(1, self.rate + self.rate / 8)),
@@ -361,6 +365,8 @@ impl Model {
             self.rate = (self.rate - self.rate / 4).max(LEAST_WINDOW);
             self.seen.clear();
         } else if busy {
+            // Messages go a little faster than remembered: what arrived of that is true.
+            self.rate = self.rate.max(seen.min(self.rate + self.rate / HEADROOM));
             self.seen.push_back(seen);
             if self.seen.len() > BULK {
                 self.seen.pop_front();
