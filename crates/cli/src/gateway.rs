@@ -1,5 +1,6 @@
 //! `causeway gateway`.
 
+use crate::join::{self, JoinArgs};
 use crate::say;
 use causeway_gateway::control::{self, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::{Config, Gateway, STATE_VERSION, ports};
@@ -11,9 +12,11 @@ use std::time::Instant;
 /// Serve this site: run on its head node.
 #[derive(Args)]
 pub struct GatewayArgs {
-    /// Configuration; configs/gateway.toml in the sources shows every key.
+    /// Configuration; configs/gateway.toml in the sources shows every key [default: ~/.config/causeway/gateway.toml].
     #[arg(long, value_name = "FILE")]
-    config: PathBuf,
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    join: JoinArgs,
     /// Hand the running gateway to this program, with all its streams and jobs, and return.
     #[arg(long)]
     drain: bool,
@@ -24,7 +27,15 @@ pub struct GatewayArgs {
 
 /// Runs a gateway until it is told to stop, or gives the one that runs to this program.
 pub fn gateway(args: GatewayArgs) -> ExitCode {
-    let config = match Config::load(&args.config) {
+    let file = args.config.unwrap_or_else(join::default_config);
+    match args.join.join(&file) {
+        Ok(done) => done.iter().for_each(|line| say::error(format_args!("causeway gateway: {line}"))),
+        Err(error) => {
+            say::error(format_args!("causeway gateway: {error}"));
+            return ExitCode::from(2);
+        }
+    }
+    let config = match Config::load(&file) {
         Ok(config) => config,
         Err(mistakes) => {
             say::error(mistakes);
@@ -32,7 +43,7 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
         }
     };
     if args.drain {
-        return drain(&args.config, &config);
+        return drain(&file, &config);
     }
     if args.inherit.is_none()
         && let Err(error) = ports::check(&config.delivery_ports)

@@ -4,6 +4,7 @@
 mod broker;
 mod gateway;
 mod grid;
+mod join;
 mod lab;
 mod remote;
 mod run;

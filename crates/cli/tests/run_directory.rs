@@ -55,6 +55,7 @@ fn serve(listener: UnixListener) {
                 site: "rennes".into(),
                 pid: 1,
                 handed_over: 0,
+                grid: None,
                 resident_bytes: 0,
                 streams: 0,
                 streams_peak: 0,

@@ -43,6 +43,7 @@ fn status(sent_bytes: u64) -> Status {
         site: "rennes".into(),
         pid: 1,
         handed_over: 0,
+        grid: None,
         resident_bytes: 0,
         streams: 1,
         streams_peak: 1,

@@ -6,6 +6,7 @@ use crate::socket::{self, PathInfo};
 use crate::tls::{Binding, Tls};
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+use rustls::pki_types::CertificateDer;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::Instant;
@@ -131,6 +132,15 @@ impl Carrier {
             Carrier::Clear(_) => None,
             Carrier::Tls(tls) => tls.binding(),
             Carrier::Quic(session) => session.binding(),
+        }
+    }
+
+    /// The certificates that the far gateway showed, its own first; none in the clear.
+    pub(crate) fn shown(&self) -> Vec<CertificateDer<'static>> {
+        match self {
+            Carrier::Clear(_) => Vec::new(),
+            Carrier::Tls(tls) => tls.shown(),
+            Carrier::Quic(session) => session.shown(),
         }
     }
 

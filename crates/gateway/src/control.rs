@@ -159,6 +159,9 @@ pub struct Status {
     /// How often it was handed over to another program, which had the same process id.
     #[serde(default)]
     pub handed_over: u64,
+    /// Its place in a grid with a broker, where it has one.
+    #[serde(default)]
+    pub grid: Option<GridStatus>,
     /// Resident memory of the gateway.
     pub resident_bytes: u64,
     /// Streams open now.
@@ -224,6 +227,21 @@ pub struct TunnelStatus {
     /// How long all lanes have been down, its streams waiting.
     #[serde(default)]
     pub down_seconds: Option<f64>,
+}
+
+/// A gateway's place in a grid with a broker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GridStatus {
+    /// The grid's name.
+    pub name: String,
+    /// Why the broker does not answer, or refuses; none while it serves.
+    pub broker_away: Option<String>,
+    /// Where the broker sees this gateway.
+    pub observed: Option<std::net::SocketAddr>,
+    /// Own public addresses that the broker could not dial, and why.
+    pub unreached: Vec<(std::net::SocketAddr, String)>,
+    /// When the certificate ends, in seconds since 1970. It is renewed after two thirds of its life.
+    pub certificate_ends: u64,
 }
 
 /// One lane of a tunnel.

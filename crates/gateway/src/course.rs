@@ -249,7 +249,9 @@ impl Gateway {
             lane.tail.learn(path.retransmits, round, now);
             lossy |= lane.course.loses_by_chance(&path, now);
             let reserved = lanes::most_rate(&self.config, pair);
-            match lane.course.look(&path, &bbr, (reserved, self.config.train), now) {
+            // A lane over QUIC carries everything on a lossy path, or soon will: padding of others would only fill its queue.
+            let trains = self.config.train && !self.contacts[pair.peer].is_lossy;
+            match lane.course.look(&path, &bbr, (reserved, trains), now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.
                     let _ = socket::set_most_rate(tcp, Some(rate));

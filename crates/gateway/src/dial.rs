@@ -30,6 +30,8 @@ pub(crate) struct Contact {
     pub(crate) trouble: String,
     /// Lanes that its path needs; see `lanes`.
     pub(crate) lanes: usize,
+    /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among the peers.
+    pub(crate) addresses: Vec<SocketAddr>,
     /// Its path loses segments: a lane over QUIC serves better, where one gets through.
     pub(crate) is_lossy: bool,
     /// What its path was last seen to carry, in bytes per second; 0 while unknown.
@@ -71,6 +73,7 @@ impl Contact {
             }
             .to_owned(),
             lanes: 1,
+            addresses: Vec::new(),
             is_lossy: false,
             rate: 0,
             spare_trouble: String::new(),
@@ -130,18 +133,19 @@ impl Gateway {
             self.contacts[index].dials[lane] = Dial::IDLE;
             return;
         }
-        match self.begin_connection(address, lane) {
+        let site = peer.site.clone();
+        match self.begin_connection(&site, address, lane) {
             Ok(carrier) => self.begin_handshake(carrier, address, Some((index, lane))),
             Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
         }
     }
 
-    fn begin_connection(&mut self, address: SocketAddr, lane: usize) -> io::Result<Carrier> {
+    fn begin_connection(&mut self, site: &str, address: SocketAddr, lane: usize) -> io::Result<Carrier> {
         if self.config.transport == Transport::Quic || lane == QUIC_LANE {
-            return self.dial_quic(address);
+            return self.dial_quic(site, address);
         }
         let socket = TcpStream::connect(address)?;
-        self.tcp_carrier(socket, true)
+        self.tcp_carrier(socket, Some(site))
     }
 
     pub(crate) fn dial_failed(&mut self, index: usize, lane: usize, why: &str) {
@@ -154,6 +158,13 @@ impl Gateway {
             self.report
                 .say(format_args!("no lane to {site}: {why}; trying again"));
             contact.trouble = why.to_owned();
+        }
+        // The next one, where it has several.
+        if let Some(tried) = self.config.peers[index].address
+            && let Some(at) = contact.addresses.iter().position(|address| *address == tried)
+        {
+            let next = (at + 1) % contact.addresses.len();
+            self.config.peers[index].address = contact.addresses.get(next).copied();
         }
         let dial = &mut contact.dials[lane];
         let pause = dial.back_off(LAST_BACKOFF);

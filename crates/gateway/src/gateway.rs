@@ -5,6 +5,7 @@ use crate::config::{Config, Transport};
 use crate::deliver::DeliveryPorts;
 use crate::dial::Contact;
 use crate::directory::Directory;
+use crate::grid::Grid;
 use crate::handover::{InheritError, Successor};
 use crate::handshake::Handshake;
 use crate::intake::Intake;
@@ -53,6 +54,9 @@ pub enum GatewayError {
     /// What a predecessor handed over cannot be gone on with.
     #[error("go on from what was handed over: {0}")]
     Inherit(#[from] InheritError),
+    /// There is no taking part in the grid.
+    #[error("grid: {0}")]
+    Grid(String),
     /// The loop itself failed.
     #[error("event loop: {0}")]
     Loop(#[from] io::Error),
@@ -73,9 +77,10 @@ pub(crate) enum Class {
     Metrics,
     Scrape,
     Quic,
+    Broker,
 }
 
-const CLASSES: [Class; 12] = [
+const CLASSES: [Class; 13] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -88,6 +93,7 @@ const CLASSES: [Class; 12] = [
     Class::Metrics,
     Class::Scrape,
     Class::Quic,
+    Class::Broker,
 ];
 
 impl Class {
@@ -140,6 +146,8 @@ pub struct Gateway {
     pub(crate) steers: bool,
     /// Where lanes may be encrypted.
     pub(crate) tls: Option<tls::Context>,
+    /// Where this gateway is a member of a grid with a broker.
+    pub(crate) grid: Option<Grid>,
     /// Where lanes may go over QUIC.
     pub(crate) quic: Option<Quic>,
     pub(crate) listeners: Listeners,
@@ -164,13 +172,19 @@ impl Gateway {
     }
 
     /// A gateway that knows nobody yet.
-    pub(crate) fn listening(config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
+    pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
         raise_file_limit();
         crate::priority::ask_for_short_slices();
         let steers = socket::may_begin_anew(&config.congestion_control);
-        let uses_tls = config.encrypt || config.transport != Transport::Tcp;
-        let tls = uses_tls.then(tls::Context::new).transpose()?;
         let poll = Poll::new()?;
+        let uses_tls = config.encrypt || config.transport != Transport::Tcp;
+        let (grid, tls) = match config.membership.clone() {
+            Some(directory) => {
+                let (grid, tls) = Grid::begin(&mut config, &directory, &poll)?;
+                (Some(grid), Some(tls))
+            }
+            None => (None, uses_tls.then(tls::Context::new).transpose()?),
+        };
         let signals = Signals::take()?;
         signals.register(poll.registry(), Class::Signals.token(0))?;
         listeners.register(poll.registry())?;
@@ -207,6 +221,7 @@ impl Gateway {
             signals,
             steers,
             tls,
+            grid,
             quic: None,
             listeners,
             handed_over: 0,
@@ -310,6 +325,7 @@ impl Gateway {
             Class::Metrics => self.accept_scrapes(),
             Class::Scrape => self.on_scrape(key),
             Class::Quic => self.on_quic(event),
+            Class::Broker => self.on_broker(),
         }
         std::ops::ControlFlow::Continue(())
     }

@@ -64,7 +64,7 @@ impl From<String> for Failure {
 impl Gateway {
     pub(crate) fn on_tcp_gateway(&mut self, socket: TcpStream, address: SocketAddr) {
         // Without a certificate of its own there would be no gateway.
-        if let Ok(carrier) = self.tcp_carrier(socket, false) {
+        if let Ok(carrier) = self.tcp_carrier(socket, None) {
             self.on_gateway_connection(carrier, address);
         }
     }
@@ -145,8 +145,8 @@ impl Gateway {
         }
     }
 
-    /// A carrier over a connection of TCP, dialled or accepted.
-    pub(crate) fn tcp_carrier(&self, socket: TcpStream, dialled: bool) -> io::Result<Carrier> {
+    /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
+    pub(crate) fn tcp_carrier(&self, socket: TcpStream, dialled: Option<&str>) -> io::Result<Carrier> {
         match self.tls.as_ref().filter(|_| self.config.encrypt) {
             Some(tls) => Ok(Carrier::Tls(Box::new(tls.session(socket, dialled)?))),
             None => Ok(Carrier::Clear(socket)),
@@ -239,6 +239,12 @@ impl Gateway {
         {
             let why = format!("{address}: the gateway there is of site {}", peer.site);
             return self.dial_failed(index, lane, &why);
+        }
+        if let Err(why) = self.vouch(&carrier.shown(), &peer.site) {
+            return match dialled {
+                Some((index, lane)) => self.dial_failed(index, lane, &format!("{address}: {why}")),
+                None => self.report.refuse("certificate", address.ip(), why),
+            };
         }
         // Only a peer got an answer, and was dialled.
         let Some(index) = self.config.peers.iter().position(|known| known.site == peer.site) else {

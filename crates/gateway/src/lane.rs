@@ -68,6 +68,8 @@ pub(crate) enum LaneEnd {
     NewSession,
     #[error("the far gateway was stopped")]
     Left,
+    #[error("the site is no longer a member of the grid")]
+    NoMember,
     #[error("this gateway is handed over to another program")]
     HandedOver,
     #[error("no lane came back within {0:?} (resume in [grid]); the last one: {1}")]

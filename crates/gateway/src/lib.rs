@@ -19,6 +19,7 @@ mod dial;
 mod directory;
 mod farewell;
 mod gateway;
+mod grid;
 mod handover;
 mod handshake;
 mod intake;

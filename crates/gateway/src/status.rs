@@ -2,6 +2,7 @@
 
 use crate::control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 use crate::gateway::Gateway;
+use crate::grid::Grid;
 use crate::lane::Lane;
 use crate::pair::Pair;
 use causeway_wire::Token;
@@ -100,6 +101,7 @@ impl Gateway {
             site: self.config.site.clone(),
             pid: std::process::id(),
             handed_over: self.handed_over,
+            grid: self.grid.as_ref().map(Grid::status),
             resident_bytes: resident_bytes(),
             streams: self.legs.len(),
             streams_peak: self.streams_peak,

@@ -1,8 +1,11 @@
 //! TLS 1.3 under a lane: the same reads and writes as of a socket, over one.
 //!
-//! Every gateway makes itself a certificate at its start. It proves nothing by itself: who speaks is proved by the grid's key, over both hellos and
+//! In a grid with a broker both ends show certificates of the grid's authority. Otherwise
+//! every gateway makes itself one at its start, which proves nothing by itself: who speaks is proved by the grid's key, over both hellos and
 //! the hash of the accepting side's certificate (`handshake`), so that nobody between the two can have a session with each of them.
 
+use causeway_broker::Credentials;
+use causeway_broker::tls::{self as grid, Expect, Trust};
 use mio::net::TcpStream;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientConnectionData, Resumption, UnbufferedClientConnection};
@@ -39,15 +42,35 @@ pub(crate) type Binding = [u8; 32];
 
 /// What all TLS lanes of a gateway share.
 pub(crate) struct Context {
-    client: Arc<ClientConfig>,
+    clients: Clients,
     server: Arc<ServerConfig>,
     own: Binding,
+}
+
+/// How this gateway dials.
+enum Clients {
+    /// Whoever answers proves the grid's key afterwards.
+    Anybody(Arc<ClientConfig>),
+    /// Members of a grid show their certificates to each other.
+    Members(Box<Credentials>, Trust),
 }
 
 impl Context {
     /// Makes a key and a certificate for this process.
     pub(crate) fn new() -> io::Result<Context> {
         Context::with(ring::default_provider())
+    }
+
+    /// For a member of a grid.
+    pub(crate) fn of_member(credentials: &Credentials, trust: &Trust) -> io::Result<Context> {
+        let server = grid::server_config(credentials, trust, Expect::AnySite);
+        let mut server = server.map_err(io::Error::other)?;
+        server.alpn_protocols = vec![PROTOCOL.to_vec()];
+        Ok(Context {
+            clients: Clients::Members(Box::new(credentials.clone()), trust.clone()),
+            server: Arc::new(server),
+            own: Sha256::digest(&credentials.certificate).into(),
+        })
     }
 
     fn with(provider: CryptoProvider) -> io::Result<Context> {
@@ -75,14 +98,23 @@ impl Context {
         client.resumption = Resumption::disabled();
         client.alpn_protocols = vec![PROTOCOL.to_vec()];
         Ok(Context {
-            client: Arc::new(client),
+            clients: Clients::Anybody(Arc::new(client)),
             server: Arc::new(server),
             own,
         })
     }
 
-    pub(crate) fn client(&self) -> Arc<ClientConfig> {
-        self.client.clone()
+    /// For dialling the gateway of `site`.
+    pub(crate) fn client(&self, site: &str) -> io::Result<Arc<ClientConfig>> {
+        match &self.clients {
+            Clients::Anybody(client) => Ok(client.clone()),
+            Clients::Members(own, trust) => {
+                let client = grid::client_config(own, trust, Expect::Site(site.to_owned()));
+                let mut client = client.map_err(io::Error::other)?;
+                client.alpn_protocols = vec![PROTOCOL.to_vec()];
+                Ok(Arc::new(client))
+            }
+        }
     }
 
     pub(crate) fn server(&self) -> Arc<ServerConfig> {
@@ -94,12 +126,12 @@ impl Context {
         self.own
     }
 
-    /// A session over a connection that this gateway dialled, or accepted.
-    pub(crate) fn session(&self, socket: TcpStream, dialled: bool) -> io::Result<Tls> {
-        let (session, binding) = if dialled {
+    /// A session over a connection to the gateway of a site that this gateway dialled, or over one that it accepted.
+    pub(crate) fn session(&self, socket: TcpStream, dialled: Option<&str>) -> io::Result<Tls> {
+        let (session, binding) = if let Some(site) = dialled {
             let name = ServerName::try_from("causeway").map_err(io::Error::other)?;
             let client =
-                UnbufferedClientConnection::new(self.client.clone(), name).map_err(io::Error::other)?;
+                UnbufferedClientConnection::new(self.client(site)?, name).map_err(io::Error::other)?;
             (Session::Client(client), None)
         } else {
             let server = UnbufferedServerConnection::new(self.server.clone()).map_err(io::Error::other)?;
@@ -189,6 +221,15 @@ struct Buffers {
 }
 
 impl Tls {
+    /// The certificates that the other end showed, its own first.
+    pub(crate) fn shown(&self) -> Vec<CertificateDer<'static>> {
+        let shown = match &self.session {
+            Session::Client(session) => session.peer_certificates(),
+            Session::Server(session) => session.peer_certificates(),
+        };
+        shown.map(<[_]>::to_vec).unwrap_or_default()
+    }
+
     /// Known once something was read.
     pub(crate) fn binding(&self) -> Option<Binding> {
         self.binding
@@ -330,7 +371,7 @@ fn drive<C: Records>(
         let arrived = &mut buffers.incoming[buffers.start..buffers.filled];
         let UnbufferedStatus { mut discard, state } = session.process(arrived);
         let mut goes_on = true;
-        match state.map_err(broken)? {
+        match state.map_err(refused)? {
             ConnectionState::ReadTraffic(mut traffic) => {
                 while let Some(record) = traffic.next_record() {
                     let record = record.map_err(broken)?;
@@ -395,6 +436,11 @@ fn put<D>(traffic: &mut WriteTraffic<'_, D>, outgoing: &mut Vec<u8>, bytes: &[u8
     Ok(())
 }
 
+/// A handshake's end in the words of who checked the certificates.
+fn refused(error: rustls::Error) -> io::Error {
+    broken(grid::reason(&error))
+}
+
 fn broken(error: impl std::fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("TLS: {error}"))
 }
@@ -412,11 +458,12 @@ mod tests {
         let (accepted, _) = listener.accept().unwrap();
         let session = |context: &Context, socket: std::net::TcpStream, dialled| {
             socket.set_nonblocking(true).unwrap();
+            let dialled: Option<&str> = dialled;
             context.session(TcpStream::from_std(socket), dialled).unwrap()
         };
         (
-            session(dialling, dialled, true),
-            session(accepting, accepted, false),
+            session(dialling, dialled, Some("far")),
+            session(accepting, accepted, None),
         )
     }
 

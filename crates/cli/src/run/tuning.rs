@@ -62,6 +62,7 @@ mod tests {
             site: "rennes".into(),
             pid: 1,
             handed_over: 0,
+            grid: None,
             resident_bytes: 0,
             streams: 0,
             streams_peak: 0,

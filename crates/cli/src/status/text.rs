@@ -1,7 +1,8 @@
 //! A gateway's state for people.
 
 use super::rates::{Rate, TunnelRate};
-use causeway_gateway::control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
+use causeway_broker::clock::date;
+use causeway_gateway::control::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 
 /// Some lines; with `rates`, tunnels and lanes say what crosses them.
 pub fn readable(status: &Status, rates: Option<&[TunnelRate]>) -> String {
@@ -17,6 +18,9 @@ pub fn readable(status: &Status, rates: Option<&[TunnelRate]>) -> String {
     if status.handed_over > 0 {
         text += &format!("handed over {} times\n", status.handed_over);
     }
+    if let Some(grid) = &status.grid {
+        text += &grid_lines(grid);
+    }
     for site in &status.sites {
         text += &site_line(site);
     }
@@ -29,6 +33,23 @@ pub fn readable(status: &Status, rates: Option<&[TunnelRate]>) -> String {
     }
     for (kind, count) in &status.refused {
         text += &format!("refused {kind} {count}\n");
+    }
+    text
+}
+
+fn grid_lines(grid: &GridStatus) -> String {
+    let broker = match (&grid.broker_away, grid.observed) {
+        (Some(why), _) => format!("its broker does not serve: {why}"),
+        (None, Some(observed)) => format!("its broker sees this gateway at {}", observed.ip()),
+        (None, None) => "its broker serves".to_owned(),
+    };
+    let mut text = format!(
+        "member of grid {}  {broker}  certificate until {}\n",
+        grid.name,
+        date(grid.certificate_ends)
+    );
+    for (address, why) in &grid.unreached {
+        text += &format!("  cannot be dialled at {address}: {why}\n");
     }
     text
 }
@@ -131,6 +152,7 @@ pub mod tests {
             site: "rennes".into(),
             pid: 7,
             handed_over: 0,
+            grid: None,
             resident_bytes: 5_000_000,
             streams: 2,
             streams_peak: 3,

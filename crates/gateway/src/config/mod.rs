@@ -51,10 +51,16 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// See [`DELIVERY_PORTS`].
     pub delivery_ports: RangeInclusive<u16>,
-    /// Secret that all gateways of the grid share.
+    /// Where other gateways reach `wan`, where they do.
+    pub public: Vec<SocketAddr>,
+    /// Directory with this site's membership in a grid with a broker, which then names the peers.
+    pub membership: Option<PathBuf>,
+    /// Secret that all gateways of the grid share; nothing where certificates say who speaks.
     pub key: Vec<u8>,
     /// The other sites.
     pub peers: Vec<Peer>,
+    /// Bits per second that are reserved on the way to each peer that says nothing else.
+    pub rate: Option<u64>,
     /// Congestion control of the lanes; the system's where this one is not to be had.
     pub congestion_control: String,
     /// Lanes this gateway dials to each peer; none: as many as the path needs, see `lanes`.
@@ -139,7 +145,15 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let delivery_ports = reader.string(&listen, "delivery_ports", |text| {
         grid::parse_ports(text).map_err(|e| e.to_string())
     });
-    let key = reader.required_string(&grid, "key_file", |text| read_key(&file.with_file_name(text)));
+    let public = read_public(reader, &listen, wan);
+    let membership = reader.string(&grid, "membership", |text| Ok(file.with_file_name(text)));
+    let key = match membership {
+        Some(_) => Some(Vec::new()),
+        None => reader.required_string(&grid, "key_file", |text| read_key(&file.with_file_name(text))),
+    };
+    if membership.is_some() {
+        check_member(reader, &root, &grid);
+    }
     let congestion_control = reader.string(&grid, "congestion_control", |text| Ok(text.to_owned()));
     let train = reader.boolean(&grid, "train");
     let encrypt = reader.boolean(&grid, "encrypt");
@@ -151,7 +165,10 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let peers = read_peers(reader, &root, name.as_deref(), rate);
     reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
     reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell"]);
-    reader.no_other_keys(&listen, &["lan", "wan", "control", "metrics", "delivery_ports"]);
+    reader.no_other_keys(
+        &listen,
+        &["lan", "wan", "public", "control", "metrics", "delivery_ports"],
+    );
     reader.no_other_keys(&grid, &GRID_KEYS);
     let remote_shell = remote_shell.unwrap_or_else(|| REMOTE_SHELL.map(str::to_owned).to_vec());
     if !remote_shell.iter().any(|word| word.contains("{node}")) {
@@ -168,11 +185,14 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         remote_shell,
         lan: lan?,
         wan,
+        public,
+        membership,
         control: control.unwrap_or_else(crate::control::default_socket),
         metrics,
         delivery_ports: delivery_ports.unwrap_or(DELIVERY_PORTS),
         key: key?,
         peers,
+        rate,
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
         transport: transport.unwrap_or(Transport::Auto),
         encrypt: encrypt.unwrap_or(false),
@@ -182,8 +202,9 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     })
 }
 
-const GRID_KEYS: [&str; 10] = [
+const GRID_KEYS: [&str; 11] = [
     "key_file",
+    "membership",
     "congestion_control",
     "transport",
     "lanes",
@@ -194,6 +215,30 @@ const GRID_KEYS: [&str; 10] = [
     "lane_timeout",
     "duplicate_small",
 ];
+
+/// Where others dial: what is said, or where this gateway listens, if that is one address.
+fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<SocketAddr>) -> Vec<SocketAddr> {
+    if let Some(public) = reader.list(listen, "public", socket_address) {
+        if wan.is_none() && !public.is_empty() {
+            reader.mistake_at(listen, "public", "is of no use without wan, where they would arrive");
+        }
+        return public;
+    }
+    wan.filter(|wan| !wan.ip().is_unspecified()).into_iter().collect()
+}
+
+/// What a member of a grid with a broker does not say itself.
+fn check_member<'a>(reader: &mut Reader<'a>, root: &Table<'a>, grid: &Table<'a>) {
+    if reader.string(grid, "key_file", |_| Ok(())).is_some() {
+        reader.mistake_at(grid, "key_file", "is of no use with membership: certificates say who speaks");
+    }
+    if reader.boolean(grid, "encrypt") == Some(false) {
+        reader.mistake_at(grid, "encrypt", "cannot be false with membership: certificates need TLS");
+    }
+    if !reader.tables(root, "peer").is_empty() {
+        reader.mistake_at(root, "peer", "is of no use with membership in [grid]: the broker names the sites");
+    }
+}
 
 fn read_tunnel<'a>(reader: &mut Reader<'a>, grid: &Table<'a>) -> Settings {
     let defaults = Settings::default();

@@ -83,9 +83,12 @@ impl Gateway {
             }
         }
         for kept in kept.contacts {
-            // A peer that is new has nothing to go on from, one that was taken out had no tunnel.
+            // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker names those of a member.
             let peers = &gateway.config.peers;
-            if let Some(index) = peers.iter().position(|peer| peer.site == kept.site) {
+            let known = peers.iter().position(|peer| peer.site == kept.site);
+            let is_member = gateway.grid.is_some();
+            let index = known.or_else(|| is_member.then(|| gateway.add_peer(kept.site.clone())));
+            if let Some(index) = index {
                 let contact = &mut gateway.contacts[index];
                 contact.session = kept.session;
                 contact.trouble = kept.trouble;

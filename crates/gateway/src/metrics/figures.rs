@@ -277,6 +277,7 @@ mod tests {
             site: "rennes".into(),
             pid: 1,
             handed_over: 0,
+            grid: None,
             resident_bytes: 5_000_000,
             streams: 12,
             streams_peak: 20,

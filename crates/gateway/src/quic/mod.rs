@@ -63,7 +63,6 @@ const TRUSTED: usize = 16;
 pub(crate) struct Quic {
     endpoint: Endpoint,
     wire: Arc<Wire>,
-    client: Arc<QuicClientConfig>,
     server: Arc<ServerConfig>,
     own: tls::Binding,
     /// Which handshake or lane has a connection.
@@ -101,7 +100,6 @@ impl Quic {
         let server = QuicServerConfig::try_from(tls.server()).map_err(io::Error::other)?;
         let mut server = ServerConfig::with_crypto(Arc::new(server));
         server.max_incoming(INCOMING);
-        let client = QuicClientConfig::try_from(tls.client()).map_err(io::Error::other)?;
         let server = Arc::new(server);
         let endpoint = Endpoint::new(
             Arc::new(EndpointConfig::default()),
@@ -116,7 +114,6 @@ impl Quic {
                 state,
                 events: Mutex::default(),
             }),
-            client: Arc::new(client),
             server,
             own: tls.own(),
             owners: HashMap::new(),
@@ -139,7 +136,12 @@ impl Quic {
         path
     }
 
-    fn dial(&mut self, address: SocketAddr, now: Instant) -> io::Result<Session> {
+    fn dial(
+        &mut self,
+        client: Arc<rustls::ClientConfig>,
+        address: SocketAddr,
+        now: Instant,
+    ) -> io::Result<Session> {
         let address = match address {
             // A socket of IPv6 takes IPv4 in its own form (RFC 4291, section 2.5.5.2).
             SocketAddr::V4(v4) if !self.is_ipv4 => {
@@ -152,7 +154,8 @@ impl Quic {
             other => other,
         };
         let model = session::model(0);
-        let mut config = ClientConfig::new(self.client.clone());
+        let client = QuicClientConfig::try_from(client).map_err(io::Error::other)?;
+        let mut config = ClientConfig::new(Arc::new(client));
         config.transport_config(Arc::new(transport(address.is_ipv4(), model.clone())));
         let begun = self.endpoint.connect(now, config, address, "causeway");
         let (handle, connection) = begun.map_err(io::Error::other)?;
@@ -213,11 +216,13 @@ impl Gateway {
         Ok(())
     }
 
-    /// Dials a lane over QUIC.
-    pub(crate) fn dial_quic(&mut self, address: SocketAddr) -> io::Result<Carrier> {
-        let quic = self.quic.as_mut();
-        let quic = quic.ok_or_else(|| io::Error::other("this gateway has no UDP socket (see its log)"))?;
-        Ok(Carrier::Quic(Box::new(quic.dial(address, self.now)?)))
+    /// Dials a lane over QUIC to the gateway of `site`.
+    pub(crate) fn dial_quic(&mut self, site: &str, address: SocketAddr) -> io::Result<Carrier> {
+        let quic = self.quic.as_mut().zip(self.tls.as_ref());
+        let none = || io::Error::other("this gateway has no UDP socket (see its log)");
+        let (quic, tls) = quic.ok_or_else(none)?;
+        let client = tls.client(site)?;
+        Ok(Carrier::Quic(Box::new(quic.dial(client, address, self.now)?)))
     }
 
     /// The kernel has something for the UDP socket, or takes more.
@@ -473,6 +478,17 @@ impl Gateway {
 }
 
 impl Quic {
+    /// New connections use another certificate.
+    pub(crate) fn renew(&mut self, tls: &tls::Context) -> io::Result<()> {
+        let server = QuicServerConfig::try_from(tls.server()).map_err(io::Error::other)?;
+        let mut server = ServerConfig::with_crypto(Arc::new(server));
+        server.max_incoming(INCOMING);
+        self.server = Arc::new(server);
+        self.endpoint.set_server_config(Some(self.server.clone()));
+        self.own = tls.own();
+        Ok(())
+    }
+
     fn server(&self, is_ipv4: bool, model: model::Shared) -> Arc<ServerConfig> {
         let mut server = (*self.server).clone();
         server.transport_config(Arc::new(transport(is_ipv4, model)));

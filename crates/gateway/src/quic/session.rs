@@ -224,6 +224,13 @@ impl Session {
         }
     }
 
+    /// The certificates that the other end showed, its own first.
+    pub(crate) fn shown(&self) -> Vec<CertificateDer<'static>> {
+        let shown = self.connection.crypto_session().peer_identity();
+        let shown = shown.and_then(|shown| shown.downcast::<Vec<CertificateDer<'static>>>().ok());
+        shown.map(|shown| *shown).unwrap_or_default()
+    }
+
     /// Known once it is open.
     pub(crate) fn binding(&self) -> Option<Binding> {
         self.binding
@@ -234,10 +241,7 @@ impl Session {
         while let Some(event) = self.connection.poll() {
             match event {
                 Event::Connected if self.dialled => {
-                    let shown = self.connection.crypto_session().peer_identity();
-                    let shown = shown.and_then(|shown| shown.downcast::<Vec<CertificateDer<'_>>>().ok());
-                    let first = shown.as_ref().and_then(|certificates| certificates.first());
-                    self.binding = first.map(|certificate| Sha256::digest(certificate).into());
+                    self.binding = self.shown().first().map(|certificate| Sha256::digest(certificate).into());
                     if self.binding.is_none() {
                         self.end = Some("the far gateway showed no certificate".to_owned());
                     }

@@ -1,0 +1,238 @@
+//! `causeway gateway --join`: makes this host a site of a grid, and writes the gateway's configuration where there is none.
+
+use causeway_broker::client::{JoinError, join};
+use causeway_broker::clock::Clock;
+use causeway_broker::token::JoinToken;
+use causeway_wire::Cidr;
+use clap::Args;
+use nix::ifaddrs::getifaddrs;
+use std::fmt::Write as _;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+
+/// Port at which the site's nodes find the gateway where nothing else is said.
+const LAN_PORT: u16 = 7000;
+
+/// Name of the membership's directory beside the configuration.
+const MEMBERSHIP: &str = "membership";
+
+#[derive(Args)]
+pub struct JoinArgs {
+    /// Join a grid with this token, once; afterwards start without it.
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["drain", "inherit"])]
+    join: Option<String>,
+    /// Addresses of this site's nodes, such as 10.1.0.0/24, for a configuration that is not there yet.
+    #[arg(long, value_name = "CIDR", requires = "join")]
+    subnet: Vec<Cidr>,
+    /// A compute node and its processes, such as node-1:4 or node-1=10.1.0.1:4, likewise.
+    #[arg(long, value_name = "NAME[=ADDRESS][:SLOTS]", requires = "join")]
+    node: Vec<String>,
+    /// Where this site's nodes find the gateway [default: this host's address in the subnet, port 7000], likewise.
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
+    lan: Option<SocketAddr>,
+    /// Where other sites' gateways may dial this one; without it this one dials them. Likewise.
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
+    wan: Option<SocketAddr>,
+}
+
+/// Why this host has not joined.
+#[derive(Debug, thiserror::Error)]
+pub enum JoiningError {
+    #[error("--join: {0}; the token is one line of 'causeway grid token', starting with cw1")]
+    Token(String),
+    #[error(
+        "{file} is there already, so --{option} would change nothing; change that file, or name another one with --config",
+        file = .0.display(), option = .1
+    )]
+    Written(PathBuf, &'static str),
+    #[error("--subnet is missing: name the addresses of this site's nodes, such as --subnet 10.1.0.0/24")]
+    NoSubnet,
+    #[error("this host has no address in {0}; is it the site's head node? --lan ADDRESS:PORT says where nodes find it")]
+    NoAddress(String),
+    #[error("--node {0}: {1}")]
+    Node(String, String),
+    #[error("write {}: {}", .0.display(), .1)]
+    Write(PathBuf, io::Error),
+    #[error(transparent)]
+    Join(#[from] JoinError),
+}
+
+impl JoinArgs {
+    /// Joins where that is asked for; what was done, for people.
+    pub fn join(&self, config: &Path) -> Result<Vec<String>, JoiningError> {
+        let Some(token) = &self.join else {
+            return Ok(Vec::new());
+        };
+        let token: JoinToken = token
+            .trim()
+            .parse()
+            .map_err(|error| JoiningError::Token(format!("{error}")))?;
+        let mut done = Vec::new();
+        let written = match config.exists() {
+            true => {
+                self.refuse_idle_options(config)?;
+                None
+            }
+            // Before the token is spent.
+            false => Some(self.configuration(&token.site)?),
+        };
+        let directory = config.with_file_name(MEMBERSHIP);
+        match join(&token, &directory, &Clock::system()) {
+            Ok(membership) => done.push(format!(
+                "this host is now site {} of grid {}; its key is in {}",
+                membership.site,
+                membership.grid,
+                directory.display()
+            )),
+            Err(JoinError::Already { site, grid, .. }) if site == token.site => {
+                done.push(format!("this host is site {site} of grid {grid} already"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(text) = written {
+            std::fs::write(config, text).map_err(|error| JoiningError::Write(config.to_owned(), error))?;
+            done.push(format!("wrote {}", config.display()));
+        }
+        Ok(done)
+    }
+
+    fn refuse_idle_options(&self, config: &Path) -> Result<(), JoiningError> {
+        let given = [
+            ("subnet", !self.subnet.is_empty()),
+            ("node", !self.node.is_empty()),
+            ("lan", self.lan.is_some()),
+            ("wan", self.wan.is_some()),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(JoiningError::Written(config.to_owned(), option)),
+            None => Ok(()),
+        }
+    }
+
+    fn configuration(&self, site: &str) -> Result<String, JoiningError> {
+        let [first, ..] = self.subnet.as_slice() else {
+            return Err(JoiningError::NoSubnet);
+        };
+        let lan = match self.lan {
+            Some(lan) => lan,
+            None => own_address(&self.subnet)
+                .map(|address| SocketAddr::new(address, LAN_PORT))
+                .ok_or_else(|| JoiningError::NoAddress(first.to_string()))?,
+        };
+        let subnets: Vec<String> = self.subnet.iter().map(|subnet| format!("\"{subnet}\"")).collect();
+        let mut text = format!(
+            "# Written by 'causeway gateway --join'; configs/gateway.toml in the sources shows every key.\n\
+             [site]\nname = \"{site}\"\nsubnets = [{}]\n",
+            subnets.join(", ")
+        );
+        for node in &self.node {
+            let (name, address, slots) = read_node(node)?;
+            let _ = write!(
+                text,
+                "[[site.nodes]]\nname = \"{name}\"\naddress = \"{address}\"\nslots = {slots}\n"
+            );
+        }
+        let _ = write!(text, "[listen]\nlan = [\"{lan}\"]\n");
+        if let Some(wan) = self.wan {
+            let _ = writeln!(text, "wan = \"{wan}\"");
+        }
+        let _ = write!(text, "[grid]\nmembership = \"{MEMBERSHIP}\"\n");
+        Ok(text)
+    }
+}
+
+/// An address of this host in one of these ranges.
+fn own_address(subnets: &[Cidr]) -> Option<IpAddr> {
+    let addresses = getifaddrs().ok()?.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::from(address.ip())))
+    });
+    addresses
+        .into_iter()
+        .find(|address| subnets.iter().any(|subnet| subnet.contains(*address)))
+}
+
+/// Name, address and slots.
+fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
+    let wrong = |why: String| JoiningError::Node(text.to_owned(), why);
+    let (place, slots) = match text.rsplit_once(':') {
+        Some((place, slots)) if slots.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let slots = slots.parse().map_err(|_| wrong(format!("{slots} is no number of processes")))?;
+            (place, slots)
+        }
+        _ => (text, 1),
+    };
+    let (name, address) = match place.split_once('=') {
+        Some((name, address)) => {
+            let address = address.parse().map_err(|_| wrong(format!("{address} is no address")))?;
+            (name, Some(address))
+        }
+        None => (place, None),
+    };
+    let address = match address {
+        Some(address) => address,
+        None => (name, 0)
+            .to_socket_addrs()
+            .map_err(|error| wrong(format!("look up {name}: {error}; say {name}=ADDRESS")))?
+            .next()
+            .ok_or_else(|| wrong(format!("{name} has no address; say {name}=ADDRESS")))?
+            .ip(),
+    };
+    let is_name = |name: &str| !name.is_empty() && !name.contains(['"', '\\', '\n']);
+    if !is_name(name) {
+        return Err(wrong("has no name that a configuration can hold".to_owned()));
+    }
+    Ok((name, address, slots))
+}
+
+/// The configuration where none is named.
+pub fn default_config() -> PathBuf {
+    let base = match (std::env::var_os("XDG_CONFIG_HOME"), std::env::var_os("HOME")) {
+        (Some(dir), _) if !dir.is_empty() => PathBuf::from(dir),
+        (_, Some(home)) => PathBuf::from(home).join(".config"),
+        _ => PathBuf::from("."),
+    };
+    base.join("causeway/gateway.toml")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_a_name_with_its_address_and_its_slots_where_these_are_said() {
+        let address: IpAddr = "10.1.0.1".parse().unwrap();
+        assert_eq!(read_node("n1=10.1.0.1:4").unwrap(), ("n1", address, 4));
+        assert_eq!(read_node("n1=10.1.0.1").unwrap(), ("n1", address, 1));
+        let v6: IpAddr = "::1".parse().unwrap();
+        assert_eq!(read_node("127.0.0.1:2").unwrap(), ("127.0.0.1", "127.0.0.1".parse().unwrap(), 2));
+        assert_eq!(read_node("n1=::1:2").unwrap().2, 2);
+        assert_eq!(read_node("n1=::1:2").unwrap().1, v6.to_canonical());
+        for wrong in ["=10.1.0.1", "n1=10.1", "n\"1=10.1.0.1", "n1=10.1.0.1:99999999999"] {
+            assert!(read_node(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_for_a_new_site_is_read_by_its_gateway() {
+        let args = JoinArgs {
+            join: None,
+            subnet: vec!["127.9.1.0/24".parse().unwrap()],
+            node: vec!["n1=127.9.1.1:2".to_owned()],
+            lan: Some("127.9.1.253:7000".parse().unwrap()),
+            wan: Some("127.9.0.1:7001".parse().unwrap()),
+        };
+        let text = args.configuration("rennes").unwrap();
+        let config = causeway_gateway::Config::parse(&text, Path::new("/nowhere/gateway.toml")).unwrap();
+        assert_eq!((config.site.as_str(), config.nodes[0].slots), ("rennes", 2));
+        assert_eq!(config.membership, Some(PathBuf::from("/nowhere/membership")));
+        assert_eq!(config.public, ["127.9.0.1:7001".parse().unwrap()]);
+        let without = JoinArgs {
+            subnet: Vec::new(),
+            ..args
+        };
+        assert!(matches!(without.configuration("rennes"), Err(JoiningError::NoSubnet)));
+    }
+}
