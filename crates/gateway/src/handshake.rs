@@ -187,12 +187,16 @@ impl Gateway {
             return;
         };
         let (config, contacts) = (&self.config, &self.contacts);
+        let is_member = self.grid.is_some();
         // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
         let answer = |peer: &Hello| {
             let index = config.peers.iter().position(|known| known.site == peer.site);
             let index = index.ok_or_else(|| Failure {
                 kind: "unknown-site",
-                why: format!("site {} is not a [[peer]] of this gateway", peer.site),
+                why: match is_member {
+                    true => format!("site {}: the broker has not told of it yet", peer.site),
+                    false => format!("site {} is not a [[peer]] of this gateway", peer.site),
+                },
             })?;
             Ok(Hello {
                 site: config.site.clone(),

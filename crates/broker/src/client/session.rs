@@ -24,6 +24,9 @@ const SKEW_SECONDS: u64 = 60;
 /// Between writings of the members: a grid in which much happens would write megabytes at each change.
 const KEEP: Duration = Duration::from_secs(5);
 
+/// So few are written at once.
+const FEW: usize = 64;
+
 /// Between tries to renew: there are ten days for it.
 const RENEW_AGAIN_SECONDS: u64 = 3600;
 
@@ -204,6 +207,11 @@ impl Session {
             self.on_revocations(&signed);
         }
         let changes = self.cache.borrow_mut().apply(&mut answer);
+        // First: a gateway that is killed once it knows somebody shall know him at its next start.
+        let few = self.cache.borrow().members.len() <= FEW;
+        if few || self.kept.get().is_none_or(|kept| kept.elapsed() >= KEEP) {
+            self.keep_members();
+        }
         for member in changes.members {
             self.tell(Event::Member(Box::new(member)));
         }
@@ -216,9 +224,6 @@ impl Session {
                 self.messages_until.set(message.number);
                 self.tell(Event::Message(message));
             }
-        }
-        if self.kept.get().is_none_or(|kept| kept.elapsed() >= KEEP) {
-            self.keep_members();
         }
     }
 
@@ -256,6 +261,7 @@ impl Session {
     /// Says what is wrong, and how long to wait.
     async fn on_failure(&self, error: CallError, failures: u32) -> Duration {
         self.connected.set(false);
+        self.keep_members();
         if let CallError::Trust { broker, reason } = &error
             && is_of_time(reason)
         {

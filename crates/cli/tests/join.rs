@@ -1,0 +1,209 @@
+//! A grid as its people make it: create, broker, a token for each site, one line at each site. On loopback, without privilege.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use causeway_gateway::control::{Reply, Request, Status, ask};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Nothing on loopback takes this long; the longest pause between two attempts is half a minute.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn stop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Grid {
+    dir: tempfile::TempDir,
+    net: u8,
+}
+
+impl Grid {
+    fn create(number: u8) -> Grid {
+        let grid = Grid {
+            dir: tempfile::tempdir().unwrap(),
+            // Other tests of this host use lower ones.
+            net: 215 + number * 10 + (std::process::id() % 10) as u8,
+        };
+        let broker = grid.broker_address();
+        grid.said(&["create", "g5k", "--broker", &broker]);
+        let file = grid.home().join("broker.toml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace("[::]:7443", &broker)).unwrap();
+        grid
+    }
+
+    fn home(&self) -> PathBuf {
+        self.dir.path().join("grid")
+    }
+
+    fn broker_address(&self) -> String {
+        format!("127.{}.9.1:7443", self.net)
+    }
+
+    fn command(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+        command.arg("grid").args(words).arg("--dir").arg(self.home());
+        command.output().unwrap()
+    }
+
+    fn said(&self, words: &[&str]) -> String {
+        let output = self.command(words);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "causeway grid {words:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn broker(&self) -> Running {
+        let child = Command::new(env!("CARGO_BIN_EXE_causeway"))
+            .args(["broker", "--config"])
+            .arg(self.home().join("broker.toml"))
+            .stderr(Stdio::null())
+            .spawn();
+        let running = Running(child.unwrap());
+        self.wait_for("the broker", |grid| {
+            let serves = std::net::TcpStream::connect(grid.broker_address()).is_ok();
+            serves && grid.command(&["list"]).status.success()
+        });
+        running
+    }
+
+    fn site(&self, site: u8) -> PathBuf {
+        self.dir.path().join(format!("site{site}"))
+    }
+
+    fn control(&self, site: u8) -> PathBuf {
+        self.site(site).join("causeway/gateway.sock")
+    }
+
+    fn gateway(&self, site: u8, words: &[&str], log: &Path) -> Running {
+        let home = self.site(site);
+        std::fs::create_dir_all(&home).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_causeway"))
+            .arg("gateway")
+            .args(words)
+            .env("XDG_RUNTIME_DIR", &home)
+            .env("XDG_CONFIG_HOME", &home)
+            .stderr(std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap())
+            .spawn();
+        Running(child.unwrap())
+    }
+
+    /// The one line at a new site.
+    fn join(&self, site: u8, token: &str, wan: bool) -> Running {
+        let net = self.net;
+        let subnet = format!("127.{net}.{site}.0/24");
+        let node = format!("node{site}=127.{net}.{site}.1:4");
+        let lan = format!("127.{net}.{site}.253:7000");
+        let public = format!("127.{net}.0.{site}:7001");
+        let mut words = vec!["--join", token, "--subnet", &subnet, "--node", &node, "--lan", &lan];
+        if wan {
+            words.extend(["--wan", public.as_str()]);
+        }
+        self.gateway(site, &words, &self.log(site))
+    }
+
+    fn log(&self, site: u8) -> PathBuf {
+        self.dir.path().join(format!("site{site}.log"))
+    }
+
+    fn status(&self, site: u8) -> Option<Status> {
+        match ask(&self.control(site), &Request::Status {}).ok()? {
+            (Reply::Status(status), _) => Some(*status),
+            _ => None,
+        }
+    }
+
+    fn wait_for(&self, what: &str, mut done: impl FnMut(&Grid) -> bool) {
+        let start = Instant::now();
+        while !done(self) {
+            if start.elapsed() > DEADLINE {
+                for site in [1, 2] {
+                    let log = std::fs::read_to_string(self.log(site)).unwrap_or_default();
+                    println!("site {site}: {:#?}\n{log}", self.status(site));
+                }
+                panic!("{what} did not come within {DEADLINE:?}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn is_joined(&self) -> bool {
+        [1, 2].into_iter().all(|site| {
+            let status = self.status(site);
+            status.is_some_and(|status| {
+                let others = &status.sites[1..];
+                others.len() == 1 && others.iter().all(|other| other.unreachable.is_none())
+            })
+        })
+    }
+}
+
+#[test]
+fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
+    let grid = Grid::create(0);
+    let mut broker = grid.broker();
+    let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
+    // The second one lets nobody in: it dials.
+    let first = grid.join(1, &tokens[0], true);
+    let second = grid.join(2, &tokens[1], false);
+    grid.wait_for("the tunnel", Grid::is_joined);
+    for site in [1, 2] {
+        let status = grid.status(site).unwrap();
+        assert_eq!(status.tunnels[0].lanes[0].carrier, "TLS 1.3");
+        assert_eq!(status.grid.unwrap().name, "g5k");
+    }
+    broker.stop();
+    grid.wait_for("news of the broker's end", |grid| {
+        let status = grid.status(1).unwrap();
+        status.grid.unwrap().broker_away.is_some()
+    });
+    assert!(grid.is_joined());
+    // A gateway that starts while there is no broker knows what it knew.
+    drop(second);
+    grid.wait_for("the loss of the far gateway", |grid| !grid.is_joined());
+    let second = grid.gateway(2, &[], &grid.log(2));
+    grid.wait_for("the tunnel without a broker", Grid::is_joined);
+    let _broker = grid.broker();
+    grid.wait_for("the broker", |grid| {
+        let away = |site| grid.status(site).is_some_and(|s| s.grid.unwrap().broker_away.is_some());
+        !away(1) && !away(2)
+    });
+    assert!(grid.is_joined());
+    grid.said(&["revoke", "site2"]);
+    grid.wait_for("the end of what is revoked", |grid| {
+        grid.status(1).is_some_and(|status| status.tunnels.is_empty())
+    });
+    drop((first, second));
+}
+
+#[test]
+fn a_token_is_good_once_and_for_its_own_grid() {
+    let grid = Grid::create(1);
+    let _broker = grid.broker();
+    let token = grid.said(&["token", "--site", "site1"]);
+    let first = grid.join(1, &token, true);
+    grid.wait_for("the gateway", |grid| grid.status(1).is_some());
+    let second = grid.join(2, &token, false);
+    let says = |site: u8, what: &str| {
+        let log = std::fs::read_to_string(grid.log(site)).unwrap();
+        log.contains(what)
+    };
+    grid.wait_for("the refusal", |_| says(2, "the token was used"));
+    let forged = token.replace(&token[token.len() - 6..], "AAAAAA");
+    let third = grid.join(2, &forged, false);
+    grid.wait_for("the other refusal", |_| says(2, "cw1"));
+    drop((first, second, third));
+}
