@@ -27,7 +27,7 @@ pub fn root() -> PathBuf {
 }
 
 /// The release binary: what users get, and what the figures are about.
-fn causeway() -> PathBuf {
+pub fn causeway() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let causeway = root().join(target).join("release/causeway");
     assert!(

@@ -9,6 +9,7 @@ mod cuts;
 mod grid;
 mod mpi;
 mod namespaces;
+mod newcomers;
 mod programs;
 
 use mpi::Mpi;
