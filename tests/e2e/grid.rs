@@ -138,7 +138,13 @@ impl Lab {
     }
 
     /// Waits for something that an item does while it runs.
-    pub fn wait_for(&mut self, item: &str, deadline: Duration, what: &str, mut done: impl FnMut(&Lab) -> bool) {
+    pub fn wait_for(
+        &mut self,
+        item: &str,
+        deadline: Duration,
+        what: &str,
+        mut done: impl FnMut(&Lab) -> bool,
+    ) {
         let start = Instant::now();
         while !done(self) {
             let ended = self.child.try_wait().unwrap().is_some() || self.place(item).join("status").exists();

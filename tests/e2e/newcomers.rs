@@ -67,7 +67,17 @@ impl Fresh {
         let head = format!("{site}-head");
         let config = format!("XDG_CONFIG_HOME={}", self.directory.join(site).display());
         let program = causeway().display().to_string();
-        let typed = ["exec", "--lab", NAME, &head, "--", "env", "XDG_RUNTIME_DIR=/run", &config, &program];
+        let typed = [
+            "exec",
+            "--lab",
+            NAME,
+            &head,
+            "--",
+            "env",
+            "XDG_RUNTIME_DIR=/run",
+            &config,
+            &program,
+        ];
         self.lab(&[&typed, words].concat())
     }
 
@@ -87,7 +97,10 @@ impl Fresh {
         let start = Instant::now();
         while !done() {
             if start.elapsed() > DEADLINE {
-                panic!("{what} did not come within {DEADLINE:?}: see {}", self.directory.display());
+                panic!(
+                    "{what} did not come within {DEADLINE:?}: see {}",
+                    self.directory.display()
+                );
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -110,7 +123,10 @@ fn debian_open_mpi_runs_for_newcomers_who_join_two_sites_with_tokens() {
     let grid = fresh.directory.join("grid").display().to_string();
     let began = Instant::now();
     let broker = format!("{NANCY}:7443");
-    fresh.says("nancy", &["grid", "create", "g5k", "--broker", &broker, "--dir", &grid]);
+    fresh.says(
+        "nancy",
+        &["grid", "create", "g5k", "--broker", &broker, "--dir", &grid],
+    );
     let config = Path::new(&grid).join("broker.toml").display().to_string();
     fresh.leave("nancy", &["broker", "--config", &config], "broker.log");
     fresh.wait_for("the broker", || {
@@ -124,7 +140,9 @@ fn debian_open_mpi_runs_for_newcomers_who_join_two_sites_with_tokens() {
     ] {
         let token = fresh.says("nancy", &["grid", "token", "--site", site, "--dir", &grid]);
         let nodes = [1, 2].map(|number| format!("{site}-{number}:4"));
-        let line = ["gateway", "--join", &token, "--subnet", subnet, "--node", &nodes[0], "--node", &nodes[1]];
+        let line = [
+            "gateway", "--join", &token, "--subnet", subnet, "--node", &nodes[0], "--node", &nodes[1],
+        ];
         fresh.leave(site, &[&line, more].concat(), &format!("{site}.log"));
     }
     fresh.wait_for("the tunnel", || {

@@ -96,7 +96,13 @@ impl Grid {
             .args(words)
             .env("XDG_RUNTIME_DIR", &home)
             .env("XDG_CONFIG_HOME", &home)
-            .stderr(std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap())
+            .stderr(
+                std::fs::OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(log)
+                    .unwrap(),
+            )
             .spawn();
         Running(child.unwrap())
     }
@@ -108,7 +114,9 @@ impl Grid {
         let node = format!("node{site}=127.{net}.{site}.1:4");
         let lan = format!("127.{net}.{site}.253:7000");
         let public = format!("127.{net}.0.{site}:7001");
-        let mut words = vec!["--join", token, "--subnet", &subnet, "--node", &node, "--lan", &lan];
+        let mut words = vec![
+            "--join", token, "--subnet", &subnet, "--node", &node, "--lan", &lan,
+        ];
         if wan {
             words.extend(["--wan", public.as_str()]);
         }
@@ -178,7 +186,10 @@ fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
     grid.wait_for("the tunnel without a broker", Grid::is_joined);
     let _broker = grid.broker();
     grid.wait_for("the broker", |grid| {
-        let away = |site| grid.status(site).is_some_and(|s| s.grid.unwrap().broker_away.is_some());
+        let away = |site| {
+            grid.status(site)
+                .is_some_and(|s| s.grid.unwrap().broker_away.is_some())
+        };
         !away(1) && !away(2)
     });
     assert!(grid.is_joined());

@@ -377,7 +377,10 @@ impl Gateway {
         let tunnels = self.tunnels_deadline();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
         let others = [tunnels, self.quic_deadline()].into_iter().flatten().min();
-        [self.timers.wait(), others.map(until)].into_iter().flatten().min()
+        [self.timers.wait(), others.map(until)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -53,7 +53,10 @@ impl GatewayToGateway {
         let envelope: Result<Envelope, _> = serde_json::from_slice(bytes);
         match envelope.map_err(|error| error.to_string()) {
             Ok(envelope) if envelope.version == VERSION => Ok(envelope.message),
-            Ok(envelope) => Err(format!("message version {}, expected {VERSION}", envelope.version)),
+            Ok(envelope) => Err(format!(
+                "message version {}, expected {VERSION}",
+                envelope.version
+            )),
             Err(error) if error.starts_with("unknown variant") => Ok(GatewayToGateway::Unknown),
             Err(error) => Err(error),
         }

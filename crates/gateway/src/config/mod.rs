@@ -220,7 +220,11 @@ const GRID_KEYS: [&str; 11] = [
 fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<SocketAddr>) -> Vec<SocketAddr> {
     if let Some(public) = reader.list(listen, "public", socket_address) {
         if wan.is_none() && !public.is_empty() {
-            reader.mistake_at(listen, "public", "is of no use without wan, where they would arrive");
+            reader.mistake_at(
+                listen,
+                "public",
+                "is of no use without wan, where they would arrive",
+            );
         }
         return public;
     }
@@ -230,13 +234,25 @@ fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<Sock
 /// What a member of a grid with a broker does not say itself.
 fn check_member<'a>(reader: &mut Reader<'a>, root: &Table<'a>, grid: &Table<'a>) {
     if reader.string(grid, "key_file", |_| Ok(())).is_some() {
-        reader.mistake_at(grid, "key_file", "is of no use with membership: certificates say who speaks");
+        reader.mistake_at(
+            grid,
+            "key_file",
+            "is of no use with membership: certificates say who speaks",
+        );
     }
     if reader.boolean(grid, "encrypt") == Some(false) {
-        reader.mistake_at(grid, "encrypt", "cannot be false with membership: certificates need TLS");
+        reader.mistake_at(
+            grid,
+            "encrypt",
+            "cannot be false with membership: certificates need TLS",
+        );
     }
     if !reader.tables(root, "peer").is_empty() {
-        reader.mistake_at(root, "peer", "is of no use with membership in [grid]: the broker names the sites");
+        reader.mistake_at(
+            root,
+            "peer",
+            "is of no use with membership in [grid]: the broker names the sites",
+        );
     }
 }
 
