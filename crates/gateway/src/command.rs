@@ -401,7 +401,11 @@ impl Gateway {
                 );
             }
         }
-        self.end_streams(token);
+        // A plain connection ends with the command that made it, as its kernel does that: a reset would take from the far side
+        // what was sent last.
+        if !job.plain {
+            self.end_streams(token);
+        }
         self.end_starters(token);
     }
 

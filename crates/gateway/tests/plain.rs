@@ -5,7 +5,7 @@ mod common;
 
 use causeway_gateway::control::{self, Reply, Request};
 use causeway_wire::{Reason, Token, Verdict};
-use common::{DEADLINE, Grid, send_preface};
+use common::{DEADLINE, Grid, pattern, send_preface, wait_for};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -81,16 +81,34 @@ fn low_ports_are_for_plain_connections_alone_and_only_where_they_are_named() {
 }
 
 #[test]
-fn a_plain_connection_ends_with_its_job() {
+fn what_was_sent_right_before_the_job_ended_arrives_and_its_token_is_worth_nothing_after() {
     let grid = Grid::start();
     let listener = grid.listen();
-    let (token, held) = plain_job(&grid);
-    let mut near = connect(&grid, token, listener.local_addr().unwrap()).unwrap();
-    let (mut far, _) = listener.accept().unwrap();
-    far.set_read_timeout(Some(DEADLINE)).unwrap();
-    drop(held);
-    assert!(near.read(&mut [0]).is_err());
-    assert!(far.read(&mut [0]).is_err());
+    let bytes = pattern(1, 300_000);
+    for _ in 0..20 {
+        let (token, held) = plain_job(&grid);
+        let mut near = connect(&grid, token, listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        far.set_read_timeout(Some(DEADLINE)).unwrap();
+        // The far half has ended, so that nothing is left to wait for once all is written.
+        far.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(near.read(&mut [0]).unwrap(), 0);
+        let mut got = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                near.write_all(&bytes).unwrap();
+                drop((near, held));
+            });
+            far.read_to_end(&mut got).unwrap();
+        });
+        assert!(got == bytes, "{} bytes arrived", got.len());
+        wait_for("the end of the job", || grid.status(2).jobs.len() == 1);
+        let refused = connect(&grid, token, listener.local_addr().unwrap());
+        assert_eq!(refused.unwrap_err(), Verdict::Failed(Reason::Denied));
+    }
+    wait_for("the end of the streams", || {
+        [1, 2].iter().all(|site| grid.status(*site).streams == 0)
+    });
 }
 
 #[test]
@@ -123,7 +141,7 @@ fn a_site_without_a_tunnel_is_not_waited_for() {
     let mut grid = Grid::start();
     grid.stop(2);
     let request = Request::Ping { site: "site2".into() };
-    common::wait_for("the reason", || {
+    wait_for("the reason", || {
         let said = control::ask(&grid.control(1), &request).map(|_| ());
         said.is_err_and(|error| error.to_string().contains("no tunnel to site2:"))
     });
