@@ -20,7 +20,7 @@ const NAMES: [&str; 6] = [
 pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
     if let Some(word) = wanted {
         return vec![match Launcher::find(word) {
-            Ok(launcher) => found(&launcher),
+            Ok(launcher) => found(&launcher, Step::fail),
             Err(error) => {
                 let remedy = "name the MPI's launcher, as in --mpi mpirun, after loading its module or virtual environment";
                 Step::fail(word.to_string_lossy(), error.to_string(), remedy)
@@ -33,7 +33,8 @@ pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
         match Launcher::find(&name) {
             // `mpirun` and `mpiexec` are often links to one program.
             Ok(launcher) if !seen.insert(launcher.path.canonicalize().unwrap_or_default()) => {}
-            Ok(launcher) => steps.push(found(&launcher)),
+            // Another one may well be the one that is used.
+            Ok(launcher) => steps.push(found(&launcher, Step::warn)),
             Err(LauncherError::NotFound(_)) => {}
             Err(error) => {
                 let remedy = "use another one with 'causeway run', or take this one out of PATH";
@@ -48,13 +49,13 @@ pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
     steps
 }
 
-fn found(launcher: &Launcher) -> Step {
+fn found(launcher: &Launcher, amiss: fn(String, String, String) -> Step) -> Step {
     let name = launcher.path.display().to_string();
     let detail = format!("{} {}", launcher.mpi.name(), launcher.version);
     let library = std::env::current_exe().map(|own| own.with_file_name(FINALIZE));
     if launcher.mpi == Mpi::Mpich && !library.as_ref().is_ok_and(|library| library.is_file()) {
         let remedy = format!("put {FINALIZE} beside causeway ('make build' makes it)");
-        return Step::fail(name, format!("{detail}, which needs {FINALIZE}"), remedy);
+        return amiss(name, format!("{detail}, which needs {FINALIZE}"), remedy);
     }
     let tested = match launcher.mpi {
         Mpi::OpenMpi4 => launcher.version.starts_with("4."),
@@ -89,11 +90,17 @@ mod tests {
     #[test]
     fn versions_that_are_tested_are_told_from_others() {
         assert_eq!(
-            found(&launcher(Mpi::OpenMpi4, "4.1.4")),
+            found(&launcher(Mpi::OpenMpi4, "4.1.4"), Step::fail),
             Step::ok("/usr/bin/mpirun", "Open MPI 4.1.4")
         );
-        assert_eq!(found(&launcher(Mpi::OpenMpi4, "1.10.7")).result, Verdict::Warn);
-        assert_eq!(found(&launcher(Mpi::Intel, "2021.13")).result, Verdict::Ok);
+        assert_eq!(
+            found(&launcher(Mpi::OpenMpi4, "1.10.7"), Step::fail).result,
+            Verdict::Warn
+        );
+        assert_eq!(
+            found(&launcher(Mpi::Intel, "2021.13"), Step::fail).result,
+            Verdict::Ok
+        );
     }
 
     #[test]

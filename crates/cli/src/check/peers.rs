@@ -79,6 +79,10 @@ fn reached(site: &SiteStatus, tunnel: Option<&TunnelStatus>) -> Step {
 fn remedy(why: &str) -> &'static str {
     let known = [
         (
+            "during the handshake",
+            "compare key file, encrypt and [[peer]] of both configurations; the log of the gateway there says which it is",
+        ),
+        (
             "refused",
             "is the gateway there running, and is the [[peer]] address its [listen] wan? 'causeway check' there says",
         ),

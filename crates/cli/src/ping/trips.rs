@@ -106,7 +106,7 @@ impl Trips {
             max_ms: self.longest,
             // Rounding may leave less than nothing.
             mdev_ms: (self.sum_of_squares / count - mean * mean).max(0.0).sqrt(),
-            jitter_ms: steps.sum::<f64>() / (self.milliseconds.len() - 1).max(1) as f64,
+            jitter_ms: steps.fold(0.0, |sum, step| sum + step) / (self.milliseconds.len() - 1).max(1) as f64,
             clock_ahead_ms: ahead as f64 / 1e3,
             clock_error_ms: least as f64 / 2e3,
         })
