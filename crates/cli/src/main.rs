@@ -13,6 +13,7 @@ mod probe;
 mod remote;
 mod run;
 mod say;
+mod sink;
 mod status;
 
 use clap::{Parser, Subcommand};
@@ -56,6 +57,9 @@ enum Task {
     /// Start on a node of this site; called by its gateway.
     #[command(hide = true)]
     StartNode(remote::start_node::Args),
+    /// Read to the end and say how much came; called by a gateway.
+    #[command(hide = true)]
+    Sink,
     /// Run one command for an agent; called by start-node.
     #[command(hide = true)]
     NodeExec(remote::node_exec::Args),
@@ -78,6 +82,7 @@ fn main() -> ExitCode {
         Task::Lab(task) => lab::main(task),
         Task::Agent(args) => remote::agent::main(args),
         Task::StartNode(args) => remote::start_node::main(args),
+        Task::Sink => sink::main(),
         Task::NodeExec(args) => remote::node_exec::main(args),
     }
 }

@@ -261,6 +261,15 @@ fn probe_tells_programs_what_a_pair_of_sites_has() {
     assert_eq!(pairs[0]["round_trips"]["loss"], 0.0);
     assert_eq!(pairs[0]["seen"]["carriers"][0], "clear");
     assert!(pairs[0]["seen"]["mtu_bytes"].as_u64().unwrap() > 0, "{pairs}");
+    assert!(pairs[0].get("measured").is_none(), "{pairs}");
+    let output = grid.run(&["probe", "site2", "--seconds", "0.1", "--measure=3", "--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let pairs: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(pairs[0]["measured"]["bytes"], 3_000_000);
+    assert!(
+        pairs[0]["measured"]["rate_bits_per_second"].as_f64().unwrap() > 0.0,
+        "{pairs}"
+    );
     let said = text(&grid.run(&["probe", "site2", "--seconds", "0.1"]).stdout);
     assert!(
         said.contains("site1 -> site2") && said.contains("jitter"),

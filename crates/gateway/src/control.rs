@@ -66,6 +66,10 @@ pub enum Request {
     },
 }
 
+/// At this port of a gateway's LAN address, a connection of a [`Request::Connect`] job reaches `causeway sink`, which reads it to
+/// its end and then says how many bytes came: for `causeway probe --measure`. Discard's number (RFC 863); nothing listens.
+pub const SINK_PORT: u16 = 9;
+
 /// Most that a job may weigh: with more, others would wait longer than MPIs do.
 pub const MOST_WEIGHT: u32 = 100;
 

@@ -1,5 +1,6 @@
 //! Streams between a tunnel and its legs: what each event of either side does to the other.
 
+use crate::control::SINK_PORT;
 use crate::deliver;
 use crate::gateway::{Class, Gateway};
 use crate::lane::LaneEnd;
@@ -116,6 +117,10 @@ impl Gateway {
         }
         let plain = self.jobs.is_plain(&token);
         let port = destination.port();
+        let is_here = self.config.lan.iter().any(|own| own.ip() == destination.ip());
+        if plain && is_here && port == SINK_PORT {
+            return self.open_sink(pair_key, id, token);
+        }
         if port < FIRST_USER_PORT && !(plain && self.config.low_ports.contains(&port)) {
             return deny(
                 "system-port",

@@ -7,7 +7,7 @@
 //! with a preface that asks for a verdict. The far gateway knows by the job that what it connects to reads no preface.
 
 mod copy;
-mod place;
+pub mod place;
 
 use crate::say;
 use causeway_gateway::control::{self, ControlError, JobReply, Reply, Request};
@@ -38,8 +38,9 @@ const VERDICT_DEADLINE: Duration = Duration::from_secs(30);
 /// Ports below need the far site's leave.
 const FIRST_USER_PORT: u16 = 1024;
 
+/// Why there is no connection, or why it ended.
 #[derive(Debug, thiserror::Error)]
-enum ConnectError {
+pub enum ConnectError {
     #[error("{0}")]
     Gateway(#[from] ControlError),
     #[error("{0}")]
@@ -73,7 +74,9 @@ pub fn main(args: Args) -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), ConnectError> {
-    let (job, _held) = start_job(args)?;
+    // A name is for people, and as long as a node's may be.
+    let host: String = args.host.chars().take(255).collect();
+    let (job, _held) = start_job(format!("connect {host} {}", args.port))?;
     let (destination, stream) = match place::find(&job, &args.host, args.port)? {
         // Nodes of one site reach each other without us.
         Place::Here(address) => {
@@ -93,10 +96,7 @@ fn run(args: &Args) -> Result<(), ConnectError> {
 }
 
 /// The job lives as long as the connection that comes with it.
-fn start_job(args: &Args) -> Result<(JobReply, UnixStream), ConnectError> {
-    // A name is for people, and as long as a node's may be.
-    let host: String = args.host.chars().take(255).collect();
-    let name = format!("connect {host} {}", args.port);
+pub fn start_job(name: String) -> Result<(JobReply, UnixStream), ConnectError> {
     match control::ask(&control::socket(), &Request::Connect { name })? {
         (Reply::Job(job), held) => Ok((job, held)),
         (other, _) => Err(ConnectError::Answer(format!("{other:?}"))),
@@ -104,7 +104,7 @@ fn start_job(args: &Args) -> Result<(JobReply, UnixStream), ConnectError> {
 }
 
 /// What a shim does for a blocking connect.
-fn through(
+pub fn through(
     job: &JobReply,
     site: &str,
     destination: SocketAddr,

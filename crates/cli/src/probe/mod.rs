@@ -1,12 +1,15 @@
 //! `causeway probe [SITE]`: what each pair of sites has, for people and for programs that choose by it.
 //!
 //! Round trips, jitter and clock are measured, a bounded time long, beside whatever else crosses. Rate and loss are what the
-//! lanes have seen of the path; nothing is sent to find out more.
+//! lanes have seen of the path; only with --measure is anything sent to find out more, so many bytes.
+
+mod measure;
 
 use crate::ping::seconds;
 use crate::ping::trips::{Summary, Trips};
 use crate::{ask, say};
 use causeway_gateway::control::{self, ControlError, Status};
+use measure::Measured;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +24,10 @@ pub struct Args {
     /// Seconds to measure.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     seconds: Duration,
+    /// Send so many megabytes (64) to each site, one after the other, and tell how fast a stream carries them.
+    #[arg(long, value_name = "MEGABYTES", num_args = 0..=1, require_equals = true, default_missing_value = "64",
+        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    measure: Option<u64>,
     /// Print it as JSON.
     #[arg(long)]
     json: bool,
@@ -40,6 +47,9 @@ struct Pair {
     /// Round trips made now.
     #[serde(skip_serializing_if = "Option::is_none")]
     round_trips: Option<Summary>,
+    /// What a stream carried, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<Measured>,
     /// What the lanes have seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     seen: Option<Seen>,
@@ -85,32 +95,48 @@ fn run(args: &Args) -> Result<bool, ExitCode> {
         ));
         return Err(ExitCode::from(2));
     }
-    let measured: Vec<Result<Summary, String>> = thread::scope(|scope| {
+    let trips: Vec<Result<Summary, String>> = thread::scope(|scope| {
         let (socket, time) = (&socket, args.seconds);
-        let measure = |site| scope.spawn(move || measure(socket, site, time));
-        let running: Vec<_> = wanted.iter().map(|site| measure(site.as_str())).collect();
+        let ask = |site| scope.spawn(move || round_trips(socket, site, time));
+        let running: Vec<_> = wanted.iter().map(|site| ask(site.as_str())).collect();
         let ended = running.into_iter().map(|thread| thread.join());
         ended
             .map(|result| result.unwrap_or_else(|_| Err("could not be measured".to_owned())))
             .collect()
     });
+    let mut paths: Vec<Pair> = wanted
+        .into_iter()
+        .zip(trips)
+        .map(|(site, trips)| path(&status, site, trips))
+        .collect();
+    let mut all_right = paths.iter().all(|path| path.unreachable.is_none());
+    // One after the other: they may share this site's uplink.
+    for path in paths.iter_mut().filter(|path| path.unreachable.is_none()) {
+        let Some(megabytes) = args.measure else { break };
+        match measure::measure(&path.to, megabytes * 1_000_000, path.least_round_trip()) {
+            Ok(measured) => path.measured = Some(measured),
+            Err(why) => {
+                say::error(format_args!("causeway probe: {why}"));
+                all_right = false;
+            }
+        }
+    }
     // The lanes may have learnt meanwhile.
     let status = ask::status(&socket).map_err(fail)?;
-    let paths = wanted.into_iter().zip(measured);
-    let paths: Vec<Pair> = paths
-        .map(|(site, measured)| path(&status, site, measured))
-        .collect();
+    for path in &mut paths {
+        path.seen = seen(&status, &path.to);
+    }
     if args.json {
         say::output(serde_json::to_string_pretty(&paths).map_err(fail)?)?;
     } else {
         let lines: Vec<String> = paths.iter().map(readable).collect();
         say::output(lines.join("\n"))?;
     }
-    Ok(paths.iter().all(|path| path.unreachable.is_none()))
+    Ok(all_right)
 }
 
 /// An unanswered round trip is one that takes long; any other error ends it.
-fn measure(socket: &Path, site: &str, time: Duration) -> Result<Summary, String> {
+fn round_trips(socket: &Path, site: &str, time: Duration) -> Result<Summary, String> {
     let end = Instant::now() + time;
     let mut trips = Trips::default();
     loop {
@@ -127,24 +153,17 @@ fn measure(socket: &Path, site: &str, time: Duration) -> Result<Summary, String>
     }
 }
 
-fn path(status: &Status, site: &str, measured: Result<Summary, String>) -> Pair {
-    let tunnel = status
-        .tunnels
-        .iter()
-        .find(|tunnel| tunnel.site == site && !tunnel.lanes.is_empty());
-    let seen = tunnel.map(|tunnel| {
-        let lanes = &tunnel.lanes;
-        let known = lanes.iter().map(|lane| lane.mtu_bytes).filter(|bytes| *bytes > 0);
-        Seen {
-            least_rtt_microseconds: tunnel.rtt_microseconds,
-            rate_bits_per_second: tunnel.rate_bits_per_second,
-            loss: tunnel.loss,
-            lanes: lanes.len(),
-            carriers: lanes.iter().map(|lane| lane.carrier.clone()).collect(),
-            mtu_bytes: known.min().unwrap_or(0),
-        }
-    });
-    let (round_trips, unreachable) = match measured {
+impl Pair {
+    fn least_round_trip(&self) -> Duration {
+        let times = self.round_trips.and_then(|summary| summary.times);
+        times.map_or(Duration::ZERO, |times| {
+            Duration::from_secs_f64(times.min_ms / 1e3)
+        })
+    }
+}
+
+fn path(status: &Status, site: &str, trips: Result<Summary, String>) -> Pair {
+    let (round_trips, unreachable) = match trips {
         Ok(summary) => (Some(summary), None),
         Err(why) => (None, Some(why)),
     };
@@ -153,8 +172,24 @@ fn path(status: &Status, site: &str, measured: Result<Summary, String>) -> Pair 
         to: site.to_owned(),
         unreachable,
         round_trips,
-        seen,
+        measured: None,
+        seen: seen(status, site),
     }
+}
+
+fn seen(status: &Status, site: &str) -> Option<Seen> {
+    let mut tunnels = status.tunnels.iter();
+    let tunnel = tunnels.find(|tunnel| tunnel.site == site && !tunnel.lanes.is_empty())?;
+    let lanes = &tunnel.lanes;
+    let known = lanes.iter().map(|lane| lane.mtu_bytes).filter(|bytes| *bytes > 0);
+    Some(Seen {
+        least_rtt_microseconds: tunnel.rtt_microseconds,
+        rate_bits_per_second: tunnel.rate_bits_per_second,
+        loss: tunnel.loss,
+        lanes: lanes.len(),
+        carriers: lanes.iter().map(|lane| lane.carrier.clone()).collect(),
+        mtu_bytes: known.min().unwrap_or(0),
+    })
 }
 
 fn readable(path: &Pair) -> String {
@@ -167,6 +202,14 @@ fn readable(path: &Pair) -> String {
         if let Some(times) = &summary.times {
             text += &format!("\n  jitter {:.3} ms", times.jitter_ms);
         }
+    }
+    if let Some(measured) = &path.measured {
+        text += &format!(
+            "\n  a stream carried {:.0} MB in {:.2} s: {:.0} Mbit/s",
+            measured.bytes as f64 / 1e6,
+            measured.seconds,
+            measured.rate_bits_per_second / 1e6
+        );
     }
     if let Some(seen) = &path.seen {
         text += &format!(
