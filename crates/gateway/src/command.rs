@@ -1,6 +1,6 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
-use crate::control::{Envelope, JobReply, MAX_LINE_BYTES, MOST_WEIGHT, Reply, Request, VERSION};
+use crate::control::{Envelope, JobReply, MOST_WEIGHT, Reply, Request, VERSION};
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::handover::inherit::{InheritError, descriptor};
@@ -58,7 +58,7 @@ impl Command {
                 Stage::Pinging(..) | Stage::Answered => KeptCommandStage::Answered,
             },
             output: match &self.stage {
-                Stage::Pinging(..) => line(&Reply::Error("the gateway was handed over meanwhile".to_owned())),
+                Stage::Pinging(..) => Reply::Error("the gateway was handed over meanwhile".to_owned()).line(),
                 _ => self.output.iter().copied().collect(),
             },
         }
@@ -356,7 +356,7 @@ impl Gateway {
         let Some(command) = self.commands.get_mut(key) else {
             return;
         };
-        command.output.extend(line(reply));
+        command.output.extend(reply.line());
         self.write_answer(key);
     }
 
@@ -479,18 +479,6 @@ impl Gateway {
             self.contacts[index].trouble = why.to_owned();
         }
     }
-}
-
-/// An answer as it goes out. One that could not be written as JSON, which none is, would be an empty line.
-fn line(reply: &Reply) -> Vec<u8> {
-    let envelope = Envelope {
-        version: VERSION,
-        body: reply,
-    };
-    let mut line = serde_json::to_vec(&envelope).unwrap_or_default();
-    line.truncate(MAX_LINE_BYTES);
-    line.push(b'\n');
-    line
 }
 
 trait IntoBlocking {

@@ -104,6 +104,20 @@ pub enum Reply {
     Error(String),
 }
 
+impl Reply {
+    /// As it goes out. One that could not be written as JSON, which none is, would be an empty line.
+    pub(crate) fn line(&self) -> Vec<u8> {
+        let envelope = Envelope {
+            version: VERSION,
+            body: self,
+        };
+        let mut line = serde_json::to_vec(&envelope).unwrap_or_default();
+        line.truncate(MAX_LINE_BYTES);
+        line.push(b'\n');
+        line
+    }
+}
+
 /// A round trip to another gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
