@@ -125,9 +125,21 @@ pub fn reaching() -> Vec<Item> {
     };
     vec![
         item("ssh", format!("{ssh} nancy-1 hostname"), "nancy-1"),
-        item("bytes", format!("head -c 20000000 /dev/zero | {ssh} nancy-2 wc -c"), "20000000"),
-        item("ping", "causeway ping nancy --count 3 --interval 0.1".into(), "3 answered"),
-        item("probe", "causeway probe --seconds 1 --measure=4".into(), "a stream carried 4 MB"),
+        item(
+            "bytes",
+            format!("head -c 20000000 /dev/zero | {ssh} nancy-2 wc -c"),
+            "20000000",
+        ),
+        item(
+            "ping",
+            "causeway ping nancy --count 3 --interval 0.1".into(),
+            "3 answered",
+        ),
+        item(
+            "probe",
+            "causeway probe --seconds 1 --measure=4".into(),
+            "a stream carried 4 MB",
+        ),
         item("check", "causeway check --mpi mpirun --nodes".into(), "0 failed"),
     ]
 }
