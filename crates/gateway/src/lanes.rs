@@ -27,7 +27,7 @@ const CHOSEN: RangeInclusive<u64> = 1..=8;
 
 /// What one connection can have on its way: half of the smaller of both buffers, since the other half is the kernel's own
 /// book-keeping (tcp(7), tcp_adv_win_scale). The far side's are taken to be as large as ours.
-fn connection_holds() -> u64 {
+pub fn connection_holds() -> u64 {
     let largest = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
         text.split_whitespace().nth(2)?.parse::<u64>().ok()

@@ -36,7 +36,7 @@ const PIECES: usize = 8;
 const ROUNDS: usize = 8;
 
 /// What the kernel may keep for us, where it lets us: 30 ms of 1 Gbit/s.
-const KERNEL_BYTES: usize = 4 << 20;
+pub const KERNEL_BYTES: usize = 4 << 20;
 
 /// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes longer is asked once too often).
 const FIRST_ROUND: Duration = Duration::from_millis(100);

@@ -528,6 +528,7 @@ impl Session {
             segments: stats.path.sent_packets as u32,
             retransmits: stats.path.lost_packets as u32,
             segment_bytes: stats.path.current_mtu.into(),
+            mtu_bytes: stats.path.current_mtu.into(),
             repaired: lock(&self.path).decoder.repaired,
             ..PathInfo::default()
         }
