@@ -31,6 +31,7 @@ fn sites() -> Vec<SiteStatus> {
                 address: [127, 0, 0, 1].into(),
                 slots: 4,
             }],
+            relays: false,
         }),
         unreachable: None,
     }]
@@ -56,6 +57,8 @@ fn serve(listener: UnixListener) {
                 pid: 1,
                 handed_over: 0,
                 resident_bytes: 0,
+                relayed: 0,
+                relayed_bytes: 0,
                 streams: 0,
                 streams_peak: 0,
                 streams_opened: 0,

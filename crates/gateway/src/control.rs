@@ -124,6 +124,9 @@ pub struct SiteInfo {
     pub delivery_ports: String,
     /// Its compute nodes, in the order in which they are to be used.
     pub nodes: Vec<NodeInfo>,
+    /// Its gateway carries connections of others.
+    #[serde(default)]
+    pub relays: bool,
 }
 
 /// A compute node.
@@ -167,6 +170,12 @@ pub struct Status {
     pub streams_peak: usize,
     /// Streams opened since the start.
     pub streams_opened: u64,
+    /// Connections of two other sites that this gateway carries now.
+    #[serde(default)]
+    pub relayed: usize,
+    /// Bytes carried for other sites since the start, each counted once.
+    #[serde(default)]
+    pub relayed_bytes: u64,
     /// Connections refused since the start, by reason.
     pub refused: std::collections::BTreeMap<String, u64>,
     /// Jobs running now, in the order of their names.
@@ -240,6 +249,9 @@ pub struct LaneStatus {
     /// "clear", "TLS 1.3" or "QUIC".
     #[serde(default)]
     pub carrier: String,
+    /// "direct" where this gateway dialled, "dialled in" where the other did, or "relay through SITE".
+    #[serde(default)]
+    pub technique: String,
     /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present
     /// connection.
     pub sent_bytes: u64,

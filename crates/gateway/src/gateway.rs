@@ -16,6 +16,8 @@ use crate::metrics::Scrape;
 use crate::pair::Pair;
 use crate::private;
 use crate::quic::Quic;
+use crate::relay::desk::Desk;
+use crate::relay::seek::PATIENCE;
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::socket;
@@ -73,9 +75,10 @@ pub(crate) enum Class {
     Metrics,
     Scrape,
     Quic,
+    Splice,
 }
 
-const CLASSES: [Class; 12] = [
+const CLASSES: [Class; 13] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -88,6 +91,7 @@ const CLASSES: [Class; 12] = [
     Class::Metrics,
     Class::Scrape,
     Class::Quic,
+    Class::Splice,
 ];
 
 impl Class {
@@ -120,6 +124,8 @@ pub struct Gateway {
     pub(crate) commands: Slab<Command>,
     pub(crate) scrapes: Slab<Scrape>,
     pub(crate) starters: Vec<Starter>,
+    /// What is carried for other sites.
+    pub(crate) desk: Desk,
     /// Key of the pair with each site that has a tunnel.
     pub(crate) tunnels: HashMap<String, usize>,
     /// One per configured peer.
@@ -194,6 +200,7 @@ impl Gateway {
             commands: Slab::new(),
             scrapes: Slab::new(),
             starters: Vec::new(),
+            desk: Desk::default(),
             tunnels: HashMap::new(),
             dirty: Vec::new(),
             unread: Vec::new(),
@@ -228,11 +235,13 @@ impl Gateway {
         }
         for index in 0..self.config.peers.len() {
             self.dial_all(index, Duration::ZERO);
+            self.seek_all(index, PATIENCE);
         }
         let mut events = Events::with_capacity(EVENTS);
         loop {
             let left = self.quic.as_ref().is_some_and(|quic| quic.unread);
-            let busy = left || !self.unread.is_empty() || !self.dirty.is_empty();
+            let unread = !self.unread.is_empty() || !self.desk.unread.is_empty();
+            let busy = left || unread || !self.dirty.is_empty();
             let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
             match self.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
@@ -248,6 +257,9 @@ impl Gateway {
             }
             for lane in std::mem::take(&mut self.unread) {
                 self.receive(lane);
+            }
+            for splice in std::mem::take(&mut self.desk.unread) {
+                self.on_splice(splice);
             }
             if left {
                 self.receive_quic();
@@ -310,6 +322,8 @@ impl Gateway {
             Class::Metrics => self.accept_scrapes(),
             Class::Scrape => self.on_scrape(key),
             Class::Quic => self.on_quic(event),
+            // Two ends each.
+            Class::Splice => self.on_splice(key / 2),
         }
         std::ops::ControlFlow::Continue(())
     }
@@ -331,6 +345,9 @@ impl Gateway {
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
             Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
             Deadline::Dial(index, lane) => self.dial(index, lane),
+            Deadline::Seek(index, lane) => self.seek(index, lane),
+            Deadline::Ask(index, lane, id) => self.on_ask_deadline(index, lane, id),
+            Deadline::Splice(key, born) => self.on_splice_deadline(key, born),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::Tail(key) => self.on_tail(key),
             Deadline::Starters => self.look_after_starters(),

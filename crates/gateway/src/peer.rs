@@ -2,6 +2,7 @@
 
 use crate::control::SiteInfo;
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -22,6 +23,31 @@ pub(crate) enum GatewayToGateway {
     JobEnd { token: String },
     /// The path loses what the sender sends: dial a lane over QUIC.
     Lossy {},
+    /// To a relay: lets the sender meet the gateway of another site there; see `relay`.
+    RelayAsk { to: String, id: u64 },
+    /// The answer: dial the relay and show it this ticket. The far gateway is so far beyond it.
+    RelayGo {
+        id: u64,
+        ticket: String,
+        #[serde(default)]
+        address: Option<SocketAddr>,
+        #[serde(default)]
+        beyond_microseconds: u32,
+    },
+    /// The other answer, or what has become of the meeting.
+    RelayNo { id: u64, why: String },
+    /// From a relay: another site asks for the receiver, which is to dial the relay and show it this ticket.
+    RelayCome {
+        meeting: u64,
+        from: String,
+        ticket: String,
+        #[serde(default)]
+        address: Option<SocketAddr>,
+        #[serde(default)]
+        beyond_microseconds: u32,
+    },
+    /// To a relay: the sender cannot come.
+    RelayCannot { meeting: u64, why: String },
     /// Something that this version does not know, and may leave out.
     #[serde(skip)]
     Unknown,
@@ -73,6 +99,14 @@ mod tests {
         assert_eq!(GatewayToGateway::decode(text), Ok(GatewayToGateway::Leaving {}));
         assert!(GatewayToGateway::decode(br#"{"version":2,"message":{"job_end":{"token":"00"}}}"#).is_err());
         assert!(GatewayToGateway::decode(b"\xff").is_err());
+        let text = br#"{"version":1,"message":{"relay_go":{"id":7,"ticket":"00"}}}"#;
+        let message = GatewayToGateway::RelayGo {
+            id: 7,
+            ticket: "00".into(),
+            address: None,
+            beyond_microseconds: 0,
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(message));
         let later = br#"{"version":1,"message":{"sings":{"song":1}}}"#;
         assert_eq!(GatewayToGateway::decode(later), Ok(GatewayToGateway::Unknown));
     }

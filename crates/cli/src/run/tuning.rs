@@ -63,6 +63,8 @@ mod tests {
             pid: 1,
             handed_over: 0,
             resident_bytes: 0,
+            relayed: 0,
+            relayed_bytes: 0,
             streams: 0,
             streams_peak: 0,
             streams_opened: 0,

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// A gateway hands over only to a program that reads this version; it goes up with every change of what is written, here or
 /// in `causeway_tunnel::Snapshot`. A test below knows the bytes.
-pub const STATE_VERSION: u32 = 1;
+pub const STATE_VERSION: u32 = 2;
 
 const MAGIC: &[u8; 16] = b"causeway gateway";
 
@@ -313,6 +313,7 @@ mod tests {
                     address: address.ip(),
                     slots: 4,
                 }],
+                relays: true,
             }],
             contacts: vec![KeptContact {
                 site: "nancy".into(),
@@ -421,7 +422,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (1, "9f26c04ac98c67fc"),
+            (2, "9f26c04ac98c67fc"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }
@@ -430,7 +431,7 @@ mod tests {
     fn what_was_written_is_read_again_the_same() {
         let mut tunnel = tunnel();
         let written = bytes(&state(&mut tunnel));
-        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x01");
+        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x02");
         let read = State::decode(&written).unwrap();
         assert_eq!(&*read.legs[0].1.queue, b"hello");
         assert_eq!(bytes(&read), written);
