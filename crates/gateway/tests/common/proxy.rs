@@ -75,6 +75,10 @@ impl Proxy {
         let mut buffer = [0; 16 * 1024];
         let mut carried = 0;
         while let Ok(count) = from.read(&mut buffer) {
+            if carried == 0 {
+                let beginning = buffer[..count.min(64)].to_vec();
+                self.0.beginnings.lock().unwrap().push(beginning);
+            }
             let stalled = self.0.stalled.lock().unwrap();
             drop(
                 self.0
@@ -87,10 +91,6 @@ impl Proxy {
                 let _ = to.write_all(&buffer[..count / 2]);
                 self.0.cuts.fetch_add(1, SeqCst);
                 break;
-            }
-            if carried == 0 {
-                let beginning = buffer[..count.min(64)].to_vec();
-                self.0.beginnings.lock().unwrap().push(beginning);
             }
             carried += count as u64;
             self.listen(&buffer[..count]);
