@@ -10,6 +10,7 @@ mod grid;
 mod mpi;
 mod namespaces;
 mod programs;
+mod relays;
 
 use mpi::Mpi;
 use programs::Extent;

@@ -26,13 +26,21 @@ fn two_sites_meet_at_a_third_and_streams_cross_whole_and_in_order_both_ways() {
         for site in [1, 2] {
             let techniques = sites.techniques(site);
             assert!(!techniques.is_empty());
-            assert!(techniques.iter().all(|how| how == "relay through site3"), "{techniques:?}");
+            assert!(
+                techniques.iter().all(|how| how == "relay through site3"),
+                "{techniques:?}"
+            );
         }
         let relay = sites.status(3);
         assert!(relay.relayed >= 1);
         assert!(relay.relayed_bytes > 40 * MEGABYTE as u64);
         assert_eq!(relay.streams, 0, "a relay opens no stream for others");
-        assert!(relay.tunnels.iter().all(|tunnel| tunnel.lanes[0].technique == "dialled in"));
+        assert!(
+            relay
+                .tunnels
+                .iter()
+                .all(|tunnel| tunnel.lanes[0].technique == "dialled in")
+        );
     }
 }
 
@@ -56,7 +64,11 @@ fn a_relay_that_is_killed_under_load_is_replaced_by_another_one_and_streams_go_o
     let mut sites = Sites::start("", &[3, 4]);
     let (near, far) = sites.pair();
     cross(&near, &far, &pattern(4, MEGABYTE));
-    let first: u8 = if sites.techniques(1) == ["relay through site3"] { 3 } else { 4 };
+    let first: u8 = if sites.techniques(1) == ["relay through site3"] {
+        3
+    } else {
+        4
+    };
     let bytes = pattern(5, 30 * MEGABYTE);
     let mut got = vec![0; bytes.len()];
     std::thread::scope(|scope| {
@@ -104,7 +116,9 @@ fn a_site_that_dials_in_after_all_takes_over_from_the_relay_under_a_running_stre
             sites.techniques(1) == ["dialled in"] && sites.techniques(2) == ["direct"]
         });
     });
-    wait_for("the relay to have nothing to carry", || sites.status(3).relayed == 0);
+    wait_for("the relay to have nothing to carry", || {
+        sites.status(3).relayed == 0
+    });
     // And back again, should the direct way be lost.
     proxy.go_dark();
     wait_for("the relay to serve", || {
@@ -120,7 +134,10 @@ fn tickets_that_were_used_or_never_given_let_nobody_in_and_are_counted() {
     sites.run();
     sites.meet();
     let (near, far) = sites.pair();
-    let used = proxy.beginnings().into_iter().find(|bytes| bytes.starts_with(b"CWRL"));
+    let used = proxy
+        .beginnings()
+        .into_iter()
+        .find(|bytes| bytes.starts_with(b"CWRL"));
     let used = used.unwrap();
     assert_eq!(used.len(), 37);
     let mut forged = used.clone();
@@ -146,7 +163,9 @@ fn a_ticket_that_comes_late_is_good_no_more_and_the_next_attempt_succeeds() {
     // The first is the lane to the relay's own site, the second shows the ticket.
     proxy.stall(1);
     sites.run();
-    wait_for("the meeting to be given up", || sites.refused(3, "relay-meeting") == 1);
+    wait_for("the meeting to be given up", || {
+        sites.refused(3, "relay-meeting") == 1
+    });
     let mut beginnings = proxy.beginnings().into_iter();
     let late = beginnings.find(|bytes| bytes.starts_with(b"CWRL")).unwrap();
     let mut stranger = sites.stranger(20, 3);

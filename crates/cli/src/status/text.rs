@@ -202,8 +202,14 @@ pub mod tests {
             "{once}"
         );
         assert!(!once.contains("now sending"), "{once}");
-        assert!(once.contains("carries 2 connections of other sites, 7.0 MB so far\n"), "{once}");
-        assert!(once.contains("lane 0 at 198.51.100.5:7001  relay through lyon  clear  bbr  rtt"), "{once}");
+        assert!(
+            once.contains("carries 2 connections of other sites, 7.0 MB so far\n"),
+            "{once}"
+        );
+        assert!(
+            once.contains("lane 0 at 198.51.100.5:7001  relay through lyon  clear  bbr  rtt"),
+            "{once}"
+        );
         let mut later = status.clone();
         later.tunnels[0].sent_bytes += 1_000_000;
         let rates = rates(&status, &later, Duration::from_secs(1)).unwrap();

@@ -79,9 +79,12 @@ impl Gateway {
         };
         let far = self.tunnels.get(to).copied().filter(|far| *far != asker);
         let far = far.filter(|far| self.has_direct_lane(*far));
-        let far = far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
+        let far =
+            far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
         let splices = &self.desk.splices;
-        let awaited = splices.iter().filter(|(_, splice)| !splice.met && splice.sites[0] == from);
+        let awaited = splices
+            .iter()
+            .filter(|(_, splice)| !splice.met && splice.sites[0] == from);
         if splices.len() >= AT_MOST || awaited.count() >= AWAITED_PER_SITE {
             return Err("as many connections of other sites are carried or awaited as may be".to_owned());
         }
@@ -215,12 +218,17 @@ impl Gateway {
         if !splice.met {
             let [one, other] = &splice.sites;
             let missing = [(one, 0), (other, 1)].map(|(site, end)| (site, splice.ends[end].is_none()));
-            let missing: Vec<&str> = missing.iter().filter(|(_, is)| *is).map(|(site, _)| site.as_str()).collect();
+            let missing: Vec<&str> = missing
+                .iter()
+                .filter(|(_, is)| *is)
+                .map(|(site, _)| site.as_str())
+                .collect();
             let text = format!(
                 "{one} and {other} did not meet here within {MEETING:?}: {} did not come",
                 missing.join(" and ")
             );
-            self.report.refuse("relay-meeting", format!("{one} and {other}"), text);
+            self.report
+                .refuse("relay-meeting", format!("{one} and {other}"), text);
         }
         self.end_splice(key);
     }

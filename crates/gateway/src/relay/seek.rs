@@ -104,15 +104,16 @@ impl Gateway {
     pub(crate) fn seek(&mut self, index: usize, lane: usize) {
         let site = self.config.peers[index].site.clone();
         let key = self.tunnels.get(&site).copied();
-        let is_well = key.and_then(|key| self.pairs.get(key)).is_some_and(|pair| {
-            pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane)
-        });
+        let is_well = key
+            .and_then(|key| self.pairs.get(key))
+            .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane));
         if is_well || key.is_some_and(|key| self.has_direct_lane(key)) {
             self.contacts[index].search.dials[lane] = Dial::IDLE;
             return;
         }
         let Some((relay, tunnel)) = self.best_relay(index) else {
-            let why = "no site that this one has a tunnel with carries connections of others (relay in [grid])";
+            let why =
+                "no site that this one has a tunnel with carries connections of others (relay in [grid])";
             return self.seek_failed(index, lane, None, why);
         };
         let id = self.birth();
@@ -125,7 +126,8 @@ impl Gateway {
     fn best_relay(&self, index: usize) -> Option<(usize, usize)> {
         let failed = |relay: usize| {
             let at = self.contacts[index].search.failed.get(&relay);
-            at.filter(|at| self.now.saturating_duration_since(**at) < GRUDGE).copied()
+            at.filter(|at| self.now.saturating_duration_since(**at) < GRUDGE)
+                .copied()
         };
         let willing = self.config.peers.iter().enumerate().filter_map(|(relay, peer)| {
             let key = self.tunnels.get(&peer.site).copied()?;
@@ -204,7 +206,8 @@ impl Gateway {
         let waiting = self.handshakes.iter().find(|(_, handshake)| {
             let errand = handshake.errand();
             handshake.dialled().is_some()
-                && errand.is_some_and(|errand| errand.id == id && errand.through.site == from && !errand.has_met())
+                && errand
+                    .is_some_and(|errand| errand.id == id && errand.through.site == from && !errand.has_met())
         });
         if let Some(key) = waiting.map(|(key, _)| key) {
             self.end_handshake(key, "handshake", &why);

@@ -113,7 +113,11 @@ mod tests {
                 return Err(ErrorKind::WouldBlock.into());
             }
             let Some(mut piece) = self.pieces.pop_front() else {
-                return if self.ends { Ok(0) } else { Err(ErrorKind::WouldBlock.into()) };
+                return if self.ends {
+                    Ok(0)
+                } else {
+                    Err(ErrorKind::WouldBlock.into())
+                };
             };
             let count = piece.len().min(space.len());
             space[..count].copy_from_slice(&piece[..count]);

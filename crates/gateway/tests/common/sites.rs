@@ -137,7 +137,11 @@ impl Sites {
         let net = self.net;
         let is_relay = self.relays.contains(&site);
         let listens = is_relay || self.detours.keys().any(|(_, other)| *other == site);
-        let wan = if listens { format!("wan = \"{}\"", self.wan(site)) } else { String::new() };
+        let wan = if listens {
+            format!("wan = \"{}\"", self.wan(site))
+        } else {
+            String::new()
+        };
         let middle = if is_relay { self.middle.as_str() } else { "" };
         let others = [1, 2].into_iter().chain(self.relays.iter().copied());
         let peers: String = others
