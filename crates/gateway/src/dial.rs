@@ -58,6 +58,11 @@ impl Dial {
         under_way: false,
     };
 
+    /// What failed before is long ago.
+    pub(crate) fn start_anew(&mut self) {
+        self.backoff = FIRST_BACKOFF;
+    }
+
     /// How long to wait now; longer the next time.
     pub(crate) fn back_off(&mut self, most: Duration) -> Duration {
         let pause = self.backoff;
@@ -209,6 +214,7 @@ impl Gateway {
     pub(crate) fn dial_succeeded(&mut self, index: usize) {
         let contact = &mut self.contacts[index];
         contact.trouble.clear();
+        contact.search.trouble.clear();
         for dial in &mut contact.dials {
             dial.backoff = FIRST_BACKOFF;
         }

@@ -128,7 +128,10 @@ impl Lane {
     /// What is known of the path, all the way to the far gateway: the kernel knows the way to a relay only.
     pub(crate) fn path(&self) -> io::Result<PathInfo> {
         let mut path = self.carrier.path()?;
-        let beyond = self.through.as_ref().map_or(0, |through| through.beyond_microseconds);
+        let beyond = self
+            .through
+            .as_ref()
+            .map_or(0, |through| through.beyond_microseconds);
         path.rtt_microseconds = path.rtt_microseconds.saturating_add(beyond);
         path.least_rtt_microseconds = path.least_rtt_microseconds.saturating_add(beyond);
         Ok(path)

@@ -81,8 +81,9 @@ fn a_relay_that_is_killed_under_load_is_replaced_by_another_one_and_streams_go_o
     assert!(got == bytes);
     cross(&far, &near, &pattern(6, MEGABYTE));
     let other = format!("relay through site{}", 7 - first);
-    assert_eq!(sites.techniques(1), [other.clone()]);
-    assert_eq!(sites.techniques(2), [other]);
+    for site in [1, 2] {
+        assert_eq!(sites.techniques(site), [other.as_str()]);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use super::splice::{Direction, KEPT_BYTES};
 use crate::gateway::{Class, Gateway};
 use crate::handshake;
 use crate::peer::GatewayToGateway;
+use crate::socket;
 use crate::timers::Deadline;
 use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
 use mio::Interest;
@@ -22,6 +23,10 @@ const AT_MOST: usize = 4096;
 
 /// Of these, awaited for one site that asks: 16 lanes each to several sites at once.
 const AWAITED_PER_SITE: usize = 64;
+
+/// What may wait unsent in the kernel at either end: what waits at the sending gateway instead can still be overtaken by small
+/// frames.
+const UNSENT: u32 = 128 * 1024;
 
 /// How long tickets are good: both gateways dial at once, and give their handshakes no longer.
 const MEETING: Duration = Duration::from_secs(10);
@@ -154,6 +159,8 @@ impl Gateway {
             return false;
         };
         handshake::prepare(&socket, &self.config.congestion_control);
+        // What cannot be set costs time and nothing else.
+        let _ = (socket.set_nodelay(true), socket::set_unsent_low_water(&socket, UNSENT));
         let token = Class::Splice.token(2 * key + end);
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();

@@ -17,6 +17,7 @@ pub(crate) mod splice;
 use causeway_tunnel::ticket::{MET, Ticket};
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, Read, Write};
+use std::time::Instant;
 
 /// The gateway that carries a lane for both of its ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) struct Through {
     pub(crate) site: String,
     /// From there to the far gateway and back, as it said.
     pub(crate) beyond_microseconds: u32,
+    /// When it was dialled.
+    pub(crate) since: Instant,
 }
 
 /// What to do at a relay before a handshake begins.

@@ -92,8 +92,16 @@ impl Gateway {
         let pause = match through {
             Some(through) => {
                 let now = self.now;
-                self.contacts[index].search.failed.insert(through.relay, now);
-                REDIAL
+                let search = &mut self.contacts[index].search;
+                search.failed.insert(through.relay, now);
+                let dial = &mut search.dials[lane];
+                // One that the far side ends at once, since it has a better lane or believes so, is not brought back at that pace.
+                if now.saturating_duration_since(through.since) > PATIENCE {
+                    dial.start_anew();
+                    REDIAL
+                } else {
+                    dial.back_off(LAST_BACKOFF)
+                }
             }
             None => PATIENCE,
         };
@@ -163,7 +171,7 @@ impl Gateway {
     pub(crate) fn seek_succeeded(&mut self, index: usize, lane: usize) {
         let search = &mut self.contacts[index].search;
         search.trouble.clear();
-        search.dials[lane] = Dial::IDLE;
+        search.dials[lane].under_way = false;
     }
 
     pub(crate) fn on_ask_deadline(&mut self, index: usize, lane: usize, id: u64) {
@@ -232,6 +240,9 @@ impl Gateway {
     }
 
     fn come(&mut self, relay: &str, from: &str, invitation: &Invitation) -> Result<(), String> {
+        if self.config.transport == Transport::Quic {
+            return Err("lanes over QUIC, which alone are wanted here (transport in [grid]), are not relayed".to_owned());
+        }
         let place = |site: &str| self.config.peers.iter().position(|peer| peer.site == site);
         let index = place(from).ok_or_else(|| format!("site {from} is not a [[peer]] of this gateway"))?;
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
@@ -267,6 +278,7 @@ impl Gateway {
             relay,
             site,
             beyond_microseconds: invitation.beyond_microseconds,
+            since: self.now,
         };
         let errand = Errand::new(through, index, invitation.id, ticket);
         let dialled = lane.map(|lane| (index, lane));
