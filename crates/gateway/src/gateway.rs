@@ -17,7 +17,7 @@ use crate::pair::Pair;
 use crate::private;
 use crate::quic::Quic;
 use crate::relay::desk::Desk;
-use crate::relay::seek::PATIENCE;
+use crate::relay::seek::{PATIENCE, SOON};
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::socket;
@@ -235,7 +235,8 @@ impl Gateway {
         }
         for index in 0..self.config.peers.len() {
             self.dial_all(index, Duration::ZERO);
-            self.seek_all(index, PATIENCE);
+            let was_up = self.tunnels.contains_key(&self.config.peers[index].site);
+            self.seek_all(index, if was_up { SOON } else { PATIENCE });
         }
         let mut events = Events::with_capacity(EVENTS);
         loop {

@@ -45,6 +45,23 @@ fn two_sites_meet_at_a_third_and_streams_cross_whole_and_in_order_both_ways() {
 }
 
 #[test]
+fn sites_that_have_no_address_for_the_relay_are_told_where_it_listens() {
+    let mut sites = Sites::plan("", &[3]);
+    for site in [1, 2] {
+        sites.dials(3, site);
+    }
+    sites.run();
+    sites.meet();
+    let (near, far) = sites.pair();
+    cross(&near, &far, &pattern(17, MEGABYTE));
+    let wan = sites.wan(3);
+    for site in [1, 2] {
+        assert!(sites.lanes(site).iter().all(|lane| lane.peer == wan));
+        assert_eq!(sites.techniques(site), ["relay through site3"]);
+    }
+}
+
+#[test]
 fn a_relay_reads_what_it_carries_only_where_nothing_is_encrypted() {
     for (extra, is_heard) in [("encrypt = false", true), ("encrypt = true", false)] {
         let mut sites = Sites::plan(extra, &[3]);

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// of being back, and does not have to be found on the other side of a third site then.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
+/// The same where streams wait because this gateway was handed over: what can be dialled is back within some round trips.
+pub(crate) const SOON: Duration = Duration::from_millis(300);
+
 /// A relay answers within its round trip. One that is cut off shall not keep the next from being asked.
 const ANSWER: Duration = Duration::from_secs(2);
 

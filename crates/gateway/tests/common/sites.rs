@@ -122,6 +122,11 @@ impl Sites {
         address
     }
 
+    /// `other` has no address for `site`, which dials it.
+    pub fn dials(&mut self, site: u8, other: u8) {
+        self.detours.insert((site, other), self.wan(other));
+    }
+
     /// The same with the proxy running.
     pub fn through_proxy(&mut self, site: u8, other: u8, host: u8) -> Proxy {
         let address = self.detour(site, other, host);
@@ -148,7 +153,9 @@ impl Sites {
             .filter(|other| *other != site)
             .map(|other| {
                 let detour = self.detours.get(&(site, other)).copied();
-                let dials = detour.or_else(|| (!is_relay && other > 2).then(|| self.wan(other)));
+                let is_dialled = self.detours.contains_key(&(other, site));
+                let dials =
+                    detour.or_else(|| (!is_relay && !is_dialled && other > 2).then(|| self.wan(other)));
                 let address = dials.map_or_else(String::new, |at| format!("address = \"{at}\"\n"));
                 format!("[[peer]]\nsite = \"site{other}\"\n{address}")
             })
