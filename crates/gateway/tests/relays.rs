@@ -228,6 +228,17 @@ fn a_site_that_was_not_told_to_relay_does_not_and_those_who_need_it_are_told_wha
     assert!(sites.refused(3, "handshake") > 0);
 }
 
+#[test]
+fn a_site_that_cannot_come_says_why_through_the_relay() {
+    let mut sites = Sites::plan("", &[3]);
+    sites.forgets = true;
+    sites.run();
+    wait_for("the reason", || {
+        let why = "relay site3: site site1 is not a [[peer]] of this gateway (says site2)";
+        sites.try_status(1).is_some() && sites.trouble().contains(why)
+    });
+}
+
 /// Not a test: the process of a gateway in the middle.
 #[test]
 #[ignore = "run by tests that kill it"]

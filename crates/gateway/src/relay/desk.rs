@@ -31,6 +31,9 @@ const UNSENT: u32 = 128 * 1024;
 /// How long tickets are good: both gateways dial at once, and give their handshakes no longer.
 const MEETING: Duration = Duration::from_secs(10);
 
+/// A network that ends every connection at once must not fill the log.
+const SAY_EVERY: Duration = Duration::from_secs(1);
+
 /// A lane asks for a sign of life every five seconds unless it was told to be more patient (`lane_timeout`).
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -44,6 +47,8 @@ pub(crate) struct Desk {
     pub(crate) unread: Vec<usize>,
     space: Vec<u8>,
     pub(crate) carried_bytes: u64,
+    /// When it was last said that something is carried.
+    said_at: Option<Instant>,
 }
 
 struct Splice {
@@ -160,7 +165,10 @@ impl Gateway {
         };
         handshake::prepare(&socket, &self.config.congestion_control);
         // What cannot be set costs time and nothing else.
-        let _ = (socket.set_nodelay(true), socket::set_unsent_low_water(&socket, UNSENT));
+        let _ = (
+            socket.set_nodelay(true),
+            socket::set_unsent_low_water(&socket, UNSENT),
+        );
         let token = Class::Splice.token(2 * key + end);
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
@@ -173,22 +181,33 @@ impl Gateway {
             return true;
         };
         splice.ends[end] = Some(socket);
-        let [Some(one), Some(other)] = &splice.ends else {
-            return true;
+        self.join_ends(key);
+        true
+    }
+
+    /// Lets both gateways begin, if both are there.
+    fn join_ends(&mut self, key: usize) {
+        let Some(splice) = self.desk.splices.get_mut(key) else {
+            return;
         };
-        splice.met = true;
-        splice.moved_at = self.now;
+        let [Some(one), Some(other)] = &splice.ends else {
+            return;
+        };
         let told = [one, other].map(|mut socket| socket.write(&[MET]));
         if !told.iter().all(|told| matches!(told, Ok(1))) {
-            self.end_splice(key);
-            return true;
+            return self.end_splice(key);
         }
+        splice.met = true;
+        splice.moved_at = self.now;
         let [one, other] = &splice.sites;
-        self.report
-            .say(format_args!("carries a connection between {one} and {other}"));
+        let said_at = self.desk.said_at;
+        if said_at.is_none_or(|at| self.now.saturating_duration_since(at) > SAY_EVERY) {
+            self.desk.said_at = Some(self.now);
+            self.report
+                .say(format_args!("carries a connection between {one} and {other}"));
+        }
         self.desk.space.resize(KEPT_BYTES, 0);
         self.on_splice(key);
-        true
     }
 
     /// Something may move between the ends of a splice.

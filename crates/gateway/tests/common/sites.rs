@@ -18,6 +18,8 @@ pub struct Sites {
     /// Lines for `[grid]` of all, and of those in the middle.
     pub extra: String,
     pub middle: String,
+    /// Site two has no [[peer]] for site one.
+    pub forgets: bool,
     /// Where a site (first) dials another (second), if not where that listens.
     detours: HashMap<(u8, u8), SocketAddr>,
     relays: Vec<u8>,
@@ -45,6 +47,7 @@ impl Sites {
             net: next_net(),
             extra: extra.to_owned(),
             middle: "relay = true".to_owned(),
+            forgets: false,
             detours: HashMap::new(),
             relays: relays.to_vec(),
             children: HashMap::new(),
@@ -150,7 +153,7 @@ impl Sites {
         let middle = if is_relay { self.middle.as_str() } else { "" };
         let others = [1, 2].into_iter().chain(self.relays.iter().copied());
         let peers: String = others
-            .filter(|other| *other != site)
+            .filter(|other| *other != site && !(self.forgets && (site, *other) == (2, 1)))
             .map(|other| {
                 let detour = self.detours.get(&(site, other)).copied();
                 let is_dialled = self.detours.contains_key(&(other, site));
