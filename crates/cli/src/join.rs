@@ -34,6 +34,9 @@ pub struct JoinArgs {
     /// Where other sites' gateways may dial this one; without it this one dials them. Likewise.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
     wan: Option<SocketAddr>,
+    /// Carry connections of sites that cannot meet otherwise; needs --wan. Likewise.
+    #[arg(long, requires = "wan")]
+    relay: bool,
 }
 
 /// Why this host has not joined.
@@ -105,6 +108,7 @@ impl JoinArgs {
             ("node", !self.node.is_empty()),
             ("lan", self.lan.is_some()),
             ("wan", self.wan.is_some()),
+            ("relay", self.relay),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(JoiningError::Written(config.to_owned(), option)),
@@ -140,6 +144,9 @@ impl JoinArgs {
             let _ = writeln!(text, "wan = \"{wan}\"");
         }
         let _ = write!(text, "[grid]\nmembership = \"{MEMBERSHIP}\"\n");
+        if self.relay {
+            text += "relay = true\n";
+        }
         Ok(text)
     }
 }
@@ -236,6 +243,7 @@ mod tests {
             node: vec!["n1=127.9.1.1:2".to_owned()],
             lan: Some("127.9.1.253:7000".parse().unwrap()),
             wan: Some("127.9.0.1:7001".parse().unwrap()),
+            relay: true,
         };
         let text = args.configuration("rennes").unwrap();
         let config = causeway_gateway::Config::parse(&text, Path::new("/nowhere/gateway.toml")).unwrap();

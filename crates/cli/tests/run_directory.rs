@@ -32,6 +32,7 @@ fn sites() -> Vec<SiteStatus> {
                 slots: 4,
             }],
             low_ports: None,
+            relays: false,
         }),
         unreachable: None,
     }]
@@ -59,6 +60,8 @@ fn serve(listener: UnixListener) {
                 handed_over: 0,
                 grid: None,
                 resident_bytes: 0,
+                relayed: 0,
+                relayed_bytes: 0,
                 streams: 0,
                 streams_peak: 0,
                 streams_opened: 0,

@@ -46,6 +46,8 @@ fn status(sent_bytes: u64) -> Status {
         handed_over: 0,
         grid: None,
         resident_bytes: 0,
+        relayed: 0,
+        relayed_bytes: 0,
         streams: 1,
         streams_peak: 1,
         streams_opened: 1,

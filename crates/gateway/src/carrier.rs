@@ -27,6 +27,14 @@ impl Carrier {
         }
     }
 
+    pub(crate) fn into_tcp(self) -> Option<TcpStream> {
+        match self {
+            Carrier::Clear(socket) => Some(socket),
+            Carrier::Tls(tls) => Some(tls.socket),
+            Carrier::Quic(_) => None,
+        }
+    }
+
     pub(crate) fn quic(&mut self) -> Option<&mut Session> {
         match self {
             Carrier::Quic(session) => Some(session),

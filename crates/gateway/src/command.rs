@@ -8,6 +8,7 @@ use crate::handover::state::{KeptCommand, KeptCommandStage};
 use crate::jobs::{Job, Origin};
 use crate::lane::LaneEnd;
 use crate::peer::GatewayToGateway;
+use crate::relay::seek::Invitation;
 use crate::timers::Deadline;
 use causeway_wire::Token;
 use mio::Interest;
@@ -452,6 +453,38 @@ impl Gateway {
                 if self.jobs.of_site(&site).contains(&token) {
                     self.end_job(&token);
                 }
+            }
+            GatewayToGateway::RelayAsk { to, id } => self.on_relay_ask(pair_key, &to, id),
+            GatewayToGateway::RelayNo { id, why } => self.on_relay_no(&site, id, &why),
+            GatewayToGateway::RelayCannot { meeting, why } => self.on_relay_cannot(&site, meeting, &why),
+            GatewayToGateway::RelayGo {
+                id,
+                ticket,
+                address,
+                beyond_microseconds,
+            } => {
+                let invitation = Invitation {
+                    id,
+                    ticket,
+                    address,
+                    beyond_microseconds,
+                };
+                self.on_relay_go(&site, &invitation);
+            }
+            GatewayToGateway::RelayCome {
+                meeting: id,
+                from,
+                ticket,
+                address,
+                beyond_microseconds,
+            } => {
+                let invitation = Invitation {
+                    id,
+                    ticket,
+                    address,
+                    beyond_microseconds,
+                };
+                self.on_relay_come(pair_key, &site, &from, &invitation);
             }
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Lossy {} => self.on_lossy(pair_key),

@@ -171,6 +171,9 @@ pub struct SiteInfo {
     /// Ports below 1024 to which its gateway carries `causeway connect`; `None` where it knows nothing of that.
     #[serde(default)]
     pub low_ports: Option<Vec<u16>>,
+    /// Its gateway carries connections of others.
+    #[serde(default)]
+    pub relays: bool,
 }
 
 /// A compute node.
@@ -220,6 +223,12 @@ pub struct Status {
     pub streams_peak: usize,
     /// Streams opened since the start.
     pub streams_opened: u64,
+    /// Connections of two other sites that this gateway carries now.
+    #[serde(default)]
+    pub relayed: usize,
+    /// Bytes carried for other sites since the start, each counted once.
+    #[serde(default)]
+    pub relayed_bytes: u64,
     /// Connections refused since the start, by reason.
     pub refused: std::collections::BTreeMap<String, u64>,
     /// Jobs running now, in the order of their names.
@@ -308,6 +317,9 @@ pub struct LaneStatus {
     /// "clear", "TLS 1.3" or "QUIC".
     #[serde(default)]
     pub carrier: String,
+    /// "direct" where this gateway dialled, "dialled in" where the other did, or "relay through SITE".
+    #[serde(default)]
+    pub technique: String,
     /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present
     /// connection.
     pub sent_bytes: u64,

@@ -5,6 +5,7 @@ use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
+use crate::relay::seek::Search;
 use crate::timers::Deadline;
 use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
@@ -14,13 +15,16 @@ use std::time::Duration;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// A far gateway that is down answers at once, and streams wait for it: asking it once a second costs nobody anything.
-const LAST_BACKOFF: Duration = Duration::from_secs(1);
+pub(crate) const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// A path that lets no UDP through, as many do not, will not soon: TCP serves meanwhile.
 const LAST_SPARE_BACKOFF: Duration = Duration::from_secs(60);
 
+/// A relay serves meanwhile: a better way is looked for without haste.
+const LAST_RELAYED_BACKOFF: Duration = Duration::from_secs(30);
+
 /// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with new ones.
-const REDIAL: Duration = Duration::from_millis(20);
+pub(crate) const REDIAL: Duration = Duration::from_millis(20);
 
 /// A configured peer: what this gateway calls itself to it, and how dialling it goes.
 pub(crate) struct Contact {
@@ -32,30 +36,39 @@ pub(crate) struct Contact {
     pub(crate) lanes: usize,
     /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among the peers.
     pub(crate) addresses: Vec<SocketAddr>,
+    /// It has left the grid.
+    pub(crate) is_gone: bool,
     /// Its path loses segments: a lane over QUIC serves better, where one gets through.
     pub(crate) is_lossy: bool,
     /// What its path was last seen to carry, in bytes per second; 0 while unknown.
     pub(crate) rate: u64,
+    /// Where neither site reaches the other.
+    pub(crate) search: Search,
     /// Why there is no lane over QUIC beside those over TCP.
     spare_trouble: String,
     dials: [Dial; MAX_LANES],
 }
 
 #[derive(Clone, Copy)]
-struct Dial {
+pub(crate) struct Dial {
     backoff: Duration,
     /// Connecting, shaking hands, or waiting for the next attempt.
-    under_way: bool,
+    pub(crate) under_way: bool,
 }
 
 impl Dial {
-    const IDLE: Dial = Dial {
+    pub(crate) const IDLE: Dial = Dial {
         backoff: FIRST_BACKOFF,
         under_way: false,
     };
 
+    /// What failed before is long ago.
+    pub(crate) fn start_anew(&mut self) {
+        self.backoff = FIRST_BACKOFF;
+    }
+
     /// How long to wait now; longer the next time.
-    fn back_off(&mut self, most: Duration) -> Duration {
+    pub(crate) fn back_off(&mut self, most: Duration) -> Duration {
         let pause = self.backoff;
         self.backoff = (pause * 2).min(most);
         pause
@@ -74,13 +87,23 @@ impl Contact {
             .to_owned(),
             lanes: 1,
             addresses: Vec::new(),
+            is_gone: false,
             is_lossy: false,
             rate: 0,
+            search: Search::new(),
             spare_trouble: String::new(),
             dials: [Dial::IDLE; MAX_LANES],
         };
         contact.new_session();
         contact
+    }
+
+    /// Why there is no lane, neither without a relay nor through one.
+    pub(crate) fn why_not(&self) -> String {
+        match self.search.trouble.as_str() {
+            "" => self.trouble.clone(),
+            relayed => format!("{}; {relayed}", self.trouble),
+        }
     }
 
     /// The tunnel's state is given up: the far side shall see that by another number.
@@ -128,14 +151,18 @@ impl Gateway {
     pub(crate) fn dial(&mut self, index: usize, lane: usize) {
         let peer = &self.config.peers[index];
         let Some(address) = peer.address else { return };
-        let is_well = |pair: &Pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane);
+        let is_well = |pair: &Pair| {
+            let known = pair.lanes[lane].and_then(|key| self.lanes.get(key));
+            // One that goes through a relay is to be replaced.
+            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(lane)
+        };
         if self.pair_of(&peer.site).is_some_and(is_well) {
             self.contacts[index].dials[lane] = Dial::IDLE;
             return;
         }
         let site = peer.site.clone();
         match self.begin_connection(&site, address, lane) {
-            Ok(carrier) => self.begin_handshake(carrier, address, Some((index, lane))),
+            Ok(carrier) => self.begin_handshake(carrier, address, Some((index, lane)), None),
             Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
         }
     }
@@ -153,6 +180,10 @@ impl Gateway {
             return self.spare_failed(index, why);
         }
         let site = &self.config.peers[index].site;
+        let most = match self.is_relayed(site) {
+            true => LAST_RELAYED_BACKOFF,
+            false => LAST_BACKOFF,
+        };
         let contact = &mut self.contacts[index];
         if contact.trouble != why {
             self.report
@@ -167,7 +198,7 @@ impl Gateway {
             self.config.peers[index].address = contact.addresses.get(next).copied();
         }
         let dial = &mut contact.dials[lane];
-        let pause = dial.back_off(LAST_BACKOFF);
+        let pause = dial.back_off(most);
         dial.under_way = false;
         self.dial_after(index, lane, pause);
     }
@@ -197,6 +228,7 @@ impl Gateway {
     pub(crate) fn dial_succeeded(&mut self, index: usize) {
         let contact = &mut self.contacts[index];
         contact.trouble.clear();
+        contact.search.trouble.clear();
         for dial in &mut contact.dials {
             dial.backoff = FIRST_BACKOFF;
         }

@@ -42,6 +42,7 @@ impl Directory {
             ),
             nodes: config.nodes.clone(),
             low_ports: Some(config.low_ports.clone()),
+            relays: config.relay,
         };
         Directory {
             own: Known { info, site },
@@ -183,6 +184,7 @@ mod tests {
                 slots: 4,
             }],
             low_ports: None,
+            relays: false,
         }
     }
 

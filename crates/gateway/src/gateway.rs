@@ -17,6 +17,8 @@ use crate::metrics::Scrape;
 use crate::pair::Pair;
 use crate::private;
 use crate::quic::Quic;
+use crate::relay::desk::Desk;
+use crate::relay::seek::{PATIENCE, SOON};
 use crate::report::Report;
 use crate::signals::Signals;
 use crate::socket;
@@ -78,9 +80,10 @@ pub(crate) enum Class {
     Scrape,
     Quic,
     Broker,
+    Splice,
 }
 
-const CLASSES: [Class; 13] = [
+const CLASSES: [Class; 14] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -94,6 +97,7 @@ const CLASSES: [Class; 13] = [
     Class::Scrape,
     Class::Quic,
     Class::Broker,
+    Class::Splice,
 ];
 
 impl Class {
@@ -126,6 +130,8 @@ pub struct Gateway {
     pub(crate) commands: Slab<Command>,
     pub(crate) scrapes: Slab<Scrape>,
     pub(crate) starters: Vec<Starter>,
+    /// What is carried for other sites.
+    pub(crate) desk: Desk,
     /// Key of the pair with each site that has a tunnel.
     pub(crate) tunnels: HashMap<String, usize>,
     /// One per configured peer.
@@ -208,6 +214,7 @@ impl Gateway {
             commands: Slab::new(),
             scrapes: Slab::new(),
             starters: Vec::new(),
+            desk: Desk::default(),
             tunnels: HashMap::new(),
             dirty: Vec::new(),
             unread: Vec::new(),
@@ -243,11 +250,14 @@ impl Gateway {
         }
         for index in 0..self.config.peers.len() {
             self.dial_all(index, Duration::ZERO);
+            let was_up = self.tunnels.contains_key(&self.config.peers[index].site);
+            self.seek_all(index, if was_up { SOON } else { PATIENCE });
         }
         let mut events = Events::with_capacity(EVENTS);
         loop {
             let left = self.quic.as_ref().is_some_and(|quic| quic.unread);
-            let busy = left || !self.unread.is_empty() || !self.dirty.is_empty();
+            let unread = !self.unread.is_empty() || !self.desk.unread.is_empty();
+            let busy = left || unread || !self.dirty.is_empty();
             let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
             match self.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
@@ -263,6 +273,9 @@ impl Gateway {
             }
             for lane in std::mem::take(&mut self.unread) {
                 self.receive(lane);
+            }
+            for splice in std::mem::take(&mut self.desk.unread) {
+                self.on_splice(splice);
             }
             if left {
                 self.receive_quic();
@@ -326,6 +339,8 @@ impl Gateway {
             Class::Scrape => self.on_scrape(key),
             Class::Quic => self.on_quic(event),
             Class::Broker => self.on_broker(),
+            // Two ends each.
+            Class::Splice => self.on_splice(key / 2),
         }
         std::ops::ControlFlow::Continue(())
     }
@@ -347,6 +362,9 @@ impl Gateway {
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
             Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
             Deadline::Dial(index, lane) => self.dial(index, lane),
+            Deadline::Seek(index, lane) => self.seek(index, lane),
+            Deadline::Ask(index, lane, id) => self.on_ask_deadline(index, lane, id),
+            Deadline::Splice(key, born) => self.on_splice_deadline(key, born),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::Tail(key) => self.on_tail(key),
             Deadline::Starters => self.look_after_starters(),

@@ -8,6 +8,7 @@ use crate::control::GridStatus;
 use crate::dial::Contact;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::lane::LaneEnd;
+use crate::relay::seek::PATIENCE;
 use crate::tally::Tally;
 use crate::tls;
 use causeway_broker::api::{Member, Node, Reach, Reached, Record, Subnet, new_instance};
@@ -107,7 +108,7 @@ fn record(config: &Config) -> Result<Record, GatewayError> {
             outbound_only: public.is_empty(),
             public,
             ports: None,
-            relay_willing: false,
+            relay_willing: config.relay,
         },
         udp_port: None,
         nodes: config
@@ -221,7 +222,12 @@ impl Gateway {
             true => Vec::new(),
             false => record.reach.public,
         };
-        let index = self.peer_of(&site).unwrap_or_else(|| self.add_peer(site));
+        let known = self.peer_of(&site);
+        let index = known.unwrap_or_else(|| self.add_peer(site));
+        let was_gone = std::mem::take(&mut self.contacts[index].is_gone);
+        if known.is_none() || was_gone {
+            self.seek_all(index, PATIENCE);
+        }
         if self.contacts[index].addresses != addresses {
             self.config.peers[index].address = addresses.first().copied();
             let contact = &mut self.contacts[index];
@@ -255,6 +261,7 @@ impl Gateway {
             .say(format_args!("site {site} is no longer a member of the grid"));
         self.config.peers[index].address = None;
         self.contacts[index].addresses.clear();
+        self.contacts[index].is_gone = true;
         if let Some(pair) = self.tunnels.get(site).copied() {
             self.end_pair(pair, &LaneEnd::NoMember, true);
         }

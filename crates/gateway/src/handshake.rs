@@ -7,14 +7,16 @@ use crate::carrier::Carrier;
 use crate::gateway::{Class, Gateway};
 use crate::lane::Lane;
 use crate::peer::GatewayToGateway;
+use crate::relay::{Errand, Through};
 use crate::timers::Deadline;
 use crate::tls::Binding;
 use crate::train::Training;
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
+use causeway_tunnel::ticket::{Opening, PREFACE_BYTES, Ticket};
 use hmac::{Hmac, Mac};
 use mio::net::TcpStream;
 use sha2::Sha256;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -38,11 +40,33 @@ pub(crate) struct Handshake {
     address: SocketAddr,
     /// Index of the peer this gateway dialled, and which lane.
     dialled: Option<(usize, usize)>,
+    /// The relay that was dialled, and what is to be done there first.
+    errand: Option<Errand>,
+    /// A stranger's, which may show a ticket instead of a hello.
+    may_show_ticket: bool,
     born: u64,
     own: Hello,
     connected: bool,
     received: Vec<u8>,
     peer: Option<Hello>,
+}
+
+/// How a lane came about.
+pub(crate) struct Came {
+    /// Of the far gateway, or of the relay.
+    pub(crate) address: SocketAddr,
+    /// This gateway dialled; of two that meet at a relay, the one that asked.
+    pub(crate) dialled: bool,
+    pub(crate) through: Option<Through>,
+}
+
+/// What a stranger says first.
+enum First {
+    /// Too little has arrived to tell.
+    Unknown,
+    /// A hello, TLS, or what is neither.
+    Hello,
+    Ticket(Ticket),
 }
 
 /// Why there will be no lane.
@@ -81,14 +105,14 @@ impl Gateway {
                 "too many unfinished handshakes; the oldest ends",
             );
         }
-        self.begin_handshake(carrier, address, None);
+        self.begin_handshake(carrier, address, None, None);
     }
 
     /// The stranger who has been silent for longest, where there are as many of these as may be: a real gateway is through
     /// within two round trips, and must not wait behind those that never will be.
     fn oldest_beyond(&self, most: usize, counts: impl Fn(&Handshake) -> bool) -> Option<usize> {
         let crowd = self.handshakes.iter();
-        let crowd = crowd.filter(|(_, handshake)| handshake.dialled.is_none() && counts(handshake));
+        let crowd = crowd.filter(|(_, handshake)| handshake.is_of_stranger() && counts(handshake));
         let mut crowd: Vec<_> = crowd.map(|(key, handshake)| (handshake.born, key)).collect();
         crowd.sort_unstable();
         let (_, oldest) = *crowd.first().filter(|_| crowd.len() >= most)?;
@@ -100,6 +124,7 @@ impl Gateway {
         mut carrier: Carrier,
         address: SocketAddr,
         dialled: Option<(usize, usize)>,
+        errand: Option<Errand>,
     ) {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
@@ -108,10 +133,11 @@ impl Gateway {
             .map_err(io::Error::other)
             .and_then(|()| carrier.register(self.poll.registry(), token, false));
         if let Err(error) = begun {
-            if let Some((index, lane)) = dialled {
-                self.dial_failed(index, lane, &error.to_string());
-            }
-            return;
+            return match (errand, dialled) {
+                (Some(errand), _) => self.errand_failed(&errand, dialled, &error.to_string()),
+                (None, Some((index, lane))) => self.dial_failed(index, lane, &error.to_string()),
+                (None, None) => {}
+            };
         }
         self.own_connection(&mut carrier, token);
         let connection = carrier.quic().map(|session| session.handle());
@@ -123,10 +149,14 @@ impl Gateway {
             // Fits: below MAX_LANES.
             lane: dialled.map_or(0, |(_, lane)| lane as u8),
         };
+        let is_stranger = dialled.is_none() && errand.is_none();
+        let may_show_ticket = self.config.relay && is_stranger && carrier.tcp().is_some();
         let handshake = Handshake {
             carrier,
             address,
             dialled,
+            errand,
+            may_show_ticket,
             born,
             own,
             connected: false,
@@ -135,12 +165,12 @@ impl Gateway {
         };
         self.handshakes.insert(handshake);
         self.timers.set(DEADLINE, Deadline::Handshake(key, born));
-        if dialled.is_some() {
+        if !is_stranger {
             self.timers.set(CONNECT_DEADLINE, Deadline::Connect(key, born));
         }
         match connection {
             Some(connection) => self.attend_connections(&[connection]),
-            None if dialled.is_none() => self.on_handshake(key),
+            None if is_stranger => self.on_handshake(key),
             None => {}
         }
     }
@@ -186,6 +216,14 @@ impl Gateway {
         let Some(handshake) = self.handshakes.get_mut(key) else {
             return;
         };
+        if handshake.may_show_ticket {
+            match handshake.opening() {
+                Ok(First::Unknown) => return,
+                Ok(First::Hello) => handshake.may_show_ticket = false,
+                Ok(First::Ticket(ticket)) => return self.on_stranger_with_ticket(key, ticket),
+                Err(Failure { kind, why }) => return self.end_handshake(key, kind, &why),
+            }
+        }
         let (config, contacts) = (&self.config, &self.contacts);
         let is_member = self.grid.is_some();
         // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
@@ -212,13 +250,29 @@ impl Gateway {
         }
     }
 
-    fn end_handshake(&mut self, key: usize, kind: &str, why: &str) {
+    /// A ticket is shown: whoever does that has nothing to say to this gateway but to another one.
+    fn on_stranger_with_ticket(&mut self, key: usize, ticket: Ticket) {
         let Some(handshake) = self.handshakes.try_remove(key) else {
             return;
         };
-        match handshake.dialled {
-            Some((index, lane)) => self.dial_failed(index, lane, &format!("{}: {why}", handshake.address)),
-            None => self.report.refuse(kind, handshake.address.ip(), why),
+        let Some(socket) = handshake.carrier.into_tcp() else {
+            return;
+        };
+        if !self.on_ticket(ticket, socket) {
+            let why = "it shows a ticket that was never given, was used, or is good no more";
+            self.report.refuse("relay-ticket", handshake.address.ip(), why);
+        }
+    }
+
+    pub(crate) fn end_handshake(&mut self, key: usize, kind: &str, why: &str) {
+        let Some(handshake) = self.handshakes.try_remove(key) else {
+            return;
+        };
+        let placed = format!("{}: {why}", handshake.address);
+        match (handshake.errand, handshake.dialled) {
+            (Some(errand), dialled) => self.errand_failed(&errand, dialled, &placed),
+            (None, Some((index, lane))) => self.dial_failed(index, lane, &placed),
+            (None, None) => self.report.refuse(kind, handshake.address.ip(), why),
         }
     }
 
@@ -230,6 +284,7 @@ impl Gateway {
             carrier,
             address,
             dialled,
+            errand,
             own,
             peer: Some(peer),
             received,
@@ -238,6 +293,12 @@ impl Gateway {
         else {
             return;
         };
+        if let Some(errand) = &errand
+            && self.config.peers[errand.peer].site != peer.site
+        {
+            let why = format!("{address}: the gateway that came there is of site {}", peer.site);
+            return self.errand_failed(errand, dialled, &why);
+        }
         if let Some((index, lane)) = dialled
             && self.config.peers[index].site != peer.site
         {
@@ -255,17 +316,25 @@ impl Gateway {
             return;
         };
         let number = usize::from(peer.lane);
-        if dialled.is_some() {
-            self.dial_ended(index, number);
+        let through = errand.map(|errand| errand.through);
+        match (&through, dialled) {
+            (Some(_), Some(_)) => self.seek_succeeded(index, number),
+            (None, Some(_)) => self.dial_ended(index, number),
+            _ => {}
         }
         if own.session != self.contacts[index].session {
             // The tunnel ended while the handshake was under way: the far side shall meet the new session.
-            return self.redial(index, number);
+            return self.bring_back(index, number, through.as_ref());
         }
-        let Some(pair) = self.find_pair(index, &own, &peer, dialled.is_some(), address) else {
+        let came = Came {
+            address,
+            dialled: dialled.is_some(),
+            through,
+        };
+        let Some(pair) = self.find_pair(index, &own, &peer, &came) else {
             return;
         };
-        self.install_lane(carrier, pair, number, address, dialled.is_some(), &received);
+        self.install_lane(carrier, pair, number, came, &received);
     }
 
     fn install_lane(
@@ -273,10 +342,15 @@ impl Gateway {
         mut carrier: Carrier,
         pair: usize,
         number: usize,
-        address: SocketAddr,
-        dialled: bool,
+        came: Came,
         received: &[u8],
     ) {
+        let Came {
+            address,
+            dialled,
+            through,
+        } = came;
+        let is_direct = through.is_none();
         let congestion_control = match carrier.tcp() {
             Some(socket) => prepare(socket, &self.config.congestion_control),
             None => "own".to_owned(),
@@ -291,6 +365,7 @@ impl Gateway {
         self.own_connection(&mut carrier, token);
         let mut lane = Lane::new(carrier, pair, number, address, dialled, received, self.now);
         lane.congestion_control = congestion_control;
+        lane.through = through;
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self
             .pairs
@@ -304,6 +379,9 @@ impl Gateway {
         self.join_lane(pair, number, key, address);
         if let Some(pair) = self.pairs.get_mut(pair).filter(|_| is_favoured) {
             pair.tunnel.favour(number);
+        }
+        if is_direct {
+            self.retire_relayed(pair);
         }
         if let Err(end) = self.digest(key) {
             return self.fail_lane(key, &end);
@@ -326,6 +404,64 @@ impl Handshake {
         &mut self.carrier
     }
 
+    fn is_of_stranger(&self) -> bool {
+        self.dialled.is_none() && self.errand.is_none()
+    }
+
+    pub(crate) fn errand(&self) -> Option<&Errand> {
+        self.errand.as_ref()
+    }
+
+    /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for who reads it.
+    fn opening(&mut self) -> Result<First, Failure> {
+        let Some(mut socket) = self.carrier.tcp() else {
+            return Ok(First::Hello);
+        };
+        let mut bytes = [0; PREFACE_BYTES];
+        let count = match socket.peek(&mut bytes) {
+            Ok(count) => count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(First::Unknown);
+            }
+            Err(error) => return Err(error.to_string().into()),
+        };
+        if count == 0 || !Ticket::begins_with(bytes[0]) {
+            return Ok(First::Hello);
+        }
+        match Ticket::read(&bytes[..count]).map_err(|error| error.to_string())? {
+            Opening::Incomplete => Ok(First::Unknown),
+            Opening::Ticket(ticket) => match socket.read(&mut bytes) {
+                Ok(PREFACE_BYTES) => Ok(First::Ticket(ticket)),
+                Ok(_) => Err("the ticket cannot be read again".to_owned().into()),
+                Err(error) => Err(error.to_string().into()),
+            },
+        }
+    }
+
+    /// Whether the far gateway is at the other end: at once where no relay was dialled.
+    fn has_met(&mut self) -> Result<bool, Failure> {
+        let Some(errand) = self.errand.as_mut().filter(|errand| !errand.has_met()) else {
+            return Ok(true);
+        };
+        let Some(socket) = self.carrier.tcp() else {
+            return Ok(true);
+        };
+        if !errand.advance(socket)? {
+            return Ok(false);
+        }
+        self.greet_if_dialled()?;
+        Ok(true)
+    }
+
+    /// Who dialled speaks first.
+    fn greet_if_dialled(&mut self) -> Result<(), Failure> {
+        if self.dialled.is_some() {
+            let hello = self.own.encode();
+            self.send(&hello)?;
+        }
+        Ok(())
+    }
+
     /// Index of the peer that was dialled, and which lane.
     pub(crate) fn dialled(&self) -> Option<(usize, usize)> {
         self.dialled
@@ -343,10 +479,12 @@ impl Handshake {
                 return Ok(false);
             }
             self.connected = true;
-            if self.dialled.is_some() {
-                let hello = self.own.encode();
-                self.send(&hello)?;
+            if self.errand.is_none() {
+                self.greet_if_dialled()?;
             }
+        }
+        if !self.has_met()? {
+            return Ok(false);
         }
         loop {
             if let Some(done) = self.digest(grid_key, &answer)? {
@@ -454,7 +592,7 @@ fn proof(
 }
 
 /// Settings of a lane's socket; returns the congestion control in force.
-fn prepare(socket: &TcpStream, wanted: &str) -> String {
+pub(crate) fn prepare(socket: &TcpStream, wanted: &str) -> String {
     let socket = socket2::SockRef::from(socket);
     // What cannot be set is not needed for correctness, and `causeway status` shows what is in force.
     let _ = socket.set_tcp_congestion(wanted.as_bytes());

@@ -6,7 +6,8 @@
 use crate::carrier::Carrier;
 use crate::course::Course;
 use crate::gateway::{Class, Gateway};
-use crate::socket;
+use crate::relay::Through;
+use crate::socket::{self, PathInfo};
 use crate::tail::Tail;
 use crate::train::Training;
 use causeway_tunnel::ProtocolError;
@@ -31,6 +32,8 @@ pub(crate) struct Lane {
     pub(crate) peer: SocketAddr,
     /// This gateway dialled.
     pub(crate) dialled: bool,
+    /// The relay it goes through.
+    pub(crate) through: Option<Through>,
     pub(crate) congestion_control: String,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -95,6 +98,7 @@ impl Lane {
             number,
             peer,
             dialled,
+            through: None,
             congestion_control: String::new(),
             sent_bytes: 0,
             received_bytes: rest.len() as u64,
@@ -121,6 +125,18 @@ impl Lane {
             },
             rate => rate,
         }
+    }
+
+    /// What is known of the path, all the way to the far gateway: the kernel knows the way to a relay only.
+    pub(crate) fn path(&self) -> io::Result<PathInfo> {
+        let mut path = self.carrier.path()?;
+        let beyond = self
+            .through
+            .as_ref()
+            .map_or(0, |through| through.beyond_microseconds);
+        path.rtt_microseconds = path.rtt_microseconds.saturating_add(beyond);
+        path.least_rtt_microseconds = path.least_rtt_microseconds.saturating_add(beyond);
+        Ok(path)
     }
 
     /// It needs no training.
@@ -235,12 +251,15 @@ impl Gateway {
 
     /// Ends a lane; its pair goes on.
     pub(crate) fn close_lane(&mut self, key: usize, end: &LaneEnd) {
+        // Where a better lane took its place, the relay is not to blame.
+        let through = self.lanes.get(key).and_then(|lane| lane.through.clone());
+        let through = through.filter(|_| !matches!(end, LaneEnd::Replaced));
         let Some((pair_key, number)) = self.discard_lane(key) else {
             return;
         };
         self.part_lane(pair_key, number, end);
         if let Some(pair) = self.pairs.get(pair_key) {
-            self.redial(pair.peer, number);
+            self.bring_back(pair.peer, number, through.as_ref());
         }
     }
 

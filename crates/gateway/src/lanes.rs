@@ -146,7 +146,7 @@ impl Gateway {
         let lanes: Vec<_> = lanes.filter_map(|lane| self.lanes.get(*lane)).collect();
         let least_rtt = lanes
             .iter()
-            .filter_map(|lane| lane.carrier.path().ok())
+            .filter_map(|lane| lane.path().ok())
             .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
             .min();
         let rates = lanes.iter().map(|lane| lane.rate().saturating_mul(8));
@@ -179,6 +179,7 @@ impl Gateway {
         if self.config.lanes.is_none() && wanted > self.contacts[index].lanes {
             self.contacts[index].lanes = wanted;
             self.dial_all(index, Duration::ZERO);
+            self.seek_all(index, Duration::ZERO);
         }
     }
 }

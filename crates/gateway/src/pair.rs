@@ -6,8 +6,11 @@
 use crate::gateway::Gateway;
 use crate::handover::InheritError;
 use crate::handover::state::KeptPair;
+use crate::handshake::Came;
 use crate::lane::LaneEnd;
 use crate::lanes::QUIC_LANE;
+use crate::relay::Through;
+use crate::relay::seek::PATIENCE;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
@@ -108,25 +111,29 @@ impl Gateway {
         index: usize,
         own: &Hello,
         peer: &Hello,
-        dialled: bool,
-        address: SocketAddr,
+        came: &Came,
     ) -> Option<usize> {
         if let Some(existing) = self.tunnels.get(&peer.site).copied() {
             let pair = &self.pairs[existing];
             if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
-                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, dialled);
+                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, came);
                 return free.then_some(existing);
             }
             // Our session stays: with the far side's new one, the tunnel has a name that was never used.
             self.end_pair(existing, &LaneEnd::NewSession, false);
         }
-        let pair = self.begin_pair(index, own.session, peer.session, address);
+        let pair = self.begin_pair(index, own.session, peer.session, came.address);
         self.greet(pair);
         Some(pair)
     }
 
-    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
-    fn make_way(&mut self, pair: usize, number: usize, site: &str, dialled: bool) -> bool {
+    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays. Whatever comes without a
+    /// relay takes the place of what goes through one, and never the other way round.
+    fn make_way(&mut self, pair: usize, number: usize, site: &str, came: &Came) -> bool {
+        let is_relayed = came.through.is_some();
+        if is_relayed && self.has_direct_lane(pair) {
+            return false;
+        }
         let Some(existing) = self.pairs[pair].lanes[number] else {
             return true;
         };
@@ -134,12 +141,54 @@ impl Gateway {
         let keeps = self
             .lanes
             .get(existing)
-            .is_some_and(|lane| preferred(lane.dialled))
-            && !preferred(dialled);
+            .is_some_and(|lane| lane.through.is_some() == is_relayed && preferred(lane.dialled))
+            && !preferred(came.dialled);
         if !keeps {
             self.close_lane(existing, &LaneEnd::Replaced);
         }
         !keeps
+    }
+
+    /// Whether a lane to this site goes through no relay and is well.
+    pub(crate) fn has_direct_lane(&self, pair: usize) -> bool {
+        let Some(pair) = self.pairs.get(pair) else {
+            return false;
+        };
+        let is_direct = |key: usize| self.lanes.get(key).is_some_and(|lane| lane.through.is_none());
+        let mut lanes = pair.lanes.iter().enumerate();
+        lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number))
+    }
+
+    /// Whether lanes to this site go through a relay.
+    pub(crate) fn is_relayed(&self, site: &str) -> bool {
+        let lanes = self.pair_of(site).map(|pair| pair.lanes);
+        let mut lanes = lanes.into_iter().flatten().flatten();
+        lanes.any(|key| self.lanes.get(key).is_some_and(|lane| lane.through.is_some()))
+    }
+
+    /// A lane without a relay is up: those with one have served.
+    pub(crate) fn retire_relayed(&mut self, pair: usize) {
+        let Some(pair) = self.pairs.get(pair) else { return };
+        for key in pair.lanes.into_iter().flatten() {
+            if self.lanes.get(key).is_some_and(|lane| lane.through.is_some()) {
+                self.close_lane(key, &LaneEnd::Replaced);
+            }
+        }
+    }
+
+    /// A lane is lost, or is to have a rival: it is dialled, or asked of a relay, again.
+    pub(crate) fn bring_back(&mut self, index: usize, lane: usize, through: Option<&Through>) {
+        self.redial(index, lane);
+        self.seek_again(index, lane, through);
+    }
+
+    /// Least round-trip time of a pair's lanes, in microseconds, where it is known.
+    pub(crate) fn least_rtt(&self, pair: usize) -> Option<u32> {
+        let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
+        let lanes = lanes.into_iter().flatten().flatten();
+        let lanes = lanes.filter_map(|key| self.lanes.get(key)?.path().ok());
+        let rtt = lanes.map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds));
+        rtt.min()
     }
 
     /// A pair whose two gateways have just met for the first time in these sessions.
@@ -233,6 +282,10 @@ impl Gateway {
             self.report
                 .say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
+        if left == 0 {
+            let peer = pair.peer;
+            self.relay_is_gone(peer);
+        }
         self.size_pair(key);
         self.touch(key);
     }
@@ -266,6 +319,8 @@ impl Gateway {
             _ => Duration::ZERO,
         };
         self.dial_all(pair.peer, pause);
+        self.seek_all(pair.peer, pause.max(PATIENCE));
+        self.relay_is_gone(pair.peer);
     }
 
     /// No lane came back in time.
@@ -306,9 +361,10 @@ impl Gateway {
     pub(crate) fn on_lane_event(&mut self, key: usize, event: &Event<'_>) {
         match event {
             Event::LaneSilent(number) => {
-                if let Some(pair) = self.pairs.get(key) {
-                    self.redial(pair.peer, *number);
-                }
+                let Some(pair) = self.pairs.get(key) else { return };
+                let lane = pair.lanes[*number].and_then(|lane| self.lanes.get(lane));
+                let through = lane.and_then(|lane| lane.through.clone());
+                self.bring_back(pair.peer, *number, through.as_ref());
             }
             Event::LaneDead(number) => {
                 let lane = self.pairs.get(key).and_then(|pair| pair.lanes[*number]);

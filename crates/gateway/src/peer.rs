@@ -2,6 +2,7 @@
 
 use crate::control::SiteInfo;
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +35,31 @@ pub(crate) enum GatewayToGateway {
         unix_microseconds: u64,
         version: String,
     },
+    /// To a relay: lets the sender meet the gateway of another site there; see `relay`.
+    RelayAsk { to: String, id: u64 },
+    /// The answer: dial the relay and show it this ticket. The far gateway is so far beyond it.
+    RelayGo {
+        id: u64,
+        ticket: String,
+        #[serde(default)]
+        address: Option<SocketAddr>,
+        #[serde(default)]
+        beyond_microseconds: u32,
+    },
+    /// The other answer, or what has become of the meeting.
+    RelayNo { id: u64, why: String },
+    /// From a relay: another site asks for the receiver, which is to dial the relay and show it this ticket.
+    RelayCome {
+        meeting: u64,
+        from: String,
+        ticket: String,
+        #[serde(default)]
+        address: Option<SocketAddr>,
+        #[serde(default)]
+        beyond_microseconds: u32,
+    },
+    /// To a relay: the sender cannot come.
+    RelayCannot { meeting: u64, why: String },
     /// Something that this version does not know, and may leave out.
     #[serde(skip)]
     Unknown,
@@ -101,6 +127,14 @@ mod tests {
             plain: false,
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
+        let text = br#"{"version":1,"message":{"relay_go":{"id":7,"ticket":"00"}}}"#;
+        let message = GatewayToGateway::RelayGo {
+            id: 7,
+            ticket: "00".into(),
+            address: None,
+            beyond_microseconds: 0,
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(message));
         let later = br#"{"version":1,"message":{"sings":{"song":1}}}"#;
         assert_eq!(GatewayToGateway::decode(later), Ok(GatewayToGateway::Unknown));
     }

@@ -26,7 +26,7 @@ impl Gateway {
                 let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
                 let info = self.directory.other(&peer.site).cloned();
                 let unreachable = match (up, &info) {
-                    (false, _) => Some(contact.trouble.clone()),
+                    (false, _) => Some(contact.why_not()),
                     (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
                     (true, Some(_)) => None,
                 };
@@ -107,6 +107,8 @@ impl Gateway {
             streams: self.legs.len(),
             streams_peak: self.streams_peak,
             streams_opened: self.streams_opened,
+            relayed: self.desk.carrying(),
+            relayed_bytes: self.desk.carried_bytes,
             refused: self.report.refused().clone(),
             jobs: self.job_statuses(),
             sites: self.sites(),
@@ -123,7 +125,7 @@ fn carrying(lanes: &[LaneStatus]) -> impl Iterator<Item = &LaneStatus> {
 }
 
 pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
-    let path = lane.carrier.path().unwrap_or_default();
+    let path = lane.path().unwrap_or_default();
     let rate = match lane.rate() {
         0 => path.delivery_rate,
         rate => rate,
@@ -134,6 +136,7 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         rtt_microseconds: path.rtt_microseconds,
         congestion_control: lane.congestion_control.clone(),
         carrier: lane.carrier.name().to_owned(),
+        technique: technique(lane),
         sent_bytes: lane.sent_bytes,
         received_bytes: lane.received_bytes,
         least_rtt_microseconds: path.least_rtt_microseconds,
@@ -146,6 +149,15 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         repaired: path.repaired,
         mtu_bytes: path.mtu_bytes,
         idle_restarts: lane.idle_restarts,
+    }
+}
+
+/// How the lane came about.
+fn technique(lane: &Lane) -> String {
+    match (&lane.through, lane.dialled) {
+        (Some(through), _) => format!("relay through {}", through.site),
+        (None, true) => "direct".to_owned(),
+        (None, false) => "dialled in".to_owned(),
     }
 }
 

@@ -21,6 +21,12 @@ pub(crate) enum Deadline {
     Scrape(usize, u64),
     /// Dial this lane to the peer with this index again.
     Dial(usize, usize),
+    /// Look for a relay for this lane of the peer with this index.
+    Seek(usize, usize),
+    /// A relay has not answered what was asked for this lane under this number.
+    Ask(usize, usize, u64),
+    /// Two sites have not met here, or what is carried for them may be idle.
+    Splice(usize, u64),
     /// Accept again: there was no room or no file for more, or others were to have their turn.
     Accept,
     /// What a lane has sent last may want to be followed.

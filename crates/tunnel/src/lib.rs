@@ -10,7 +10,8 @@
 //! streams <-- in order, once <-- receiving <-- on_input <-- socket
 //! ```
 //! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` and `sending`. One stream's state
-//! is in `stream`, `segments` and `window`, one lane's in `lane` and `ring`; `hello` opens a lane; `turns` says
+//! is in `stream`, `segments` and `window`, one lane's in `lane` and `ring`; `hello` opens a lane, `ticket` a
+//! connection through a third gateway; `turns` says
 //! whose bytes go next; `snapshot` carries a tunnel into another process.
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ mod sending;
 mod settings;
 mod snapshot;
 mod stream;
+pub mod ticket;
 pub mod tunnel;
 pub mod turns;
 mod window;

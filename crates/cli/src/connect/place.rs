@@ -157,6 +157,7 @@ mod tests {
                 subnets: vec![format!("10.{net}.0.0/24")],
                 gateways: vec![([10, net, 0, 253], 7000).into()],
                 delivery_ports: "20000-32767".into(),
+                relays: false,
                 nodes: vec![NodeInfo {
                     name: format!("{name}-1"),
                     address: [10, net, 0, 1].into(),

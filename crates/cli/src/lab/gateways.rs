@@ -211,6 +211,9 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
         let _ = writeln!(text, "wan = \"{address}:{port}\"");
     }
     text += "[grid]\nkey_file = \"grid.key\"\n";
+    if reachable(lab, site)?.is_some() && closed_sites(lab)? > 1 {
+        text += "relay = true\n";
+    }
     for line in grid {
         let _ = writeln!(text, "{line}");
     }
@@ -240,6 +243,12 @@ fn head_of<'a>(lab: &'a Lab, site: &SiteView) -> Result<&'a Node, Failure> {
 fn reachable(lab: &Lab, site: &SiteView) -> Result<Option<(IpAddr, u16)>, Failure> {
     let head = head_of(lab, site)?;
     Ok(head.wan.zip(wan_port(&site.firewall)))
+}
+
+/// Sites whose gateways nobody can dial: two of them meet at another one's.
+fn closed_sites(lab: &Lab) -> Result<usize, Failure> {
+    let reached: Result<Vec<_>, Failure> = lab.sites().iter().map(|site| reachable(lab, site)).collect();
+    Ok(reached?.iter().filter(|address| address.is_none()).count())
 }
 
 /// The port the site's firewall lets in, if any.

@@ -187,6 +187,7 @@ mod tests {
                 })
                 .collect(),
             low_ports: None,
+            relays: false,
         };
         let up = |name: &str, net| SiteStatus {
             name: name.into(),

@@ -65,6 +65,8 @@ mod tests {
             handed_over: 0,
             grid: None,
             resident_bytes: 0,
+            relayed: 0,
+            relayed_bytes: 0,
             streams: 0,
             streams_peak: 0,
             streams_opened: 0,

@@ -18,6 +18,13 @@ pub fn readable(status: &Status, rates: Option<&[TunnelRate]>) -> String {
     if status.handed_over > 0 {
         text += &format!("handed over {} times\n", status.handed_over);
     }
+    if status.relayed > 0 || status.relayed_bytes > 0 {
+        text += &format!(
+            "carries {} connections of other sites, {:.1} MB so far\n",
+            status.relayed,
+            status.relayed_bytes as f64 / 1e6
+        );
+    }
     if let Some(grid) = &status.grid {
         text += &grid_lines(grid);
     }
@@ -88,10 +95,11 @@ fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>) -> String {
 
 fn lane_line(lane: &LaneStatus, rate: Option<Rate>) -> String {
     format!(
-        "  lane {} at {}  {}  {}  rtt {:.1} ms (least {:.1})  rate {:.0} Mbit/s  window {:.2} MB  sent {:.1} MB  received {:.1} \
+        "  lane {} at {}  {}  {}  {}  rtt {:.1} ms (least {:.1})  rate {:.0} Mbit/s  window {:.2} MB  sent {:.1} MB  received {:.1} \
          MB  {}{}\n",
         lane.number,
         lane.peer,
+        lane.technique,
         lane.carrier,
         lane.congestion_control,
         f64::from(lane.rtt_microseconds) / 1e3,
@@ -155,6 +163,8 @@ pub mod tests {
             handed_over: 0,
             grid: None,
             resident_bytes: 5_000_000,
+            relayed: 2,
+            relayed_bytes: 7_000_000,
             streams: 2,
             streams_peak: 3,
             streams_opened: 4,
@@ -183,6 +193,7 @@ pub mod tests {
                     rtt_microseconds: 12_000,
                     congestion_control: "bbr".into(),
                     carrier: "clear".into(),
+                    technique: "relay through lyon".into(),
                     sent_bytes: 1_600_000,
                     received_bytes: 1000,
                     least_rtt_microseconds: 11_600,
@@ -215,6 +226,14 @@ pub mod tests {
             "{once}"
         );
         assert!(!once.contains("now sending"), "{once}");
+        assert!(
+            once.contains("carries 2 connections of other sites, 7.0 MB so far\n"),
+            "{once}"
+        );
+        assert!(
+            once.contains("lane 0 at 198.51.100.5:7001  relay through lyon  clear  bbr  rtt"),
+            "{once}"
+        );
         let mut later = status.clone();
         later.tunnels[0].sent_bytes += 1_000_000;
         let rates = rates(&status, &later, Duration::from_secs(1)).unwrap();

@@ -71,6 +71,8 @@ pub struct Config {
     pub transport: Transport,
     /// Lanes over TCP speak TLS 1.3. The same at every site of the grid.
     pub encrypt: bool,
+    /// Carry connections of other sites that cannot reach each other.
+    pub relay: bool,
     /// Fill a new lane with empty frames until its congestion control knows the path.
     pub train: bool,
     /// What a tunnel may hold and how long it waits.
@@ -160,6 +162,11 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let congestion_control = reader.string(&grid, "congestion_control", |text| Ok(text.to_owned()));
     let train = reader.boolean(&grid, "train");
     let encrypt = reader.boolean(&grid, "encrypt");
+    let relay = reader.boolean(&grid, "relay").unwrap_or(false);
+    if relay && wan.is_none() {
+        let why = "those whose connections are to be carried must be able to dial here: give [listen] wan";
+        reader.mistake_at(&grid, "relay", why);
+    }
     let transport = reader.string(&grid, "transport", transport);
     // The last one is kept for QUIC.
     let lanes = reader.integer(&grid, "lanes", 1..=MAX_LANES as i64 - 1);
@@ -201,13 +208,14 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
         transport: transport.unwrap_or(Transport::Auto),
         encrypt: encrypt.unwrap_or(false),
+        relay,
         train: train.unwrap_or(true),
         lanes: lanes.map(|lanes| lanes as usize),
         tunnel,
     })
 }
 
-const GRID_KEYS: [&str; 11] = [
+const GRID_KEYS: [&str; 12] = [
     "key_file",
     "membership",
     "congestion_control",
@@ -216,6 +224,7 @@ const GRID_KEYS: [&str; 11] = [
     "rate",
     "train",
     "encrypt",
+    "relay",
     "resume",
     "lane_timeout",
     "duplicate_small",

@@ -11,7 +11,7 @@ type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
 type SiteMetric = (&'static str, &'static str, fn(&Site<'_>) -> u64);
 
 /// Of the whole gateway.
-const GAUGES: [Metric<Status, u64>; 4] = [
+const GAUGES: [Metric<Status, u64>; 5] = [
     ("causeway_streams", "Streams open now.", |status| {
         status.streams as u64
     }),
@@ -29,6 +29,11 @@ const GAUGES: [Metric<Status, u64>; 4] = [
         "causeway_resident_bytes",
         "Resident memory of the gateway.",
         |status| status.resident_bytes,
+    ),
+    (
+        "causeway_relayed_connections",
+        "Connections of two other sites carried now.",
+        |status| status.relayed as u64,
     ),
 ];
 
@@ -258,6 +263,7 @@ mod tests {
             rtt_microseconds: 11_600,
             congestion_control: "bbr".into(),
             carrier: "clear".into(),
+            technique: "direct".into(),
             sent_bytes: 1000,
             received_bytes: 2000,
             least_rtt_microseconds: 11_500,
@@ -281,6 +287,8 @@ mod tests {
             handed_over: 0,
             grid: None,
             resident_bytes: 5_000_000,
+            relayed: 2,
+            relayed_bytes: 7_000_000,
             streams: 12,
             streams_peak: 20,
             streams_opened: 300,
@@ -343,6 +351,7 @@ mod tests {
         has(&text, "causeway_tunnel_sent_bytes_total{site=\"bordeaux\"} 0");
         has(&text, "causeway_refused_total{reason=\"unknown-token\"} 6");
         has(&text, "causeway_resident_bytes 5000000");
+        has(&text, "causeway_relayed_connections 2");
     }
 
     #[test]

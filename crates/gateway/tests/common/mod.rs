@@ -4,6 +4,7 @@
 
 pub mod proxy;
 pub mod relay;
+pub mod sites;
 
 use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
@@ -163,8 +164,7 @@ impl Grid {
 
     /// A place for both sites; nothing runs yet.
     fn plan(extra: &str) -> Grid {
-        // Test binaries run one after the other, tests of one binary in threads.
-        let net = 10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50;
+        let net = next_net();
         let dir = tempfile::tempdir().unwrap();
         for site in [1, 2] {
             write_key(&dir.path().join(format!("{site}.key")), "one key for both sites");
@@ -377,6 +377,11 @@ impl Grid {
         assert_eq!(preface.token, self.token);
         (near, far)
     }
+}
+
+/// A test's own second byte of addresses: test binaries run one after the other, tests of one binary in threads.
+fn next_net() -> u8 {
+    10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50
 }
 
 fn write_key(file: &Path, key: &str) {

@@ -23,6 +23,8 @@ struct State {
     /// What to look for in all that passes, and whether it did.
     words: Mutex<Vec<u8>>,
     heard: AtomicBool,
+    /// What connections began with, as far as that came in one piece.
+    beginnings: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Proxy {
@@ -40,6 +42,7 @@ impl Proxy {
             changed: Condvar::new(),
             words: Mutex::default(),
             heard: AtomicBool::new(false),
+            beginnings: Mutex::default(),
         }));
         let serving = proxy.clone();
         std::thread::spawn(move || {
@@ -72,6 +75,10 @@ impl Proxy {
         let mut buffer = [0; 16 * 1024];
         let mut carried = 0;
         while let Ok(count) = from.read(&mut buffer) {
+            if carried == 0 {
+                let beginning = buffer[..count.min(64)].to_vec();
+                self.0.beginnings.lock().unwrap().push(beginning);
+            }
             let stalled = self.0.stalled.lock().unwrap();
             drop(
                 self.0
@@ -114,6 +121,11 @@ impl Proxy {
     /// Whether they passed in one piece.
     pub fn heard(&self) -> bool {
         self.0.heard.load(SeqCst)
+    }
+
+    /// What connections began with, in either direction.
+    pub fn beginnings(&self) -> Vec<Vec<u8>> {
+        self.0.beginnings.lock().unwrap().clone()
     }
 
     pub fn cuts(&self) -> usize {

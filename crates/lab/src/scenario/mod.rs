@@ -171,6 +171,7 @@ const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../../../scenarios/nine-sites.toml"),
     ),
     ("overlap", include_str!("../../../../scenarios/overlap.toml")),
+    ("closed", include_str!("../../../../scenarios/closed.toml")),
     ("lossy", include_str!("../../../../scenarios/lossy.toml")),
     (
         "transatlantic",
