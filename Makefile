@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-mpis test-cuts test-suites fuzz lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-mpis test-cuts test-matrix test-suites fuzz lint demo bench bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 
 # The short cuts, of two seconds, are part of test-e2e.
 test-cuts: setup build programs ## long cuts, lane resets and a forgetful NAT under a running job (ten minutes)
 	$(E2E) cuts::long_
+
+test-matrix: build programs ## every kind of site with every kind of site: how they meet, and a job over each of the 25 pairs (five minutes)
+	$(E2E) matrix_
 
 test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (half an hour)
 	@setup/pypi.sh $(PYPI_MPIS)

@@ -6,7 +6,9 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod cuts;
+mod fresh;
 mod grid;
+mod matrix;
 mod mpi;
 mod namespaces;
 mod newcomers;

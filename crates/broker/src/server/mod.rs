@@ -15,13 +15,14 @@ use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::say::Log;
 use crate::state::{State, StateError};
+use crate::store::StoreError;
 use crate::tls::Trust;
 use crowd::Crowd;
 use own::OwnCertificate;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
@@ -160,13 +161,28 @@ pub struct Broker {
     socket: std::path::PathBuf,
 }
 
+/// How long a start waits for a command that has the store, which takes it for some milliseconds.
+const STORE_BUSY: Duration = Duration::from_secs(5);
+
+fn open_state(config: &BrokerConfig, clock: &Clock) -> Result<State, StateError> {
+    let began = Instant::now();
+    loop {
+        match State::open(config, clock.clone()) {
+            Err(StateError::Store(StoreError::InUse(_))) if began.elapsed() < STORE_BUSY => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            other => return other,
+        }
+    }
+}
+
 impl Broker {
     /// Starts a broker in threads of its own.
     ///
     /// # Errors
     /// See [`BrokerError`].
     pub fn start(config: &BrokerConfig, options: Options) -> Result<Broker, BrokerError> {
-        let state = State::open(config, options.clock)?;
+        let state = open_state(config, &options.clock)?;
         let own = OwnCertificate::open(&config.directory, &state)
             .map_err(|error| BrokerError::Certificate(error.to_string()))?;
         let shared = Arc::new(Shared {

@@ -246,7 +246,10 @@ impl Gateway {
 
     fn come(&mut self, relay: &str, from: &str, invitation: &Invitation) -> Result<(), String> {
         if self.config.transport == Transport::Quic {
-            return Err("lanes over QUIC, which alone are wanted here (transport in [grid]), are not relayed".to_owned());
+            return Err(
+                "lanes over QUIC, which alone are wanted here (transport in [grid]), are not relayed"
+                    .to_owned(),
+            );
         }
         let place = |site: &str| self.config.peers.iter().position(|peer| peer.site == site);
         let index = place(from).ok_or_else(|| format!("site {from} is not a [[peer]] of this gateway"))?;
