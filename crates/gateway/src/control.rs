@@ -258,6 +258,9 @@ pub struct LaneStatus {
     /// "clear", "TLS 1.3" or "QUIC".
     #[serde(default)]
     pub carrier: String,
+    /// "direct" where this gateway dialled, "dialled in" where the other did, or "punched" where both made a way.
+    #[serde(default)]
+    pub technique: String,
     /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present
     /// connection.
     pub sent_bytes: u64,

@@ -8,6 +8,7 @@ use crate::control::GridStatus;
 use crate::dial::Contact;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::lane::LaneEnd;
+use crate::meet::{self, Meetings};
 use crate::tally::Tally;
 use crate::tls;
 use causeway_broker::api::{Member, Node, Reach, Reached, Record, Subnet, new_instance};
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 /// This gateway's place in its grid.
 pub(crate) struct Grid {
-    client: Client,
+    pub(crate) client: Client,
     name: String,
     /// Why the broker does not answer; none while it does.
     away: Option<String>,
@@ -30,6 +31,8 @@ pub(crate) struct Grid {
     /// The own addresses that the broker could not dial, with its reasons.
     unreached: Vec<(SocketAddr, String)>,
     certificate_ends: u64,
+    /// The gateways that are met half-way.
+    pub(crate) meetings: Meetings,
 }
 
 impl Grid {
@@ -77,6 +80,7 @@ impl Grid {
             observed: None,
             unreached: Vec::new(),
             certificate_ends,
+            meetings: Meetings::default(),
         };
         Ok((grid, context))
     }
@@ -146,7 +150,7 @@ impl Gateway {
         match event {
             Event::Member(member) => self.on_member(*member),
             Event::Removed(site) => self.on_member_gone(&site),
-            Event::Connected { observed } => {
+            Event::Connected { observed, broker } => {
                 grid.away = None;
                 grid.observed = Some(observed);
                 self.report.say(format_args!(
@@ -156,6 +160,7 @@ impl Gateway {
                 ));
                 // Busy: the next connection asks again.
                 let _ = grid.client.reach(self.config.public.clone());
+                self.on_broker_found(broker);
             }
             Event::Away(why) => {
                 self.report.say(format_args!(
@@ -194,6 +199,7 @@ impl Gateway {
             Event::Reached(results) => self.on_reached(results),
             Event::Failed { what, reason } => self.report.say(format_args!("{what}: {reason}")),
             Event::Trouble(what) => self.report.say(format_args!("{what}")),
+            Event::Message(message) if message.kind == meet::KIND => self.on_punch(&message),
             Event::Message(_) | Event::Relays(_) | Event::Jobs(_) => {}
         }
     }
@@ -231,9 +237,10 @@ impl Gateway {
             }
             self.dial_all(index, Duration::ZERO);
         }
+        self.on_peer_known(index);
     }
 
-    fn peer_of(&self, site: &str) -> Option<usize> {
+    pub(crate) fn peer_of(&self, site: &str) -> Option<usize> {
         self.config.peers.iter().position(|peer| peer.site == site)
     }
 
@@ -255,6 +262,7 @@ impl Gateway {
             .say(format_args!("site {site} is no longer a member of the grid"));
         self.config.peers[index].address = None;
         self.contacts[index].addresses.clear();
+        self.forget_meeting(index);
         if let Some(pair) = self.tunnels.get(site).copied() {
             self.end_pair(pair, &LaneEnd::NoMember, true);
         }

@@ -31,6 +31,8 @@ pub(crate) struct Lane {
     pub(crate) peer: SocketAddr,
     /// This gateway dialled.
     pub(crate) dialled: bool,
+    /// Through a hole that both gateways made; see `meet`.
+    pub(crate) punched: bool,
     pub(crate) congestion_control: String,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -95,6 +97,7 @@ impl Lane {
             number,
             peer,
             dialled,
+            punched: false,
             congestion_control: String::new(),
             sent_bytes: 0,
             received_bytes: rest.len() as u64,

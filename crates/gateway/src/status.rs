@@ -133,6 +133,7 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         rtt_microseconds: path.rtt_microseconds,
         congestion_control: lane.congestion_control.clone(),
         carrier: lane.carrier.name().to_owned(),
+        technique: technique(lane),
         sent_bytes: lane.sent_bytes,
         received_bytes: lane.received_bytes,
         least_rtt_microseconds: path.least_rtt_microseconds,
@@ -144,6 +145,15 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         out_of_order: path.out_of_order,
         repaired: path.repaired,
         idle_restarts: lane.idle_restarts,
+    }
+}
+
+/// How the lane came about.
+fn technique(lane: &Lane) -> String {
+    match (lane.punched, lane.dialled) {
+        (true, _) => "punched".to_owned(),
+        (false, true) => "direct".to_owned(),
+        (false, false) => "dialled in".to_owned(),
     }
 }
 

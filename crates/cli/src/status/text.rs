@@ -88,10 +88,11 @@ fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>) -> String {
 
 fn lane_line(lane: &LaneStatus, rate: Option<Rate>) -> String {
     format!(
-        "  lane {} at {}  {}  {}  rtt {:.1} ms (least {:.1})  rate {:.0} Mbit/s  window {:.2} MB  sent {:.1} MB  received {:.1} \
+        "  lane {} at {}  {}  {}  {}  rtt {:.1} ms (least {:.1})  rate {:.0} Mbit/s  window {:.2} MB  sent {:.1} MB  received {:.1} \
          MB  {}{}\n",
         lane.number,
         lane.peer,
+        lane.technique,
         lane.carrier,
         lane.congestion_control,
         f64::from(lane.rtt_microseconds) / 1e3,
@@ -182,6 +183,7 @@ pub mod tests {
                     rtt_microseconds: 12_000,
                     congestion_control: "bbr".into(),
                     carrier: "clear".into(),
+                    technique: "punched".into(),
                     sent_bytes: 1_600_000,
                     received_bytes: 1000,
                     least_rtt_microseconds: 11_600,

@@ -258,6 +258,7 @@ mod tests {
             rtt_microseconds: 11_600,
             congestion_control: "bbr".into(),
             carrier: "clear".into(),
+            technique: "direct".into(),
             sent_bytes: 1000,
             received_bytes: 2000,
             least_rtt_microseconds: 11_500,
