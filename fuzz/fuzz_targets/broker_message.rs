@@ -2,8 +2,8 @@
 #![no_main]
 
 use causeway_broker::api::{
-    CertificateAnswer, Checked, EnrolRequest, ErrorAnswer, JobsAnswer, JobsRequest, ReachAnswer, ReachRequest,
-    RelaysAnswer, RenewRequest, SendRequest, SyncAnswer, SyncRequest,
+    CertificateAnswer, Checked, EnrolRequest, ErrorAnswer, JobsAnswer, JobsRequest, ReachAnswer,
+    ReachRequest, RelaysAnswer, RenewRequest, SendRequest, SyncAnswer, SyncRequest,
 };
 use causeway_broker::members::Members;
 use causeway_broker::revocation::SignedRevocations;

@@ -27,7 +27,7 @@ pub fn root() -> PathBuf {
 }
 
 /// The release binary: what users get, and what the figures are about.
-fn causeway() -> PathBuf {
+pub fn causeway() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let causeway = root().join(target).join("release/causeway");
     assert!(
@@ -138,7 +138,13 @@ impl Lab {
     }
 
     /// Waits for something that an item does while it runs.
-    pub fn wait_for(&mut self, item: &str, deadline: Duration, what: &str, mut done: impl FnMut(&Lab) -> bool) {
+    pub fn wait_for(
+        &mut self,
+        item: &str,
+        deadline: Duration,
+        what: &str,
+        mut done: impl FnMut(&Lab) -> bool,
+    ) {
         let start = Instant::now();
         while !done(self) {
             let ended = self.child.try_wait().unwrap().is_some() || self.place(item).join("status").exists();

@@ -9,6 +9,7 @@ mod cuts;
 mod grid;
 mod mpi;
 mod namespaces;
+mod newcomers;
 mod programs;
 
 use mpi::Mpi;
@@ -51,6 +52,12 @@ fn all_programs_of_debian_mpis_run_over_three_sites() {
 #[ignore = "needs namespaces; run by make test"]
 fn plain_sockets_end_as_they_do_on_one_site_and_ten_thousand_are_open_at_once() {
     grid::run("rennes-nancy", "sockets", programs::sockets(&mpi::debian_mpich()));
+}
+
+#[test]
+#[ignore = "needs namespaces; run by make test"]
+fn plain_sockets_of_ssh_reach_another_sites_nodes_through_connect() {
+    grid::run("rennes-nancy", "connect", programs::reaching());
 }
 
 #[test]

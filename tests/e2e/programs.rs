@@ -114,6 +114,36 @@ pub fn sockets(mpi: &Mpi) -> Vec<Item> {
     ]
 }
 
+/// What reaches another site without an MPI, and what looks at the way there.
+pub fn reaching() -> Vec<Item> {
+    let ssh = "ssh -o BatchMode=yes -o ProxyCommand='causeway connect %h %p'";
+    let item = |name: &str, command: String, says: &str| Item {
+        name: name.into(),
+        command,
+        seconds: 60,
+        expected: Expected::Says(vec![says.to_owned()]),
+    };
+    vec![
+        item("ssh", format!("{ssh} nancy-1 hostname"), "nancy-1"),
+        item(
+            "bytes",
+            format!("head -c 20000000 /dev/zero | {ssh} nancy-2 wc -c"),
+            "20000000",
+        ),
+        item(
+            "ping",
+            "causeway ping nancy --count 3 --interval 0.1".into(),
+            "3 answered",
+        ),
+        item(
+            "probe",
+            "causeway probe --seconds 1 --measure=4".into(),
+            "a stream carried 4 MB",
+        ),
+        item("check", "causeway check --mpi mpirun --nodes".into(), "0 failed"),
+    ]
+}
+
 fn run(mpi: &Mpi, options: &str, ranks: u32) -> String {
     format!(
         "{} causeway run {options} -- {} -n {ranks}",

@@ -60,10 +60,7 @@ pub fn answered(datagram: &[u8]) -> Option<(Id, SocketAddr)> {
     hide(&mut datagram, id);
     let address: [u8; 16] = datagram[ADDRESS_AT..PORT_AT].try_into().ok()?;
     let port = u16::from_be_bytes(datagram[PORT_AT..].try_into().ok()?);
-    Some((
-        id,
-        SocketAddr::new(Ipv6Addr::from(address).to_canonical(), port),
-    ))
+    Some((id, SocketAddr::new(Ipv6Addr::from(address).to_canonical(), port)))
 }
 
 fn begin(kind: u8, id: Id) -> [u8; BYTES] {

@@ -29,7 +29,9 @@ pub struct GatewayArgs {
 pub fn gateway(args: GatewayArgs) -> ExitCode {
     let file = args.config.unwrap_or_else(join::default_config);
     match args.join.join(&file) {
-        Ok(done) => done.iter().for_each(|line| say::error(format_args!("causeway gateway: {line}"))),
+        Ok(done) => done
+            .iter()
+            .for_each(|line| say::error(format_args!("causeway gateway: {line}"))),
         Err(error) => {
             say::error(format_args!("causeway gateway: {error}"));
             return ExitCode::from(2);

@@ -48,7 +48,9 @@ pub enum JoiningError {
     Written(PathBuf, &'static str),
     #[error("--subnet is missing: name the addresses of this site's nodes, such as --subnet 10.1.0.0/24")]
     NoSubnet,
-    #[error("this host has no address in {0}; is it the site's head node? --lan ADDRESS:PORT says where nodes find it")]
+    #[error(
+        "this host has no address in {0}; is it the site's head node? --lan ADDRESS:PORT says where nodes find it"
+    )]
     NoAddress(String),
     #[error("--node {0}: {1}")]
     Node(String, String),
@@ -147,7 +149,11 @@ fn own_address(subnets: &[Cidr]) -> Option<IpAddr> {
     let addresses = getifaddrs().ok()?.filter_map(|interface| {
         let address = interface.address?;
         let v4 = address.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
-        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::from(address.ip())))
+        v4.or_else(|| {
+            address
+                .as_sockaddr_in6()
+                .map(|address| IpAddr::from(address.ip()))
+        })
     });
     addresses
         .into_iter()
@@ -159,14 +165,18 @@ fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
     let wrong = |why: String| JoiningError::Node(text.to_owned(), why);
     let (place, slots) = match text.rsplit_once(':') {
         Some((place, slots)) if slots.bytes().all(|byte| byte.is_ascii_digit()) => {
-            let slots = slots.parse().map_err(|_| wrong(format!("{slots} is no number of processes")))?;
+            let slots = slots
+                .parse()
+                .map_err(|_| wrong(format!("{slots} is no number of processes")))?;
             (place, slots)
         }
         _ => (text, 1),
     };
     let (name, address) = match place.split_once('=') {
         Some((name, address)) => {
-            let address = address.parse().map_err(|_| wrong(format!("{address} is no address")))?;
+            let address = address
+                .parse()
+                .map_err(|_| wrong(format!("{address} is no address")))?;
             (name, Some(address))
         }
         None => (place, None),
@@ -207,7 +217,10 @@ mod tests {
         assert_eq!(read_node("n1=10.1.0.1:4").unwrap(), ("n1", address, 4));
         assert_eq!(read_node("n1=10.1.0.1").unwrap(), ("n1", address, 1));
         let v6: IpAddr = "::1".parse().unwrap();
-        assert_eq!(read_node("127.0.0.1:2").unwrap(), ("127.0.0.1", "127.0.0.1".parse().unwrap(), 2));
+        assert_eq!(
+            read_node("127.0.0.1:2").unwrap(),
+            ("127.0.0.1", "127.0.0.1".parse().unwrap(), 2)
+        );
         assert_eq!(read_node("n1=::1:2").unwrap().2, 2);
         assert_eq!(read_node("n1=::1:2").unwrap().1, v6.to_canonical());
         for wrong in ["=10.1.0.1", "n1=10.1", "n\"1=10.1.0.1", "n1=10.1.0.1:99999999999"] {
@@ -233,6 +246,9 @@ mod tests {
             subnet: Vec::new(),
             ..args
         };
-        assert!(matches!(without.configuration("rennes"), Err(JoiningError::NoSubnet)));
+        assert!(matches!(
+            without.configuration("rennes"),
+            Err(JoiningError::NoSubnet)
+        ));
     }
 }

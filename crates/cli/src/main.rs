@@ -1,14 +1,20 @@
 //! The causeway command.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod ask;
 mod broker;
+mod check;
+mod connect;
 mod gateway;
 mod grid;
 mod join;
 mod lab;
+mod ping;
+mod probe;
 mod remote;
 mod run;
 mod say;
+mod sink;
 mod status;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +41,14 @@ enum Task {
     Grid(grid::Task),
     /// Show what the gateway of this host sees.
     Status(status::Args),
+    /// Look at everything that jobs over sites rest on, and say what to do about what is wrong.
+    Check(check::Args),
+    /// Measure round trips through the tunnel to another site.
+    Ping(ping::Args),
+    /// Measure the paths to other sites, for programs with --json.
+    Probe(probe::Args),
+    /// Connect standard input and output to a port at another site; for ssh's ProxyCommand.
+    Connect(connect::Args),
     /// An emulated grid on this machine.
     #[command(subcommand)]
     Lab(lab::Task),
@@ -44,6 +58,9 @@ enum Task {
     /// Start on a node of this site; called by its gateway.
     #[command(hide = true)]
     StartNode(remote::start_node::Args),
+    /// Read to the end and say how much came; called by a gateway.
+    #[command(hide = true)]
+    Sink,
     /// Run one command for an agent; called by start-node.
     #[command(hide = true)]
     NodeExec(remote::node_exec::Args),
@@ -59,9 +76,14 @@ fn main() -> ExitCode {
         Task::Broker(args) => broker::main(args),
         Task::Grid(task) => grid::main(task),
         Task::Status(args) => status::main(args),
+        Task::Check(args) => check::main(args),
+        Task::Ping(args) => ping::main(args),
+        Task::Probe(args) => probe::main(args),
+        Task::Connect(args) => connect::main(args),
         Task::Lab(task) => lab::main(task),
         Task::Agent(args) => remote::agent::main(args),
         Task::StartNode(args) => remote::start_node::main(args),
+        Task::Sink => sink::main(),
         Task::NodeExec(args) => remote::node_exec::main(args),
     }
 }

@@ -100,7 +100,13 @@ impl Grid {
             .args(words)
             .env("XDG_RUNTIME_DIR", &home)
             .env("XDG_CONFIG_HOME", &home)
-            .stderr(std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap())
+            .stderr(
+                std::fs::OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(log)
+                    .unwrap(),
+            )
             .spawn();
         Running(child.unwrap())
     }
@@ -112,7 +118,9 @@ impl Grid {
         let node = format!("node{site}=127.{net}.{site}.1:4");
         let lan = format!("127.{net}.{site}.253:7000");
         let public = format!("127.{net}.0.{site}:7001");
-        let mut words = vec!["--join", token, "--subnet", &subnet, "--node", &node, "--lan", &lan];
+        let mut words = vec![
+            "--join", token, "--subnet", &subnet, "--node", &node, "--lan", &lan,
+        ];
         if wan {
             words.extend(["--wan", public.as_str()]);
         }
@@ -209,7 +217,9 @@ fn accept(listener: &TcpListener) -> TcpStream {
 
 /// Some megabytes, more than any window at the start, and the end of that half.
 fn cross(mut from: &TcpStream, mut to: &TcpStream) {
-    let bytes: Vec<u8> = (0..5_000_000_usize).map(|at| (at * 31 + at / 251) as u8).collect();
+    let bytes: Vec<u8> = (0..5_000_000_usize)
+        .map(|at| (at * 31 + at / 251) as u8)
+        .collect();
     let mut got = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -248,7 +258,10 @@ fn two_sites_meet_with_a_token_each_and_go_on_whatever_becomes_of_the_broker() {
     grid.wait_for("the tunnel without a broker", Grid::is_joined);
     let _broker = grid.broker();
     grid.wait_for("the broker", |grid| {
-        let away = |site| grid.status(site).is_some_and(|s| s.grid.unwrap().broker_away.is_some());
+        let away = |site| {
+            grid.status(site)
+                .is_some_and(|s| s.grid.unwrap().broker_away.is_some())
+        };
         !away(1) && !away(2)
     });
     assert!(grid.is_joined());
@@ -300,7 +313,10 @@ fn two_sites_that_let_nobody_in_punch_a_way_which_outlives_the_broker_and_is_pun
     grid.streams_are_whole();
     broker.stop();
     grid.wait_for("news of the broker's end", |grid| {
-        let away = |site| grid.status(site).is_some_and(|s| s.grid.unwrap().broker_away.is_some());
+        let away = |site| {
+            grid.status(site)
+                .is_some_and(|s| s.grid.unwrap().broker_away.is_some())
+        };
         away(1) && away(2)
     });
     assert!(grid.is_joined());

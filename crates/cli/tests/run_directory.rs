@@ -31,6 +31,7 @@ fn sites() -> Vec<SiteStatus> {
                 address: [127, 0, 0, 1].into(),
                 slots: 4,
             }],
+            low_ports: None,
         }),
         unreachable: None,
     }]
@@ -53,6 +54,7 @@ fn serve(listener: UnixListener) {
         } else {
             Reply::Status(Box::new(Status {
                 site: "rennes".into(),
+                version: String::new(),
                 pid: 1,
                 handed_over: 0,
                 grid: None,

@@ -41,6 +41,7 @@ fn gateway(directory: &Path, answers: u64) -> std::thread::JoinHandle<()> {
 fn status(sent_bytes: u64) -> Status {
     Status {
         site: "rennes".into(),
+        version: String::new(),
         pid: 1,
         handed_over: 0,
         grid: None,

@@ -1,6 +1,6 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
-use crate::control::{Envelope, JobReply, MAX_LINE_BYTES, MOST_WEIGHT, Reply, Request, VERSION};
+use crate::control::{Envelope, JobReply, MOST_WEIGHT, Reply, Request, VERSION};
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::handover::inherit::{InheritError, descriptor};
@@ -15,7 +15,7 @@ use mio::net::UnixStream;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A command writes its request at once; a site confirms a job within a round trip.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -25,17 +25,19 @@ const REQUEST_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Command {
     socket: UnixStream,
-    born: u64,
-    stage: Stage,
+    pub(crate) born: u64,
+    pub(crate) stage: Stage,
     output: VecDeque<u8>,
 }
 
-enum Stage {
+pub(crate) enum Stage {
     Reading(Vec<u8>),
     /// Other sites have not confirmed the job yet.
     Starting(Token),
     /// The job lives as long as this connection.
     Holding(Token),
+    /// The gateway of the site of this name has been asked for an answer, at this time.
+    Pinging(String, Instant),
     /// The program that asks is to have this gateway, and answers the command itself.
     HandingOver,
     /// Nothing more is expected; closed when the answer is out.
@@ -52,9 +54,13 @@ impl Command {
                 Stage::Starting(token) => KeptCommandStage::Starting(token.0),
                 Stage::Holding(token) => KeptCommandStage::Holding(token.0),
                 Stage::HandingOver => KeptCommandStage::HandingOver,
-                Stage::Answered => KeptCommandStage::Answered,
+                // Answered with why there is no time.
+                Stage::Pinging(..) | Stage::Answered => KeptCommandStage::Answered,
             },
-            output: self.output.iter().copied().collect(),
+            output: match &self.stage {
+                Stage::Pinging(..) => Reply::Error("the gateway was handed over meanwhile".to_owned()).line(),
+                _ => self.output.iter().copied().collect(),
+            },
         }
     }
 
@@ -188,6 +194,13 @@ impl Gateway {
                 let text = format!("site {sites} did not confirm the job within {DEADLINE:?}");
                 self.answer(key, Reply::Error(text));
             }
+            Stage::Pinging(ref site, _) => {
+                let text = format!(
+                    "no answer from {site} within {DEADLINE:?}: the tunnel stands still, or the gateway there is of a version \
+                     that does not answer"
+                );
+                self.answer(key, Reply::Error(text));
+            }
             Stage::Holding(_) | Stage::HandingOver | Stage::Answered => {}
         }
     }
@@ -198,7 +211,9 @@ impl Gateway {
                 let status = self.status();
                 self.answer(key, Reply::Status(Box::new(status)));
             }
-            Request::Job { name, weight } => self.start_job(key, name, weight.clamp(1, MOST_WEIGHT)),
+            Request::Job { name, weight } => self.start_job(key, name, weight.clamp(1, MOST_WEIGHT), false),
+            Request::Connect { name } => self.start_job(key, name, 1, true),
+            Request::Ping { site } => self.ping(key, site),
             Request::HandOver {
                 state_version,
                 program,
@@ -219,7 +234,7 @@ impl Gateway {
         }
     }
 
-    fn start_job(&mut self, key: usize, name: String, weight: u32) {
+    fn start_job(&mut self, key: usize, name: String, weight: u32, plain: bool) {
         let mut bytes = [0; Token::BYTES];
         if let Err(error) = getrandom::fill(&mut bytes) {
             return self.answer(
@@ -234,20 +249,15 @@ impl Gateway {
         let alone = awaited.is_empty();
         self.report
             .say(format_args!("job {} starts: {name}", token.hint()));
-        let job = Job::new(name.clone(), weight, Origin::Here(key), awaited);
+        let mut job = Job::new(name, weight, Origin::Here(key), awaited);
+        job.plain = plain;
+        let announcement = job.announcement(&token);
         self.jobs.start(token, job);
         if let Some(command) = self.commands.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
         for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
-            self.tell(
-                pair,
-                GatewayToGateway::JobStart {
-                    token: token.to_hex(),
-                    name: name.clone(),
-                    weight,
-                },
-            );
+            self.tell(pair, announcement.clone());
         }
         if alone {
             self.job_confirmed(key);
@@ -330,7 +340,7 @@ impl Gateway {
         nix::unistd::gethostname().is_ok_and(|name| name.to_str() == Some(node))
     }
 
-    fn answer(&mut self, key: usize, reply: Reply) {
+    pub(crate) fn answer(&mut self, key: usize, reply: Reply) {
         self.put_answer(key, &reply);
         let Some(command) = self.commands.get_mut(key) else {
             return;
@@ -346,15 +356,7 @@ impl Gateway {
         let Some(command) = self.commands.get_mut(key) else {
             return;
         };
-        match serde_json::to_vec(&Envelope {
-            version: VERSION,
-            body: reply,
-        }) {
-            Ok(line) => command
-                .output
-                .extend(line.iter().take(MAX_LINE_BYTES).chain(b"\n")),
-            Err(error) => self.report.say(format_args!("answer to a command: {error}")),
-        }
+        command.output.extend(reply.line());
         self.write_answer(key);
     }
 
@@ -399,7 +401,11 @@ impl Gateway {
                 );
             }
         }
-        self.end_streams(token);
+        // A plain connection ends with the command that made it, as its kernel does that: a reset would take from the far side
+        // what was sent last.
+        if !job.plain {
+            self.end_streams(token);
+        }
         self.end_starters(token);
     }
 
@@ -424,9 +430,15 @@ impl Gateway {
                     self.dial_succeeded(peer);
                 }
             }
-            GatewayToGateway::JobStart { token, name, weight } => {
+            GatewayToGateway::JobStart {
+                token,
+                name,
+                weight,
+                plain,
+            } => {
                 let weight = weight.clamp(1, MOST_WEIGHT);
-                let job = Job::new(name, weight, Origin::Site(site), Default::default());
+                let mut job = Job::new(name, weight, Origin::Site(site), Default::default());
+                job.plain = plain;
                 self.jobs.start(parse(&token)?, job);
                 self.tell(pair_key, GatewayToGateway::JobKnown { token });
             }
@@ -443,6 +455,12 @@ impl Gateway {
             }
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Lossy {} => self.on_lossy(pair_key),
+            GatewayToGateway::Ping { number } => self.on_ping(pair_key, number),
+            GatewayToGateway::Pong {
+                number,
+                unix_microseconds,
+                version,
+            } => self.on_pong(&site, number, unix_microseconds, version),
             GatewayToGateway::Unknown => {}
             GatewayToGateway::Leaving {} => self.end_pair(pair_key, &LaneEnd::Left, true),
         }

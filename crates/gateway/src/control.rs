@@ -41,6 +41,17 @@ pub enum Request {
         /// Node name or address, in any site.
         node: String,
     },
+    /// Start a job for one connection of `causeway connect`, which the far gateway makes without a preface: whoever takes it
+    /// is no process of a job. The job ends when this connection closes.
+    Connect {
+        /// Where to, for `causeway status` and logs.
+        name: String,
+    },
+    /// A round trip to the gateway of another site, through the tunnel.
+    Ping {
+        /// Its name.
+        site: String,
+    },
     /// What the gateway sees at present.
     Status {},
     /// Go on as another program, with all streams and jobs. This request is the same in every version, since it comes from
@@ -54,6 +65,10 @@ pub enum Request {
         config: PathBuf,
     },
 }
+
+/// At this port of a gateway's LAN address, a connection of a [`Request::Connect`] job reaches `causeway sink`, which reads it to
+/// its end and then says how many bytes came: for `causeway probe --measure`. Discard's number (RFC 863); nothing listens.
+pub const SINK_PORT: u16 = 9;
 
 /// Most that a job may weigh: with more, others would wait longer than MPIs do.
 pub const MOST_WEIGHT: u32 = 100;
@@ -79,12 +94,41 @@ pub enum Reply {
     Job(JobReply),
     /// The bytes of the spawned process follow.
     Spawn {},
+    /// The far gateway has answered.
+    Pong(Pong),
     /// The present state.
     Status(Box<Status>),
     /// The gateway goes on as the program that was asked for.
     HandedOver(HandedOver),
     /// It could not be done; one sentence for the user.
     Error(String),
+}
+
+impl Reply {
+    /// As it goes out. One that could not be written as JSON, which none is, would be an empty line.
+    pub(crate) fn line(&self) -> Vec<u8> {
+        let envelope = Envelope {
+            version: VERSION,
+            body: self,
+        };
+        let mut line = serde_json::to_vec(&envelope).unwrap_or_default();
+        line.truncate(MAX_LINE_BYTES);
+        line.push(b'\n');
+        line
+    }
+}
+
+/// A round trip to another gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    /// The site asked.
+    pub site: String,
+    /// From giving the question to the tunnel to having read the answer.
+    pub round_trip_microseconds: u64,
+    /// How far its host's clock is ahead of this one's, give or take half the round trip.
+    pub clock_ahead_microseconds: i64,
+    /// Version of the program there.
+    pub version: String,
 }
 
 /// What another program goes on with.
@@ -124,6 +168,9 @@ pub struct SiteInfo {
     pub delivery_ports: String,
     /// Its compute nodes, in the order in which they are to be used.
     pub nodes: Vec<NodeInfo>,
+    /// Ports below 1024 to which its gateway carries `causeway connect`; `None` where it knows nothing of that.
+    #[serde(default)]
+    pub low_ports: Option<Vec<u16>>,
 }
 
 /// A compute node.
@@ -154,6 +201,9 @@ pub struct SiteStatus {
 pub struct Status {
     /// The gateway's own site.
     pub site: String,
+    /// Version of its program; empty from one that does not say.
+    #[serde(default)]
+    pub version: String,
     /// Process id of the gateway.
     pub pid: u32,
     /// How often it was handed over to another program, which had the same process id.
@@ -289,6 +339,9 @@ pub struct LaneStatus {
     /// Datagrams lost on the way here that parity made up for (QUIC).
     #[serde(default)]
     pub repaired: u64,
+    /// Largest packet that the path is known to take; 0 when nothing is known.
+    #[serde(default)]
+    pub mtu_bytes: u32,
     /// Times it sent after a pause that makes TCP start slowly again under any congestion control but BBR.
     #[serde(default)]
     pub idle_restarts: u64,

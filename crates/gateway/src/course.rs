@@ -478,16 +478,31 @@ mod tests {
             looks.iter().map(look).collect()
         };
         let mut course = trained(start);
-        let again_and_again = [(1000, 1, 0), (1050, 2, 0), (2000, 2, 0), (3000, 4, 0), (4000, 5, 0)];
-        assert_eq!(lossy(&mut course, &again_and_again), [false, false, false, true, true]);
+        let again_and_again = [
+            (1000, 1, 0),
+            (1050, 2, 0),
+            (2000, 2, 0),
+            (3000, 4, 0),
+            (4000, 5, 0),
+        ];
+        assert_eq!(
+            lossy(&mut course, &again_and_again),
+            [false, false, false, true, true]
+        );
         let mut course = trained(start);
         assert_eq!(
-            lossy(&mut course, &[(1000, 1, 1), (2000, 2, 2), (3000, 3, 3), (4000, 4, 4)]),
+            lossy(
+                &mut course,
+                &[(1000, 1, 1), (2000, 2, 2), (3000, 3, 3), (4000, 4, 4)]
+            ),
             [false; 4]
         );
         let mut course = trained(start);
         assert_eq!(
-            lossy(&mut course, &[(1000, 1, 0), (31_000, 2, 0), (61_000, 3, 0), (91_000, 4, 0)]),
+            lossy(
+                &mut course,
+                &[(1000, 1, 0), (31_000, 2, 0), (61_000, 3, 0), (91_000, 4, 0)]
+            ),
             [false; 4]
         );
         let mut course = trained(start);

@@ -4,7 +4,7 @@ use causeway_wire::Reason;
 use mio::net::TcpStream;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -49,10 +49,7 @@ impl DeliveryPorts {
 
     /// Starts a connection from the gateway's address in the destination's family.
     pub(crate) fn connect(&mut self, own: &[SocketAddr], destination: SocketAddr) -> io::Result<TcpStream> {
-        let source = own
-            .iter()
-            .find(|address| address.is_ipv4() == destination.is_ipv4());
-        let source = source.ok_or(ErrorKind::AddrNotAvailable)?.ip();
+        let source = source(own, destination)?;
         let mut last = ErrorKind::AddrInUse.into();
         // Any of them may be in use with this very destination, thousands in a row: ranks keep their connections.
         for _ in 0..self.range.len() {
@@ -65,6 +62,18 @@ impl DeliveryPorts {
         }
         Err(last)
     }
+}
+
+/// Starts a connection without a preface, and not from a delivery port: from there, a preface always comes first.
+pub(crate) fn connect_plainly(own: &[SocketAddr], destination: SocketAddr) -> io::Result<TcpStream> {
+    connect_from(SocketAddr::new(source(own, destination)?, 0), destination)
+}
+
+/// The gateway's own address in the destination's family.
+fn source(own: &[SocketAddr], destination: SocketAddr) -> io::Result<IpAddr> {
+    let mut own = own.iter();
+    let source = own.find(|address| address.is_ipv4() == destination.is_ipv4());
+    Ok(source.ok_or(ErrorKind::AddrNotAvailable)?.ip())
 }
 
 fn connect_from(source: SocketAddr, destination: SocketAddr) -> io::Result<TcpStream> {

@@ -41,6 +41,7 @@ impl Directory {
                 config.delivery_ports.end()
             ),
             nodes: config.nodes.clone(),
+            low_ports: Some(config.low_ports.clone()),
         };
         Directory {
             own: Known { info, site },
@@ -181,6 +182,7 @@ mod tests {
                 address,
                 slots: 4,
             }],
+            low_ports: None,
         }
     }
 

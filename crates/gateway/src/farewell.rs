@@ -52,7 +52,10 @@ impl Gateway {
             if self.lanes.is_empty() || left.is_zero() {
                 return;
             }
-            let wait = self.quic_deadline().filter(|_| !unread).or(unread.then(Instant::now));
+            let wait = self
+                .quic_deadline()
+                .filter(|_| !unread)
+                .or(unread.then(Instant::now));
             let wait = wait.map_or(left, |at| left.min(at.saturating_duration_since(Instant::now())));
             match self.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return,

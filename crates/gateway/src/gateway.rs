@@ -377,8 +377,14 @@ impl Gateway {
     fn wait(&mut self) -> Option<Duration> {
         let tunnels = self.tunnels_deadline();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        let others = [tunnels, self.quic_deadline(), self.meetings_deadline()].into_iter().flatten().min();
-        [self.timers.wait(), others.map(until)].into_iter().flatten().min()
+        let others = [tunnels, self.quic_deadline(), self.meetings_deadline()]
+            .into_iter()
+            .flatten()
+            .min();
+        [self.timers.wait(), others.map(until)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -274,7 +274,11 @@ impl Gateway {
         let Some(grid) = &self.grid else { return };
         let mut revoked = Vec::new();
         for (key, pair) in &self.pairs {
-            let mut lanes = pair.lanes.iter().flatten().filter_map(|lane| self.lanes.get(*lane));
+            let mut lanes = pair
+                .lanes
+                .iter()
+                .flatten()
+                .filter_map(|lane| self.lanes.get(*lane));
             let why = lanes.find_map(|lane| {
                 let expected = Expect::Site(pair.site.clone());
                 grid.trust().check(&lane.carrier.shown(), &expected).err()

@@ -317,9 +317,8 @@ impl Gateway {
     pub(crate) fn greet(&mut self, pair: usize) {
         let own = self.directory.own().clone();
         self.tell(pair, GatewayToGateway::Site(own));
-        for (token, name, weight) in self.jobs.of_this_site() {
-            let token = token.to_hex();
-            self.tell(pair, GatewayToGateway::JobStart { token, name, weight });
+        for announcement in self.jobs.of_this_site() {
+            self.tell(pair, announcement);
         }
     }
 }

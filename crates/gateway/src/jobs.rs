@@ -1,6 +1,7 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
 use crate::handover::state::{KeptJob, KeptOrigin};
+use crate::peer::GatewayToGateway;
 use causeway_wire::Token;
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,6 +18,8 @@ pub(crate) struct Job {
     pub(crate) name: String,
     /// Its share of a busy tunnel beside other jobs'.
     pub(crate) weight: u32,
+    /// Its connections are delivered without a preface.
+    pub(crate) plain: bool,
     pub(crate) origin: Origin,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
@@ -30,10 +33,21 @@ impl Job {
         Job {
             name,
             weight,
+            plain: false,
             origin,
             awaited,
             sent_bytes: 0,
             received_bytes: 0,
+        }
+    }
+
+    /// What other sites are told of it.
+    pub(crate) fn announcement(&self, token: &Token) -> GatewayToGateway {
+        GatewayToGateway::JobStart {
+            token: token.to_hex(),
+            name: self.name.clone(),
+            weight: self.weight,
+            plain: self.plain,
         }
     }
 }
@@ -47,6 +61,7 @@ impl Jobs {
             token: token.0,
             name: job.name.clone(),
             weight: job.weight,
+            plain: job.plain,
             origin: match &job.origin {
                 Origin::Here(command) => KeptOrigin::Here(*command),
                 Origin::Site(site) => KeptOrigin::Site(site.clone()),
@@ -63,6 +78,7 @@ impl Jobs {
             let job = Job {
                 name: kept.name,
                 weight: kept.weight,
+                plain: kept.plain,
                 origin: match kept.origin {
                     KeptOrigin::Here(command) => Origin::Here(command),
                     KeptOrigin::Site(site) => Origin::Site(site),
@@ -97,6 +113,10 @@ impl Jobs {
         self.0.get(token).map_or(1, |job| job.weight)
     }
 
+    pub(crate) fn is_plain(&self, token: &Token) -> bool {
+        self.0.get(token).is_some_and(|job| job.plain)
+    }
+
     pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {
         self.0.get_mut(token)
     }
@@ -105,14 +125,13 @@ impl Jobs {
         self.0.iter()
     }
 
-    /// Jobs started here, to be announced to a site whose tunnel just came up.
-    pub(crate) fn of_this_site(&self) -> Vec<(Token, String, u32)> {
+    /// What a site whose tunnel just came up is told of the jobs started here.
+    pub(crate) fn of_this_site(&self) -> Vec<GatewayToGateway> {
         let here = self
             .0
             .iter()
             .filter(|(_, job)| matches!(job.origin, Origin::Here(_)));
-        here.map(|(token, job)| (*token, job.name.clone(), job.weight))
-            .collect()
+        here.map(|(token, job)| job.announcement(token)).collect()
     }
 
     /// Tokens of the jobs started at a site.

@@ -27,7 +27,7 @@ const CHOSEN: RangeInclusive<u64> = 1..=8;
 
 /// What one connection can have on its way: half of the smaller of both buffers, since the other half is the kernel's own
 /// book-keeping (tcp(7), tcp_adv_win_scale). The far side's are taken to be as large as ours.
-fn connection_holds() -> u64 {
+pub fn connection_holds() -> u64 {
     let largest = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
         text.split_whitespace().nth(2)?.parse::<u64>().ok()
@@ -113,7 +113,11 @@ impl Gateway {
             return;
         };
         let most = most_rate(&self.config, pair);
-        let known = pair.lanes.iter().flatten().filter_map(|lane| self.lanes.get(*lane));
+        let known = pair
+            .lanes
+            .iter()
+            .flatten()
+            .filter_map(|lane| self.lanes.get(*lane));
         let known = known.filter(|lane| lane.carrier.tcp().is_some()).map(Lane::rate);
         let known = known.sum::<u64>().max(self.contacts[pair.peer].rate);
         let share = match self.config.transport {
@@ -148,7 +152,11 @@ impl Gateway {
         let rates = lanes.iter().map(|lane| lane.rate().saturating_mul(8));
         let is_quic = self.config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
         // The lane over QUIC shares its path with the others.
-        let seen: u64 = if is_quic { rates.max().unwrap_or(0) } else { rates.sum() };
+        let seen: u64 = if is_quic {
+            rates.max().unwrap_or(0)
+        } else {
+            rates.sum()
+        };
         let reserved = self.config.peers[pair.peer].rate;
         if seen > 0 {
             self.contacts[pair.peer].rate = seen / 8;

@@ -28,7 +28,7 @@ pub(crate) enum Socket {
 
 /// How far a leg has come.
 pub(crate) enum Stage {
-    /// Delivery: connecting to the destination; the preface goes first.
+    /// Delivery: connecting to the destination; the preface goes first. Empty for a connection that has none.
     Connecting { preface: Vec<u8> },
     /// Origin: the shim waits for the verdict before its first byte.
     Awaiting,

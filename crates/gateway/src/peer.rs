@@ -3,7 +3,7 @@
 use crate::control::SiteInfo;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GatewayToGateway {
     /// Who the sender is and what its site has; the first message of a tunnel.
@@ -15,6 +15,9 @@ pub(crate) enum GatewayToGateway {
         /// Its share of a busy tunnel beside other jobs'; 1 from gateways that know nothing of it.
         #[serde(default = "usual_weight")]
         weight: u32,
+        /// Its connections are delivered without a preface; see [`crate::control::Request::Connect`].
+        #[serde(default)]
+        plain: bool,
     },
     /// The receiver of a job start knows the job.
     JobKnown { token: String },
@@ -22,6 +25,15 @@ pub(crate) enum GatewayToGateway {
     JobEnd { token: String },
     /// The path loses what the sender sends: dial a lane over QUIC.
     Lossy {},
+    /// Answer at once, with this number.
+    Ping { number: u64 },
+    /// The answer.
+    Pong {
+        number: u64,
+        /// The sender's clock.
+        unix_microseconds: u64,
+        version: String,
+    },
     /// Something that this version does not know, and may leave out.
     #[serde(skip)]
     Unknown,
@@ -53,7 +65,10 @@ impl GatewayToGateway {
         let envelope: Result<Envelope, _> = serde_json::from_slice(bytes);
         match envelope.map_err(|error| error.to_string()) {
             Ok(envelope) if envelope.version == VERSION => Ok(envelope.message),
-            Ok(envelope) => Err(format!("message version {}, expected {VERSION}", envelope.version)),
+            Ok(envelope) => Err(format!(
+                "message version {}, expected {VERSION}",
+                envelope.version
+            )),
             Err(error) if error.starts_with("unknown variant") => Ok(GatewayToGateway::Unknown),
             Err(error) => Err(error),
         }
@@ -73,6 +88,19 @@ mod tests {
         assert_eq!(GatewayToGateway::decode(text), Ok(GatewayToGateway::Leaving {}));
         assert!(GatewayToGateway::decode(br#"{"version":2,"message":{"job_end":{"token":"00"}}}"#).is_err());
         assert!(GatewayToGateway::decode(b"\xff").is_err());
+        let text = br#"{"version":1,"message":{"ping":{"number":3}}}"#;
+        assert_eq!(
+            GatewayToGateway::decode(text),
+            Ok(GatewayToGateway::Ping { number: 3 })
+        );
+        let text = br#"{"version":1,"message":{"job_start":{"token":"00","name":"mpirun"}}}"#;
+        let earlier = GatewayToGateway::JobStart {
+            token: "00".into(),
+            name: "mpirun".into(),
+            weight: 1,
+            plain: false,
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
         let later = br#"{"version":1,"message":{"sings":{"song":1}}}"#;
         assert_eq!(GatewayToGateway::decode(later), Ok(GatewayToGateway::Unknown));
     }

@@ -52,6 +52,7 @@ struct TcpInfo {
 }
 
 const MSS: usize = 2;
+const PMTU: usize = 13;
 const CA_STATE: usize = 1;
 /// TCP_CA_Disorder of include/uapi/linux/tcp.h; from the next on, segments are being sent again.
 const DISORDER: u8 = 1;
@@ -76,6 +77,8 @@ pub(crate) struct PathInfo {
     /// Segments that have arrived, and the bytes of a full one.
     pub(crate) delivered: u32,
     pub(crate) segment_bytes: u32,
+    /// Largest packet that the path is known to take: the interface's, until a router says less.
+    pub(crate) mtu_bytes: u32,
     /// Datagrams lost on the way here that parity made up for.
     pub(crate) repaired: u64,
     /// Lost segments are being made up for.
@@ -110,6 +113,7 @@ pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
         out_of_order: info.rcv_ooopack,
         delivered: info.delivered,
         segment_bytes: info.before_rtt[MSS],
+        mtu_bytes: info.before_rtt[PMTU],
         repaired: 0,
         is_recovering: info.states[CA_STATE] > DISORDER,
     })
@@ -181,7 +185,7 @@ pub(crate) fn begin_anew(socket: &TcpStream) -> bool {
 
 /// Whether this process may choose a congestion control by name. One that is the system's default may be in force without that, and could not be
 /// taken back (tcp(7), tcp_allowed_congestion_control).
-pub(crate) fn may_begin_anew(name: &str) -> bool {
+pub fn may_begin_anew(name: &str) -> bool {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
     socket.is_ok_and(|socket| {
         socket.set_tcp_congestion(RENO).is_ok() && socket.set_tcp_congestion(name.as_bytes()).is_ok()

@@ -11,7 +11,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What a starter gets to end by itself once its job is over, before it is killed.
@@ -40,12 +40,28 @@ impl Gateway {
             .stdin(Stdio::from(socket))
             .stdout(Stdio::from(output))
             .spawn()?;
+        self.look_after(&child, token);
+        Ok(())
+    }
+
+    /// Starts what reads a stream to its end and says how much came.
+    fn start_sink(&mut self, token: Token, socket: OwnedFd) -> io::Result<()> {
+        let output = socket.try_clone()?;
+        let mut sink = Command::new(&self.program);
+        sink.arg("sink")
+            .stdin(Stdio::from(socket))
+            .stdout(Stdio::from(output));
+        let child = sink.spawn()?;
+        self.look_after(&child, token);
+        Ok(())
+    }
+
+    fn look_after(&mut self, child: &Child, token: Token) {
         self.starters.push(Starter {
             process: Pid::from_raw(child.id().cast_signed()),
             token,
             doomed: None,
         });
-        Ok(())
     }
 
     /// Another site asks for a process on a node of this one. It gets none anywhere else: what this user's keys open
@@ -75,16 +91,37 @@ impl Gateway {
             self.report.refuse("unknown-node", site, text);
             return Err(Reason::Denied);
         };
+        self.open_process(pair, id, token, |gateway, socket| {
+            let started = gateway.start_on_node(&name, token, socket);
+            started.inspect_err(|error| {
+                let text = format_args!("start a process on {node} for {site}: {error}");
+                gateway.report.say(text);
+            })
+        })
+    }
+
+    /// Another site measures what a stream carries. The job is known to be one of `causeway connect`.
+    pub(crate) fn open_sink(&mut self, pair: usize, id: StreamId, token: Token) -> Result<(), Reason> {
+        self.open_process(pair, id, token, |gateway, socket| {
+            let started = gateway.start_sink(token, socket);
+            started.inspect_err(|error| gateway.report.say(format_args!("start a sink: {error}")))
+        })
+    }
+
+    /// Gives a stream to a process of this host, as its standard input and output.
+    fn open_process(
+        &mut self,
+        pair: usize,
+        id: StreamId,
+        token: Token,
+        start: impl FnOnce(&mut Gateway, OwnedFd) -> io::Result<()>,
+    ) -> Result<(), Reason> {
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| Reason::Exhausted)?;
         let near = near
             .set_nonblocking(true)
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
-        if let Err(error) = self.start_on_node(&name, token, far.into()) {
-            self.report
-                .say(format_args!("start a process on {node} for {site}: {error}"));
-            return Err(Reason::Exhausted);
-        }
+        start(self, far.into()).map_err(|_| Reason::Exhausted)?;
         let key = self.add_leg(Socket::Unix(near), pair, id, token, Stage::Open)?;
         if let Some(pair) = self.pairs.get_mut(pair) {
             pair.tunnel.opened(id);

@@ -99,6 +99,7 @@ impl Gateway {
         let tunnels = self.pairs.iter().map(|(_, pair)| self.tunnel_status(pair));
         Status {
             site: self.config.site.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             handed_over: self.handed_over,
             grid: self.grid.as_ref().map(Grid::status),
@@ -144,6 +145,7 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         timeouts: path.timeouts,
         out_of_order: path.out_of_order,
         repaired: path.repaired,
+        mtu_bytes: path.mtu_bytes,
         idle_restarts: lane.idle_restarts,
     }
 }

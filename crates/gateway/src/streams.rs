@@ -1,5 +1,6 @@
 //! Streams between a tunnel and its legs: what each event of either side does to the other.
 
+use crate::control::SINK_PORT;
 use crate::deliver;
 use crate::gateway::{Class, Gateway};
 use crate::lane::LaneEnd;
@@ -114,29 +115,42 @@ impl Gateway {
                 format!("stream to {destination}, which is not in this site"),
             );
         }
-        if destination.port() < FIRST_USER_PORT {
+        let plain = self.jobs.is_plain(&token);
+        let port = destination.port();
+        let is_here = self.config.lan.iter().any(|own| own.ip() == destination.ip());
+        if plain && is_here && port == SINK_PORT {
+            return self.open_sink(pair_key, id, token);
+        }
+        if port < FIRST_USER_PORT && !(plain && self.config.low_ports.contains(&port)) {
             return deny(
                 "system-port",
-                format!("stream to {destination}: ports below {FIRST_USER_PORT} are not served"),
+                format!(
+                    "stream to {destination}: ports below {FIRST_USER_PORT} are not served, but for those that low_ports in \
+                     [site] names, and these to 'causeway connect' alone"
+                ),
             );
         }
-        let preface = Preface {
-            source,
-            destination,
-            token,
-            wants_verdict: false,
-        }
-        .encode();
-        let preface = preface.map_err(|_| Reason::Protocol)?;
-        let socket = self
-            .ports
-            .connect(&self.config.lan, destination)
-            .map_err(|error| {
-                let reason = deliver::reason(&error);
-                self.report
-                    .refuse("delivery", destination, format_args!("connect: {error}"));
-                reason
-            })?;
+        let (preface, socket) = if plain {
+            (
+                Vec::new(),
+                deliver::connect_plainly(&self.config.lan, destination),
+            )
+        } else {
+            let preface = Preface {
+                source,
+                destination,
+                token,
+                wants_verdict: false,
+            };
+            let preface = preface.encode().map_err(|_| Reason::Protocol)?;
+            (preface, self.ports.connect(&self.config.lan, destination))
+        };
+        let socket = socket.map_err(|error| {
+            let reason = deliver::reason(&error);
+            self.report
+                .refuse("delivery", destination, format_args!("connect: {error}"));
+            reason
+        })?;
         let leg = self.add_leg(
             Socket::Tcp(socket),
             pair_key,

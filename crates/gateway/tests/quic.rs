@@ -47,7 +47,12 @@ fn datagrams_that_are_lost_doubled_and_late_cost_nothing_but_time() {
         scope.spawn(|| cross(&far, &near, &pattern(4, 5 * MEGABYTE)));
     });
     let lane = |site| grid.status(site).tunnels[0].lanes[0].clone();
-    assert!(lane(1).repaired > 0 && lane(2).repaired > 0, "{:?} {:?}", lane(1), lane(2));
+    assert!(
+        lane(1).repaired > 0 && lane(2).repaired > 0,
+        "{:?} {:?}",
+        lane(1),
+        lane(2)
+    );
 }
 
 #[test]
@@ -83,11 +88,7 @@ fn a_network_that_stops_for_a_while_loses_nothing() {
 
 #[test]
 fn a_gateway_with_another_key_is_refused_over_quic_too() {
-    let grid = Grid::with_keys_and_settings(
-        "one key for both sites",
-        "another key for one site",
-        QUIC,
-    );
+    let grid = Grid::with_keys_and_settings("one key for both sites", "another key for one site", QUIC);
     wait_for("the reason", || grid.trouble().contains("key"));
     assert!(grid.status(1).tunnels.is_empty());
 }
@@ -115,7 +116,13 @@ fn strangers_datagrams_change_nothing() {
         bytes.resize(1300, 7);
         bytes
     };
-    for datagram in [&[][..], &[0x21; 3], &[0x22, 200, 0, 0, 0, 0, 0, 1, 9, 9], &[0x40; 100], &initial] {
+    for datagram in [
+        &[][..],
+        &[0x21; 3],
+        &[0x22, 200, 0, 0, 0, 0, 0, 1, 9, 9],
+        &[0x40; 100],
+        &initial,
+    ] {
         for _ in 0..300 {
             stranger.send_to(datagram, gateway).unwrap();
         }

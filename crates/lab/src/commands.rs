@@ -136,7 +136,11 @@ pub(crate) fn firewall(plan: &Plan, site: &SitePlan) -> String {
     let _ = writeln!(text, "    iifname != \"wan0\" accept\n{inbound}  }}");
     if site.is_nat() {
         text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
-        text += "    oifname \"wan0\" masquerade\n  }\n";
+        let ports = match site.site.firewall {
+            Firewall::NatSymmetric => " fully-random",
+            _ => "",
+        };
+        let _ = writeln!(text, "    oifname \"wan0\" masquerade{ports}\n  }}");
     }
     text + "}\n"
 }
@@ -146,7 +150,7 @@ fn inbound(firewall: &Firewall) -> String {
     match firewall {
         // No conntrack here: an open site's packets should cost no more than forwarding.
         Firewall::Open => "    accept\n".to_owned(),
-        Firewall::OutboundOnly | Firewall::Nat => format!("{replies}    drop\n"),
+        Firewall::OutboundOnly | Firewall::Nat | Firewall::NatSymmetric => format!("{replies}    drop\n"),
         Firewall::Ports(ranges) => {
             let ranges: Vec<String> = ranges.iter().map(|(low, high)| format!("{low}-{high}")).collect();
             let ports = ranges.join(", ");
@@ -235,7 +239,8 @@ mod tests {
         };
         assert!(!rules(Firewall::Open).contains("drop\n"));
         assert!(rules(Firewall::OutboundOnly).contains("established,related accept\n    drop\n"));
-        assert!(rules(Firewall::Nat).contains("masquerade"));
+        assert!(rules(Firewall::Nat).contains("masquerade\n"));
+        assert!(rules(Firewall::NatSymmetric).contains("masquerade fully-random\n"));
         assert!(
             rules(Firewall::Ports(vec![(7000, 7100), (80, 80)]))
                 .contains("th dport { 7000-7100, 80-80 } accept")

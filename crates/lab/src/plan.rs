@@ -117,9 +117,9 @@ impl SitePlan {
         let public_block = PUBLIC_NETWORKS[(index / SITES_PER_BLOCK) as usize % PUBLIC_NETWORKS.len()];
         let within = index % SITES_PER_BLOCK * 4;
         let public = Subnet::holding(public_block.nth(within), 30);
-        let uplink = match site.firewall {
-            Firewall::Nat => Subnet::holding(PRIVATE_UPLINKS.nth(index * 256), 30),
-            _ => public,
+        let uplink = match site.firewall.is_nat() {
+            true => Subnet::holding(PRIVATE_UPLINKS.nth(index * 256), 30),
+            false => public,
         };
         let mut nodes = vec![head(site, &uplink, &public)];
         nodes.extend((1..=site.nodes).map(|number| compute(site, number, &public, scenario.routed)));
@@ -133,7 +133,7 @@ impl SitePlan {
     }
 
     pub(crate) fn is_nat(&self) -> bool {
-        self.site.firewall == Firewall::Nat
+        self.site.firewall.is_nat()
     }
 
     pub(crate) fn view(&self) -> SiteView {
@@ -170,7 +170,7 @@ fn head(site: &Site, uplink: &Subnet, public: &Subnet) -> Node {
 
 fn compute(site: &Site, number: u32, public: &Subnet, routed: bool) -> Node {
     let lan = site.subnet.nth(number).into();
-    let source = if site.firewall == Firewall::Nat {
+    let source = if site.firewall.is_nat() {
         public.nth(1).into()
     } else {
         lan

@@ -321,7 +321,7 @@ impl Missed {
         self.recent |= bit;
         self.arrived = self.arrived.saturating_add(1);
         let sent = number.wrapping_sub(self.first).wrapping_add(1);
-        if sent < COUNTED || sent > u32::MAX / 2 {
+        if !(COUNTED..=u32::MAX / 2).contains(&sent) {
             return;
         }
         let missed = sent.saturating_sub(self.arrived);
@@ -336,9 +336,8 @@ mod tests {
     use super::*;
 
     fn datagrams(lengths: &[usize]) -> Vec<Vec<u8>> {
-        let filled = |(number, length): (usize, &usize)| {
-            (0..*length).map(|at| (number * 31 + at * 7) as u8).collect()
-        };
+        let filled =
+            |(number, length): (usize, &usize)| (0..*length).map(|at| (number * 31 + at * 7) as u8).collect();
         lengths.iter().enumerate().map(filled).collect()
     }
 
@@ -509,7 +508,10 @@ mod tests {
         };
         assert!((0..1000).all(|number| hears(head(5, number))));
         for stranger in 0..100u32 {
-            assert!(!hears(head(6, stranger)) && !hears(head(5, 1 << 30)), "{stranger}");
+            assert!(
+                !hears(head(6, stranger)) && !hears(head(5, 1 << 30)),
+                "{stranger}"
+            );
             assert!(hears(head(5, 1000 + stranger)));
         }
         let heard = (0..100).filter(|number| hears(head(9, *number))).count();

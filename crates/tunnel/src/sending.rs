@@ -169,9 +169,7 @@ impl Tunnel {
                 && state.ring.unsent_bytes() < MAX_PAYLOAD as u64
                 && !state.stalled
         };
-        let second = self
-            .best_lane(idle)
-            .and_then(|index| self.lanes[index].as_mut());
+        let second = self.best_lane(idle).and_then(|index| self.lanes[index].as_mut());
         if let Some(second) = second {
             second.ring.put(frame);
             second.asked(now);

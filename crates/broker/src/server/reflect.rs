@@ -97,7 +97,9 @@ mod tests {
         let answered = (0..100).filter(|_| pace.admits(from(1), now)).count();
         assert_eq!(answered, TO_ONE as usize);
         assert!(pace.admits(from(2), now));
-        let others = (3..10_000).filter(|number| pace.admits(from(*number), now)).count();
+        let others = (3..10_000)
+            .filter(|number| pace.admits(from(*number), now))
+            .count();
         assert_eq!(others, (IN_ALL - TO_ONE - 1) as usize);
         assert!(pace.each.len() <= IN_ALL as usize);
         assert!(pace.admits(from(1), now + SECOND));

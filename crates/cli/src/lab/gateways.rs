@@ -186,7 +186,11 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
     let site = &lab.sites()[index];
     let head = head_of(lab, site)?;
     let subnet = site.subnet.to_string();
-    let mut text = format!("[site]\nname = \"{}\"\nsubnets = [\"{subnet}\"]\n", site.name);
+    // Nodes have sshd at 22, for `causeway connect`.
+    let mut text = format!(
+        "[site]\nname = \"{}\"\nsubnets = [\"{subnet}\"]\nlow_ports = [22]\n",
+        site.name
+    );
     for name in &site.compute {
         let node = lab.nodes().iter().find(|node| node.name == *name);
         let address = node

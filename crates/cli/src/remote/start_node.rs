@@ -131,12 +131,13 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
         .map_err(|error| StartError::Shell(program.clone(), error))
 }
 
-fn shell_words(shell: &[String], node: &str) -> Vec<String> {
+/// The words of a remote shell to a node.
+pub fn shell_words(shell: &[String], node: &str) -> Vec<String> {
     shell.iter().map(|word| word.replace("{node}", node)).collect()
 }
 
-/// For a shell: bare where that is safe, so that a remote shell that is none sees a plain path.
-fn quoted(path: &Path) -> String {
+/// A path for a shell: bare where that is safe, so that a remote shell that is none sees a plain path.
+pub fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,".contains(&byte);
     if text.bytes().all(plain) {

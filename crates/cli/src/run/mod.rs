@@ -9,7 +9,7 @@ mod directory;
 mod distribution;
 mod environment;
 mod error;
-mod launcher;
+pub mod launcher;
 mod sites;
 mod tuning;
 

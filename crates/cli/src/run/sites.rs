@@ -186,6 +186,7 @@ mod tests {
                     slots: 4,
                 })
                 .collect(),
+            low_ports: None,
         };
         let up = |name: &str, net| SiteStatus {
             name: name.into(),

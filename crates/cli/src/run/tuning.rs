@@ -60,6 +60,7 @@ mod tests {
         };
         Status {
             site: "rennes".into(),
+            version: String::new(),
             pid: 1,
             handed_over: 0,
             grid: None,

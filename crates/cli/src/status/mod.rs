@@ -3,7 +3,7 @@
 //! `text` is for people, `rates` compares two looks, `watch` looks again and again. docs/status.md explains the columns.
 
 mod rates;
-mod text;
+pub mod text;
 mod watch;
 
 use crate::say;

@@ -151,6 +151,7 @@ pub mod tests {
         let peer = ([198, 51, 100, 5], 7001).into();
         Status {
             site: "rennes".into(),
+            version: String::new(),
             pid: 7,
             handed_over: 0,
             grid: None,
@@ -194,6 +195,7 @@ pub mod tests {
                     timeouts: 1,
                     out_of_order: 5,
                     repaired: 0,
+                    mtu_bytes: 1500,
                     idle_restarts: 6,
                 }],
                 lanes_lost: 0,

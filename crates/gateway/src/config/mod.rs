@@ -39,6 +39,8 @@ pub struct Config {
     pub subnets: Vec<Cidr>,
     /// Compute nodes in the order of use.
     pub nodes: Vec<NodeInfo>,
+    /// Ports below 1024 of its nodes that `causeway connect` reaches from other sites.
+    pub low_ports: Vec<u16>,
     /// Words of the command that runs another one on `{node}`.
     pub remote_shell: Vec<String>,
     /// Where shims connect to; at most one per address family.
@@ -137,6 +139,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         text.parse::<Cidr>().map_err(|e| e.to_string())
     });
     let remote_shell = reader.list(&site, "remote_shell", |word| Ok(word.to_owned()));
+    let low_ports = reader.integers(&site, "low_ports", 1..=1023);
     let nodes = read_nodes(reader, &site, subnets.as_deref().unwrap_or_default());
     let lan = read_lan(reader, &listen, subnets.as_deref().unwrap_or_default());
     let wan = reader.string(&listen, "wan", socket_address);
@@ -164,7 +167,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let rate = reader.string(&grid, "rate", bits_per_second);
     let peers = read_peers(reader, &root, name.as_deref(), rate);
     reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
-    reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell"]);
+    reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell", "low_ports"]);
     reader.no_other_keys(
         &listen,
         &["lan", "wan", "public", "control", "metrics", "delivery_ports"],
@@ -182,6 +185,8 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         site: name?,
         subnets: subnets?,
         nodes,
+        // Fit: the reader allows no others.
+        low_ports: low_ports.iter().map(|port| *port as u16).collect(),
         remote_shell,
         lan: lan?,
         wan,
@@ -220,7 +225,11 @@ const GRID_KEYS: [&str; 11] = [
 fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<SocketAddr>) -> Vec<SocketAddr> {
     if let Some(public) = reader.list(listen, "public", socket_address) {
         if wan.is_none() && !public.is_empty() {
-            reader.mistake_at(listen, "public", "is of no use without wan, where they would arrive");
+            reader.mistake_at(
+                listen,
+                "public",
+                "is of no use without wan, where they would arrive",
+            );
         }
         return public;
     }
@@ -230,13 +239,25 @@ fn read_public<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, wan: Option<Sock
 /// What a member of a grid with a broker does not say itself.
 fn check_member<'a>(reader: &mut Reader<'a>, root: &Table<'a>, grid: &Table<'a>) {
     if reader.string(grid, "key_file", |_| Ok(())).is_some() {
-        reader.mistake_at(grid, "key_file", "is of no use with membership: certificates say who speaks");
+        reader.mistake_at(
+            grid,
+            "key_file",
+            "is of no use with membership: certificates say who speaks",
+        );
     }
     if reader.boolean(grid, "encrypt") == Some(false) {
-        reader.mistake_at(grid, "encrypt", "cannot be false with membership: certificates need TLS");
+        reader.mistake_at(
+            grid,
+            "encrypt",
+            "cannot be false with membership: certificates need TLS",
+        );
     }
     if !reader.tables(root, "peer").is_empty() {
-        reader.mistake_at(root, "peer", "is of no use with membership in [grid]: the broker names the sites");
+        reader.mistake_at(
+            root,
+            "peer",
+            "is of no use with membership in [grid]: the broker names the sites",
+        );
     }
 }
 
@@ -501,6 +522,20 @@ address = "198.51.100.5:7001"
         assert_eq!(rates("rate = \"1Gbit/s\"", own).unwrap(), Some(400_000_000));
         for wrong in ["400", "400Mbit", "-1Mbit/s", "1kbit/s", "NaNGbit/s", "1e9Gbit/s"] {
             assert!(rates(&format!("rate = \"{wrong}\""), "").is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn low_ports_are_below_1024_and_there_are_none_unless_named() {
+        let ports = |list: &str| {
+            let text = GOOD.replacen("[[site", &format!("low_ports = {list}\n[[site"), 1);
+            parse(&text).map(|config| config.low_ports)
+        };
+        assert!(parse(GOOD).unwrap().low_ports.is_empty());
+        assert_eq!(ports("[22, 443]").unwrap(), [22, 443]);
+        for wrong in ["22", "[0]", "[1024]", "[\"ssh\"]", "[22, 2200]"] {
+            let said = ports(wrong).unwrap_err().to_string();
+            assert!(said.contains("site.low_ports:"), "{wrong}: {said}");
         }
     }
 

@@ -189,6 +189,29 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A list of whole numbers; empty where there is none.
+    pub(super) fn integers(&mut self, table: &Table<'a>, key: &str, range: RangeInclusive<i64>) -> Vec<i64> {
+        let Some(value) = table.entries.get(key) else {
+            return Vec::new();
+        };
+        let DeValue::Array(items) = value.get_ref() else {
+            self.mistake_at(table, key, "is not a list of whole numbers");
+            return Vec::new();
+        };
+        let number = |item: &Found<'a>| match item.get_ref() {
+            DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix()).ok(),
+            _ => None,
+        };
+        let numbers: Option<Vec<i64>> = items.iter().map(number).collect();
+        let numbers = numbers.filter(|numbers| numbers.iter().all(|number| range.contains(number)));
+        numbers.unwrap_or_else(|| {
+            let (start, end) = (range.start(), range.end());
+            let reason = format!("holds something that is not a whole number from {start} to {end}");
+            self.mistake_at(table, key, &reason);
+            Vec::new()
+        })
+    }
+
     pub(super) fn boolean(&mut self, table: &Table<'a>, key: &str) -> Option<bool> {
         match table.entries.get(key)?.get_ref() {
             DeValue::Boolean(value) => Some(*value),

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// A gateway hands over only to a program that reads this version; it goes up with every change of what is written, here or
 /// in `causeway_tunnel::Snapshot`. A test below knows the bytes.
-pub const STATE_VERSION: u32 = 1;
+pub const STATE_VERSION: u32 = 2;
 
 const MAGIC: &[u8; 16] = b"causeway gateway";
 
@@ -77,6 +77,7 @@ pub(crate) struct KeptJob {
     pub(crate) token: [u8; 16],
     pub(crate) name: String,
     pub(crate) weight: u32,
+    pub(crate) plain: bool,
     pub(crate) origin: KeptOrigin,
     pub(crate) awaited: Vec<String>,
     pub(crate) sent_bytes: u64,
@@ -313,6 +314,7 @@ mod tests {
                     address: address.ip(),
                     slots: 4,
                 }],
+                low_ports: Some(vec![22]),
             }],
             contacts: vec![KeptContact {
                 site: "nancy".into(),
@@ -325,6 +327,7 @@ mod tests {
                 token,
                 name: "mpirun".into(),
                 weight: 1,
+                plain: false,
                 origin: KeptOrigin::Here(2),
                 awaited: vec!["nancy".into()],
                 sent_bytes: 0,
@@ -421,7 +424,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (1, "9f26c04ac98c67fc"),
+            (2, "1e6e85d7a1170ea5"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }
@@ -430,7 +433,7 @@ mod tests {
     fn what_was_written_is_read_again_the_same() {
         let mut tunnel = tunnel();
         let written = bytes(&state(&mut tunnel));
-        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x01");
+        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x02");
         let read = State::decode(&written).unwrap();
         assert_eq!(&*read.legs[0].1.queue, b"hello");
         assert_eq!(bytes(&read), written);

@@ -131,7 +131,9 @@ mod tests {
 
     #[test]
     fn what_is_no_such_message_is_refused_with_the_reason() {
-        let good = Punch::new(false, KEY, address("192.0.2.1:1"), &[]).encode().unwrap();
+        let good = Punch::new(false, KEY, address("192.0.2.1:1"), &[])
+            .encode()
+            .unwrap();
         for (from, to, why) in [
             ("\"version\":1", "\"version\":2", "version 2"),
             ("0707", "zz07", "hexadecimal"),
@@ -141,7 +143,7 @@ mod tests {
             let error = Punch::decode(&good.replacen(from, to, 1)).unwrap_err();
             assert!(error.contains(why), "{error}");
         }
-        let many = vec!["\"10.0.0.1:1\""; MOST_ADDRESSES].join(",");
+        let many = ["\"10.0.0.1:1\""; MOST_ADDRESSES].join(",");
         let error = Punch::decode(&good.replace("[]", &format!("[{many}]"))).unwrap_err();
         assert!(error.contains("more than 7"), "{error}");
         assert!(Punch::decode("").is_err());
@@ -149,7 +151,14 @@ mod tests {
 
     #[test]
     fn nobody_knocks_where_no_single_host_is() {
-        let local = ["224.0.0.1:1", "0.0.0.0:1", "255.255.255.255:1", "10.0.0.1:0", "[ff02::1]:1", "10.0.0.2:1"];
+        let local = [
+            "224.0.0.1:1",
+            "0.0.0.0:1",
+            "255.255.255.255:1",
+            "10.0.0.1:0",
+            "[ff02::1]:1",
+            "10.0.0.2:1",
+        ];
         let punch = Punch::new(false, KEY, address("10.0.0.2:1"), &local.map(address));
         assert_eq!(punch.addresses(), [address("10.0.0.2:1")]);
     }

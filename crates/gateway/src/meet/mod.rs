@@ -87,7 +87,9 @@ impl Gateway {
 
     fn say_off(&mut self, index: usize) {
         let why = match self.config.transport {
-            Transport::Tcp => "transport = \"tcp\" in [grid] keeps lanes from UDP, over which a way could be punched",
+            Transport::Tcp => {
+                "transport = \"tcp\" in [grid] keeps lanes from UDP, over which a way could be punched"
+            }
             _ => "there is no UDP socket, over which a way could be punched",
         };
         self.contacts[index].trouble = format!("{NEITHER}, and {why}");
@@ -95,7 +97,8 @@ impl Gateway {
         if let Some(grid) = &mut self.grid
             && !std::mem::replace(&mut grid.meetings.said_off, true)
         {
-            self.report.say(format_args!("no lane to {site}: {NEITHER}, and {why}"));
+            self.report
+                .say(format_args!("no lane to {site}: {NEITHER}, and {why}"));
         }
     }
 
@@ -138,7 +141,9 @@ impl Gateway {
     /// The lane that was dialled through the hole did not come up; false where none was.
     pub(crate) fn punch_failed(&mut self, index: usize, why: &str) -> bool {
         let now = self.now;
-        let dialled = self.meeting(index).is_some_and(|meeting| meeting.on_dial_failed(now));
+        let dialled = self
+            .meeting(index)
+            .is_some_and(|meeting| meeting.on_dial_failed(now));
         if dialled {
             self.no_meeting(index, why);
         }
@@ -230,7 +235,9 @@ impl Gateway {
         let Some(meetings) = self.grid.as_mut().map(|grid| &mut grid.meetings) else {
             return Ok(());
         };
-        let Some(broker) = meetings.broker else { return Ok(()) };
+        let Some(broker) = meetings.broker else {
+            return Ok(());
+        };
         let id = match meetings.asked {
             Some(id) => id,
             None => {
@@ -285,14 +292,18 @@ impl Gateway {
             true => self.config.lan.iter().map(SocketAddr::ip).collect(),
             false => vec![bound.ip()],
         };
-        let others = known.into_iter().filter(|ip| !ip.is_loopback() && !ip.is_unspecified());
+        let others = known
+            .into_iter()
+            .filter(|ip| !ip.is_loopback() && !ip.is_unspecified());
         others.map(|ip| SocketAddr::new(ip, bound.port())).collect()
     }
 
     /// A far gateway says where it is. The broker answers for who that is.
     pub(crate) fn on_punch(&mut self, message: &Message) {
         let now = self.now;
-        let Some(index) = self.peer_of(&message.from) else { return };
+        let Some(index) = self.peer_of(&message.from) else {
+            return;
+        };
         let punch = match Punch::decode(&message.body) {
             Ok(punch) => punch,
             Err(why) => {

@@ -5,7 +5,8 @@
 //!    |                                |                                   |       (one of both)   |
 //!    └────────────────────────────────┴─── nothing in time: Resting <─────┴───────────────────────┘
 //! ```
-//! The site that sorts first dials, at the address that the first knock came from. So a NAT that maps one of both anew for each destination is no obstacle.
+//! The site that sorts first dials, at the address that the first knock came from. So a NAT that maps one of both anew for each
+//! destination is no obstacle where the other's firewall lets in other ports of an address it has sent to.
 
 use super::message::{Key, MOST_ADDRESSES};
 use crate::dial::REDIAL;
@@ -47,11 +48,22 @@ pub(crate) enum Action {
 enum Phase {
     /// A lane is there, or nothing can be done yet.
     Met,
-    Resting { until: Instant },
+    Resting {
+        until: Instant,
+    },
     /// The far gateway is told once it is known where this one is seen, `answers` if it has asked.
-    Locating { until: Instant, step: Instant, answers: bool },
-    Calling { until: Instant },
-    Knocking { until: Instant, step: Instant },
+    Locating {
+        until: Instant,
+        step: Instant,
+        answers: bool,
+    },
+    Calling {
+        until: Instant,
+    },
+    Knocking {
+        until: Instant,
+        step: Instant,
+    },
     /// A handshake is under way, which has deadlines of its own.
     Dialling,
 }
@@ -223,8 +235,8 @@ impl Meeting {
             }
             Phase::Knocking { until, .. } if *until <= now => {
                 let why = format!(
-                    "no datagram came through within {KNOCKING:?}: a firewall lets no UDP out, or NATs at both sites use another \
-                     port for each destination"
+                    "no datagram came through within {KNOCKING:?}: a firewall lets no UDP out, or a NAT at one of the sites uses \
+                     another port for each destination"
                 );
                 self.fail(why, now, out);
             }
@@ -308,7 +320,11 @@ mod tests {
         second.on_knock(at(9), &mut out);
         assert_eq!(out, []);
         let knocks = time(&mut second, now + STEP);
-        assert_eq!(knocks, [knock(1, [1; 16]), knock(9, [1; 16])], "and where one came from");
+        assert_eq!(
+            knocks,
+            [knock(1, [1; 16]), knock(9, [1; 16])],
+            "and where one came from"
+        );
         first.on_knock(at(8), &mut out);
         assert_eq!(std::mem::take(&mut out), [Action::Dial { at: at(8) }]);
         first.on_knock(at(8), &mut out);

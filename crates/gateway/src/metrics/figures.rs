@@ -269,6 +269,7 @@ mod tests {
             timeouts: 2,
             out_of_order: 5,
             repaired: 0,
+            mtu_bytes: 1500,
             idle_restarts: 4,
         }
     }
@@ -276,6 +277,7 @@ mod tests {
     fn status() -> Status {
         Status {
             site: "rennes".into(),
+            version: String::new(),
             pid: 1,
             handed_over: 0,
             grid: None,

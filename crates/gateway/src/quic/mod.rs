@@ -19,8 +19,8 @@ use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig,
-    MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint,
+    EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt,
 };
 use quinn_udp::{RecvMeta, UdpSocketState};
 use session::{Parity, Path, Session, Wire};
@@ -38,7 +38,7 @@ const PIECES: usize = 8;
 const ROUNDS: usize = 8;
 
 /// What the kernel may keep for us, where it lets us: 30 ms of 1 Gbit/s.
-const KERNEL_BYTES: usize = 4 << 20;
+pub const KERNEL_BYTES: usize = 4 << 20;
 
 /// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes longer is asked once too often).
 const FIRST_ROUND: Duration = Duration::from_millis(100);
@@ -155,7 +155,14 @@ impl Quic {
         let begun = self.endpoint.connect(now, config, address, "causeway");
         let (handle, connection) = begun.map_err(io::Error::other)?;
         let path = self.path(address);
-        Ok(Session::new(self.wire.clone(), handle, connection, path, model, None))
+        Ok(Session::new(
+            self.wire.clone(),
+            handle,
+            connection,
+            path,
+            model,
+            None,
+        ))
     }
 
     /// The form of an address that the UDP socket sends to.
@@ -218,7 +225,11 @@ fn transport(is_ipv4: bool, model: model::Shared) -> TransportConfig {
 impl Gateway {
     /// Opens the UDP socket where lanes may go over QUIC.
     pub(crate) fn open_quic(&mut self) -> io::Result<()> {
-        let Some(tls) = self.tls.as_ref().filter(|_| self.config.transport != Transport::Tcp) else {
+        let Some(tls) = self
+            .tls
+            .as_ref()
+            .filter(|_| self.config.transport != Transport::Tcp)
+        else {
             return Ok(());
         };
         let wan = self.config.wan;
@@ -229,11 +240,14 @@ impl Gateway {
             Ok(quic) => self.quic = Some(quic),
             Err(error) if self.config.transport == Transport::Quic => {
                 let place = wan.map_or_else(|| "any port".to_owned(), |address| address.to_string());
-                return Err(io::Error::new(error.kind(), format!("UDP at {place} for QUIC: {error}")));
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!("UDP at {place} for QUIC: {error}"),
+                ));
             }
-            Err(error) => self
-                .report
-                .say(format_args!("no lanes over QUIC, since there is no UDP socket: {error}")),
+            Err(error) => self.report.say(format_args!(
+                "no lanes over QUIC, since there is no UDP socket: {error}"
+            )),
         }
         Ok(())
     }
@@ -267,9 +281,8 @@ impl Gateway {
             quic.accepted = 0;
             let mut metas = [RecvMeta::default(); PIECES];
             let mut pieces = quic.space.chunks_mut(RECEIVED_BYTES).map(IoSliceMut::new);
-            let mut pieces: [IoSliceMut<'_>; PIECES] = std::array::from_fn(|_| {
-                pieces.next().unwrap_or_else(|| IoSliceMut::new(&mut []))
-            });
+            let mut pieces: [IoSliceMut<'_>; PIECES] =
+                std::array::from_fn(|_| pieces.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
             let received = quic
                 .wire
                 .state
@@ -477,7 +490,9 @@ impl Gateway {
     /// When a connection wants to be looked at next.
     pub(crate) fn quic_deadline(&mut self) -> Option<Instant> {
         let handles: Vec<ConnectionHandle> = self.quic.as_ref()?.owners.keys().copied().collect();
-        let deadlines = handles.into_iter().filter_map(|handle| self.session(handle)?.1.deadline());
+        let deadlines = handles
+            .into_iter()
+            .filter_map(|handle| self.session(handle)?.1.deadline());
         deadlines.min()
     }
 

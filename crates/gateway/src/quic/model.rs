@@ -4,8 +4,8 @@
 //! pace for a while and counts what really arrives. From then on the rate is remembered (as `course` does for TCP, docs/decisions/0006): messages are paced at it at
 //! once, after any pause. A transfer of many round trips looks for more now and then, and loss slows the lane. QUIC's own window only bounds what is under way, at twice what the path holds.
 
-use quinn_proto::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -217,7 +217,9 @@ impl Model {
         }
         let since = self.round_since.replace(now);
         let is_first = since.is_none();
-        let filled = self.busy_since.is_some_and(|busy| since.is_some_and(|since| busy <= since));
+        let filled = self
+            .busy_since
+            .is_some_and(|busy| since.is_some_and(|since| busy <= since));
         if !is_first && !filled {
             // Little arrives where little is sent.
             self.fastest_before = self.fastest_before.max(self.fastest);
@@ -242,13 +244,18 @@ impl Model {
     }
 
     fn confirm_window(&self) -> u64 {
-        self.holds(self.rate, 1.5).saturating_add(LEAST_WINDOW).min(MOST_WINDOW)
+        self.holds(self.rate, 1.5)
+            .saturating_add(LEAST_WINDOW)
+            .min(MOST_WINDOW)
     }
 
     fn startup_window(&self) -> u64 {
         match self.fastest {
             0 => MOST_WINDOW,
-            best => self.holds(best, STARTUP_WINDOW).saturating_add(LEAST_WINDOW).min(MOST_WINDOW),
+            best => self
+                .holds(best, STARTUP_WINDOW)
+                .saturating_add(LEAST_WINDOW)
+                .min(MOST_WINDOW),
         }
     }
 
@@ -288,7 +295,10 @@ impl Model {
 
     fn fit_window(&mut self) {
         if self.least_round() < Duration::MAX {
-            self.window = self.holds(self.rate, 2.0).saturating_add(2 * LEAST_WINDOW).min(MOST_WINDOW);
+            self.window = self
+                .holds(self.rate, 2.0)
+                .saturating_add(2 * LEAST_WINDOW)
+                .min(MOST_WINDOW);
         } else {
             self.window = self.window.max(8 * LEAST_WINDOW);
         }
@@ -376,7 +386,9 @@ impl Model {
         } else {
             self.seen.clear();
             // Back towards the best, as long as neither loss nor a queue speaks against it.
-            let lossy = self.heavy_at.is_some_and(|at| now.saturating_duration_since(at) < FORGIVEN);
+            let lossy = self
+                .heavy_at
+                .is_some_and(|at| now.saturating_duration_since(at) < FORGIVEN);
             if !lossy && self.round <= self.least_round() / 4 * 5 {
                 self.rate = (self.rate + self.rate / 8).min(self.best);
             }
@@ -504,7 +516,9 @@ mod tests {
             self.sent += 1;
             let waits = self.free_at.saturating_duration_since(self.now);
             let is_full = waits.as_secs_f64() * self.rate > self.queue_bytes;
-            let by_chance = self.loses.is_some_and(|every| self.sent * 7919 % 104_729 % every == 0);
+            let by_chance = self
+                .loses
+                .is_some_and(|every| (self.sent * 7919 % 104_729).is_multiple_of(every));
             if !is_full {
                 let start = self.free_at.max(self.now);
                 self.free_at = start + Duration::from_secs_f64(PACKET as f64 / self.rate);
@@ -555,7 +569,11 @@ mod tests {
                     let case = format!("{megabits} Mbit/s, {milliseconds} ms, {loses:?}: {of_path:.3}");
                     assert!(model.is_known() && (0.9..1.13).contains(&of_path), "{case}");
                     let by_chance = loses.map_or(0, |every| network.sent / every);
-                    assert!(network.lost < by_chance * 2 + network.sent / 20, "{case}: {} lost", network.lost);
+                    assert!(
+                        network.lost < by_chance * 2 + network.sent / 20,
+                        "{case}: {} lost",
+                        network.lost
+                    );
                 }
             }
         }

@@ -246,7 +246,10 @@ impl Session {
         while let Some(event) = self.connection.poll() {
             match event {
                 Event::Connected if self.dialled => {
-                    self.binding = self.shown().first().map(|certificate| Sha256::digest(certificate).into());
+                    self.binding = self
+                        .shown()
+                        .first()
+                        .map(|certificate| Sha256::digest(certificate).into());
                     if self.binding.is_none() {
                         self.end = Some("the far gateway showed no certificate".to_owned());
                     }
@@ -402,7 +405,11 @@ impl Session {
         self.reckoned = now;
         // A step, or all there is.
         let least = Session::step(pace).min(wanted as f64);
-        if self.allowance < least { 0 } else { wanted.min(self.allowance as usize) }
+        if self.allowance < least {
+            0
+        } else {
+            wanted.min(self.allowance as usize)
+        }
     }
 
     /// When so many bytes may be written.
@@ -499,7 +506,8 @@ impl Session {
 
     /// Who is at the far end has proved itself: all that a lane needs may be under way from now on.
     pub(crate) fn widen(&mut self) {
-        self.connection.set_receive_window(VarInt::from_u32(super::WINDOW));
+        self.connection
+            .set_receive_window(VarInt::from_u32(super::WINDOW));
         self.transmit(Instant::now());
     }
 
@@ -525,6 +533,7 @@ impl Session {
             segments: stats.path.sent_packets as u32,
             retransmits: stats.path.lost_packets as u32,
             segment_bytes: stats.path.current_mtu.into(),
+            mtu_bytes: stats.path.current_mtu.into(),
             repaired: lock(&self.path).decoder.repaired,
             ..PathInfo::default()
         }

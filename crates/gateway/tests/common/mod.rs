@@ -40,6 +40,8 @@ pub struct Grid {
     /// Lines for `[grid]` of both configurations, and of site one's alone.
     extra: String,
     extra_here: String,
+    /// Lines for `[site]` of site two's.
+    extra_site: String,
     forgets_peer: bool,
     running: HashMap<u8, JoinHandle<()>>,
     /// The far gateway as a process of its own, where the test wants to kill it.
@@ -143,6 +145,14 @@ impl Grid {
         grid
     }
 
+    /// Both gateways, with `extra` lines in `[site]` of site two, and one job.
+    pub fn with_far_site(extra: &str) -> Grid {
+        let mut grid = Grid::plan("");
+        grid.extra_site = extra.to_owned();
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid.with_job()
+    }
+
     /// Site two has no [[peer]] for site one.
     pub fn with_forgotten_peer() -> Grid {
         let mut grid = Grid::plan("");
@@ -169,6 +179,7 @@ impl Grid {
             dialled: 2,
             extra: extra.to_owned(),
             extra_here: String::new(),
+            extra_site: String::new(),
             forgets_peer: false,
             running: HashMap::new(),
             far: None,
@@ -233,6 +244,7 @@ impl Grid {
         let net = self.net;
         let other = 3 - site;
         let here = if site == 1 { &self.extra_here } else { "" };
+        let there = if site == 2 { &self.extra_site } else { "" };
         let dial = if site == 1 {
             format!("address = \"127.{net}.0.{}:7001\"", self.dialled)
         } else {
@@ -250,6 +262,7 @@ impl Grid {
             subnets = ["127.{net}.{site}.0/24"]
             nodes = [{{ name = "node{site}", address = "127.{net}.{site}.1" }}]
             remote_shell = ["false", "{{node}}"]
+            {there}
             [listen]
             lan = ["127.{net}.{site}.253:7000"]
             wan = "127.{net}.0.{site}:7001"

@@ -126,6 +126,7 @@ fn firewall(typed: &At<TypedFirewall>, mistakes: &mut Mistakes) -> Option<Firewa
             "open" => Some(Firewall::Open),
             "outbound-only" => Some(Firewall::OutboundOnly),
             "nat" => Some(Firewall::Nat),
+            "nat-symmetric" => Some(Firewall::NatSymmetric),
             other => {
                 let reason = format!("\"{other}\" is not a kind of firewall; must be {FIREWALL_KINDS}");
                 mistakes.add(Some(typed.line), "site.firewall", reason);

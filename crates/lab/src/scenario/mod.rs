@@ -60,16 +60,23 @@ pub enum Firewall {
     OutboundOnly,
     /// As outbound-only, and the head node hides behind the router's public address.
     Nat,
+    /// As nat, with another port for every destination (RFC 4787, section 4.1: address and port-dependent mapping).
+    NatSymmetric,
     /// Only these TCP and UDP ports, both ends included.
     Ports(Vec<(u16, u16)>),
 }
 
 impl Firewall {
+    /// The head node hides behind the router's address.
+    pub fn is_nat(&self) -> bool {
+        matches!(self, Firewall::Nat | Firewall::NatSymmetric)
+    }
+
     /// Whether another site may open a connection to this port of the head node.
     pub fn lets_in(&self, port: u16) -> bool {
         match self {
             Firewall::Open => true,
-            Firewall::OutboundOnly | Firewall::Nat => false,
+            Firewall::OutboundOnly | Firewall::Nat | Firewall::NatSymmetric => false,
             Firewall::Ports(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&port)),
         }
     }

@@ -268,4 +268,4 @@ impl Reader<'_> {
 }
 
 pub(super) const FIREWALL_KINDS: &str =
-    "\"open\", \"outbound-only\", \"nat\" or { ports = \"7000-7100,8000\" }";
+    "\"open\", \"outbound-only\", \"nat\", \"nat-symmetric\" or { ports = \"7000-7100,8000\" }";

@@ -1,0 +1,39 @@
+//! What several commands ask the gateway of this host.
+
+use causeway_gateway::control::{self, ControlError, Reply, Request, Status};
+use std::path::Path;
+
+/// What it sees at present.
+///
+/// # Errors
+/// See [`ControlError`].
+pub fn status(socket: &Path) -> Result<Status, ControlError> {
+    match control::ask(socket, &Request::Status {})? {
+        (Reply::Status(status), _) => Ok(*status),
+        (other, _) => Err(ControlError::Answer(format!("{other:?}"))),
+    }
+}
+
+/// A round trip to the gateway of another site.
+///
+/// # Errors
+/// [`ControlError::Refused`] says why there was no answer; the others are of this host.
+pub fn ping(socket: &Path, site: &str) -> Result<control::Pong, ControlError> {
+    let request = Request::Ping {
+        site: site.to_owned(),
+    };
+    match control::ask(socket, &request)? {
+        (Reply::Pong(pong), _) => Ok(pong),
+        (other, _) => Err(ControlError::Answer(format!("{other:?}"))),
+    }
+}
+
+/// The other sites of a gateway, as words of a sentence.
+pub fn other_sites(status: &Status) -> String {
+    let names = status.sites.iter().map(|site| site.name.as_str());
+    let names: Vec<&str> = names.filter(|name| *name != status.site).collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    }
+}

@@ -1,0 +1,155 @@
+//! This site's gateway: its configuration, where it listens, and whether it answers.
+
+use super::Subject;
+use super::listeners::{self, Kind};
+use super::report::Step;
+use causeway_gateway::config::Transport;
+use causeway_gateway::control::{ControlError, Status};
+use causeway_gateway::{Config, ports};
+use std::path::Path;
+
+/// What the gateway's own reader says of the file.
+pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
+    let (Some(config), Some(file)) = (&subject.config, file) else {
+        return Vec::new();
+    };
+    let config = match config {
+        Ok(config) => config,
+        Err(mistakes) => {
+            let remedy = "put right each line above; configs/gateway.toml in the sources explains every key";
+            return vec![Step::fail("file", mistakes.to_string(), remedy)];
+        }
+    };
+    let peers = config.peers.len();
+    let detail = format!(
+        "{}: site {} with {} nodes, {peers} peers",
+        file.display(),
+        config.site,
+        config.nodes.len()
+    );
+    let mut steps = vec![Step::ok("file", detail)];
+    // The reader refuses a key that others may read.
+    steps.push(Step::ok(
+        "key file",
+        format!("{} bytes, for your eyes alone", config.key.len()),
+    ));
+    if config.peers.is_empty() {
+        steps.push(Step::warn(
+            "peers",
+            "no [[peer]] is named",
+            "add a [[peer]] for each other site",
+        ));
+    }
+    if config.nodes.is_empty() {
+        let remedy = "add [[site.nodes]] with name, address and slots for each";
+        steps.push(Step::warn(
+            "nodes",
+            "no node is named: no rank can run here",
+            remedy,
+        ));
+    }
+    if config.wan.is_none() && config.peers.iter().any(|peer| peer.address.is_none()) {
+        let remedy = "give each [[peer]] an address, or let others in with [listen] wan";
+        steps.push(Step::fail(
+            "peers",
+            "one is to dial this gateway, which listens for nobody",
+            remedy,
+        ));
+    }
+    steps
+}
+
+/// Whether it runs, and if it could.
+pub fn running(subject: &Subject) -> Vec<Step> {
+    let mut steps = vec![answers(subject)];
+    if let Some(config) = subject.config() {
+        if let Some(status) = subject.status().filter(|status| status.site != config.site) {
+            let detail = format!(
+                "the one at {} is of site {}, not {}",
+                subject.socket.display(),
+                status.site,
+                config.site
+            );
+            steps.push(Step::fail(
+                "site",
+                detail,
+                "name another [listen] control, or stop that one",
+            ));
+        }
+        steps.extend(listening(config, subject.status()));
+        steps.push(match ports::check(&config.delivery_ports) {
+            Ok(()) => {
+                let (first, last) = (config.delivery_ports.start(), config.delivery_ports.end());
+                Step::ok(
+                    "delivery ports",
+                    format!("{first}-{last} are given to no other process"),
+                )
+            }
+            Err(shared) => Step::fail(
+                "delivery ports",
+                shared.to_string(),
+                "as root: sysctl -w net.ipv4.ip_local_reserved_ports=FIRST-LAST",
+            ),
+        });
+    }
+    steps
+}
+
+fn answers(subject: &Subject) -> Step {
+    let (name, socket) = ("control socket", subject.socket.display());
+    let own = env!("CARGO_PKG_VERSION");
+    match &subject.status {
+        Ok(status) if status.version == own => Step::ok(
+            name,
+            format!("gateway of {} answers at {socket}, version {own}", status.site),
+        ),
+        Ok(status) => {
+            let version = if status.version.is_empty() {
+                "an earlier one"
+            } else {
+                &status.version
+            };
+            let detail = format!(
+                "gateway of {} answers at {socket}, version {version}; this is {own}",
+                status.site
+            );
+            Step::warn(
+                name,
+                detail,
+                "hand it over: causeway gateway --config FILE --drain",
+            )
+        }
+        Err(error @ ControlError::NoGateway { .. }) => {
+            Step::fail(name, error.to_string(), "causeway gateway --config FILE")
+        }
+        Err(error) => Step::fail(
+            name,
+            error.to_string(),
+            "start the gateway anew with this version of causeway",
+        ),
+    }
+}
+
+fn listening(config: &Config, status: Option<&Status>) -> Vec<Step> {
+    let mut wanted: Vec<(String, Kind, _)> = config
+        .lan
+        .iter()
+        .map(|lan| (format!("lan {lan}"), Kind::Tcp, *lan))
+        .collect();
+    if let Some(wan) = config.wan {
+        wanted.push((format!("wan {wan}"), Kind::Tcp, wan));
+        if config.transport != Transport::Tcp {
+            wanted.push((format!("wan {wan} (UDP)"), Kind::Udp, wan));
+        }
+    }
+    wanted.extend(
+        config
+            .metrics
+            .map(|metrics| (format!("metrics {metrics}"), Kind::Tcp, metrics)),
+    );
+    let gateway = status.map(|status| status.pid);
+    wanted
+        .into_iter()
+        .map(|(name, kind, address)| listeners::look(name, kind, address, gateway))
+        .collect()
+}

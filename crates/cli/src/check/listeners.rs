@@ -1,0 +1,169 @@
+//! Whether an address can be listened on, or is listened on by the gateway that runs.
+
+use super::report::Step;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+
+/// What listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A TCP listener.
+    Tcp,
+    /// A UDP socket.
+    Udp,
+}
+
+/// TCP_LISTEN of include/net/tcp_states.h, as /proc/net/tcp has it.
+const LISTENING: &str = "0A";
+
+/// `gateway` is the process of the gateway that runs, if one does.
+pub fn look(name: String, kind: Kind, address: SocketAddr, gateway: Option<u32>) -> Step {
+    let bound = match kind {
+        Kind::Tcp => TcpListener::bind(address).map(drop),
+        Kind::Udp => UdpSocket::bind(address).map(drop),
+    };
+    let Err(error) = bound else {
+        return match gateway {
+            None => Step::ok(name, "free for the gateway"),
+            Some(_) => Step::warn(
+                name,
+                "free, though a gateway runs: it was started with another configuration, or has no use for it",
+                "causeway gateway --config FILE --drain, or start it anew",
+            ),
+        };
+    };
+    match (error.kind(), gateway) {
+        (ErrorKind::AddrInUse, Some(pid)) if serves(pid, kind, address) => {
+            Step::ok(name, format!("served by the gateway, process {pid}"))
+        }
+        (ErrorKind::AddrInUse, _) => Step::fail(
+            name,
+            error.to_string(),
+            format!(
+                "find who has it ('ss -lnp | grep {}'), or name another port",
+                address.port()
+            ),
+        ),
+        (ErrorKind::AddrNotAvailable, _) => Step::fail(
+            name,
+            "no interface of this host has this address",
+            "see 'ip address' and name one of this host",
+        ),
+        (ErrorKind::PermissionDenied, _) => {
+            Step::fail(name, error.to_string(), "name a port of 1024 or above")
+        }
+        _ => Step::fail(
+            name,
+            error.to_string(),
+            "name an address and port of this host that is free",
+        ),
+    }
+}
+
+/// Whether a socket that takes what comes for `address` is of that process: the kernel's table of sockets tells its inode, and
+/// the process's descriptors name theirs (proc(5)).
+fn serves(pid: u32, kind: Kind, address: SocketAddr) -> bool {
+    let tables = match kind {
+        Kind::Tcp => ["tcp", "tcp6"],
+        Kind::Udp => ["udp", "udp6"],
+    };
+    let sockets: Vec<String> = tables
+        .iter()
+        .filter_map(|table| std::fs::read_to_string(format!("/proc/{pid}/net/{table}")).ok())
+        .flat_map(|table| inodes(&table, kind, address))
+        .map(|inode| format!("socket:[{inode}]"))
+        .collect();
+    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false;
+    };
+    let mut links = descriptors
+        .flatten()
+        .filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    links.any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str()))
+}
+
+/// The inodes of the sockets of /proc/net/tcp and its like that serve an address, wildcards among them.
+fn inodes(table: &str, kind: Kind, address: SocketAddr) -> Vec<String> {
+    let rows = table.lines().skip(1).filter_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let local = local_address(words.next()?)?;
+        let state = words.nth(1)?;
+        let inode = words.nth(5)?;
+        let serves = local.port() == address.port()
+            && (local.ip().is_unspecified() || local.ip().to_canonical() == address.ip().to_canonical());
+        (serves && (kind == Kind::Udp || state == LISTENING)).then(|| inode.to_owned())
+    });
+    rows.collect()
+}
+
+/// `0100007F:1B58`: 32-bit words in this host's byte order, then the port.
+fn local_address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let words: Option<Vec<[u8; 4]>> = (0..ip.len() / 8)
+        .map(|at| {
+            Some(
+                u32::from_str_radix(ip.get(at * 8..at * 8 + 8)?, 16)
+                    .ok()?
+                    .to_ne_bytes(),
+            )
+        })
+        .collect();
+    let bytes = words?.concat();
+    let ip: IpAddr = match <[u8; 4]>::try_from(&bytes[..]) {
+        Ok(bytes) => Ipv4Addr::from(bytes).into(),
+        Err(_) => Ipv6Addr::from(<[u8; 16]>::try_from(&bytes[..]).ok()?).into(),
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Verdict;
+    use super::*;
+
+    #[test]
+    fn an_address_is_free_ours_or_somebody_elses() {
+        let own = std::process::id();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let result = |gateway| look("lan".into(), Kind::Tcp, address, gateway);
+        assert_eq!(result(Some(own)).result, Verdict::Ok);
+        assert_eq!(result(Some(1)).result, Verdict::Fail);
+        assert_eq!(result(None).result, Verdict::Fail);
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let ours = look("wan".into(), Kind::Udp, socket.local_addr().unwrap(), Some(own));
+        assert_eq!(ours.result, Verdict::Ok);
+        let elsewhere = look("lan".into(), Kind::Tcp, "192.0.2.1:7000".parse().unwrap(), None);
+        assert_eq!(elsewhere.result, Verdict::Fail);
+        assert!(elsewhere.detail.contains("no interface"), "{elsewhere}");
+    }
+
+    #[test]
+    fn a_wildcard_serves_every_address() {
+        let any = TcpListener::bind("0.0.0.0:0").unwrap();
+        let port = any.local_addr().unwrap().port();
+        assert!(serves(
+            std::process::id(),
+            Kind::Tcp,
+            SocketAddr::from(([127, 0, 0, 9], port))
+        ));
+        assert!(!serves(
+            std::process::id(),
+            Kind::Udp,
+            SocketAddr::from(([127, 0, 0, 9], port))
+        ));
+    }
+
+    #[test]
+    fn rows_that_are_none_are_passed_over() {
+        for row in ["", "x", "0: zz:zz", "0: 0100007F:1B58 0 0A"] {
+            let table = format!("header\n{row}\n");
+            assert!(
+                inodes(&table, Kind::Tcp, "127.0.0.1:7000".parse().unwrap()).is_empty(),
+                "{row}"
+            );
+        }
+        assert_eq!(local_address("0100007F"), None);
+        assert_eq!(local_address("0100:1B58"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! `causeway check`: looks at everything a job rests on, and says of each what is wrong and what to do.
+//!
+//! It changes nothing: no file, no setting, and no gateway. `report` is what a step is; the other files each look at one thing.
+
+mod gateway;
+mod limits;
+mod listeners;
+mod mpi;
+mod nodes;
+mod peers;
+mod program;
+mod report;
+
+use crate::{ask, say};
+use causeway_gateway::control::{self, ControlError, Status};
+use causeway_gateway::{Config, config::Mistakes};
+use report::{Group, Report};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Look at everything that jobs over sites rest on: this site's gateway, the others, limits, libraries, MPIs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The gateway's configuration; without it, what stands there is not looked at.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The MPI launcher to use; without it, all that PATH has are looked at.
+    #[arg(long, value_name = "MPIRUN")]
+    mpi: Option<OsString>,
+    /// Reach each node of this site by its remote shell, too.
+    #[arg(long)]
+    nodes: bool,
+    /// Print the steps as JSON.
+    #[arg(long)]
+    json: bool,
+    /// A program that is to run over sites.
+    program: Option<PathBuf>,
+}
+
+/// What the steps look at.
+pub(super) struct Subject {
+    config: Option<Result<Config, Mistakes>>,
+    /// Where this host's gateway serves commands.
+    socket: PathBuf,
+    status: Result<Status, ControlError>,
+}
+
+impl Subject {
+    fn new(file: Option<&PathBuf>) -> Subject {
+        let config = file.map(|file| Config::load(file));
+        let socket = match &config {
+            Some(Ok(config)) => config.control.clone(),
+            _ => control::socket(),
+        };
+        let status = ask::status(&socket);
+        Subject {
+            config,
+            socket,
+            status,
+        }
+    }
+
+    fn config(&self) -> Option<&Config> {
+        self.config.as_ref()?.as_ref().ok()
+    }
+
+    fn status(&self) -> Option<&Status> {
+        self.status.as_ref().ok()
+    }
+}
+
+/// Looks and tells; the status is 1 where a step failed.
+pub fn main(args: Args) -> ExitCode {
+    let subject = Subject::new(args.config.as_ref());
+    let mut groups = vec![
+        Group::new(
+            "configuration",
+            gateway::configuration(&subject, args.config.as_deref()),
+        ),
+        Group::new("gateway of this site", gateway::running(&subject)),
+        Group::new("limits of this host", limits::look(&subject)),
+    ];
+    groups.extend(peers::look(&subject));
+    groups.push(Group::new("libraries beside causeway", program::libraries()));
+    groups.push(Group::new("MPI", mpi::look(args.mpi.as_deref())));
+    if let Some(program) = &args.program {
+        groups.push(Group::new("program", program::look(program)));
+    }
+    if args.nodes {
+        groups.push(Group::new("nodes of this site", nodes::look(&subject)));
+    }
+    show(&Report::new(groups), args.json)
+}
+
+fn show(report: &Report, json: bool) -> ExitCode {
+    let shown = match json {
+        false => say::output(report),
+        true => match serde_json::to_string_pretty(report) {
+            Ok(text) => say::output(text),
+            Err(error) => {
+                say::error(format_args!("causeway check: {error}"));
+                return ExitCode::FAILURE;
+            }
+        },
+    };
+    match shown {
+        Err(code) => code,
+        Ok(()) if report.ok => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::FAILURE,
+    }
+}

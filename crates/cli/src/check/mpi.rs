@@ -1,0 +1,112 @@
+//! Which MPIs there are, asked as `causeway run` asks them.
+
+use super::report::Step;
+use crate::run::FINALIZE;
+use crate::run::launcher::{Launcher, LauncherError, Mpi};
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+
+/// As users and distributions call them.
+const NAMES: [&str; 6] = [
+    "mpirun",
+    "mpiexec",
+    "mpirun.openmpi",
+    "mpirun.mpich",
+    "mpiexec.hydra",
+    "prterun",
+];
+
+/// The one that is to be used, or all that PATH has.
+pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
+    if let Some(word) = wanted {
+        return vec![match Launcher::find(word) {
+            Ok(launcher) => found(&launcher, Step::fail),
+            Err(error) => {
+                let remedy = "name the MPI's launcher, as in --mpi mpirun, after loading its module or virtual environment";
+                Step::fail(word.to_string_lossy(), error.to_string(), remedy)
+            }
+        }];
+    }
+    let mut seen = HashSet::new();
+    let mut steps = Vec::new();
+    for name in NAMES.map(OsString::from) {
+        match Launcher::find(&name) {
+            // `mpirun` and `mpiexec` are often links to one program.
+            Ok(launcher) if !seen.insert(launcher.path.canonicalize().unwrap_or_default()) => {}
+            // Another one may well be the one that is used.
+            Ok(launcher) => steps.push(found(&launcher, Step::warn)),
+            Err(LauncherError::NotFound(_)) => {}
+            Err(error) => {
+                let remedy = "use another one with 'causeway run', or take this one out of PATH";
+                steps.push(Step::warn(name.to_string_lossy(), error.to_string(), remedy));
+            }
+        }
+    }
+    if steps.is_empty() {
+        let remedy = "load the MPI's module or virtual environment, or name its launcher with --mpi";
+        steps.push(Step::warn("launcher", "PATH has none", remedy));
+    }
+    steps
+}
+
+fn found(launcher: &Launcher, amiss: fn(String, String, String) -> Step) -> Step {
+    let name = launcher.path.display().to_string();
+    let detail = format!("{} {}", launcher.mpi.name(), launcher.version);
+    let library = std::env::current_exe().map(|own| own.with_file_name(FINALIZE));
+    if launcher.mpi == Mpi::Mpich && !library.as_ref().is_ok_and(|library| library.is_file()) {
+        let remedy = format!("put {FINALIZE} beside causeway ('make build' makes it)");
+        return amiss(name, format!("{detail}, which needs {FINALIZE}"), remedy);
+    }
+    let tested = match launcher.mpi {
+        Mpi::OpenMpi4 => launcher.version.starts_with("4."),
+        Mpi::OpenMpi5 => launcher.version.starts_with("5."),
+        Mpi::Mpich => launcher.version.starts_with("4.") || launcher.version.starts_with("5."),
+        Mpi::Intel => launcher.version.starts_with("2021."),
+    };
+    match tested {
+        true => Step::ok(name, detail),
+        false => Step::warn(
+            name,
+            format!("{detail}: known, but no version that is tested"),
+            "try it with a small program first; README.md lists the versions that are tested",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Verdict;
+    use super::*;
+
+    fn launcher(mpi: Mpi, version: &str) -> Launcher {
+        Launcher {
+            path: "/usr/bin/mpirun".into(),
+            mpi,
+            version: version.into(),
+            two_netmods: false,
+        }
+    }
+
+    #[test]
+    fn versions_that_are_tested_are_told_from_others() {
+        assert_eq!(
+            found(&launcher(Mpi::OpenMpi4, "4.1.4"), Step::fail),
+            Step::ok("/usr/bin/mpirun", "Open MPI 4.1.4")
+        );
+        assert_eq!(
+            found(&launcher(Mpi::OpenMpi4, "1.10.7"), Step::fail).result,
+            Verdict::Warn
+        );
+        assert_eq!(
+            found(&launcher(Mpi::Intel, "2021.13"), Step::fail).result,
+            Verdict::Ok
+        );
+    }
+
+    #[test]
+    fn a_launcher_that_was_asked_for_and_is_none_fails() {
+        let steps = look(Some(OsStr::new("cp")));
+        assert_eq!(steps[0].result, Verdict::Fail);
+        assert!(steps[0].detail.contains("no MPI launcher"), "{}", steps[0]);
+    }
+}

@@ -1,0 +1,195 @@
+//! Each node of this site, reached as its gateway would, and the causeway there.
+
+use super::Subject;
+use super::report::Step;
+use crate::remote::start_node::{quoted, shell_words};
+use causeway_gateway::config::REMOTE_SHELL;
+use causeway_gateway::control::NodeInfo;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// ssh gives up a node that is switched off after ten seconds; the rest is for one that is busy.
+const DEADLINE: Duration = Duration::from_secs(15);
+
+/// Remote shells at a time: sshd turns away more than ten that have not proved themselves (MaxStartups).
+const AT_ONCE: usize = 8;
+
+/// Most of what a shell says.
+const OUTPUT_BYTES: u64 = 4096;
+
+/// See the module.
+pub fn look(subject: &Subject) -> Vec<Step> {
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(error) => return vec![Step::fail("causeway", error.to_string(), "is /proc mounted?")],
+    };
+    let (shell, nodes) = match (subject.config(), subject.status()) {
+        (Some(config), _) => (config.remote_shell.clone(), config.nodes.clone()),
+        (None, Some(status)) => {
+            let info = status.sites.iter().find(|site| site.name == status.site);
+            let nodes = info
+                .and_then(|site| site.info.as_ref())
+                .map(|info| info.nodes.clone());
+            (
+                REMOTE_SHELL.map(str::to_owned).to_vec(),
+                nodes.unwrap_or_default(),
+            )
+        }
+        (None, None) => {
+            let remedy = "give --config, or start the gateway";
+            return vec![Step::fail(
+                "nodes",
+                "neither a configuration nor a gateway tells which there are",
+                remedy,
+            )];
+        }
+    };
+    let look = |node: &NodeInfo| reach(&shell, &node.name, &own);
+    let batches = nodes.chunks(AT_ONCE).flat_map(|batch| {
+        thread::scope(|scope| {
+            let looks: Vec<_> = batch.iter().map(|node| scope.spawn(move || look(node))).collect();
+            let steps = looks.into_iter().zip(batch);
+            let steps = steps.map(|(step, node)| {
+                step.join()
+                    .unwrap_or_else(|_| Step::fail(&node.name, "could not be looked at", "try again"))
+            });
+            steps.collect::<Vec<_>>()
+        })
+    });
+    batches.collect()
+}
+
+/// Asks the causeway at the same path on a node for its version.
+fn reach(shell: &[String], node: &str, own: &Path) -> Step {
+    let words = shell_words(shell, node);
+    let Some((program, arguments)) = words.split_first() else {
+        return Step::fail(
+            node,
+            "the site's remote shell has no words",
+            "set remote_shell in [site]",
+        );
+    };
+    let by_hand = format!("{} {} --version", words.join(" "), quoted(own));
+    let mut command = Command::new(program);
+    command.args(arguments).arg(format!("{} --version", quoted(own)));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // It ends with this process, and no longer at a signal that is for others.
+    crate::remote::guard::prepare(&mut command);
+    let child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            return Step::fail(
+                node,
+                format!("run {program}: {error}"),
+                "set remote_shell in [site]",
+            );
+        }
+    };
+    let own_version = format!("causeway {}", env!("CARGO_PKG_VERSION"));
+    match answer(child) {
+        Ok((said, _)) if said.trim() == own_version => {
+            Step::ok(node, format!("reached, {own_version} there"))
+        }
+        Ok((said, _)) if said.trim().starts_with("causeway ") => Step::fail(
+            node,
+            format!("reached, but {} there, {own_version} here", said.trim()),
+            format!("put this causeway and its libraries at {} there", own.display()),
+        ),
+        Ok((_, complaint)) => {
+            let said = complaint.trim();
+            let said = if said.is_empty() {
+                "no version was said"
+            } else {
+                said
+            };
+            Step::fail(
+                node,
+                said,
+                format!("try by hand until it works without a question: {by_hand}"),
+            )
+        }
+        Err(why) => Step::fail(node, why, format!("is the node up? try by hand: {by_hand}")),
+    }
+}
+
+/// What it says on both outputs until it ends.
+fn answer(mut child: Child) -> Result<(String, String), String> {
+    let (sender, texts) = mpsc::channel();
+    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|out| Box::new(out) as _),
+        child.stderr.take().map(|err| Box::new(err) as _),
+    ];
+    for (number, output) in outputs.into_iter().enumerate() {
+        let sender = sender.clone();
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            if let Some(output) = output {
+                let _ = output.take(OUTPUT_BYTES).read_to_end(&mut text);
+            }
+            let _ = sender.send((number, String::from_utf8_lossy(&text).into_owned()));
+        });
+    }
+    let end = Instant::now() + DEADLINE;
+    let mut said = [String::new(), String::new()];
+    let mut result = Ok(());
+    for _ in 0..said.len() {
+        match texts.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok((number, text)) => said[number] = text,
+            Err(_) => {
+                result = Err(format!("no answer within {} s", DEADLINE.as_secs()));
+                break;
+            }
+        }
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    let [output, complaint] = said;
+    result.map(|()| (output, complaint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Verdict;
+    use super::*;
+
+    fn shell(script: &str) -> Vec<String> {
+        ["sh", "-c", script, "{node}"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_node_says_its_version_or_why_it_does_not() {
+        let own = Path::new("/opt/causeway");
+        let version = env!("CARGO_PKG_VERSION");
+        let said = |script: &str| reach(&shell(script), "rennes-1", own);
+        assert_eq!(said(&format!("echo causeway {version}")).result, Verdict::Ok);
+        let older = said("echo causeway 0.0.1");
+        assert!(
+            older.result == Verdict::Fail && older.detail.contains("0.0.1"),
+            "{older}"
+        );
+        let refused = said("echo Permission denied >&2; exit 255");
+        assert_eq!(
+            (refused.result, refused.detail.as_str()),
+            (Verdict::Fail, "Permission denied")
+        );
+        assert!(
+            refused
+                .remedy
+                .unwrap()
+                .contains("rennes-1 /opt/causeway --version")
+        );
+        let asked = said(r#"echo "asked for $1" >&2"#);
+        assert_eq!(asked.detail, "asked for /opt/causeway --version");
+        assert_eq!(
+            reach(&["/no/shell".to_owned()], "rennes-1", own).result,
+            Verdict::Fail
+        );
+    }
+}

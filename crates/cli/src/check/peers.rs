@@ -1,0 +1,246 @@
+//! The other sites: is there a tunnel, what is its path like, and do the clocks agree.
+
+use super::Subject;
+use super::report::{Group, Step};
+use crate::ask;
+use causeway_gateway::control::{LaneStatus, Pong, SiteStatus, TunnelStatus};
+use std::path::Path;
+use std::time::Duration;
+
+/// Clocks that differ by more make logs of two sites hard to compare, and certificates end early.
+const MOST_CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
+
+/// Training a lane, and looking for more rate, lose some tenths of a percent where the bottleneck's queue is short.
+const MOST_LOSS: f64 = 0.01;
+
+/// Least packet of IPv6 (RFC 8200, section 5): a path that takes less is broken or a tunnel in a tunnel.
+const LEAST_MTU: u32 = 1280;
+
+/// One group for each other site.
+pub fn look(subject: &Subject) -> Vec<Group> {
+    let Some(status) = subject.status() else {
+        return Vec::new();
+    };
+    let others = status.sites.iter().filter(|site| site.name != status.site);
+    let groups = others.map(|site| {
+        let tunnel = status.tunnels.iter().find(|tunnel| tunnel.site == site.name);
+        Group::new(
+            format!("site {}", site.name),
+            steps(site, tunnel, &subject.socket),
+        )
+    });
+    groups.collect()
+}
+
+fn steps(site: &SiteStatus, tunnel: Option<&TunnelStatus>, socket: &Path) -> Vec<Step> {
+    let mut steps = vec![reached(site, tunnel)];
+    let Some(tunnel) = tunnel.filter(|_| site.unreachable.is_none()) else {
+        return steps;
+    };
+    steps.extend(tunnel.lanes.iter().map(lane));
+    steps.push(loss(tunnel));
+    steps.extend(mtu(tunnel));
+    match ask::ping(socket, &site.name) {
+        Ok(pong) => steps.extend(answered(&pong)),
+        Err(error) => {
+            let remedy =
+                "upgrade the gateway there (causeway gateway --config FILE --drain), or look at its log";
+            steps.push(Step::warn("answer", error.to_string(), remedy));
+        }
+    }
+    steps
+}
+
+fn reached(site: &SiteStatus, tunnel: Option<&TunnelStatus>) -> Step {
+    let name = "tunnel";
+    match (&site.unreachable, tunnel) {
+        (None, Some(tunnel)) => {
+            let nodes = site.info.as_ref().map_or(0, |info| info.nodes.len());
+            let detail = format!(
+                "up, to {}; {} lanes, {nodes} nodes there",
+                tunnel.peer,
+                tunnel.lanes.len()
+            );
+            match nodes {
+                0 => Step::warn(
+                    name,
+                    detail,
+                    "add [[site.nodes]] to the configuration there: no rank can run at that site",
+                ),
+                _ => Step::ok(name, detail),
+            }
+        }
+        (Some(why), _) => Step::fail(name, why.clone(), remedy(why)),
+        (None, None) => Step::fail(name, "there is none", "look at both gateways' logs"),
+    }
+}
+
+/// What to do about a reason that the gateway gives; it often says so itself.
+fn remedy(why: &str) -> &'static str {
+    let known = [
+        (
+            "during the handshake",
+            "compare key file, encrypt and [[peer]] of both configurations; the log of the gateway there says which it is",
+        ),
+        (
+            "refused",
+            "is the gateway there running, and is the [[peer]] address its [listen] wan? 'causeway check' there says",
+        ),
+        (
+            "timed out",
+            "have its [listen] wan port let through both firewalls, TCP and UDP, or let that side dial this one",
+        ),
+        (
+            "no answer",
+            "have its [listen] wan port let through both firewalls, TCP and UDP, or let that side dial this one",
+        ),
+        (
+            "unreachable",
+            "is the [[peer]] address right? 'ip route get ADDRESS' says which way it goes",
+        ),
+        (
+            "key",
+            "copy one key file to all head nodes (mode 0600), and start the gateways anew",
+        ),
+        ("encrypt", "set encrypt in [grid] alike at all sites"),
+        ("overlap", "give one of both sites other subnets"),
+    ];
+    let found = known.iter().find(|(part, _)| why.to_lowercase().contains(part));
+    found.map_or(
+        "run 'causeway check --config FILE' on the head node there",
+        |(_, remedy)| remedy,
+    )
+}
+
+fn lane(lane: &LaneStatus) -> Step {
+    let detail = format!(
+        "{} {}, rtt {:.1} ms (least {:.1}), rate {:.0} Mbit/s, sent again {} of {}",
+        lane.carrier,
+        lane.congestion_control,
+        f64::from(lane.rtt_microseconds) / 1e3,
+        f64::from(lane.least_rtt_microseconds) / 1e3,
+        lane.rate_bits_per_second as f64 / 1e6,
+        lane.retransmits,
+        lane.segments
+    );
+    Step::ok(format!("lane {}", lane.number), detail)
+}
+
+fn loss(tunnel: &TunnelStatus) -> Step {
+    let detail = format!("{:.3} % of the segments were sent again", tunnel.loss * 100.0);
+    let over_quic = tunnel.lanes.iter().any(|lane| lane.carrier == "QUIC");
+    if tunnel.loss <= MOST_LOSS {
+        return Step::ok("loss", detail);
+    }
+    let remedy = match over_quic {
+        true => "a lane over QUIC makes up for most of it; ask the network's people where it comes from",
+        false => {
+            "if it grows while little is sent: let UDP through to the [listen] wan port, so that a lane over QUIC can make up for it"
+        }
+    };
+    Step::warn("loss", detail, remedy)
+}
+
+fn mtu(tunnel: &TunnelStatus) -> Option<Step> {
+    let known = tunnel
+        .lanes
+        .iter()
+        .map(|lane| lane.mtu_bytes)
+        .filter(|bytes| *bytes > 0);
+    let least = known.min()?;
+    let detail = format!("packets of {least} bytes, as far as this host knows");
+    Some(match least < LEAST_MTU {
+        false => Step::ok("MTU", detail),
+        true => Step::warn(
+            "MTU",
+            detail,
+            "is the path a tunnel in a tunnel? see 'ip route get ADDRESS' and 'tracepath ADDRESS'",
+        ),
+    })
+}
+
+fn answered(pong: &Pong) -> [Step; 2] {
+    let milliseconds = pong.round_trip_microseconds as f64 / 1e3;
+    let own = env!("CARGO_PKG_VERSION");
+    let detail = format!(
+        "after {milliseconds:.1} ms through the tunnel, version {}",
+        pong.version
+    );
+    let answer = match pong.version == own {
+        true => Step::ok("answer", detail),
+        false => Step::warn(
+            "answer",
+            format!("{detail}; here {own}"),
+            "upgrade the older one: causeway gateway --config FILE --drain",
+        ),
+    };
+    let ahead = pong.clock_ahead_microseconds;
+    let detail = format!(
+        "{:+.1} ms from here, within {:.1} ms",
+        ahead as f64 / 1e3,
+        milliseconds / 2.0
+    );
+    let clock = match u128::from(ahead.unsigned_abs()) <= MOST_CLOCK_DIFFERENCE.as_micros() {
+        true => Step::ok("clock", detail),
+        false => Step::warn(
+            "clock",
+            detail,
+            "have the clock of both head nodes set by NTP ('timedatectl' shows whether it is)",
+        ),
+    };
+    [answer, clock]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Verdict;
+    use super::*;
+    use crate::status::text::tests::status;
+
+    #[test]
+    fn what_a_tunnel_is_like_becomes_steps() {
+        let mut tunnel = status().tunnels.remove(0);
+        assert_eq!(loss(&tunnel).result, Verdict::Ok);
+        tunnel.loss = 0.02;
+        assert!(loss(&tunnel).remedy.unwrap().contains("UDP"));
+        assert_eq!(mtu(&tunnel).unwrap().result, Verdict::Ok);
+        tunnel.lanes[0].mtu_bytes = 900;
+        assert_eq!(mtu(&tunnel).unwrap().result, Verdict::Warn);
+        tunnel.lanes[0].mtu_bytes = 0;
+        assert_eq!(mtu(&tunnel), None);
+    }
+
+    #[test]
+    fn clocks_that_differ_and_other_versions_are_told() {
+        let mut pong = Pong {
+            site: "nancy".into(),
+            round_trip_microseconds: 12_000,
+            clock_ahead_microseconds: -4_000_000,
+            version: env!("CARGO_PKG_VERSION").into(),
+        };
+        assert!(answered(&pong).iter().all(|step| step.result == Verdict::Ok));
+        pong.clock_ahead_microseconds = -3_600_000_000;
+        pong.version = "9".into();
+        let [answer, clock] = answered(&pong);
+        assert!(answer.detail.contains("version 9"), "{answer}");
+        assert!(
+            clock.result == Verdict::Warn && clock.detail.contains("-3600000.0 ms"),
+            "{clock}"
+        );
+    }
+
+    #[test]
+    fn a_site_that_is_not_reached_fails_with_the_gateways_reason() {
+        let site = SiteStatus {
+            name: "nancy".into(),
+            info: None,
+            unreachable: Some("Connection refused".into()),
+        };
+        let step = reached(&site, None);
+        assert_eq!(
+            (step.result, step.detail.as_str()),
+            (Verdict::Fail, "Connection refused")
+        );
+        assert!(step.remedy.unwrap().contains("running"));
+    }
+}

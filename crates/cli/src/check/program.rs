@@ -1,0 +1,222 @@
+//! The preload libraries, and a program that is to have them.
+
+use super::report::Step;
+use crate::run::{FINALIZE, SHIM};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Program headers read at most: linkers write about a dozen.
+const MOST_HEADERS: u16 = 256;
+
+/// Type of the program header that names the dynamic loader (elf(5)).
+const PT_INTERP: u32 = 3;
+
+/// Whether the libraries lie beside this program, and the loader takes them.
+pub fn libraries() -> Vec<Step> {
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(error) => return vec![Step::fail("causeway", error.to_string(), "is /proc mounted?")],
+    };
+    let shim = library(&own.with_file_name(SHIM), Step::fail);
+    // Only MPICH needs it.
+    let finalize = library(&own.with_file_name(FINALIZE), Step::warn);
+    vec![shim, finalize]
+}
+
+fn library(path: &Path, amiss: fn(String, String, String) -> Step) -> Step {
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    if !path.is_file() {
+        let remedy = "put it beside causeway ('make build' makes both), at the same path on every node";
+        return amiss(
+            name,
+            format!("{} is not there", path.display()),
+            remedy.to_owned(),
+        );
+    }
+    let mut command = Command::new("true");
+    command.env("LD_PRELOAD", path).stdin(Stdio::null());
+    match command.output() {
+        // The loader goes on without a library that it cannot load, and says so (ld.so(8)).
+        Ok(output) if output.status.success() && output.stderr.is_empty() => {
+            Step::ok(name, format!("{} can be loaded", path.display()))
+        }
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let remedy = "build it on this system, or on one with an older C library".to_owned();
+            amiss(
+                name,
+                if said.is_empty() {
+                    output.status.to_string()
+                } else {
+                    said
+                },
+                remedy,
+            )
+        }
+        Err(error) => Step::warn(name, format!("run true: {error}"), "is there a 'true' in PATH?"),
+    }
+}
+
+/// Whether the loader would preload anything into a program.
+pub fn look(program: &Path) -> Vec<Step> {
+    let name = program.display().to_string();
+    let step = match kind(program) {
+        Ok(Kind::Dynamic) => Step::ok(name, "is linked dynamically: the shim sees its connections"),
+        Ok(Kind::Static) => Step::fail(
+            name,
+            "is linked statically: no library can be preloaded, and its connections to other sites are not seen",
+            "link it dynamically (without -static)",
+        ),
+        Ok(Kind::Privileged) => Step::fail(
+            name,
+            "is set-user-ID or set-group-ID: the loader preloads nothing of ours into it",
+            format!("chmod ug-s {}", program.display()),
+        ),
+        Ok(Kind::Script) => Step::ok(
+            name,
+            "is no ELF program: what counts is the interpreter that runs it",
+        ),
+        Err(error) => Step::fail(name, error.to_string(), "give the path of the program"),
+    };
+    vec![step]
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    Dynamic,
+    Static,
+    Privileged,
+    Script,
+}
+
+fn kind(program: &Path) -> io::Result<Kind> {
+    let mut file = File::open(program)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("is no file"));
+    }
+    if found.mode() & 0o6000 != 0 {
+        return Ok(Kind::Privileged);
+    }
+    Ok(match names_loader(&mut file)? {
+        None => Kind::Script,
+        Some(true) => Kind::Dynamic,
+        Some(false) => Kind::Static,
+    })
+}
+
+/// Whether a program names a dynamic loader; `None` where it is no 64-bit ELF program of this byte order (elf(5)).
+fn names_loader(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
+    let mut header = [0; 64];
+    match file.read_exact(&mut header) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read?,
+    }
+    let order = if cfg!(target_endian = "little") { 1 } else { 2 };
+    if header[..6] != [0x7f, b'E', b'L', b'F', 2, order] {
+        return Ok(None);
+    }
+    let short = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+    let mut offset = [0; 8];
+    offset.copy_from_slice(&header[32..40]);
+    let (size, count) = (short(54), short(56).min(MOST_HEADERS));
+    for index in 0..u64::from(count) {
+        let at = u64::from_ne_bytes(offset).checked_add(index * u64::from(size));
+        file.seek(SeekFrom::Start(at.ok_or(io::ErrorKind::InvalidData)?))?;
+        let mut kind = [0; 4];
+        file.read_exact(&mut kind)?;
+        if u32::from_ne_bytes(kind) == PT_INTERP {
+            return Ok(Some(true));
+        }
+    }
+    Ok(Some(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Verdict;
+    use super::*;
+    use std::io::Cursor;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// An ELF header with program headers of these types.
+    fn elf(types: &[u32]) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
+        bytes[..6].copy_from_slice(&[
+            0x7f,
+            b'E',
+            b'L',
+            b'F',
+            2,
+            if cfg!(target_endian = "little") { 1 } else { 2 },
+        ]);
+        bytes[32..40].copy_from_slice(&64u64.to_ne_bytes());
+        bytes[54..56].copy_from_slice(&56u16.to_ne_bytes());
+        bytes[56..58].copy_from_slice(&(types.len() as u16).to_ne_bytes());
+        for kind in types {
+            bytes.extend(kind.to_ne_bytes());
+            bytes.extend([0; 52]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_program_without_a_loader_is_static() {
+        let names = |bytes: Vec<u8>| names_loader(&mut Cursor::new(bytes));
+        assert_eq!(names(elf(&[1, 6, 3])).unwrap(), Some(true));
+        assert_eq!(names(elf(&[1, 6])).unwrap(), Some(false));
+        assert_eq!(names(b"#!/bin/sh\n".to_vec()).unwrap(), None);
+        assert_eq!(names(vec![0; 100]).unwrap(), None);
+    }
+
+    #[test]
+    fn damaged_programs_never_panic() {
+        let whole = elf(&[1, 6, 3]);
+        for at in 0..whole.len() {
+            let _ = names_loader(&mut Cursor::new(whole[..at].to_vec()));
+            for value in [0, 1, 127, 255] {
+                let mut damaged = whole.clone();
+                damaged[at] = value;
+                let _ = names_loader(&mut Cursor::new(damaged));
+            }
+        }
+    }
+
+    #[test]
+    fn programs_that_the_shim_cannot_enter_fail_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("app");
+        let result = |bytes: &[u8], mode: u32| {
+            std::fs::write(&path, bytes).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            look(&path).remove(0).result
+        };
+        assert_eq!(result(&elf(&[3]), 0o755), Verdict::Ok);
+        assert_eq!(result(&elf(&[1]), 0o755), Verdict::Fail);
+        assert_eq!(result(&elf(&[3]), 0o4755), Verdict::Fail);
+        assert_eq!(result(b"#!/bin/sh\n", 0o755), Verdict::Ok);
+        assert_eq!(look(dir.path()).remove(0).result, Verdict::Fail);
+        assert_eq!(look(&dir.path().join("missing")).remove(0).result, Verdict::Fail);
+        assert_eq!(kind(&std::env::current_exe().unwrap()).unwrap(), Kind::Dynamic);
+    }
+
+    #[test]
+    fn a_library_that_cannot_be_loaded_is_told_by_the_loader() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("libnothing.so");
+        assert_eq!(library(&path, Step::fail).result, Verdict::Fail);
+        std::fs::write(&path, "no library").unwrap();
+        let step = library(&path, Step::fail);
+        assert!(
+            step.result == Verdict::Fail && step.detail.contains("libnothing.so"),
+            "{step}"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! `causeway connect HOST PORT`: standard input and output over the gateways, as ssh's ProxyCommand.
+//!
+//! ```text
+//! ssh -- connect -- gateway == tunnel == gateway -- HOST:PORT
+//! ```
+//! It does what `causeway run` and a shim do: a job of its own, which ends with this process, and one connection to the gateway
+//! with a preface that asks for a verdict. The far gateway knows by the job that what it connects to reads no preface.
+
+mod copy;
+pub mod place;
+
+use crate::say;
+use causeway_gateway::control::{self, ControlError, JobReply, Reply, Request};
+use causeway_wire::{Preface, Reason, Verdict};
+use place::{Place, PlaceError};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Connect standard input and output to a port at another site, through the gateways.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A node of the grid, or an address of a site.
+    host: String,
+    /// The TCP port. Ports below 1024 are served where the far gateway's low_ports names them.
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    port: u16,
+}
+
+/// A gateway of this site answers at once.
+const GATEWAY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The far gateway gives a host ten seconds; the rest is for a path that has lost something.
+const VERDICT_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Ports below need the far site's leave.
+const FIRST_USER_PORT: u16 = 1024;
+
+/// Why there is no connection, or why it ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("{0}")]
+    Gateway(#[from] ControlError),
+    #[error("{0}")]
+    Place(#[from] PlaceError),
+    #[error("the gateway's answer is not understood: {0}")]
+    Answer(String),
+    #[error("connect to {0}: {1}")]
+    Native(SocketAddr, io::Error),
+    #[error("connect to the gateway of this site at {0}: {1}")]
+    Near(SocketAddr, io::Error),
+    #[error(
+        "{0} is below 1024, and the gateway of {1} does not serve that port: add low_ports = [{port}] to [site] in its \
+         configuration, and start it anew or run 'causeway gateway --config FILE --drain' there", port = .0.port()
+    )]
+    LowPort(SocketAddr, String),
+    #[error("connect to {0} at {1}: {why}", why = .2.text())]
+    Refused(SocketAddr, String, Reason),
+    #[error("the connection to {0} broke: {1}")]
+    Broken(SocketAddr, io::Error),
+}
+
+/// Copies until both directions have ended. The status is 0 then, and 1 where the connection failed.
+pub fn main(args: Args) -> ExitCode {
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say::error(format_args!("causeway connect: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<(), ConnectError> {
+    // A name is for people, and as long as a node's may be.
+    let host: String = args.host.chars().take(255).collect();
+    let (job, _held) = start_job(format!("connect {host} {}", args.port))?;
+    let (destination, stream) = match place::find(&job, &args.host, args.port)? {
+        // Nodes of one site reach each other without us.
+        Place::Here(address) => {
+            let stream = TcpStream::connect_timeout(&address, VERDICT_DEADLINE);
+            (
+                address,
+                stream.map_err(|error| ConnectError::Native(address, error))?,
+            )
+        }
+        Place::At {
+            site,
+            address,
+            gateway,
+        } => (address, through(&job, &site, address, gateway)?),
+    };
+    copy::both_ways(stream).map_err(|error| ConnectError::Broken(destination, error))
+}
+
+/// The job lives as long as the connection that comes with it.
+pub fn start_job(name: String) -> Result<(JobReply, UnixStream), ConnectError> {
+    match control::ask(&control::socket(), &Request::Connect { name })? {
+        (Reply::Job(job), held) => Ok((job, held)),
+        (other, _) => Err(ConnectError::Answer(format!("{other:?}"))),
+    }
+}
+
+/// What a shim does for a blocking connect.
+pub fn through(
+    job: &JobReply,
+    site: &str,
+    destination: SocketAddr,
+    gateway: SocketAddr,
+) -> Result<TcpStream, ConnectError> {
+    let near = |error| ConnectError::Near(gateway, error);
+    let token = job.token.parse();
+    let token = token.map_err(|error| ConnectError::Answer(format!("{error}")))?;
+    let mut stream = TcpStream::connect_timeout(&gateway, GATEWAY_DEADLINE).map_err(near)?;
+    stream.set_nodelay(true).map_err(near)?;
+    let preface = Preface {
+        source: stream.local_addr().map_err(near)?,
+        destination,
+        token,
+        wants_verdict: true,
+    };
+    let preface = preface.encode().map_err(|error| near(io::Error::other(error)))?;
+    stream.write_all(&preface).map_err(near)?;
+    stream.set_read_timeout(Some(VERDICT_DEADLINE)).map_err(near)?;
+    let mut verdict = [0; Verdict::BYTES];
+    stream.read_exact(&mut verdict).map_err(near)?;
+    stream.set_read_timeout(None).map_err(near)?;
+    match Verdict::decode(verdict) {
+        Some(Verdict::Connected) => Ok(stream),
+        Some(Verdict::Failed(Reason::Denied)) if destination.port() < FIRST_USER_PORT => {
+            Err(ConnectError::LowPort(destination, site.to_owned()))
+        }
+        Some(Verdict::Failed(reason)) => Err(ConnectError::Refused(destination, site.to_owned(), reason)),
+        None => Err(ConnectError::Answer(format!("{verdict:?} is no verdict"))),
+    }
+}

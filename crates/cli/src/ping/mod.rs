@@ -1,0 +1,206 @@
+//! `causeway ping SITE`: round trips to another site's gateway through the tunnel, in the manner of ping(8).
+//!
+//! Measured by the gateway of this host, so that what this command costs does not count. `trips` is what they add up to.
+
+pub mod trips;
+
+use crate::{ask, say};
+use causeway_gateway::control::{self, ControlError, Pong};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use serde::Serialize;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use trips::{Summary, Trips};
+
+/// Measure round trips through the tunnel to another site.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The site.
+    site: String,
+    /// Round trips to make; without it, until Ctrl-C.
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Seconds from the beginning of one to that of the next; the next waits for the answer all the same.
+    #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    interval: Duration,
+    /// Print one JSON object a line: each round trip, then the summary.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shortest pause: the tunnel has more to carry.
+const SHORTEST: f64 = 0.001;
+/// Longest: an hour.
+const LONGEST: f64 = 3600.0;
+
+/// A number of seconds as it is typed.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "is no number of seconds".to_owned())?;
+    if (SHORTEST..=LONGEST).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("is not between {SHORTEST} and {LONGEST}"))
+    }
+}
+
+/// A line of `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Line<'a> {
+    Answer {
+        number: u64,
+        #[serde(flatten)]
+        pong: &'a Pong,
+    },
+    NoAnswer {
+        number: u64,
+        why: &'a str,
+    },
+    Summary {
+        site: &'a str,
+        #[serde(flatten)]
+        summary: Summary,
+    },
+}
+
+/// Pings until it has done so often enough or is asked to end. The status is 1 where nothing was answered.
+pub fn main(args: Args) -> ExitCode {
+    match run(&args) {
+        Ok(Some(summary)) if summary.received > 0 => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(code) => code,
+    }
+}
+
+fn run(args: &Args) -> Result<Option<Summary>, ExitCode> {
+    let socket = control::socket();
+    let status = ask::status(&socket).map_err(fail)?;
+    if args.site == status.site || !status.sites.iter().any(|site| site.name == args.site) {
+        say::error(format_args!(
+            "causeway ping: {} is no other site of this gateway (there are: {})",
+            args.site,
+            ask::other_sites(&status)
+        ));
+        return Err(ExitCode::from(2));
+    }
+    let signals = hold_signals().map_err(fail)?;
+    let mut trips = Trips::default();
+    let mut next = Instant::now();
+    for number in 1..=args.count.unwrap_or(u64::MAX) {
+        once(&socket, args, number, &mut trips)?;
+        next = (next + args.interval).max(Instant::now());
+        let is_last = Some(number) == args.count;
+        if is_last || is_interrupted(&signals, next)? {
+            break;
+        }
+    }
+    let summary = trips.summary();
+    if args.json {
+        let site = &args.site;
+        print(&Line::Summary { site, summary })?;
+    } else {
+        say::output(format_args!("--- {} ping statistics ---\n{summary}", args.site))?;
+    }
+    Ok(Some(summary))
+}
+
+fn once(socket: &Path, args: &Args, number: u64, trips: &mut Trips) -> Result<(), ExitCode> {
+    match ask::ping(socket, &args.site) {
+        Ok(pong) => {
+            trips.answered(&pong);
+            if args.json {
+                return print(&Line::Answer { number, pong: &pong });
+            }
+            let milliseconds = pong.round_trip_microseconds as f64 / 1e3;
+            say::output(format_args!(
+                "answer from {}: seq={number} time={milliseconds:.3} ms",
+                pong.site
+            ))
+        }
+        Err(ControlError::Refused(why)) => {
+            trips.unanswered();
+            if args.json {
+                return print(&Line::NoAnswer { number, why: &why });
+            }
+            say::output(format_args!("seq={number}: {why}"))
+        }
+        Err(error) => Err(fail(error)),
+    }
+}
+
+fn print(line: &Line<'_>) -> Result<(), ExitCode> {
+    say::output(serde_json::to_string(line).map_err(fail)?)
+}
+
+/// The summary comes last however the command ends: Ctrl-C is waited for, between two round trips.
+fn hold_signals() -> io::Result<SignalFd> {
+    let mut signals = SigSet::empty();
+    [Signal::SIGINT, Signal::SIGTERM]
+        .into_iter()
+        .for_each(|signal| signals.add(signal));
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
+    Ok(SignalFd::with_flags(
+        &signals,
+        SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC,
+    )?)
+}
+
+/// Waits until then, and tells whether it was interrupted; nobody has to read on.
+fn is_interrupted(signals: &SignalFd, until: Instant) -> Result<bool, ExitCode> {
+    let stdout = io::stdout();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        // Rounded up: a pause of less than a millisecond would be none.
+        let left = PollTimeout::try_from(left + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX);
+        let mut files = [
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(stdout.as_fd(), PollFlags::empty()),
+        ];
+        match poll(&mut files, left) {
+            Ok(0) if Instant::now() >= until => return Ok(false),
+            Ok(0) | Err(Errno::EINTR) => {}
+            Ok(_) if files[0].any().unwrap_or(false) => return Ok(true),
+            Ok(_) => return Err(ExitCode::from(say::READER_GONE)),
+            Err(error) => return Err(fail(error)),
+        }
+    }
+}
+
+fn fail(error: impl std::fmt::Display) -> ExitCode {
+    say::error(format_args!("causeway ping: {error}"));
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_stay_within_reason() {
+        assert_eq!(seconds("0.2"), Ok(Duration::from_millis(200)));
+        for wrong in ["", "soon", "0", "-1", "1e9", "NaN"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_json_says_what_it_is() {
+        let line = Line::NoAnswer {
+            number: 2,
+            why: "no tunnel",
+        };
+        assert_eq!(
+            serde_json::to_string(&line).unwrap(),
+            r#"{"no_answer":{"number":2,"why":"no tunnel"}}"#
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! How fast a stream carries so many bytes to another site: sent to a sink that the far gateway starts, which says what came.
+
+use crate::connect::place::{self, Place};
+use crate::connect::{ConnectError, start_job, through};
+use causeway_gateway::control::SINK_PORT;
+use serde::Serialize;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// One write.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// A path on which nothing moves for so long has no rate to speak of.
+const STILL: Duration = Duration::from_secs(30);
+
+/// More than the digits of any number of bytes.
+const ANSWER_BYTES: u64 = 32;
+
+/// What it came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Measured {
+    /// Sent, and counted there.
+    pub bytes: u64,
+    /// From the first byte to the answer.
+    pub seconds: f64,
+    /// Bytes over that time without the answer's way, half a round trip there and half back.
+    pub rate_bits_per_second: f64,
+}
+
+/// Sends `bytes` to a site; `round_trip` is the least that was seen.
+///
+/// # Errors
+/// In one sentence.
+pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured, String> {
+    let (stream, _job) = open(site).map_err(|error| error.to_string())?;
+    let began = Instant::now();
+    let counted = send(stream, bytes).map_err(|error| format!("the stream to {site} broke: {error}"))?;
+    let taken = began.elapsed();
+    if counted.trim().parse() != Ok(bytes) {
+        return Err(format!(
+            "{bytes} bytes were sent to {site}, which says {counted:?}"
+        ));
+    }
+    Ok(measured(bytes, taken, round_trip))
+}
+
+/// The stream, and the job, with whose end the sink ends.
+fn open(site: &str) -> Result<(TcpStream, UnixStream), ConnectError> {
+    let (job, held) = start_job(format!("probe {site}"))?;
+    let found = job.sites.iter().find(|found| found.name == site);
+    let gateway = found.and_then(|found| found.info.as_ref()?.gateways.first());
+    let host = gateway.map_or_else(|| site.to_owned(), |gateway| gateway.ip().to_string());
+    let stream = match place::find(&job, &host, SINK_PORT)? {
+        Place::At {
+            site,
+            address,
+            gateway,
+        } => through(&job, &site, address, gateway)?,
+        Place::Here(address) => {
+            return Err(ConnectError::Answer(format!(
+                "{site} has our own address {address}"
+            )));
+        }
+    };
+    Ok((stream, held))
+}
+
+/// Returns what the sink says.
+fn send(mut stream: TcpStream, bytes: u64) -> io::Result<String> {
+    stream.set_write_timeout(Some(STILL))?;
+    stream.set_read_timeout(Some(STILL))?;
+    let buffer = vec![0x5a; BUFFER_BYTES];
+    let mut left = bytes;
+    while left > 0 {
+        let piece = left.min(BUFFER_BYTES as u64);
+        // Fits: a buffer at most.
+        stream.write_all(&buffer[..piece as usize])?;
+        left -= piece;
+    }
+    stream.shutdown(Shutdown::Write)?;
+    let mut answer = String::new();
+    stream.take(ANSWER_BYTES).read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+fn measured(bytes: u64, taken: Duration, round_trip: Duration) -> Measured {
+    // A round trip that has grown shorter since must not leave less than nothing.
+    let moving = taken.saturating_sub(round_trip).max(taken / 10);
+    Measured {
+        bytes,
+        seconds: taken.as_secs_f64(),
+        rate_bits_per_second: bytes as f64 * 8.0 / moving.as_secs_f64().max(f64::MIN_POSITIVE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answers_way_is_no_time_of_the_bytes() {
+        let result = measured(1_000_000, Duration::from_millis(90), Duration::from_millis(10));
+        assert!((result.rate_bits_per_second - 1e8).abs() < 1.0, "{result:?}");
+        let short = measured(1, Duration::from_millis(10), Duration::from_millis(40));
+        assert_eq!(short.rate_bits_per_second, 8000.0);
+    }
+}

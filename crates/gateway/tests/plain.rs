@@ -1,0 +1,148 @@
+//! Connections of `causeway connect`: delivered without a preface, to programs that know nothing of it; and round trips.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use causeway_gateway::control::{self, Reply, Request};
+use causeway_wire::{Reason, Token, Verdict};
+use common::{DEADLINE, Grid, pattern, send_preface, wait_for};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+
+/// A job of `causeway connect`; it ends with the connection.
+fn plain_job(grid: &Grid) -> (Token, UnixStream) {
+    let request = Request::Connect {
+        name: "connect".into(),
+    };
+    match control::ask(&grid.control(1), &request).unwrap() {
+        (Reply::Job(job), held) => (job.token.parse().unwrap(), held),
+        (other, _) => panic!("{other:?}"),
+    }
+}
+
+fn connect(grid: &Grid, token: Token, destination: SocketAddr) -> Result<TcpStream, Verdict> {
+    let stream = grid.dial();
+    let mut preface = grid.preface(&stream, destination, true);
+    preface.token = token;
+    send_preface(stream, &preface)
+}
+
+#[test]
+fn a_plain_connection_carries_nothing_but_its_bytes_and_comes_from_no_delivery_port() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let (token, _held) = plain_job(&grid);
+    let mut near = connect(&grid, token, listener.local_addr().unwrap()).unwrap();
+    let (mut far, peer) = listener.accept().unwrap();
+    assert_eq!(peer.ip(), grid.address(2, 253, 0).ip());
+    assert!(
+        !(20000..=32767).contains(&peer.port()),
+        "from port {}",
+        peer.port()
+    );
+    far.set_read_timeout(Some(DEADLINE)).unwrap();
+    near.write_all(b"question").unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    let mut got = Vec::new();
+    far.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"question");
+    far.write_all(b"answer").unwrap();
+    drop(far);
+    got.clear();
+    near.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"answer");
+    // The other job's connections have their prefaces as before.
+    grid.pair(&listener);
+}
+
+#[test]
+fn low_ports_are_for_plain_connections_alone_and_only_where_they_are_named() {
+    // Nothing listens at port 1: what may pass is refused by the host, what may not by the gateway.
+    let attempt = |grid: &Grid, token, port| {
+        let refused = connect(grid, token, grid.address(2, 1, port)).unwrap_err();
+        match refused {
+            Verdict::Failed(reason) => reason,
+            Verdict::Connected => panic!("connected"),
+        }
+    };
+    let grid = Grid::with_far_site("low_ports = [1]");
+    let (token, _held) = plain_job(&grid);
+    assert_eq!(attempt(&grid, token, 1), Reason::Refused);
+    assert_eq!(attempt(&grid, token, 2), Reason::Denied);
+    assert_eq!(attempt(&grid, grid.token, 1), Reason::Denied);
+    assert_eq!(grid.status(2).refused["system-port"], 2);
+    let far = grid.status(1).sites.into_iter().find(|site| site.name == "site2");
+    assert_eq!(far.unwrap().info.unwrap().low_ports, Some(vec![1]));
+
+    let grid = Grid::start();
+    let (token, _held) = plain_job(&grid);
+    assert_eq!(attempt(&grid, token, 1), Reason::Denied);
+}
+
+#[test]
+fn what_was_sent_right_before_the_job_ended_arrives_and_its_token_is_worth_nothing_after() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let bytes = pattern(1, 300_000);
+    for _ in 0..20 {
+        let (token, held) = plain_job(&grid);
+        let mut near = connect(&grid, token, listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        far.set_read_timeout(Some(DEADLINE)).unwrap();
+        // The far half has ended, so that nothing is left to wait for once all is written.
+        far.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(near.read(&mut [0]).unwrap(), 0);
+        let mut got = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                near.write_all(&bytes).unwrap();
+                drop((near, held));
+            });
+            far.read_to_end(&mut got).unwrap();
+        });
+        assert!(got == bytes, "{} bytes arrived", got.len());
+        wait_for("the end of the job", || grid.status(2).jobs.len() == 1);
+        let refused = connect(&grid, token, listener.local_addr().unwrap());
+        assert_eq!(refused.unwrap_err(), Verdict::Failed(Reason::Denied));
+    }
+    wait_for("the end of the streams", || {
+        [1, 2].iter().all(|site| grid.status(*site).streams == 0)
+    });
+}
+
+#[test]
+fn a_round_trip_tells_its_time_the_other_clock_and_version() {
+    let grid = Grid::start();
+    let ping = |site: &str| {
+        let request = Request::Ping { site: site.into() };
+        control::ask(&grid.control(1), &request).map(|(reply, _)| reply)
+    };
+    let Reply::Pong(pong) = ping("site2").unwrap() else {
+        panic!("no pong")
+    };
+    assert_eq!((pong.site.as_str(), pong.version.is_empty()), ("site2", false));
+    // Both gateways have the same clock: what they differ by is the unequal halves of the round trip.
+    assert!(
+        pong.clock_ahead_microseconds.unsigned_abs() <= pong.round_trip_microseconds,
+        "{pong:?}"
+    );
+    let said = ping("site1").unwrap_err().to_string();
+    assert!(said.contains("is this site"), "{said}");
+    let said = ping("site3").unwrap_err().to_string();
+    assert!(
+        said.contains("site3") && said.contains("there are: site2"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_site_without_a_tunnel_is_not_waited_for() {
+    let mut grid = Grid::start();
+    grid.stop(2);
+    let request = Request::Ping { site: "site2".into() };
+    wait_for("the reason", || {
+        let said = control::ask(&grid.control(1), &request).map(|_| ());
+        said.is_err_and(|error| error.to_string().contains("no tunnel to site2:"))
+    });
+}
