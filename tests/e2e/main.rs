@@ -11,6 +11,7 @@ mod mpi;
 mod namespaces;
 mod newcomers;
 mod programs;
+mod punching;
 
 use mpi::Mpi;
 use programs::Extent;

@@ -14,11 +14,10 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// Where rennes, whose NAT lets nobody in, finds nancy.
 const NANCY: &str = "198.51.100.5";
 
-const NAME: &str = "nat-newcomers";
-
 /// A grid of emulated sites on which nothing of ours runs yet.
-struct Fresh {
-    directory: PathBuf,
+pub struct Fresh {
+    name: &'static str,
+    pub directory: PathBuf,
     state: tempfile::TempDir,
     /// Daemons, as people leave them in a terminal.
     running: Vec<Child>,
@@ -26,7 +25,7 @@ struct Fresh {
 
 impl Drop for Fresh {
     fn drop(&mut self) {
-        let _ = self.lab(&["down", NAME]).output();
+        let _ = self.lab(&["down", self.name]).output();
         for child in &mut self.running {
             let _ = child.kill();
             let _ = child.wait();
@@ -35,27 +34,29 @@ impl Drop for Fresh {
 }
 
 impl Fresh {
-    fn up() -> Fresh {
-        let directory = root().join("target/e2e").join(NAME);
+    /// `scenario`: a file of this directory.
+    pub fn up(scenario: &str, name: &'static str) -> Fresh {
+        let directory = root().join("target/e2e").join(name);
         if directory.exists() {
             fs::remove_dir_all(&directory).unwrap();
         }
         fs::create_dir_all(&directory).unwrap();
         let prefix = "causeway-e2e-";
         let fresh = Fresh {
+            name,
             directory,
             state: tempfile::Builder::new().prefix(prefix).tempdir().unwrap(),
             running: Vec::new(),
         };
-        let scenario = root().join("tests/e2e/nat.toml").display().to_string();
+        let scenario = root().join("tests/e2e").join(scenario).display().to_string();
         let up = fresh
-            .lab(&["up", &scenario, "--no-gateways", "--name", NAME])
+            .lab(&["up", &scenario, "--no-gateways", "--name", name])
             .output();
         right(&up.unwrap());
         fresh
     }
 
-    fn lab(&self, words: &[&str]) -> Command {
+    pub fn lab(&self, words: &[&str]) -> Command {
         let mut command = Command::new(causeway());
         command.arg("lab").args(words);
         command.env("XDG_RUNTIME_DIR", self.state.path());
@@ -63,14 +64,14 @@ impl Fresh {
     }
 
     /// A command on a node, as its user types it. Every site has a home of its own, which the emulated nodes share.
-    fn on(&self, site: &str, words: &[&str]) -> Command {
+    pub fn on(&self, site: &str, words: &[&str]) -> Command {
         let head = format!("{site}-head");
         let config = format!("XDG_CONFIG_HOME={}", self.directory.join(site).display());
         let program = causeway().display().to_string();
         let typed = [
             "exec",
             "--lab",
-            NAME,
+            self.name,
             &head,
             "--",
             "env",
@@ -81,19 +82,19 @@ impl Fresh {
         self.lab(&[&typed, words].concat())
     }
 
-    fn says(&self, site: &str, words: &[&str]) -> String {
+    pub fn says(&self, site: &str, words: &[&str]) -> String {
         let output = self.on(site, words).output().unwrap();
         right(&output);
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    fn leave(&mut self, site: &str, words: &[&str], log: &str) {
+    pub fn leave(&mut self, site: &str, words: &[&str], log: &str) {
         let log = fs::File::create(self.directory.join(log)).unwrap();
         let child = self.on(site, words).stdout(Stdio::null()).stderr(log).spawn();
         self.running.push(child.unwrap());
     }
 
-    fn wait_for(&self, what: &str, done: impl Fn() -> bool) {
+    pub fn wait_for(&self, what: &str, done: impl Fn() -> bool) {
         let start = Instant::now();
         while !done() {
             if start.elapsed() > DEADLINE {
@@ -119,7 +120,7 @@ fn debian_open_mpi_runs_for_newcomers_who_join_two_sites_with_tokens() {
         println!("skipped: {reason}");
         return;
     }
-    let mut fresh = Fresh::up();
+    let mut fresh = Fresh::up("nat.toml", "nat-newcomers");
     let grid = fresh.directory.join("grid").display().to_string();
     let began = Instant::now();
     let broker = format!("{NANCY}:7443");
