@@ -13,6 +13,7 @@ mod mpi;
 mod namespaces;
 mod newcomers;
 mod programs;
+mod punching;
 mod relays;
 
 use mpi::Mpi;

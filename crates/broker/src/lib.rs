@@ -19,6 +19,7 @@ mod files;
 pub mod grid;
 pub mod identity;
 pub mod members;
+pub mod reflection;
 pub mod revocation;
 mod say;
 mod server;

@@ -384,3 +384,30 @@ fn only_declared_addresses_are_dialled_back_and_each_answer_says_how_it_went() {
     assert_eq!(refusal.kind, ErrorKind::NotYours);
     assert!(ask(vec![open; 5]).unwrap_err().message.contains("4 are allowed"));
 }
+
+#[test]
+fn over_udp_a_question_is_answered_with_where_it_came_from_and_nothing_else_at_all() {
+    use causeway_broker::reflection;
+    let grid = Grid::new("g5k");
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(DEADLINE)).unwrap();
+    socket.connect(grid.address).unwrap();
+    let question = reflection::question([7; 12]);
+    let mut longer = question.to_vec();
+    longer.push(0);
+    for other in [
+        b"".as_slice(),
+        b"\x30",
+        &longer,
+        &reflection::answer([1; 12], grid.address),
+    ] {
+        socket.send(other).unwrap();
+    }
+    socket.send(&question).unwrap();
+    let mut space = [0; 100];
+    // The first answer is the question's: what came before it has none.
+    let count = socket.recv(&mut space).unwrap();
+    assert_eq!(count, question.len());
+    let seen = socket.local_addr().unwrap();
+    assert_eq!(reflection::answered(&space[..count]), Some(([7; 12], seen)));
+}

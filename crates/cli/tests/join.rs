@@ -2,6 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use causeway_gateway::control::{Reply, Request, Status, ask};
+use causeway_wire::preface::{Decoded, FIXED_BYTES};
+use causeway_wire::{Preface, Verdict};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -148,6 +152,44 @@ impl Grid {
         }
     }
 
+    /// A connection of a process of site one to one of site two, whose bytes arrive as they were sent, in both directions.
+    fn streams_are_whole(&self) {
+        let request = Request::Job {
+            name: "whole".to_owned(),
+            weight: 1,
+        };
+        let (Reply::Job(job), _held) = ask(&self.control(1), &request).unwrap() else {
+            panic!("no job");
+        };
+        let listener = TcpListener::bind(SocketAddr::from(([127, self.net, 2, 1], 0))).unwrap();
+        let mut near = TcpStream::connect(SocketAddr::from(([127, self.net, 1, 253], 7000))).unwrap();
+        near.set_read_timeout(Some(DEADLINE)).unwrap();
+        let preface = Preface {
+            source: near.local_addr().unwrap(),
+            destination: listener.local_addr().unwrap(),
+            token: job.token.parse().unwrap(),
+            wants_verdict: true,
+        };
+        near.write_all(&preface.encode().unwrap()).unwrap();
+        let mut verdict = [0; Verdict::BYTES];
+        near.read_exact(&mut verdict).unwrap();
+        assert_eq!(Verdict::decode(verdict).unwrap(), Verdict::Connected);
+        let far = accept(&listener);
+        for (from, to) in [(&near, &far), (&far, &near)] {
+            cross(from, to);
+        }
+    }
+
+    fn techniques(&self, site: u8) -> Vec<(String, String)> {
+        let tunnels = self.status(site).map_or_else(Vec::new, |status| status.tunnels);
+        let lanes = tunnels.into_iter().flat_map(|tunnel| tunnel.lanes);
+        lanes.map(|lane| (lane.carrier, lane.technique)).collect()
+    }
+
+    fn says(&self, site: u8, what: &str) -> bool {
+        std::fs::read_to_string(self.log(site)).is_ok_and(|log| log.contains(what))
+    }
+
     fn is_joined(&self) -> bool {
         [1, 2].into_iter().all(|site| {
             let status = self.status(site);
@@ -157,6 +199,36 @@ impl Grid {
             })
         })
     }
+}
+
+/// What a shim does in accept.
+fn accept(listener: &TcpListener) -> TcpStream {
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let mut bytes = vec![0; FIXED_BYTES];
+    stream.read_exact(&mut bytes).unwrap();
+    while let Decoded::Incomplete { needed } = Preface::decode(&bytes).unwrap() {
+        let have = bytes.len();
+        bytes.resize(needed, 0);
+        stream.read_exact(&mut bytes[have..]).unwrap();
+    }
+    stream
+}
+
+/// Some megabytes, more than any window at the start, and the end of that half.
+fn cross(mut from: &TcpStream, mut to: &TcpStream) {
+    let bytes: Vec<u8> = (0..5_000_000_usize)
+        .map(|at| (at * 31 + at / 251) as u8)
+        .collect();
+    let mut got = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            from.write_all(&bytes).unwrap();
+            from.shutdown(Shutdown::Write).unwrap();
+        });
+        to.read_to_end(&mut got).unwrap();
+    });
+    assert!(got == bytes, "{} bytes arrived of {}", got.len(), bytes.len());
 }
 
 #[test]
@@ -217,4 +289,70 @@ fn a_token_is_good_once_and_for_its_own_grid() {
     let third = grid.join(2, &forged, false);
     grid.wait_for("the other refusal", |_| says(2, "cw1"));
     drop((first, second, third));
+}
+
+#[test]
+fn two_sites_that_let_nobody_in_punch_a_way_which_outlives_the_broker_and_is_punched_anew_when_lost() {
+    let grid = Grid::create(2);
+    let mut broker = grid.broker();
+    let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
+    let first = grid.join(1, &tokens[0], false);
+    grid.wait_for("the first gateway", |grid| grid.status(1).is_some());
+    let second = grid.join(2, &tokens[1], false);
+    grid.wait_for("the reason why there is no lane yet", |grid| {
+        let status = grid.status(1);
+        let others = status.into_iter().flat_map(|status| status.sites);
+        let mut reasons = others.filter_map(|site| site.unreachable);
+        grid.is_joined() || reasons.any(|why| why.starts_with("neither gateway can be dialled; punching"))
+    });
+    grid.wait_for("the tunnel", Grid::is_joined);
+    let punched = [("QUIC".to_owned(), "punched".to_owned())];
+    for site in [1, 2] {
+        assert_eq!(grid.techniques(site), punched);
+    }
+    grid.streams_are_whole();
+    broker.stop();
+    grid.wait_for("news of the broker's end", |grid| {
+        let away = |site| {
+            grid.status(site)
+                .is_some_and(|s| s.grid.unwrap().broker_away.is_some())
+        };
+        away(1) && away(2)
+    });
+    assert!(grid.is_joined());
+    grid.streams_are_whole();
+    // Without the broker there is no new one; with it there is.
+    drop(second);
+    grid.wait_for("the loss of the far gateway", |grid| !grid.is_joined());
+    let second = grid.gateway(2, &[], &grid.log(2));
+    let _broker = grid.broker();
+    grid.wait_for("the tunnel that is punched anew", Grid::is_joined);
+    for site in [1, 2] {
+        assert_eq!(grid.techniques(site), punched);
+    }
+    grid.streams_are_whole();
+    drop((first, second));
+}
+
+#[test]
+fn without_lanes_over_udp_nothing_is_punched_and_the_log_says_why() {
+    let grid = Grid::create(3);
+    let _broker = grid.broker();
+    let tokens = ["site1", "site2"].map(|site| grid.said(&["token", "--site", site]));
+    let first = grid.join(1, &tokens[0], false);
+    grid.wait_for("the first gateway", |grid| grid.status(1).is_some());
+    drop(first);
+    let file = grid.site(1).join("causeway/gateway.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[grid]\n", "[grid]\ntransport = \"tcp\"\n")).unwrap();
+    let first = grid.gateway(1, &[], &grid.log(1));
+    let second = grid.join(2, &tokens[1], false);
+    grid.wait_for("the reason in the first one's log", |grid| {
+        grid.says(1, "transport = \"tcp\" in [grid] keeps lanes from UDP")
+    });
+    grid.wait_for("the reason in the second one's log", |grid| {
+        grid.says(2, "no answer by way of the broker")
+    });
+    assert!(!grid.is_joined());
+    drop((first, second));
 }

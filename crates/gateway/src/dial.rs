@@ -125,10 +125,16 @@ impl Gateway {
                 self.dial_after(index, lane, pause);
             }
         }
+        self.meet_again(index, pause.is_zero());
     }
 
     /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
     pub(crate) fn redial(&mut self, index: usize, lane: usize) {
+        if self.meets(index) {
+            let known = self.pair_of(&self.config.peers[index].site);
+            let introduced = known.is_some_and(|pair| pair.introduced);
+            return self.meet_again(index, introduced);
+        }
         if self.wants_lane(index, lane) {
             let known = self.pair_of(&self.config.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
@@ -176,6 +182,9 @@ impl Gateway {
     }
 
     pub(crate) fn dial_failed(&mut self, index: usize, lane: usize, why: &str) {
+        if self.punch_failed(index, why) {
+            return;
+        }
         if lane == QUIC_LANE {
             return self.spare_failed(index, why);
         }
@@ -222,6 +231,7 @@ impl Gateway {
     /// A lane that this gateway dialled is through its handshake.
     pub(crate) fn dial_ended(&mut self, index: usize, lane: usize) {
         self.contacts[index].dials[lane].under_way = false;
+        self.on_met(index);
     }
 
     /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
@@ -232,5 +242,6 @@ impl Gateway {
         for dial in &mut contact.dials {
             dial.backoff = FIRST_BACKOFF;
         }
+        self.on_met_well(index);
     }
 }

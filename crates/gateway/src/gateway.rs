@@ -282,6 +282,7 @@ impl Gateway {
             }
             self.look_after_tunnels();
             self.look_after_quic();
+            self.look_after_meetings();
             for pair in std::mem::take(&mut self.dirty) {
                 if let Some(state) = self.pairs.get_mut(pair) {
                     state.dirty = false;
@@ -394,7 +395,10 @@ impl Gateway {
     fn wait(&mut self) -> Option<Duration> {
         let tunnels = self.tunnels_deadline();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        let others = [tunnels, self.quic_deadline()].into_iter().flatten().min();
+        let others = [tunnels, self.quic_deadline(), self.meetings_deadline()]
+            .into_iter()
+            .flatten()
+            .min();
         [self.timers.wait(), others.map(until)]
             .into_iter()
             .flatten()

@@ -8,6 +8,7 @@ use crate::control::GridStatus;
 use crate::dial::Contact;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::lane::LaneEnd;
+use crate::meet::{self, Meetings};
 use crate::relay::seek::PATIENCE;
 use crate::tally::Tally;
 use crate::tls;
@@ -23,7 +24,7 @@ use std::time::Duration;
 
 /// This gateway's place in its grid.
 pub(crate) struct Grid {
-    client: Client,
+    pub(crate) client: Client,
     name: String,
     /// Why the broker does not answer; none while it does.
     away: Option<String>,
@@ -31,6 +32,8 @@ pub(crate) struct Grid {
     /// The own addresses that the broker could not dial, with its reasons.
     unreached: Vec<(SocketAddr, String)>,
     certificate_ends: u64,
+    /// The gateways that are met half-way.
+    pub(crate) meetings: Meetings,
 }
 
 impl Grid {
@@ -78,6 +81,7 @@ impl Grid {
             observed: None,
             unreached: Vec::new(),
             certificate_ends,
+            meetings: Meetings::default(),
         };
         Ok((grid, context))
     }
@@ -147,7 +151,7 @@ impl Gateway {
         match event {
             Event::Member(member) => self.on_member(*member),
             Event::Removed(site) => self.on_member_gone(&site),
-            Event::Connected { observed } => {
+            Event::Connected { observed, broker } => {
                 grid.away = None;
                 grid.observed = Some(observed);
                 self.report.say(format_args!(
@@ -157,6 +161,7 @@ impl Gateway {
                 ));
                 // Busy: the next connection asks again.
                 let _ = grid.client.reach(self.config.public.clone());
+                self.on_broker_found(broker);
             }
             Event::Away(why) => {
                 self.report.say(format_args!(
@@ -195,6 +200,7 @@ impl Gateway {
             Event::Reached(results) => self.on_reached(results),
             Event::Failed { what, reason } => self.report.say(format_args!("{what}: {reason}")),
             Event::Trouble(what) => self.report.say(format_args!("{what}")),
+            Event::Message(message) if message.kind == meet::KIND => self.on_punch(&message),
             Event::Message(_) | Event::Relays(_) | Event::Jobs(_) => {}
         }
     }
@@ -237,9 +243,10 @@ impl Gateway {
             }
             self.dial_all(index, Duration::ZERO);
         }
+        self.on_peer_known(index);
     }
 
-    fn peer_of(&self, site: &str) -> Option<usize> {
+    pub(crate) fn peer_of(&self, site: &str) -> Option<usize> {
         self.config.peers.iter().position(|peer| peer.site == site)
     }
 
@@ -261,6 +268,7 @@ impl Gateway {
             .say(format_args!("site {site} is no longer a member of the grid"));
         self.config.peers[index].address = None;
         self.contacts[index].addresses.clear();
+        self.forget_meeting(index);
         self.contacts[index].is_gone = true;
         if let Some(pair) = self.tunnels.get(site).copied() {
             self.end_pair(pair, &LaneEnd::NoMember, true);

@@ -366,6 +366,8 @@ impl Gateway {
         let mut lane = Lane::new(carrier, pair, number, address, dialled, received, self.now);
         lane.congestion_control = congestion_control;
         lane.through = through;
+        let peer = self.pairs.get(pair).map(|pair| pair.peer);
+        lane.punched = lane.carrier.quic().is_some() && peer.is_some_and(|peer| self.meets(peer));
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self
             .pairs

@@ -34,6 +34,8 @@ pub(crate) struct Lane {
     pub(crate) dialled: bool,
     /// The relay it goes through.
     pub(crate) through: Option<Through>,
+    /// Through a hole that both gateways made; see `meet`.
+    pub(crate) punched: bool,
     pub(crate) congestion_control: String,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -99,6 +101,7 @@ impl Lane {
             peer,
             dialled,
             through: None,
+            punched: false,
             congestion_control: String::new(),
             sent_bytes: 0,
             received_bytes: rest.len() as u64,

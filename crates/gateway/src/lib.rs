@@ -28,6 +28,7 @@ mod lane;
 pub mod lanes;
 mod leg;
 mod listeners;
+mod meet;
 mod metrics;
 mod pair;
 mod peer;

@@ -234,6 +234,7 @@ impl Gateway {
         pair.lanes[number] = Some(lane);
         pair.tunnel.lane_up(number, now);
         pair.address = address;
+        let peer = pair.peer;
         if let Some(since) = pair.down_since.take() {
             let streams = pair.legs.len();
             let waited = now.saturating_duration_since(since);
@@ -242,8 +243,9 @@ impl Gateway {
                 pair.site
             ));
         }
-        if pair.introduced {
-            let peer = pair.peer;
+        let introduced = pair.introduced;
+        self.on_met(peer);
+        if introduced {
             self.dial_succeeded(peer);
         }
         if self.pairs[key].lanes[QUIC_LANE].is_none() {

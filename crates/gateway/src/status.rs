@@ -154,10 +154,11 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
 
 /// How the lane came about.
 fn technique(lane: &Lane) -> String {
-    match (&lane.through, lane.dialled) {
-        (Some(through), _) => format!("relay through {}", through.site),
-        (None, true) => "direct".to_owned(),
-        (None, false) => "dialled in".to_owned(),
+    match (&lane.through, lane.punched, lane.dialled) {
+        (Some(through), ..) => format!("relay through {}", through.site),
+        (None, true, _) => "punched".to_owned(),
+        (None, false, true) => "direct".to_owned(),
+        (None, false, false) => "dialled in".to_owned(),
     }
 }
 

@@ -11,6 +11,7 @@ use rustls::ClientConfig;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -75,6 +76,8 @@ pub enum CallError {
 
 pub(super) struct Connection {
     broker: String,
+    /// Which of the broker's addresses that is.
+    pub(super) address: SocketAddr,
     sender: SendRequest<Full<Bytes>>,
     carrying: JoinHandle<()>,
 }
@@ -97,6 +100,7 @@ impl Connection {
             source,
         })?;
         let _ = socket.set_nodelay(true);
+        let address = socket.peer_addr().map_err(|error| lost(error.to_string()))?;
         let shaking = TlsConnector::from(config).connect(server_name(), socket);
         let stream = match timeout(HANDSHAKE, shaking).await {
             Ok(stream) => stream.map_err(|error| wrong(broker, &error))?,
@@ -107,6 +111,7 @@ impl Connection {
             .map_err(|error| lost(error.to_string()))?;
         Ok(Connection {
             broker: broker.to_owned(),
+            address,
             sender,
             // How it ends, the requests see.
             carrying: tokio::spawn(async move { connection.await.unwrap_or_default() }),

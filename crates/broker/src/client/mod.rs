@@ -88,6 +88,8 @@ pub enum Event {
     Connected {
         /// Where this gateway speaks from, as the broker sees it.
         observed: SocketAddr,
+        /// Where the broker is.
+        broker: SocketAddr,
     },
     /// The broker does not answer, for this reason. Said once until it does.
     Away(String),

@@ -12,6 +12,7 @@ use crate::authority::new_key;
 use crate::revocation::{RevocationSet, SignedRevocations};
 use crate::tls::{self, Expect, Trust};
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
@@ -152,7 +153,7 @@ impl Session {
             *self.told.borrow_mut() = Some((answer.now.history.clone(), record));
         }
         let wants = answer.wants_revocations;
-        self.on_answer(answer);
+        self.on_answer(answer, open.address);
         if wants {
             let known = self.trust.revocations().now();
             if let Some(signed) = known.signed() {
@@ -192,12 +193,13 @@ impl Session {
         (asked, telling)
     }
 
-    fn on_answer(&self, mut answer: SyncAnswer) {
+    fn on_answer(&self, mut answer: SyncAnswer, broker: SocketAddr) {
         self.check_clock(ahead(self.config.clock.now(), answer.time));
         self.said_away.set(false);
         if !self.connected.replace(true) {
             self.tell(Event::Connected {
                 observed: answer.observed,
+                broker,
             });
         }
         if answer.wants_record {

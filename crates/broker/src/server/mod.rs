@@ -1,7 +1,7 @@
 //! The broker's server: HTTPS for gateways, a Unix socket for this host's commands, in threads of its own.
 //!
 //! `crowd` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back, `admin` serves
-//! commands.
+//! commands, `reflect` tells over UDP who comes from where.
 
 pub mod admin;
 mod body;
@@ -9,6 +9,7 @@ mod connection;
 mod crowd;
 pub(crate) mod own;
 mod reach;
+mod reflect;
 mod requests;
 
 use crate::clock::Clock;
@@ -23,7 +24,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UdpSocket};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
@@ -144,6 +145,16 @@ impl Shared {
         tokio::task::spawn_blocking(move || act(&mut shared.lock())).await
     }
 
+    /// Without it gateways go on, but those that nobody can dial do not meet.
+    fn reflect_at(self: &Arc<Shared>, runtime: &Runtime, address: SocketAddr) {
+        match runtime.block_on(UdpSocket::bind(address)) {
+            Ok(socket) => drop(runtime.spawn(reflect::serve(self.clone(), socket))),
+            Err(error) => self.log.say(format_args!(
+                "listen at {address} over UDP: {error}; gateways that cannot be dialled will not learn how they are seen"
+            )),
+        }
+    }
+
     fn now(&self) -> u64 {
         self.trust.clock().now()
     }
@@ -210,7 +221,10 @@ impl Broker {
                     address: address.to_string(),
                     source,
                 })?;
-            addresses.extend(listener.local_addr());
+            if let Ok(address) = listener.local_addr() {
+                addresses.push(address);
+                shared.reflect_at(&runtime, address);
+            }
             runtime.spawn(connection::accept(shared.clone(), listener));
         }
         let socket = config.socket();

@@ -10,8 +10,10 @@ pub(crate) mod session;
 use crate::carrier::Carrier;
 use crate::config::Transport;
 use crate::gateway::{Class, Gateway};
+use crate::meet::KNOCK;
 use crate::tls;
 use bytes::BytesMut;
+use causeway_broker::reflection;
 use causeway_tunnel::parity::Head;
 use mio::net::UdpSocket;
 use mio::{Interest, Registry, Token};
@@ -52,6 +54,9 @@ const REORDERED: u32 = 64;
 
 /// Datagrams that one acknowledgement serves.
 const ACKED_TOGETHER: u32 = 16;
+
+/// A NAT or firewall forgets a silent UDP connection after two minutes (RFC 4787, section 4.3), many after half of one.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Connections of strangers that wait to be accepted, and that are accepted in one turn. With so many handshakes under way, an address proves first that it
 /// can be answered.
@@ -142,17 +147,7 @@ impl Quic {
         address: SocketAddr,
         now: Instant,
     ) -> io::Result<Session> {
-        let address = match address {
-            // A socket of IPv6 takes IPv4 in its own form (RFC 4291, section 2.5.5.2).
-            SocketAddr::V4(v4) if !self.is_ipv4 => {
-                SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port())
-            }
-            SocketAddr::V6(_) if self.is_ipv4 => {
-                let why = "the UDP socket of this gateway is one of IPv4, as [listen] wan is";
-                return Err(io::Error::other(why));
-            }
-            other => other,
-        };
+        let address = self.as_sent(address)?;
         let model = session::model(0);
         let client = QuicClientConfig::try_from(client).map_err(io::Error::other)?;
         let mut config = ClientConfig::new(Arc::new(client));
@@ -168,6 +163,32 @@ impl Quic {
             model,
             None,
         ))
+    }
+
+    /// The form of an address that the UDP socket sends to.
+    fn as_sent(&self, address: SocketAddr) -> io::Result<SocketAddr> {
+        Ok(match address {
+            // A socket of IPv6 takes IPv4 in its own form (RFC 4291, section 2.5.5.2).
+            SocketAddr::V4(v4) if !self.is_ipv4 => {
+                SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port())
+            }
+            SocketAddr::V6(_) if self.is_ipv4 => {
+                let why = "the UDP socket of this gateway is one of IPv4, as [listen] wan is";
+                return Err(io::Error::other(why));
+            }
+            other => other,
+        })
+    }
+
+    /// Sends what is none of QUIC's, from the socket of all connections.
+    pub(crate) fn say(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        self.wire.send_plain(self.as_sent(to)?, datagram);
+        Ok(())
+    }
+
+    /// Where the socket is bound.
+    pub(crate) fn local_address(&self) -> Option<SocketAddr> {
+        self.wire.socket.local_addr().ok()
     }
 
     /// Whose connection this is from now on.
@@ -189,6 +210,7 @@ fn transport(is_ipv4: bool, model: model::Shared) -> TransportConfig {
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None)
         .initial_rtt(FIRST_ROUND)
+        .keep_alive_interval(Some(KEEP_ALIVE))
         // Handshakes and lanes have time limits of their own.
         .max_idle_timeout(None)
         .stream_receive_window(VarInt::from_u32(WINDOW))
@@ -301,6 +323,11 @@ impl Gateway {
         made: &mut Vec<u8>,
         touched: &mut Vec<ConnectionHandle>,
     ) {
+        match datagram.first() {
+            Some(&reflection::ANSWER) => return self.on_reflection(datagram),
+            Some(&KNOCK) => return self.on_knock(datagram, meta.addr),
+            _ => {}
+        }
         let Some(quic) = &mut self.quic else {
             return;
         };

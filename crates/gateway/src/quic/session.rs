@@ -66,6 +66,11 @@ impl Wire {
         }
     }
 
+    /// Sends a datagram that is none of QUIC's, as it is. What the kernel does not take is as good as lost on the way.
+    pub(super) fn send_plain(&self, destination: SocketAddr, datagram: &[u8]) {
+        let _ = self.send(destination, datagram, None);
+    }
+
     /// Sends a datagram that belongs to no connection.
     pub(super) fn send_stray(&self, destination: SocketAddr, datagram: &[u8]) {
         let mut out = Vec::with_capacity(HEAD_BYTES + datagram.len());

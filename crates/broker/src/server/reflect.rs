@@ -1,0 +1,107 @@
+//! Answers over UDP from which address a question came (`crate::reflection`), at the port where the broker listens for TCP.
+
+use super::Shared;
+use crate::reflection;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::UdpSocket;
+use tokio::time::sleep;
+
+/// Answers in a second: in all, so that a flood costs little of the host, and to one address, behind which there may be
+/// several sites that ask a few times in a minute.
+const IN_ALL: u32 = 2000;
+const TO_ONE: u32 = 32;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// After an error of the socket.
+const PAUSE: Duration = Duration::from_millis(100);
+
+pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
+    let mut stopping = shared.stopping.subscribe();
+    let mut pace = Pace::new(Instant::now());
+    // One byte more than a question: a longer datagram is none.
+    let mut space = [0; reflection::BYTES + 1];
+    loop {
+        let received = tokio::select! {
+            received = socket.recv_from(&mut space) => received,
+            _ = stopping.wait_for(|stopping| *stopping) => return,
+        };
+        match received {
+            Ok((count, from)) => answer(&socket, &space[..count], from, &mut pace),
+            // Such as a refusal by a host that was answered.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(error) => {
+                shared.log.refuse("reflection", "a datagram", &error);
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+fn answer(socket: &UdpSocket, datagram: &[u8], from: SocketAddr, pace: &mut Pace) {
+    if let Some(id) = reflection::asked(datagram)
+        && pace.admits(from.ip(), Instant::now())
+    {
+        // What the kernel does not take is as good as lost on the way: who asks does so again.
+        let _ = socket.try_send_to(&reflection::answer(id, from), from);
+    }
+}
+
+/// How many were answered in this second.
+struct Pace {
+    began: Instant,
+    all: u32,
+    /// At most as many as are answered in all.
+    each: HashMap<IpAddr, u32>,
+}
+
+impl Pace {
+    fn new(now: Instant) -> Pace {
+        Pace {
+            began: now,
+            all: 0,
+            each: HashMap::new(),
+        }
+    }
+
+    fn admits(&mut self, from: IpAddr, now: Instant) -> bool {
+        if now.saturating_duration_since(self.began) >= SECOND {
+            *self = Pace::new(now);
+        }
+        if self.all >= IN_ALL {
+            return false;
+        }
+        let count = self.each.entry(from).or_default();
+        if *count >= TO_ONE {
+            return false;
+        }
+        *count += 1;
+        self.all += 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_answered_up_to_a_bound_from_one_address_and_from_all() {
+        let now = Instant::now();
+        let mut pace = Pace::new(now);
+        let from = |number: u32| IpAddr::from(number.to_be_bytes());
+        let answered = (0..100).filter(|_| pace.admits(from(1), now)).count();
+        assert_eq!(answered, TO_ONE as usize);
+        assert!(pace.admits(from(2), now));
+        let others = (3..10_000)
+            .filter(|number| pace.admits(from(*number), now))
+            .count();
+        assert_eq!(others, (IN_ALL - TO_ONE - 1) as usize);
+        assert!(pace.each.len() <= IN_ALL as usize);
+        assert!(pace.admits(from(1), now + SECOND));
+    }
+}
