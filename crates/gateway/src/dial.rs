@@ -242,6 +242,8 @@ impl Gateway {
         for dial in &mut contact.dials {
             dial.backoff = FIRST_BACKOFF;
         }
-        self.on_met_well(index);
+        if self.has_lane(index) {
+            self.on_met_well(index);
+        }
     }
 }

@@ -306,9 +306,10 @@ impl Gateway {
             return self.dial_failed(index, lane, &why);
         }
         if let Err(why) = self.vouch(&carrier.shown(), &peer.site) {
-            return match dialled {
-                Some((index, lane)) => self.dial_failed(index, lane, &format!("{address}: {why}")),
-                None => self.report.refuse("certificate", address.ip(), why),
+            return match (&errand, dialled) {
+                (Some(errand), dialled) => self.errand_failed(errand, dialled, &format!("{address}: {why}")),
+                (None, Some((index, lane))) => self.dial_failed(index, lane, &format!("{address}: {why}")),
+                (None, None) => self.report.refuse("certificate", address.ip(), why),
             };
         }
         // Only a peer got an answer, and was dialled.

@@ -244,7 +244,10 @@ impl Gateway {
             ));
         }
         let introduced = pair.introduced;
-        self.on_met(peer);
+        // What a relay carries is not what the two gateways are meeting for.
+        if self.lanes.get(lane).is_some_and(|lane| lane.through.is_none()) {
+            self.on_met(peer);
+        }
         if introduced {
             self.dial_succeeded(peer);
         }

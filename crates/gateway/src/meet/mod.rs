@@ -187,12 +187,10 @@ impl Gateway {
     }
 
     /// A lane is up, and not silent.
-    fn has_lane(&self, index: usize) -> bool {
-        let pair = self.pair_of(&self.config.peers[index].site);
-        pair.is_some_and(|pair| {
-            let mut lanes = pair.lanes.iter().enumerate();
-            lanes.any(|(number, lane)| lane.is_some() && !pair.tunnel.is_silent(number))
-        })
+    /// A lane of the two gateways' own: a relay's serves until there is one.
+    pub(crate) fn has_lane(&self, index: usize) -> bool {
+        let pair = self.tunnels.get(&self.config.peers[index].site);
+        pair.is_some_and(|pair| self.has_direct_lane(*pair))
     }
 
     fn with_meeting(&mut self, index: usize, act: impl FnOnce(&mut Meeting, &mut Vec<Action>)) {
