@@ -249,8 +249,8 @@ impl Gateway {
             lane.tail.learn(path.retransmits, round, now);
             lossy |= lane.course.loses_by_chance(&path, now);
             let reserved = lanes::most_rate(&self.config, pair);
-            // A lane over QUIC carries everything on a lossy path, or soon will: padding of others would only fill its queue.
-            let trains = self.config.train && !self.contacts[pair.peer].is_lossy;
+            // A lane over QUIC carries everything while it is there: padding of others would only fill its queue.
+            let trains = self.config.train && pair.lanes[lanes::QUIC_LANE].is_none();
             match lane.course.look(&path, &bbr, (reserved, trains), now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.

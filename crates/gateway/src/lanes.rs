@@ -88,8 +88,8 @@ impl Gateway {
     pub(crate) fn on_lossy(&mut self, key: usize) {
         let Some(pair) = self.pairs.get(key) else { return };
         let index = pair.peer;
-        let is_new = !std::mem::replace(&mut self.contacts[index].is_lossy, true);
-        if self.config.transport == Transport::Auto && is_new {
+        let may = self.config.transport == Transport::Auto && self.quic.is_some();
+        if may && !std::mem::replace(&mut self.contacts[index].is_lossy, true) {
             self.ask_for_quic(key);
         }
     }
@@ -98,7 +98,7 @@ impl Gateway {
     pub(crate) fn ask_for_quic(&mut self, key: usize) {
         let Some(pair) = self.pairs.get(key) else { return };
         let index = pair.peer;
-        if !self.contacts[index].is_lossy || self.quic.is_none() {
+        if !self.contacts[index].is_lossy {
             return;
         }
         match self.config.peers[index].address {
@@ -109,17 +109,22 @@ impl Gateway {
 
     /// A lane over QUIC begins with what those beside it know of the path, and goes before them.
     pub(crate) fn begin_course(&mut self, key: usize, lane: &mut Lane) {
-        let Some(pair) = self.pairs.get_mut(key) else {
+        let Some(pair) = self.pairs.get(key) else {
             return;
         };
         let most = most_rate(&self.config, pair);
-        let known = pair
+        let contact = &self.contacts[pair.peer];
+        let beside = pair
             .lanes
             .iter()
             .flatten()
             .filter_map(|lane| self.lanes.get(*lane));
-        let known = known.filter(|lane| lane.carrier.tcp().is_some()).map(Lane::rate);
-        let known = known.sum::<u64>().max(self.contacts[pair.peer].rate);
+        // What a relay carries takes another way.
+        let beside = beside.filter(|lane| lane.carrier.tcp().is_some() && lane.through.is_none());
+        let rates: Vec<u64> = beside.map(Lane::rate).collect();
+        let known = rates.iter().sum::<u64>().max(contact.rate);
+        // Beside TCP it stands because of losses; alone, where nothing else gets through.
+        let is_lossy = contact.is_lossy || (self.config.transport == Transport::Auto && !rates.is_empty());
         let share = match self.config.transport {
             Transport::Quic => known / self.config.lanes.unwrap_or(1) as u64,
             _ => known,
@@ -130,7 +135,7 @@ impl Gateway {
                 session.model.get().settle(rate);
             }
             session.model.get().set_most(most);
-            if self.config.transport == Transport::Auto {
+            if is_lossy {
                 session.expect_loss(now);
             }
         }

@@ -235,6 +235,8 @@ impl Gateway {
             return false;
         };
         let (mut trains, mut ended) = (false, false);
+        // A lane over QUIC that has come up carries everything: the padding of others would only fill its queue.
+        let is_spare = pair.lanes[lanes::QUIC_LANE].is_some();
         for number in 0..pair.lanes.len() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
                 continue;
@@ -244,7 +246,7 @@ impl Gateway {
             };
             let rate = lanes::most_rate(&self.config, pair);
             let is_over = match lane.carrier.tcp() {
-                Some(tcp) if training.is_over(tcp, self.steers, rate, now) => {
+                Some(tcp) if is_spare || training.is_over(tcp, self.steers, rate, now) => {
                     let found = training.rate();
                     if found == 0 {
                         // The last bound was a step on the way up.

@@ -102,10 +102,7 @@ impl Quic {
         // What the kernel grants is enough or costs some packets.
         let _ = state.set_recv_buffer_size((&socket).into(), KERNEL_BYTES);
         let _ = state.set_send_buffer_size((&socket).into(), KERNEL_BYTES);
-        let server = QuicServerConfig::try_from(tls.server()).map_err(io::Error::other)?;
-        let mut server = ServerConfig::with_crypto(Arc::new(server));
-        server.max_incoming(INCOMING);
-        let server = Arc::new(server);
+        let server = server_config(tls)?;
         let endpoint = Endpoint::new(
             Arc::new(EndpointConfig::default()),
             Some(server.clone()),
@@ -148,7 +145,7 @@ impl Quic {
         now: Instant,
     ) -> io::Result<Session> {
         let address = self.as_sent(address)?;
-        let model = session::model(0);
+        let model = session::model();
         let client = QuicClientConfig::try_from(client).map_err(io::Error::other)?;
         let mut config = ClientConfig::new(Arc::new(client));
         config.transport_config(Arc::new(transport(address.is_ipv4(), model.clone())));
@@ -195,6 +192,14 @@ impl Quic {
     pub(crate) fn set_owner(&mut self, handle: ConnectionHandle, token: Token) {
         self.owners.insert(handle, token);
     }
+}
+
+/// For connections of strangers, each of which gets a transport of its own.
+fn server_config(tls: &tls::Context) -> io::Result<Arc<ServerConfig>> {
+    let crypto = QuicServerConfig::try_from(tls.server()).map_err(io::Error::other)?;
+    let mut server = ServerConfig::with_crypto(Arc::new(crypto));
+    server.max_incoming(INCOMING);
+    Ok(Arc::new(server))
 }
 
 fn transport(is_ipv4: bool, model: model::Shared) -> TransportConfig {
@@ -392,7 +397,7 @@ impl Gateway {
             return quic.endpoint.ignore(incoming);
         }
         quic.accepted += 1;
-        let model = session::model(0);
+        let model = session::model();
         let server = quic.server(address.is_ipv4(), model.clone());
         match quic.endpoint.accept(incoming, now, &mut answer, Some(server)) {
             Ok((handle, connection)) => {
@@ -522,10 +527,7 @@ impl Gateway {
 impl Quic {
     /// New connections use another certificate.
     pub(crate) fn renew(&mut self, tls: &tls::Context) -> io::Result<()> {
-        let server = QuicServerConfig::try_from(tls.server()).map_err(io::Error::other)?;
-        let mut server = ServerConfig::with_crypto(Arc::new(server));
-        server.max_incoming(INCOMING);
-        self.server = Arc::new(server);
+        self.server = server_config(tls)?;
         self.endpoint.set_server_config(Some(self.server.clone()));
         self.own = tls.own();
         Ok(())

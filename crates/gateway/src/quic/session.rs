@@ -559,7 +559,7 @@ pub(super) fn most_mtu(is_ipv4: bool) -> u16 {
     1500 - head - 8 - HEAD_BYTES as u16
 }
 
-/// A model for a path whose rate is known, or not (0).
-pub(super) fn model(rate: u64) -> Shared {
-    Shared::new(Model::new(rate))
+/// A model for a path of which nothing is known.
+pub(super) fn model() -> Shared {
+    Shared::new(Model::new())
 }

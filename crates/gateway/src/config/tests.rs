@@ -1,0 +1,170 @@
+//! What a file may say, and how mistakes are told.
+
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+fn parse(text: &str) -> Result<Config, Mistakes> {
+    let dir = tempfile::tempdir().unwrap();
+    let key = dir.path().join("grid.key");
+    std::fs::write(&key, "0123456789abcdef\n").unwrap();
+    std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+    Config::parse(text, &dir.path().join("gateway.toml"))
+}
+
+const GOOD: &str = r#"
+[site]
+name = "rennes"
+subnets = ["10.1.0.0/24"]
+[[site.nodes]]
+name = "rennes-1"
+address = "10.1.0.1"
+slots = 4
+[listen]
+lan = ["10.1.0.253:7000"]
+wan = "198.51.100.1:7001"
+[grid]
+key_file = "grid.key"
+[[peer]]
+site = "nancy"
+address = "198.51.100.5:7001"
+"#;
+
+#[test]
+fn a_short_file_is_enough_and_the_rest_has_defaults() {
+    let config = parse(GOOD).unwrap();
+    assert_eq!(
+        (config.site.as_str(), config.nodes.len(), config.peers.len()),
+        ("rennes", 1, 1)
+    );
+    assert_eq!(config.delivery_ports, DELIVERY_PORTS);
+    assert_eq!(config.remote_shell[0], "ssh");
+    assert_eq!(config.key, b"0123456789abcdef");
+    assert_eq!((config.lanes, config.tunnel), (None, Settings::default()));
+}
+
+#[test]
+fn times_need_a_unit_and_stay_within_reason() {
+    for (text, seconds) in [("10min", 600.0), ("1.5 s", 1.5), ("500ms", 0.5), ("2h", 7200.0)] {
+        assert_eq!(duration(text), Ok(Duration::from_secs_f64(seconds)), "{text}");
+    }
+    for text in ["10", "", "min", "-1s", "NaNs", "1ms", "1e9h", "ten s"] {
+        assert!(duration(text).is_err(), "{text}");
+    }
+    let text = GOOD.replace(
+        "key_file",
+        "lanes = 4\nresume = \"1min\"\nlane_timeout = \"6s\"\nduplicate_small = true\nkey_file",
+    );
+    let config = parse(&text).unwrap();
+    assert_eq!(
+        (config.lanes, config.tunnel.resume),
+        (Some(4), Duration::from_secs(60))
+    );
+    assert_eq!(config.tunnel.keepalive, Duration::from_secs(2));
+    assert!(config.tunnel.duplicate_small);
+}
+
+#[test]
+fn a_rate_is_that_of_its_peer_or_else_of_the_grid() {
+    let rates = |grid: &str, peer: &str| {
+        let text = GOOD.replace("key_file", &format!("{grid}\nkey_file")) + peer;
+        parse(&text).map(|config| config.peers[0].rate)
+    };
+    assert_eq!(rates("", "").unwrap(), None);
+    assert_eq!(rates("rate = \"1.5 Gbit/s\"", "").unwrap(), Some(1_500_000_000));
+    let own = "rate = \"400Mbit/s\"";
+    assert_eq!(rates("rate = \"1Gbit/s\"", own).unwrap(), Some(400_000_000));
+    for wrong in ["400", "400Mbit", "-1Mbit/s", "1kbit/s", "NaNGbit/s", "1e9Gbit/s"] {
+        assert!(rates(&format!("rate = \"{wrong}\""), "").is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn low_ports_are_below_1024_and_there_are_none_unless_named() {
+    let ports = |list: &str| {
+        let text = GOOD.replacen("[[site", &format!("low_ports = {list}\n[[site"), 1);
+        parse(&text).map(|config| config.low_ports)
+    };
+    assert!(parse(GOOD).unwrap().low_ports.is_empty());
+    assert_eq!(ports("[22, 443]").unwrap(), [22, 443]);
+    for wrong in ["22", "[0]", "[1024]", "[\"ssh\"]", "[22, 2200]"] {
+        let said = ports(wrong).unwrap_err().to_string();
+        assert!(said.contains("site.low_ports:"), "{wrong}: {said}");
+    }
+}
+
+#[test]
+fn metrics_are_given_to_this_host_alone() {
+    let metrics = |address: &str| {
+        let text = GOOD.replace("wan =", &format!("metrics = \"{address}\"\nwan ="));
+        parse(&text).map(|config| config.metrics)
+    };
+    assert_eq!(parse(GOOD).unwrap().metrics, None);
+    for right in [
+        "127.0.0.1:9464",
+        "127.3.2.1:9464",
+        "[::1]:9464",
+        "[::ffff:127.0.0.1]:9464",
+    ] {
+        assert_eq!(metrics(right).unwrap(), Some(right.parse().unwrap()));
+    }
+    for wrong in [
+        "0.0.0.0:9464",
+        "[::]:9464",
+        "10.1.0.253:9464",
+        "198.51.100.1:9464",
+    ] {
+        let said = metrics(wrong).unwrap_err().to_string();
+        assert!(
+            said.contains(":11: listen.metrics:") && said.contains("loopback"),
+            "{said}"
+        );
+    }
+    for wrong in ["localhost:9464", "127.0.0.1", "127.0.0.1:0"] {
+        assert!(metrics(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_commented_example_is_read() {
+    let text = include_str!("../../../../configs/gateway.toml");
+    parse(text).unwrap();
+}
+
+#[test]
+fn every_mistake_is_named_with_its_line_and_key() {
+    let wrong = GOOD
+        .replace("\"rennes\"", "\"ren nes\"")
+        .replace("10.1.0.1\"", "10.9.0.1\"")
+        .replace("slots = 4", "slots = 0\nspeed = 1")
+        .replace("198.51.100.5:7001", "198.51.100.5")
+        .replace("grid.key", "missing.key");
+    let Err(Mistakes(mistakes)) = parse(&wrong) else {
+        panic!("accepted")
+    };
+    let wanted = [
+        ":3: site.name:",
+        ":7: site.nodes.address:",
+        ":8: site.nodes.slots:",
+        ":9: site.nodes.speed:",
+        ":14: grid.key_file:",
+        ":17: peer.address:",
+    ];
+    for part in wanted {
+        assert!(
+            mistakes.iter().any(|line| line.contains(part)),
+            "{part} not in {mistakes:#?}"
+        );
+    }
+    assert_eq!(mistakes.len(), wanted.len(), "{mistakes:#?}");
+}
+
+#[test]
+fn a_file_that_is_not_toml_or_lacks_tables_says_so() {
+    assert!(
+        parse("[site")
+            .unwrap_err()
+            .to_string()
+            .contains("gateway.toml:1:")
+    );
+    assert!(parse("").unwrap_err().to_string().contains("site: is missing"));
+}
