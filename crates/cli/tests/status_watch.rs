@@ -84,7 +84,9 @@ struct Watching {
 }
 
 fn watch(directory: &Path, words: &[&str]) -> Watching {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    // A shell that starts tests in the background has them ignore SIGINT, which children inherit (POSIX, 2.11).
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_causeway")]);
     command.args(["status", "--watch", "0.1"]).args(words);
     command.env("CAUSEWAY_CONTROL", directory.join("gateway.sock"));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
