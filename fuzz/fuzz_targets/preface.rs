@@ -13,6 +13,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             let length = again.len();
             assert_eq!(Preface::decode(&again), Ok(Decoded::Complete { preface, length }));
         }
+        Ok(Decoded::Question { length, .. }) => assert!(length <= bytes.len().min(MAX_BYTES)),
         Err(error) => {
             // What is refused stays refused, however much follows.
             let longer = [bytes, &[0; 16]].concat();

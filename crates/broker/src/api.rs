@@ -206,8 +206,11 @@ pub struct Record {
     pub udp_port: Option<u16>,
     /// Its compute nodes.
     pub nodes: Vec<Node>,
-    /// Its addresses may be those of other sites that say so too.
+    /// Its addresses may be those of other sites that say so too: the grid then knows it by virtual ones.
     pub overlap_ok: bool,
+    /// The virtual ranges it would have, one for each of `subnets` and as large; none: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub virtual_subnets: Vec<Subnet>,
     /// The gateway's program.
     pub version: String,
 }
@@ -300,6 +303,9 @@ pub struct Member {
     pub site: String,
     /// What it says of itself.
     pub record: Record,
+    /// The ranges by which the grid knows its subnets, in their order, where it does not by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub virtual_subnets: Vec<Subnet>,
     /// Where it speaks from, as the broker sees it.
     pub observed: Option<SocketAddr>,
     /// When it last spoke, in seconds since 1970.

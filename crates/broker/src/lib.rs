@@ -28,6 +28,7 @@ mod store;
 pub mod tls;
 pub mod token;
 mod trust;
+mod virtual_addresses;
 
 pub use authority::Credentials;
 pub use config::BrokerConfig;

@@ -164,6 +164,7 @@ impl Members {
         let before = self.sites.get(&member.site).map(|held| &held.member);
         let same = before.is_some_and(|before| {
             before.record == member.record
+                && before.virtual_subnets == member.virtual_subnets
                 && before.serial == member.serial
                 && before.observed.map(|from| from.ip()) == member.observed.map(|from| from.ip())
         });
@@ -320,11 +321,11 @@ fn masked(v6: bool, prefix: u8, bits: u128) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::api::{Node, Reach, Subnet};
 
-    fn member(site: &str, subnet: &str, node: &str) -> Member {
+    pub(crate) fn member(site: &str, subnet: &str, node: &str) -> Member {
         let subnet = Subnet(subnet.parse().unwrap());
         Member {
             site: site.into(),
@@ -340,8 +341,10 @@ mod tests {
                     slots: 1,
                 }],
                 overlap_ok: false,
+                virtual_subnets: vec![],
                 version: String::new(),
             },
+            virtual_subnets: vec![],
             observed: None,
             last_seen: 0,
             serial: "01".into(),

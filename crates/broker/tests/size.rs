@@ -60,6 +60,7 @@ fn a_thousand_sites_fit_into_an_index() {
     let began = Instant::now();
     for site in 0..SITES {
         let member = Member {
+            virtual_subnets: vec![],
             site: format!("site-{site}"),
             record: record(site),
             observed: None,

@@ -97,6 +97,7 @@ fn register(membership: &Membership, home: &Path, broker: &Running) {
             slots: 4,
         }],
         overlap_ok: false,
+        virtual_subnets: vec![],
         version: "0.1.0".into(),
     };
     let mut membership = membership.clone();

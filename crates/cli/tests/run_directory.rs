@@ -24,6 +24,7 @@ fn sites() -> Vec<SiteStatus> {
         info: Some(SiteInfo {
             name: "rennes".into(),
             subnets: vec!["127.0.0.0/8".into()],
+            real_subnets: vec![],
             gateways: vec![([127, 0, 0, 1], 7000).into()],
             delivery_ports: "20000-32767".into(),
             nodes: vec![NodeInfo {

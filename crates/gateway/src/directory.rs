@@ -1,8 +1,8 @@
 //! What this gateway knows of the grid: its own site, and the others as they announced themselves.
 
 use crate::config::Config;
-use crate::control::SiteInfo;
-use causeway_wire::{Cidr, Grid, Site, grid};
+use crate::control::{NodeInfo, SiteInfo};
+use causeway_wire::{Cidr, Grid, Site};
 use std::net::IpAddr;
 
 pub(crate) struct Directory {
@@ -23,31 +23,73 @@ pub(crate) enum Whereabouts {
     Nowhere,
 }
 
+/// The own site, known by these virtual subnets where there are any.
+fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
+    let (subnets, real_subnets) = match virtual_subnets {
+        [] => (&config.subnets[..], &[][..]),
+        _ => (virtual_subnets, &config.subnets[..]),
+    };
+    let site = Site {
+        name: config.site.clone(),
+        subnets: subnets.to_vec(),
+        real_subnets: real_subnets.to_vec(),
+        gateways: config.lan.clone(),
+        delivery_ports: config.delivery_ports.clone(),
+    };
+    let in_grid = |node: &NodeInfo| NodeInfo {
+        address: site.in_grid(node.address),
+        ..node.clone()
+    };
+    let info = SiteInfo {
+        name: config.site.clone(),
+        subnets: subnets.iter().map(Cidr::to_string).collect(),
+        real_subnets: real_subnets.iter().map(Cidr::to_string).collect(),
+        gateways: config.lan.clone(),
+        delivery_ports: format!(
+            "{}-{}",
+            config.delivery_ports.start(),
+            config.delivery_ports.end()
+        ),
+        nodes: config.nodes.iter().map(in_grid).collect(),
+        low_ports: Some(config.low_ports.clone()),
+        relays: config.relay,
+    };
+    Known { info, site }
+}
+
+/// Whether an address could mean a node of either site. Real addresses may be the same where both sites are known by
+/// virtual ones: then nobody but their own nodes uses them.
+fn clash(one: &Site, other: &Site) -> Option<Cidr> {
+    let pairs = [
+        (&one.subnets, &other.subnets),
+        (&one.subnets, &other.real_subnets),
+        (&one.real_subnets, &other.subnets),
+    ];
+    pairs.into_iter().find_map(|(ours, theirs)| {
+        let mut ours = ours.iter();
+        ours.find(|one| theirs.iter().any(|other| one.overlaps(other)))
+            .copied()
+    })
+}
+
 impl Directory {
     pub(crate) fn new(config: &Config) -> Directory {
-        let site = Site {
-            name: config.site.clone(),
-            subnets: config.subnets.clone(),
-            gateways: config.lan.clone(),
-            delivery_ports: config.delivery_ports.clone(),
-        };
-        let info = SiteInfo {
-            name: config.site.clone(),
-            subnets: config.subnets.iter().map(Cidr::to_string).collect(),
-            gateways: config.lan.clone(),
-            delivery_ports: format!(
-                "{}-{}",
-                config.delivery_ports.start(),
-                config.delivery_ports.end()
-            ),
-            nodes: config.nodes.clone(),
-            low_ports: Some(config.low_ports.clone()),
-            relays: config.relay,
-        };
         Directory {
-            own: Known { info, site },
+            own: own(config, &config.virtual_subnets),
             others: Vec::new(),
         }
+    }
+
+    /// The broker has said by which addresses the grid knows this site; true when that is news.
+    pub(crate) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) -> bool {
+        let known = own(config, subnets);
+        let is_news = known.site != self.own.site;
+        self.own = known;
+        is_news
+    }
+
+    pub(crate) fn own_site(&self) -> &Site {
+        &self.own.site
     }
 
     pub(crate) fn own(&self) -> &SiteInfo {
@@ -71,38 +113,21 @@ impl Directory {
         if info.name != from {
             return Err(format!("announces itself as {}", info.name));
         }
-        let subnets: Vec<Cidr> = info
-            .subnets
-            .iter()
-            .map(|text| text.parse())
-            .collect::<Result<_, _>>()
-            .map_err(|e| format!("{e}"))?;
-        let delivery_ports = grid::parse_ports(&info.delivery_ports).map_err(|error| error.to_string())?;
-        if subnets.is_empty() || info.gateways.is_empty() {
-            return Err("announces no subnet or no gateway".to_owned());
-        }
+        let site = info.site()?;
         for known in self
             .others
             .iter()
             .chain([&self.own])
             .filter(|known| known.info.name != from)
         {
-            let clash = subnets
-                .iter()
-                .find(|one| known.site.subnets.iter().any(|other| one.overlaps(other)));
-            if let Some(subnet) = clash {
+            if let Some(subnet) = clash(&site, &known.site) {
                 return Err(format!(
-                    "subnet {subnet} is also at {}; sites with overlapping addresses cannot be joined yet",
+                    "subnet {subnet} is also at {}; sites with the same addresses need virtual ones, both of them: overlap_ok \
+                     or virtual_subnets in [site]",
                     known.info.name
                 ));
             }
         }
-        let site = Site {
-            name: info.name.clone(),
-            subnets,
-            gateways: info.gateways.clone(),
-            delivery_ports,
-        };
         self.others.retain(|known| known.info.name != from);
         self.others.push(Known { info, site });
         self.others.sort_by(|a, b| a.info.name.cmp(&b.info.name));
@@ -121,8 +146,8 @@ impl Directory {
         Grid { sites }
     }
 
-    pub(crate) fn is_own_address(&self, address: IpAddr) -> bool {
-        self.own.site.contains(address)
+    fn is_own_address(&self, address: IpAddr) -> bool {
+        self.own.site.contains(address) || self.own.site.has_node(address)
     }
 
     /// The site an address belongs to.
@@ -155,13 +180,14 @@ impl Directory {
     /// not of this site. The name becomes an argument of that shell: none is made of anybody else's words.
     pub(crate) fn shell_name(&self, node: &str) -> Option<String> {
         let address = node.parse::<IpAddr>().ok();
+        let in_grid = address.map(|address| self.own.site.in_grid(address));
         let mut nodes = self.own.info.nodes.iter();
-        let listed = nodes.find(|known| Some(known.address) == address || known.name == node);
+        let listed = nodes.find(|known| Some(known.address) == in_grid || known.name == node);
         match listed {
             Some(known) => Some(known.name.clone()),
             None => address
                 .filter(|address| self.is_own_address(*address))
-                .map(|address| address.to_string()),
+                .map(|address| self.own.site.real(address).to_string()),
         }
     }
 }
@@ -176,6 +202,7 @@ mod tests {
         SiteInfo {
             name: name.into(),
             subnets: vec![format!("10.{number}.0.0/24")],
+            real_subnets: vec![],
             gateways: vec![format!("10.{number}.0.253:7000").parse().unwrap()],
             delivery_ports: "20000-32767".into(),
             nodes: vec![NodeInfo {
@@ -193,6 +220,7 @@ mod tests {
         let site = Site {
             name: "rennes".into(),
             subnets: vec!["10.1.0.0/24".parse().unwrap()],
+            real_subnets: vec![],
             gateways: info.gateways.clone(),
             delivery_ports: 20000..=32767,
         };
@@ -242,6 +270,42 @@ mod tests {
         ] {
             assert_eq!(rennes.shell_name(node), None, "{node}");
         }
+    }
+
+    #[test]
+    fn sites_with_the_same_addresses_are_joined_where_both_have_virtual_ones() {
+        let virtually = |name: &str, number: u8| SiteInfo {
+            subnets: vec![format!("100.64.{number}.0/24")],
+            real_subnets: vec!["10.1.0.0/24".into()],
+            ..info(name, 1)
+        };
+        let mut rennes = directory();
+        let why = rennes.learn("nancy", virtually("nancy", 2)).unwrap_err();
+        assert!(
+            why.contains("10.1.0.0/24 is also at rennes") && why.contains("both of them"),
+            "{why}"
+        );
+        let config = crate::config::tests::rennes();
+        assert!(rennes.take_virtual_subnets(&config, &["100.64.1.0/24".parse().unwrap()]));
+        assert!(!rennes.take_virtual_subnets(&config, &["100.64.1.0/24".parse().unwrap()]));
+        let why = rennes.learn("nancy", virtually("nancy", 1)).unwrap_err();
+        assert!(why.contains("100.64.1.0/24 is also at rennes"), "{why}");
+        rennes.learn("nancy", virtually("nancy", 2)).unwrap();
+        assert_eq!(rennes.find_node("100.64.2.7"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("100.64.1.7"), Whereabouts::Here);
+        assert_eq!(rennes.find_node("10.1.0.7"), Whereabouts::Here, "the own node");
+        assert_eq!(rennes.shell_name("100.64.1.77").as_deref(), Some("10.1.0.77"));
+        assert_eq!(rennes.shell_name("100.64.2.77"), None);
+        assert_eq!(rennes.own().nodes[0].address, IpAddr::from([100, 64, 1, 1]));
+        assert!(
+            rennes.learn("lyon", info("lyon", 1)).is_err(),
+            "a real one where ours are"
+        );
+        let odd = SiteInfo {
+            real_subnets: vec!["10.1.0.0/25".into()],
+            ..virtually("lyon", 3)
+        };
+        assert!(rennes.learn("lyon", odd).unwrap_err().contains("size"));
     }
 
     #[test]

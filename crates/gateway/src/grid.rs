@@ -9,12 +9,14 @@ use crate::dial::Contact;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::lane::LaneEnd;
 use crate::meet::{self, Meetings};
+use crate::peer::GatewayToGateway;
 use crate::relay::seek::PATIENCE;
 use crate::tally::Tally;
 use crate::tls;
 use causeway_broker::api::{Member, Node, Reach, Reached, Record, Subnet, new_instance};
 use causeway_broker::client::{Client, ClientConfig, Event, Membership};
 use causeway_broker::tls::{Expect, Trust};
+use causeway_wire::Cidr;
 use mio::{Poll, Waker};
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
@@ -69,6 +71,11 @@ impl Grid {
         // A loop that cannot be woken looks when it wakes by itself.
         let wake = Box::new(move || drop(waker.wake()));
         let credentials = membership.credentials.clone();
+        if config.overlap_ok && config.virtual_subnets.is_empty() {
+            // As before, if it can be had: running jobs know no other.
+            let known = causeway_broker::client::known_member(directory, &membership.grid, &membership.site);
+            config.virtual_subnets = known.map_or_else(Vec::new, |member| virtual_subnets(config, &member));
+        }
         let (name, certificate_ends) = (membership.grid.clone(), membership.certified.not_after);
         let record = record(config)?;
         let client = ClientConfig::new(membership, directory.to_owned(), record, wake);
@@ -124,9 +131,18 @@ fn record(config: &Config) -> Result<Record, GatewayError> {
                 slots: node.slots,
             })
             .collect(),
-        overlap_ok: false,
+        overlap_ok: config.overlap_ok,
+        virtual_subnets: config.virtual_subnets.iter().copied().map(Subnet).collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+/// What the broker gives this site, if it fits.
+fn virtual_subnets(config: &Config, own: &Member) -> Vec<Cidr> {
+    let given: Vec<Cidr> = own.virtual_subnets.iter().map(|subnet| subnet.0).collect();
+    let mut pairs = config.subnets.iter().zip(&given);
+    let fits = given.len() == config.subnets.len() && pairs.all(|(subnet, range)| subnet.is_of_size(range));
+    if fits { given } else { Vec::new() }
 }
 
 impl Gateway {
@@ -220,10 +236,10 @@ impl Gateway {
 
     /// A site is new, or has changed.
     fn on_member(&mut self, member: Member) {
-        let Member { site, record, .. } = member;
-        if site == self.config.site {
-            return;
+        if member.site == self.config.site {
+            return self.on_own_member(&member);
         }
+        let Member { site, record, .. } = member;
         let addresses = match record.reach.outbound_only {
             true => Vec::new(),
             false => record.reach.public,
@@ -244,6 +260,28 @@ impl Gateway {
             self.dial_all(index, Duration::ZERO);
         }
         self.on_peer_known(index);
+    }
+
+    /// What the grid knows of this site: by which addresses, among others.
+    fn on_own_member(&mut self, member: &Member) {
+        let given = virtual_subnets(&self.config, member);
+        if !self.directory.take_virtual_subnets(&self.config, &given) {
+            return;
+        }
+        let text = |subnets: &[Cidr]| subnets.iter().map(Cidr::to_string).collect::<Vec<_>>().join(", ");
+        self.report.say(format_args!(
+            "the grid knows this site's {} as {}",
+            text(&self.config.subnets),
+            text(if given.is_empty() {
+                &self.config.subnets
+            } else {
+                &given
+            })
+        ));
+        let own = self.directory.own().clone();
+        for pair in self.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+            self.tell(pair, GatewayToGateway::Site(own.clone()));
+        }
     }
 
     pub(crate) fn peer_of(&self, site: &str) -> Option<usize> {

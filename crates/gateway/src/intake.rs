@@ -8,6 +8,7 @@ use crate::leg::{Socket, Stage};
 use crate::timers::Deadline;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
+use causeway_wire::question::Answer;
 use causeway_wire::{Preface, Reason, Verdict};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
@@ -145,6 +146,7 @@ impl Gateway {
             match Preface::decode(&intake.bytes[..intake.filled]) {
                 Ok(Decoded::Incomplete { needed }) => intake.needed = needed,
                 Ok(Decoded::Complete { preface, .. }) => return self.admit(key, preface),
+                Ok(Decoded::Question { token, .. }) => return self.answer_question(key, &token),
                 Err(error) => return self.turn_away(key, "bad-preface", error.to_string()),
             }
         }
@@ -180,6 +182,20 @@ impl Gateway {
             } else {
                 let _ = socket2::SockRef::from(&socket).set_linger(Some(Duration::ZERO));
             }
+        }
+    }
+
+    /// Says whose gateway this is, to who knows of a job.
+    fn answer_question(&mut self, key: usize, token: &causeway_wire::Token) {
+        let Some(mut intake) = self.intakes.try_remove(key) else {
+            return;
+        };
+        if self.jobs.knows(token) {
+            // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
+            let _ = intake.socket.write(&Answer::encode(&self.config.site));
+        } else {
+            let why = "asks whose gateway this is with an unknown job token";
+            self.report.refuse("unknown-token", intake.peer.ip(), why);
         }
     }
 
@@ -240,7 +256,8 @@ impl Gateway {
                 format!("connection to {destination} with an unknown job token"),
             );
         }
-        if canonical(preface.source) != canonical(peer) {
+        let from = SocketAddr::new(self.directory.own_site().in_grid(peer.ip()), peer.port());
+        if canonical(preface.source) != canonical(from) {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }

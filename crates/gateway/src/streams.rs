@@ -109,7 +109,9 @@ impl Gateway {
                 format!("stream to {destination} with an unknown job token"),
             );
         }
-        if !self.directory.is_own_address(destination.ip()) {
+        let asked = destination;
+        let destination = SocketAddr::new(self.directory.own_site().real(asked.ip()), asked.port());
+        if !self.directory.own_site().has_node(destination.ip()) {
             return deny(
                 "foreign-destination",
                 format!("stream to {destination}, which is not in this site"),

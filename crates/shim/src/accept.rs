@@ -35,8 +35,12 @@ pub fn accepted(fd: c_int, peer: Option<SocketAddr>) -> Accepted {
     let Some(context) = context() else {
         return Accepted::Native;
     };
+    let native = || {
+        let shown = context.shown(peer).map(Sockaddr::from);
+        shown.map_or(Accepted::Native, Accepted::From)
+    };
     if !context.here.delivers_from(peer) {
-        return Accepted::Native;
+        return native();
     }
     let judged = read_preface(fd).and_then(|preface| check(context, &preface, peer));
     if context.debug {
@@ -50,7 +54,7 @@ pub fn accepted(fd: c_int, peer: Option<SocketAddr>) -> Accepted {
             table::note(fd, source);
             Accepted::From(Sockaddr::from(source))
         }
-        Err(Refusal::NotAPreface) => Accepted::Native,
+        Err(Refusal::NotAPreface) => native(),
         Err(refusal) => {
             sys::close(fd);
             // The gateway gave the attempt up: nothing is wrong here.
@@ -128,6 +132,7 @@ fn read_preface(fd: c_int) -> Result<Preface, Refusal> {
             Decoded::Complete { preface, length } => {
                 return take(fd, &mut bytes[..length]).map(|()| preface);
             }
+            Decoded::Question { .. } => return Err(Refusal::Broken("it is a question".to_owned())),
             // With nothing there yet, one byte is enough to tell a short native greeting from a preface.
             Decoded::Incomplete { .. } if have == 0 => 1,
             Decoded::Incomplete { needed } => mark.raise(needed),

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! O_NONBLOCK is never touched, as other threads and processes may share it: a send timeout bounds the connect
-//! of a blocking socket, and all else is done with MSG_DONTWAIT and poll. getsockname() needs no hook: the
-//! LAN leg's local address is what the preface tells the far side, so both ends agree by construction.
+//! of a blocking socket, and all else is done with MSG_DONTWAIT and poll. The LAN leg's local address is what
+//! getsockname() shows and the preface tells the far side, so both ends agree by construction.
 
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, context};
@@ -43,7 +43,10 @@ pub fn connect(fd: c_int, destination: Option<SocketAddr>) -> Outcome {
             if context.debug {
                 report::debug(format_args!("connect {destination}: native"));
             }
-            return Outcome::PassThrough;
+            return match context.real(destination) {
+                Some(real) => Outcome::Instead(Sockaddr::from(real)),
+                None => Outcome::PassThrough,
+            };
         }
         Route::Gateway(way) => Ok(way),
         Route::NoGateway(site) => Err(Fault::NoGatewayInFamily(site)),
@@ -203,6 +206,7 @@ fn introduce<'a>(
 ) -> Result<(), Fault<'a>> {
     let deadline = Instant::now() + patience;
     let local = sys::local_name(fd).map_err(Fault::Kernel)?;
+    let local = context.shown(local).unwrap_or(local);
     let canonical_destination = canonical(destination);
     // Over a mapped gateway address the source of an IPv6 destination is a mapped one, and is told as such:
     // that is what getsockname() shows here.

@@ -3,11 +3,12 @@
 //! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
 //! lock, which a fork in another thread could leave locked for ever in the child.
 
-use crate::interfaces;
+use crate::address::in_family_of;
 use crate::report::{self, Matter};
+use crate::{ask, interfaces};
 use causeway_wire::{Grid, Site, Token, env};
 use std::ffi::OsString;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The grid as seen from this process.
@@ -57,18 +58,12 @@ fn read() -> Option<Context> {
     };
     let addresses = interfaces::own_addresses();
     let ips: Vec<IpAddr> = addresses.iter().map(|(_, ip)| *ip).collect();
-    let Some(here) = grid.site_of(&ips).cloned() else {
-        let names: Vec<&str> = grid.sites.iter().map(|site| site.name.as_str()).collect();
-        let names = names.join(", ");
-        report::once(
-            Matter::NoSite,
-            0,
-            format_args!(
-                "no address of this node lies in a site of {} ({names}); connections stay native",
-                env::GRID
-            ),
-        );
-        return None;
+    let here = match find_site(&grid, &ips, token) {
+        Ok(here) => here.clone(),
+        Err(line) => {
+            report::once(Matter::NoSite, 0, format_args!("{line}; connections stay native"));
+            return None;
+        }
     };
     if debug {
         report::debug(format_args!("at site {}", here.name));
@@ -80,6 +75,55 @@ fn read() -> Option<Context> {
         addresses,
         debug,
     })
+}
+
+/// Where the node is, by its addresses or, where several sites have these, by the gateway that answers.
+fn find_site<'a>(grid: &'a Grid, addresses: &[IpAddr], token: Token) -> Result<&'a Site, String> {
+    let names = |sites: &mut dyn Iterator<Item = &Site>| -> String {
+        let names: Vec<&str> = sites.map(|site| site.name.as_str()).collect();
+        names.join(", ")
+    };
+    match grid.sites_of(addresses).as_slice() {
+        [] => Err(format!(
+            "no address of this node lies in a site of {} ({})",
+            env::GRID,
+            names(&mut grid.sites.iter())
+        )),
+        [here] => Ok(here),
+        several => ask::which(several, token).ok_or_else(|| {
+            let gateways: Vec<String> = several
+                .iter()
+                .flat_map(|site| site.gateways.iter().map(SocketAddr::to_string))
+                .collect();
+            format!(
+                "this node may be at any of {}, which have the same addresses, and none of their gateways ({}) answers here",
+                names(&mut several.iter().copied()),
+                gateways.join(", ")
+            )
+        }),
+    }
+}
+
+impl Context {
+    /// The address by which the grid knows one of this site's; `None` where that is the same.
+    pub fn shown(&self, real: SocketAddr) -> Option<SocketAddr> {
+        self.translated(real, |ip| self.here.in_grid(ip))
+    }
+
+    /// What an address of this site, as the grid knows it, really is; `None` where that is the same.
+    pub fn real(&self, in_grid: SocketAddr) -> Option<SocketAddr> {
+        self.translated(in_grid, |ip| self.here.real(ip))
+    }
+
+    fn translated(&self, address: SocketAddr, with: impl Fn(IpAddr) -> IpAddr) -> Option<SocketAddr> {
+        if !self.here.is_virtual() {
+            return None;
+        }
+        let ip = address.ip().to_canonical();
+        let other = with(ip);
+        let translated = SocketAddr::new(other, address.port());
+        (other != ip).then(|| in_family_of(translated, address)).flatten()
+    }
 }
 
 /// Grid and token from the values of their variables; `None` when neither is set.

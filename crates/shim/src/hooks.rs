@@ -8,10 +8,11 @@
 
 use crate::accept::{Accepted, accepted};
 use crate::address::{self, Sockaddr};
+use crate::context::{Context, context};
 use crate::interfaces::{self, Shown};
 use crate::report::{self, Matter};
 use crate::sys::Errno;
-use crate::{Outcome, connect as connecting, real, table};
+use crate::{Outcome, connect as connecting, real, sys, table};
 use libc::{c_int, c_ulong, c_void, ifaddrs, sockaddr, socklen_t};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,8 +44,35 @@ pub unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len
             table::forget(fd);
             forward!(connect(fd, address, length))
         }
+        Outcome::Instead(other) => {
+            table::forget(fd);
+            let bytes = other.as_bytes();
+            forward!(connect(fd, bytes.as_ptr().cast(), bytes.len() as socklen_t))
+        }
         Outcome::Handled(value) => value,
         Outcome::Failed(errno) => fail(errno),
+    }
+}
+
+/// bind(2), to a virtual address of this node.
+///
+/// # Safety
+/// As of the C function: `address` points to `length` bytes.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn bind(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
+    // SAFETY: the caller's promise.
+    let wanted = unsafe { read_address(address, length) };
+    let real = guard(None, || {
+        wanted
+            .filter(|wanted| !wanted.ip().is_unspecified() && !wanted.ip().is_loopback())
+            .and_then(|wanted| with_virtual_addresses()?.real(wanted))
+    });
+    match real.map(Sockaddr::from) {
+        Some(real) => {
+            let bytes = real.as_bytes();
+            forward!(bind(fd, bytes.as_ptr().cast(), bytes.len() as socklen_t))
+        }
+        None => forward!(bind(fd, address, length)),
     }
 }
 
@@ -96,13 +124,39 @@ pub unsafe extern "C-unwind" fn getpeername(
     address: *mut sockaddr,
     length: *mut socklen_t,
 ) -> c_int {
-    let peer = guard(None, || table::true_peer(fd));
     // SAFETY: the caller's promise. The kernel overwrites the length, and the room is needed after that.
-    let room = peer.and_then(|_| unsafe { length.as_ref() }.copied());
+    let room = unsafe { length.as_ref() }.copied();
     let result = forward!(getpeername(fd, address, length));
-    if let (0, Some(peer), Some(room)) = (result, peer, room) {
+    let neighbour = || with_virtual_addresses()?.shown(sys::peer_name(fd).ok()?);
+    let peer = || table::true_peer(fd).or_else(neighbour);
+    if let (0, Some(room)) = (result, room)
+        && let Some(peer) = guard(None, peer)
+    {
         // SAFETY: the kernel has just written to the same place, with the same room.
         unsafe { write_address(Sockaddr::from(peer).as_bytes(), address, room, length) };
+    }
+    result
+}
+
+/// getsockname(2): the address by which the grid knows this node.
+///
+/// # Safety
+/// As of [`accept`].
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn getsockname(
+    fd: c_int,
+    address: *mut sockaddr,
+    length: *mut socklen_t,
+) -> c_int {
+    // SAFETY: the caller's promise; see getpeername.
+    let room = unsafe { length.as_ref() }.copied();
+    let result = forward!(getsockname(fd, address, length));
+    let own = || with_virtual_addresses()?.shown(sys::local_name(fd).ok()?);
+    if let (0, Some(room)) = (result, room)
+        && let Some(own) = guard(None, own)
+    {
+        // SAFETY: the kernel has just written to the same place, with the same room.
+        unsafe { write_address(Sockaddr::from(own).as_bytes(), address, room, length) };
     }
     result
 }
@@ -193,7 +247,7 @@ pub unsafe extern "C-unwind" fn getifaddrs(list: *mut *mut ifaddrs) -> c_int {
     let result = forward!(getifaddrs(list));
     if result == 0 {
         // SAFETY: the real function has just put a list of its own there.
-        guard((), || unsafe { interfaces::hide(*list) });
+        guard((), || unsafe { interfaces::show(*list) });
     }
     result
 }
@@ -305,6 +359,11 @@ unsafe fn show_one(entry: *mut u8) -> c_int {
         }
         Shown::Nothing => fail(Errno(libc::EADDRNOTAVAIL)),
     }
+}
+
+/// The context, where the grid knows this site by other addresses than its own.
+fn with_virtual_addresses() -> Option<&'static Context> {
+    context().filter(|context| context.here.is_virtual())
 }
 
 fn duplicates(command: c_int) -> bool {

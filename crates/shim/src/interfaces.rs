@@ -1,14 +1,15 @@
 //! Shows a process of a multi-homed node only the addresses of its site (and loopback), so that every MPI picks
-//! one that all sites agree on without any flag.
+//! one that all sites agree on without any flag; and these as the grid knows them.
 //!
 //! Covers getifaddrs() (libfabric, newer UCX), SIOCGIFCONF (Open MPI) and SIOCGIFADDR (UCX, Open MPI). Not
 //! /proc/net/if_inet6 nor netlink.
 
+use crate::address::{self, Sockaddr};
 use crate::context::{Context, context};
-use crate::{address, real};
+use crate::real;
 use libc::{c_int, ifaddrs};
 use std::ffi::CStr;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Bytes of an interface's name in `ifreq`.
 pub const NAME_BYTES: usize = libc::IFNAMSIZ;
@@ -18,7 +19,17 @@ pub const ENTRY_BYTES: usize = size_of::<libc::ifreq>();
 impl Context {
     /// Whether an address of the node may be shown.
     fn shows(&self, ip: IpAddr) -> bool {
-        ip.is_loopback() || self.here.contains(ip)
+        ip.is_loopback() || self.here.has_node(ip)
+    }
+
+    /// Puts the address the grid knows in the place of a real one, in the bytes of a socket address.
+    fn translate(&self, bytes: &mut [u8]) {
+        let shown = address::decode(bytes).and_then(|real| self.shown(real));
+        if let Some(shown) = shown.map(Sockaddr::from) {
+            // Of an IPv6 address, all but its scope: a virtual one has none.
+            let length = shown.as_bytes().len().min(bytes.len());
+            bytes[..length].copy_from_slice(&shown.as_bytes()[..length]);
+        }
     }
 }
 
@@ -49,12 +60,33 @@ pub fn own_addresses() -> Vec<(Vec<u8>, IpAddr)> {
 }
 
 /// Unlinks what is not to be shown from the list of getifaddrs(), in place, so that the real freeifaddrs()
-/// still frees all of it.
+/// still frees all of it, and makes the addresses in the rest those that the grid knows.
 ///
 /// # Safety
 /// `head` is a list that glibc's getifaddrs() has made and nobody else sees yet.
-pub unsafe fn hide(head: *mut ifaddrs) {
+pub unsafe fn show(head: *mut ifaddrs) {
     let Some(context) = context() else { return };
+    // SAFETY: the caller's promise.
+    unsafe { hide(context, head) };
+    if !context.here.is_virtual() {
+        return;
+    }
+    let mut next = head;
+    // SAFETY: entries of the list, which is exclusively ours for the time of the call, and so are their addresses.
+    while let Some(entry) = unsafe { next.as_ref() } {
+        for address in [entry.ifa_addr, entry.ifa_ifu] {
+            // SAFETY: as above.
+            if let Some(bytes) = unsafe { bytes_of(address) } {
+                context.translate(bytes);
+            }
+        }
+        next = entry.ifa_next;
+    }
+}
+
+/// # Safety
+/// As of [`show`].
+unsafe fn hide(context: &Context, head: *mut ifaddrs) {
     let hidden = |entry: &ifaddrs| ip_of(entry).is_some_and(|ip| !context.shows(ip));
     // SAFETY: entries of the list, which is exclusively ours for the time of the call.
     unsafe {
@@ -83,25 +115,36 @@ pub unsafe fn hide(head: *mut ifaddrs) {
 }
 
 fn ip_of(entry: &ifaddrs) -> Option<IpAddr> {
-    if entry.ifa_addr.is_null() {
-        return None;
-    }
-    // SAFETY: a sockaddr of the list; its family tells how long it is.
-    let bytes = unsafe {
-        let length = match c_int::from((*entry.ifa_addr).sa_family) {
-            libc::AF_INET => address::V4_BYTES,
-            libc::AF_INET6 => address::V6_BYTES,
-            _ => return None,
-        };
-        std::slice::from_raw_parts(entry.ifa_addr.cast::<u8>(), length)
-    };
+    // SAFETY: a sockaddr of the list, which is only read.
+    let bytes = unsafe { bytes_of(entry.ifa_addr) }?;
     address::decode(bytes).map(|address| address.ip())
+}
+
+/// The bytes of an internet address; its family tells how many there are.
+///
+/// # Safety
+/// `address` is null or an address of a list of getifaddrs() that nobody else uses meanwhile.
+unsafe fn bytes_of<'a>(address: *mut libc::sockaddr) -> Option<&'a mut [u8]> {
+    // SAFETY: the caller's promise.
+    let length = match c_int::from(unsafe { address.as_ref() }?.sa_family) {
+        libc::AF_INET => address::V4_BYTES,
+        libc::AF_INET6 => address::V6_BYTES,
+        _ => return None,
+    };
+    // SAFETY: as above.
+    Some(unsafe { std::slice::from_raw_parts_mut(address.cast(), length) })
 }
 
 /// Removes from the answer to SIOCGIFCONF what is not to be shown; returns the bytes that remain.
 pub fn filter_list(entries: &mut [u8]) -> usize {
     match context() {
-        Some(context) => retain(entries, |ip| context.shows(ip)),
+        Some(context) => {
+            let kept = retain(entries, |ip| context.shows(ip));
+            for entry in entries[..kept].chunks_exact_mut(ENTRY_BYTES) {
+                context.translate(&mut entry[NAME_BYTES..]);
+            }
+            kept
+        }
         None => entries.len(),
     }
 }
@@ -135,8 +178,15 @@ pub fn filter_one(entry: &[u8]) -> Shown {
     let (Some(context), Some(address)) = (context(), address) else {
         return Shown::Same;
     };
+    let instead = |ip: IpAddr| match context.here.in_grid(ip) {
+        IpAddr::V4(ip) => Some(Shown::Instead(ip)),
+        IpAddr::V6(_) => None,
+    };
     if context.shows(address.ip()) {
-        return Shown::Same;
+        return match context.shown(address) {
+            Some(SocketAddr::V4(shown)) => Shown::Instead(*shown.ip()),
+            _ => Shown::Same,
+        };
     }
     let name = entry[..NAME_BYTES]
         .split(|byte| *byte == 0)
@@ -145,18 +195,13 @@ pub fn filter_one(entry: &[u8]) -> Shown {
     let mut of_site = context
         .addresses
         .iter()
-        .filter(|(of, ip)| of == name && context.here.contains(*ip));
-    let v4 = of_site.find_map(|(_, ip)| match ip {
-        IpAddr::V4(ip) => Some(*ip),
-        IpAddr::V6(_) => None,
-    });
-    v4.map_or(Shown::Nothing, Shown::Instead)
+        .filter(|(of, ip)| of == name && context.here.has_node(*ip));
+    of_site.find_map(|(_, ip)| instead(*ip)).unwrap_or(Shown::Nothing)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Sockaddr;
 
     fn entry(name: &str, address: &str) -> Vec<u8> {
         let mut bytes = vec![0; ENTRY_BYTES];

@@ -1,14 +1,18 @@
 //! Preload library: sends connections between sites through the gateway of the own site, at set-up only.
 //!
-//! It hooks connect, accept, getpeername, the dup family and the listing of interfaces; payload calls stay the
-//! kernel's. Whatever is not plainly a matter of two sites passes through untouched. Read `route` (what goes
+//! It hooks connect, accept, bind, getpeername, getsockname, the dup family and the listing of interfaces; payload
+//! calls stay the kernel's. Whatever is not plainly a matter of two sites passes through untouched. Read `route` (what goes
 //! where), then `connect` and `accept` (what is done about it), then `hooks` (how C gets here).
 //!
-//! Not handled: sockets made by raw system calls or io_uring, `sendto(MSG_FASTOPEN)`, `/proc/net/if_inet6`, and
+//! Where another site has the same private addresses, a process sees its site's virtual ones wherever it asks for an
+//! address, and may use them wherever it gives one.
+//!
+//! Not handled: virtual addresses in `sendto`, `sendmsg` and `recvfrom` of datagrams, and in netlink; sockets made by raw system calls or io_uring, `sendto(MSG_FASTOPEN)`, `/proc/net/if_inet6`, and
 //! the true peer of a socket that was inherited across exec.
 
 mod accept;
 mod address;
+mod ask;
 mod connect;
 mod context;
 mod fault;
@@ -25,6 +29,8 @@ mod table;
 enum Outcome {
     /// Call the real function with the caller's own arguments.
     PassThrough,
+    /// Call the real function with this address instead of the caller's.
+    Instead(address::Sockaddr),
     /// Return this value.
     Handled(libc::c_int),
     /// Return -1 with this errno.

@@ -27,6 +27,8 @@ real! {
     connect: unsafe extern "C-unwind" fn(c_int, *const sockaddr, socklen_t) -> c_int;
     accept4: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int;
     accept: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
+    bind: unsafe extern "C-unwind" fn(c_int, *const sockaddr, socklen_t) -> c_int;
+    getsockname: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
     getpeername: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int;
     dup: unsafe extern "C-unwind" fn(c_int) -> c_int;
     dup2: unsafe extern "C-unwind" fn(c_int, c_int) -> c_int;

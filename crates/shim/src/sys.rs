@@ -211,6 +211,53 @@ pub fn close(fd: c_int) {
     unsafe { libc::syscall(libc::SYS_close, fd) };
 }
 
+/// Waits as [`wait`] does, for any of several; the places of those that are ready, in order, none at the deadline.
+pub fn wait_any(wanted: &[(c_int, libc::c_short)], deadline: Instant) -> Result<Vec<usize>, Errno> {
+    let mut polls: Vec<libc::pollfd> = wanted
+        .iter()
+        .map(|(fd, events)| libc::pollfd {
+            fd: *fd,
+            events: *events,
+            revents: 0,
+        })
+        .collect();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = libc::timespec {
+            tv_sec: left.as_secs() as libc::time_t,
+            tv_nsec: left.subsec_nanos() as c_long,
+        };
+        let no_mask = std::ptr::null::<c_void>();
+        // SAFETY: as many live pollfds as are said and one live timespec; no signal mask.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_ppoll,
+                polls.as_mut_ptr(),
+                polls.len(),
+                &raw const timeout,
+                no_mask,
+                0_usize,
+            )
+        };
+        match check(result) {
+            Ok(_) => break,
+            Err(Errno(libc::EINTR)) => continue,
+            Err(errno) => return Err(errno),
+        }
+    }
+    let ready = polls.iter().enumerate().filter(|(_, poll)| poll.revents != 0);
+    Ok(ready.map(|(at, _)| at).collect())
+}
+
+/// A TCP socket of its own, which neither blocks nor survives exec.
+pub fn tcp_socket(v4: bool) -> Result<c_int, Errno> {
+    let family = if v4 { libc::AF_INET } else { libc::AF_INET6 };
+    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: numbers only.
+    let fd = check(unsafe { libc::syscall(libc::SYS_socket, family, kind, 0) })?;
+    c_int::try_from(fd).map_err(|_| Errno(libc::EMFILE))
+}
+
 /// Whether O_NONBLOCK is set.
 pub fn is_nonblocking(fd: c_int) -> Result<bool, Errno> {
     // SAFETY: F_GETFL takes no argument.

@@ -101,7 +101,7 @@ assert peer == gw.getsockname() == s.getpeername() and s.recv(100) == preface()
 fn a_malformed_environment_is_told_once_and_ignored() {
     on_a_node(|node| {
         let cases: [(&str, &str, &str); 4] = [
-            ("CAUSEWAY_GRID", "2|rennes", "CAUSEWAY_GRID: grid map version"),
+            ("CAUSEWAY_GRID", "3|rennes", "CAUSEWAY_GRID: grid map version"),
             (
                 "CAUSEWAY_GRID",
                 "1|rennes;10.1.0.0/99;10.1.0.253:7000;1-2",

@@ -7,6 +7,13 @@
 //! 1|rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767|nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767
 //!    name   subnets     gateway (LAN)   source ports a gateway delivers from
 //! ```
+//!
+//! A site whose private addresses another site has too is known by virtual ones. Its subnets then stand as
+//! `virtual=real`, of one size, and the version is 2:
+//!
+//! ```text
+//! 2|rennes;100.64.0.0/24=192.168.1.0/24;192.168.1.253:7000;20000-32767|nancy;100.64.1.0/24=192.168.1.0/24;...
+//! ```
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -17,6 +24,8 @@ use std::str::FromStr;
 pub const MAX_BYTES: usize = 64 * 1024;
 
 const VERSION: &str = "1";
+/// Of a map with virtual addresses, which a shim of version 1 would take for real ones.
+const VERSION_VIRTUAL: &str = "2";
 
 /// An address range such as `10.1.0.0/24`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,6 +35,12 @@ pub struct Cidr {
 }
 
 impl Cidr {
+    /// The range that begins with this address; `None` for a prefix longer than the address.
+    pub fn new(address: IpAddr, prefix: u8) -> Option<Cidr> {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        (prefix <= bits).then_some(Cidr { address, prefix })
+    }
+
     /// Whether the range holds this address; families never mix, IPv4-mapped IPv6 counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
@@ -55,6 +70,34 @@ impl Cidr {
     /// Number of leading bits that every address of the range shares.
     pub fn prefix(&self) -> u8 {
         self.prefix
+    }
+
+    /// The address at the same place in another range of the same size; `None` for one that is not in this range.
+    pub fn translate(&self, address: IpAddr, to: &Cidr) -> Option<IpAddr> {
+        let address = address.to_canonical();
+        if !self.contains(address) {
+            return None;
+        }
+        match (address, to.address) {
+            (IpAddr::V4(address), IpAddr::V4(range)) => {
+                let host = u32::MAX.checked_shr(u32::from(to.prefix)).unwrap_or(0);
+                Some(IpAddr::V4(
+                    (u32::from(range) & !host | u32::from(address) & host).into(),
+                ))
+            }
+            (IpAddr::V6(address), IpAddr::V6(range)) => {
+                let host = u128::MAX.checked_shr(u32::from(to.prefix)).unwrap_or(0);
+                Some(IpAddr::V6(
+                    (u128::from(range) & !host | u128::from(address) & host).into(),
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the other range has as many addresses, of the same family.
+    pub fn is_of_size(&self, other: &Cidr) -> bool {
+        self.prefix == other.prefix && self.address.is_ipv4() == other.address.is_ipv4()
     }
 
     /// Whether some address lies in both ranges.
@@ -95,9 +138,12 @@ impl fmt::Display for Cidr {
 pub struct Site {
     /// Unique in the grid; letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// Where the site's nodes have their addresses.
+    /// The addresses of its nodes, as the whole grid knows them.
     pub subnets: Vec<Cidr>,
-    /// Where the gateway takes connections from the site's nodes: at most one per address family.
+    /// Where those are virtual, the ranges in which the nodes really have their addresses, each for the one at
+    /// the same place in `subnets`; empty where addresses are what they are.
+    pub real_subnets: Vec<Cidr>,
+    /// Where the gateway takes connections from the site's nodes: at most one per address family. Real addresses.
     pub gateways: Vec<SocketAddr>,
     /// Source ports the gateway delivers from. Apart from the range of ephemeral ports, so that a connection
     /// of another process of the head node is not taken for a delivery.
@@ -121,17 +167,17 @@ pub enum Place<'a> {
 }
 
 impl Grid {
-    /// The site one of whose subnets holds one of these addresses: how a process finds where it runs.
-    pub fn site_of(&self, addresses: &[IpAddr]) -> Option<&Site> {
-        self.sites
-            .iter()
-            .find(|site| addresses.iter().any(|address| site.contains(*address)))
+    /// The sites in which a node with these real addresses may be: how a process finds where it runs. More than
+    /// one only where sites have the same private addresses.
+    pub fn sites_of(&self, addresses: &[IpAddr]) -> Vec<&Site> {
+        let has = |site: &&Site| addresses.iter().any(|address| site.has_node(*address));
+        self.sites.iter().filter(has).collect()
     }
 
     /// Where `destination` lies for a process at `here`. The own site wins where ranges overlap.
     pub fn place(&self, here: &Site, destination: IpAddr) -> Place<'_> {
         let destination = destination.to_canonical();
-        if destination.is_loopback() || here.contains(destination) {
+        if destination.is_loopback() || here.contains(destination) || here.has_node(destination) {
             return Place::Native;
         }
         let remote = self
@@ -143,7 +189,31 @@ impl Grid {
 }
 
 impl Site {
-    /// Whether an address belongs to the site.
+    /// Whether a node of the site really has, or could have, this address.
+    pub fn has_node(&self, address: IpAddr) -> bool {
+        match self.real_subnets.as_slice() {
+            [] => self.contains(address),
+            real => real.iter().any(|subnet| subnet.contains(address)),
+        }
+    }
+
+    /// Whether the grid knows the site by other addresses than its own.
+    pub fn is_virtual(&self) -> bool {
+        !self.real_subnets.is_empty()
+    }
+
+    /// The address by which the grid knows a real one of this site; any other is left as it is.
+    pub fn in_grid(&self, real: IpAddr) -> IpAddr {
+        translate(&self.real_subnets, &self.subnets, real)
+    }
+
+    /// The address that a node of this site really has, for one by which the grid knows it; any other is left as
+    /// it is.
+    pub fn real(&self, in_grid: IpAddr) -> IpAddr {
+        translate(&self.subnets, &self.real_subnets, in_grid)
+    }
+
+    /// Whether an address, as the grid knows it, belongs to the site.
     pub fn contains(&self, address: IpAddr) -> bool {
         self.subnets.iter().any(|subnet| subnet.contains(address))
     }
@@ -158,6 +228,13 @@ impl Site {
     }
 }
 
+fn translate(from: &[Cidr], to: &[Cidr], address: IpAddr) -> IpAddr {
+    let mut ranges = from.iter().zip(to);
+    ranges
+        .find_map(|(from, to)| from.translate(address, to))
+        .unwrap_or(address)
+}
+
 /// Whether a text can name a site: it must survive the text form and be safe in a file name.
 pub fn is_site_name(name: &str) -> bool {
     (1..=63).contains(&name.len())
@@ -169,9 +246,16 @@ pub fn is_site_name(name: &str) -> bool {
 
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(VERSION)?;
+        f.write_str(if self.sites.iter().any(Site::is_virtual) {
+            VERSION_VIRTUAL
+        } else {
+            VERSION
+        })?;
         for site in &self.sites {
-            let subnets: Vec<String> = site.subnets.iter().map(Cidr::to_string).collect();
+            let mut subnets: Vec<String> = site.subnets.iter().map(Cidr::to_string).collect();
+            for (subnet, real) in subnets.iter_mut().zip(&site.real_subnets) {
+                *subnet = format!("{subnet}={real}");
+            }
             let gateways: Vec<String> = site.gateways.iter().map(SocketAddr::to_string).collect();
             let (first, last) = (site.delivery_ports.start(), site.delivery_ports.end());
             write!(
@@ -195,7 +279,7 @@ impl FromStr for Grid {
         }
         let mut parts = text.split('|');
         let version = parts.next().unwrap_or_default();
-        if version != VERSION {
+        if version != VERSION && version != VERSION_VIRTUAL {
             return Err(GridError::Version(version.to_owned()));
         }
         let sites = parts.map(parse_site).collect::<Result<_, _>>()?;
@@ -225,12 +309,36 @@ fn parse_site(text: &str) -> Result<Site, GridError> {
                 .map_err(|_| GridError::Gateway(gateway.to_owned()))
         })
         .collect::<Result<_, _>>()?;
+    let (subnets, real_subnets) = parse_subnets(subnets)?;
     Ok(Site {
         name: name.to_owned(),
-        subnets: subnets.split(',').map(str::parse).collect::<Result<_, _>>()?,
+        subnets,
+        real_subnets,
         gateways,
         delivery_ports: parse_ports(ports)?,
     })
+}
+
+/// All of a site's subnets are virtual or none is: half of one would leave addresses that mean two things.
+fn parse_subnets(text: &str) -> Result<(Vec<Cidr>, Vec<Cidr>), GridError> {
+    let (mut subnets, mut real): (Vec<Cidr>, Vec<Cidr>) = Default::default();
+    for item in text.split(',') {
+        let wrong = || GridError::Subnet(item.to_owned());
+        let (subnet, behind) = match item.split_once('=') {
+            Some((subnet, behind)) => (subnet.parse()?, Some(behind.parse()?)),
+            None => (item.parse()?, None),
+        };
+        if behind.is_some_and(|behind: Cidr| !behind.is_of_size(&subnet)) {
+            return Err(wrong());
+        }
+        subnets.push(subnet);
+        real.extend(behind);
+    }
+    if real.is_empty() || real.len() == subnets.len() {
+        Ok((subnets, real))
+    } else {
+        Err(GridError::Subnet(text.to_owned()))
+    }
 }
 
 /// Reads a port range such as `20000-32767`.
@@ -251,7 +359,7 @@ pub enum GridError {
     #[error("grid map of {0} bytes is too long")]
     TooLong(usize),
     /// Made by another version of Causeway.
-    #[error("grid map version {0:?} is not supported (expected \"1\")")]
+    #[error("grid map version {0:?} is not supported (expected \"1\" or \"2\")")]
     Version(String),
     /// Not four fields.
     #[error("site {0:?} does not have the fields name;subnets;gateways;ports")]
@@ -289,12 +397,15 @@ mod tests {
     #[test]
     fn a_process_finds_its_site_by_any_of_its_addresses() {
         let grid: Grid = TEXT.parse().unwrap();
-        assert_eq!(
-            grid.site_of(&[ip("127.0.0.1"), ip("10.2.0.7")]).unwrap().name,
-            "nancy"
-        );
-        assert_eq!(grid.site_of(&[ip("fd00:1::5")]).unwrap().name, "rennes");
-        assert_eq!(grid.site_of(&[ip("192.0.2.1")]), None);
+        let names = |addresses: &[IpAddr]| -> Vec<String> {
+            grid.sites_of(addresses)
+                .iter()
+                .map(|site| site.name.clone())
+                .collect()
+        };
+        assert_eq!(names(&[ip("127.0.0.1"), ip("10.2.0.7")]), ["nancy"]);
+        assert_eq!(names(&[ip("fd00:1::5")]), ["rennes"]);
+        assert!(names(&[ip("192.0.2.1")]).is_empty());
     }
 
     #[test]
@@ -306,6 +417,58 @@ mod tests {
         }
         for remote in ["10.2.0.9", "::ffff:10.2.0.9"] {
             assert!(matches!(grid.place(here, ip(remote)), Place::Remote(site) if site.name == "nancy"));
+        }
+    }
+
+    const OVERLAP: &str = "2|lyon;10.3.0.0/24;10.3.0.253:7000;20000-32767\
+                           |nancy;100.64.1.0/24=192.168.1.0/24;192.168.1.253:7000;20000-32767\
+                           |rennes;100.64.0.0/24=192.168.1.0/24,fd01::/64=fd00::/64;192.168.1.253:7000;20000-32767";
+
+    #[test]
+    fn sites_with_the_same_addresses_are_told_apart_by_virtual_ones() {
+        let grid: Grid = OVERLAP.parse().unwrap();
+        assert_eq!(grid.to_string(), OVERLAP);
+        let rennes = &grid.sites[2];
+        assert_eq!(rennes.in_grid(ip("192.168.1.7")), ip("100.64.0.7"));
+        assert_eq!(rennes.in_grid(ip("::ffff:192.168.1.7")), ip("100.64.0.7"));
+        assert_eq!(rennes.real(ip("100.64.0.7")), ip("192.168.1.7"));
+        assert_eq!(rennes.real(ip("fd01::9")), ip("fd00::9"));
+        for other in ["100.64.1.7", "10.0.0.1", "fd02::1"] {
+            assert_eq!(rennes.real(ip(other)), ip(other));
+            assert_eq!(rennes.in_grid(ip(other)), ip(other));
+        }
+        let candidates: Vec<_> = grid
+            .sites_of(&[ip("192.168.1.7")])
+            .into_iter()
+            .map(|site| &site.name)
+            .collect();
+        assert_eq!(candidates, ["nancy", "rennes"]);
+        assert!(grid.sites_of(&[ip("100.64.0.7")]).is_empty());
+        for native in ["192.168.1.9", "100.64.0.9"] {
+            assert_eq!(grid.place(rennes, ip(native)), Place::Native, "{native}");
+        }
+        assert!(matches!(grid.place(rennes, ip("100.64.1.9")), Place::Remote(site) if site.name == "nancy"));
+        assert_eq!(
+            grid.place(&grid.sites[0], ip("192.168.1.9")),
+            Place::Native,
+            "of no site, seen from lyon"
+        );
+    }
+
+    #[test]
+    fn half_a_virtual_site_and_ranges_of_two_sizes_are_refused() {
+        for subnets in [
+            "100.64.0.0/24=192.168.1.0/25",
+            "100.64.0.0/24=fd00::/24",
+            "100.64.0.0/24=192.168.1.0/24,10.1.0.0/24",
+            "100.64.0.0/24=",
+            "=10.0.0.0/8",
+        ] {
+            let text = format!("2|a;{subnets};10.0.0.1:1;1-2");
+            assert!(
+                matches!(text.parse::<Grid>(), Err(GridError::Subnet(_))),
+                "{subnets}"
+            );
         }
     }
 
@@ -342,7 +505,7 @@ mod tests {
     #[test]
     fn each_wrong_part_is_named() {
         let wrong = [
-            ("2|x", GridError::Version("2".into())),
+            ("3|x", GridError::Version("3".into())),
             ("1|a;b", GridError::Fields("a;b".into())),
             ("1|a/b;10.0.0.0/8;10.0.0.1:1;1-2", GridError::Name("a/b".into())),
             (

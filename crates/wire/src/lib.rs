@@ -6,6 +6,7 @@
 
 pub mod grid;
 pub mod preface;
+pub mod question;
 pub mod token;
 pub mod verdict;
 

@@ -17,12 +17,15 @@ pub const FIXED_BYTES: usize = 16;
 pub const MAX_BYTES: usize = 256;
 
 const VERSION_2_PROXY: u8 = 0x21;
+/// Of a connection that is the sender's own: a [`crate::question`].
+pub(crate) const VERSION_2_LOCAL: u8 = 0x20;
 const TCP_OVER_IPV4: u8 = 0x11;
 const TCP_OVER_IPV6: u8 = 0x21;
 /// Custom TLV types lie in 0xE0..=0xEF (section 2.2.7 there).
 const TLV_JOB: u8 = 0xE0;
+pub(crate) const TLV_QUESTION: u8 = 0xE1;
 const JOB_VERSION: u8 = 1;
-const JOB_BYTES: usize = 2 + Token::BYTES;
+pub(crate) const JOB_BYTES: usize = 2 + Token::BYTES;
 const FLAG_WANTS_VERDICT: u8 = 1;
 
 /// Who connects to whom, in the addresses the application used, and for which job.
@@ -44,7 +47,7 @@ pub enum PrefaceError {
     /// The first bytes differ from the signature.
     #[error("not a PROXY v2 header")]
     Signature,
-    /// Version or command is not 2, PROXY.
+    /// Version or command is not 2, PROXY or LOCAL.
     #[error("PROXY version or command {0:#04x} is not supported")]
     Version(u8),
     /// Only TCP over IPv4 and IPv6 are carried.
@@ -79,6 +82,13 @@ pub enum Decoded {
         /// Length of the preface; the application's bytes begin after it.
         length: usize,
     },
+    /// No preface of a connection, but a node's [`crate::question`].
+    Question {
+        /// The asking process's job.
+        token: Token,
+        /// Length of the question.
+        length: usize,
+    },
 }
 
 impl Preface {
@@ -103,11 +113,8 @@ impl Preface {
         };
         body.extend(self.source.port().to_be_bytes());
         body.extend(self.destination.port().to_be_bytes());
-        body.push(TLV_JOB);
-        body.extend((JOB_BYTES as u16).to_be_bytes());
-        body.push(JOB_VERSION);
-        body.push(if self.wants_verdict { FLAG_WANTS_VERDICT } else { 0 });
-        body.extend(self.token.0);
+        let flags = if self.wants_verdict { FLAG_WANTS_VERDICT } else { 0 };
+        push_job(&mut body, self.token, flags);
 
         let mut bytes = Vec::with_capacity(FIXED_BYTES + body.len());
         bytes.extend(SIGNATURE);
@@ -131,8 +138,10 @@ impl Preface {
         let Some(fixed) = bytes.get(..FIXED_BYTES) else {
             return Ok(Decoded::Incomplete { needed: FIXED_BYTES });
         };
-        if fixed[12] != VERSION_2_PROXY {
-            return Err(PrefaceError::Version(fixed[12]));
+        match fixed[12] {
+            VERSION_2_PROXY => {}
+            VERSION_2_LOCAL => return decode_question(bytes),
+            other => return Err(PrefaceError::Version(other)),
         }
         let address_bytes = match fixed[13] {
             TCP_OVER_IPV4 => 4,
@@ -160,6 +169,38 @@ impl Preface {
     }
 }
 
+pub(crate) fn push_job(body: &mut Vec<u8>, token: Token, flags: u8) {
+    body.push(TLV_JOB);
+    body.extend((JOB_BYTES as u16).to_be_bytes());
+    body.push(JOB_VERSION);
+    body.push(flags);
+    body.extend(token.0);
+}
+
+/// Reads what follows the fixed part of a LOCAL header: addresses, if there are any, count for nothing.
+fn decode_question(bytes: &[u8]) -> Result<Decoded, PrefaceError> {
+    let body_bytes = usize::from(u16::from_be_bytes([bytes[14], bytes[15]]));
+    let length = FIXED_BYTES + body_bytes;
+    let address_bytes = match bytes[13] {
+        0 => 0,
+        TCP_OVER_IPV4 => 12,
+        TCP_OVER_IPV6 => 36,
+        other => return Err(PrefaceError::Family(other)),
+    };
+    if length > MAX_BYTES || body_bytes < address_bytes {
+        return Err(PrefaceError::Length(body_bytes));
+    }
+    let Some(body) = bytes.get(FIXED_BYTES..length) else {
+        return Ok(Decoded::Incomplete { needed: length });
+    };
+    let tlvs = &body[address_bytes..];
+    let (token, _) = job_tlv(tlvs)?;
+    if find_tlv(tlvs, TLV_QUESTION)? != Some(&[1]) {
+        return Err(PrefaceError::Version(bytes[12]));
+    }
+    Ok(Decoded::Question { token, length })
+}
+
 /// An IPv4-mapped IPv6 address as the IPv4 address it stands for; others unchanged.
 pub fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
@@ -179,21 +220,26 @@ fn port(bytes: &[u8]) -> u16 {
 }
 
 /// Token and flags of the job TLV; TLVs of other types are passed over, as the protocol asks.
-fn job_tlv(mut tlvs: &[u8]) -> Result<(Token, u8), PrefaceError> {
+fn job_tlv(tlvs: &[u8]) -> Result<(Token, u8), PrefaceError> {
+    let Some([JOB_VERSION, flags, token @ ..]) = find_tlv(tlvs, TLV_JOB)? else {
+        return Err(PrefaceError::NoToken);
+    };
+    let token = <[u8; Token::BYTES]>::try_from(token).map_err(|_| PrefaceError::NoToken)?;
+    Ok((Token(token), *flags))
+}
+
+/// The first TLV of a type; what follows it is not looked at.
+fn find_tlv(mut tlvs: &[u8], wanted: u8) -> Result<Option<&[u8]>, PrefaceError> {
     while let [kind, high, low, rest @ ..] = tlvs {
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         let value = rest.get(..length).ok_or(PrefaceError::Tlv)?;
-        if *kind == TLV_JOB {
-            let [JOB_VERSION, flags, token @ ..] = value else {
-                return Err(PrefaceError::NoToken);
-            };
-            let token = <[u8; Token::BYTES]>::try_from(token).map_err(|_| PrefaceError::NoToken)?;
-            return Ok((Token(token), *flags));
+        if *kind == wanted {
+            return Ok(Some(value));
         }
         tlvs = &rest[length..];
     }
     if tlvs.is_empty() {
-        Err(PrefaceError::NoToken)
+        Ok(None)
     } else {
         Err(PrefaceError::Tlv)
     }

@@ -66,6 +66,7 @@ impl Checked for Record {
         check_instance(&self.instance)?;
         check_length("version", &self.version, MOST_VERSION)?;
         check_count("subnets", self.subnets.len(), MOST_SUBNETS)?;
+        check_count("virtual_subnets", self.virtual_subnets.len(), MOST_SUBNETS)?;
         check_count("lan", self.lan.len(), MOST_ADDRESSES)?;
         check_count("reach.public", self.reach.public.len(), MOST_ADDRESSES)?;
         check_count("nodes", self.nodes.len(), MOST_NODES)?;
@@ -202,6 +203,7 @@ mod tests {
                 slots: 4,
             }],
             overlap_ok: false,
+            virtual_subnets: vec![],
             version: "0.1.0".into(),
         }
     }

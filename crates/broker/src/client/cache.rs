@@ -31,6 +31,11 @@ struct Kept {
     members: BTreeMap<String, Member>,
 }
 
+/// What the grid was last known to know of a site, if that was kept.
+pub fn known_member(directory: &Path, grid: &str, site: &str) -> Option<Member> {
+    Cache::open(directory, grid).ok()?.members.remove(site)
+}
+
 /// What an answer changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
@@ -96,8 +101,14 @@ impl Cache {
     fn take(&mut self, member: Member, changes: &mut Changes) {
         let known = self.members.get(&member.site);
         let news = known.is_none_or(|known| {
-            (&known.record, &known.serial, known.observed)
-                != (&member.record, &member.serial, member.observed)
+            let what = |member: &'_ Member| {
+                (
+                    member.serial.clone(),
+                    member.observed,
+                    member.virtual_subnets.clone(),
+                )
+            };
+            known.record != member.record || what(known) != what(&member)
         });
         if news {
             changes.members.push(member.clone());

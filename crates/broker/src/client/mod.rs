@@ -12,6 +12,7 @@ mod http;
 mod membership;
 mod session;
 
+pub use cache::known_member;
 pub use http::CallError;
 pub use membership::{JoinError, Membership, join};
 

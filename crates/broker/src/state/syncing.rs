@@ -3,6 +3,7 @@
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Member, Since, SyncAnswer, SyncRequest};
 use crate::identity::Certified;
+use crate::virtual_addresses;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
@@ -46,10 +47,13 @@ impl State {
             if let Err(conflict) = self.members.admit(site, &record) {
                 return Err(Refusal::new(ErrorKind::Overlap, conflict.to_string()));
             }
+            let virtual_subnets = virtual_addresses::assign(&self.members, site, &record)
+                .map_err(|why| Refusal::new(ErrorKind::Overlap, why))?;
             let instance = record.instance.clone();
             news = self.members.put(Member {
                 site: site.to_owned(),
                 record,
+                virtual_subnets,
                 observed: Some(from),
                 last_seen: now,
                 serial: certified.serial.clone(),

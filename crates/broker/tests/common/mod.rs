@@ -257,6 +257,7 @@ pub fn record(number: u8) -> Record {
             slots: 4,
         }],
         overlap_ok: false,
+        virtual_subnets: vec![],
         version: "0.1.0".into(),
     }
 }

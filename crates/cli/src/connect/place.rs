@@ -1,7 +1,6 @@
 //! Where a host that was typed lies, from what the gateway knows of the grid.
 
 use causeway_gateway::control::{JobReply, SiteInfo};
-use causeway_wire::Cidr;
 use std::net::{IpAddr, SocketAddr};
 
 /// Where a host lies.
@@ -74,7 +73,7 @@ pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> 
         .filter_map(|site| Some((site, site.info.as_ref()?)));
     let found = known
         .into_iter()
-        .find_map(|(site, info)| Some((site, info, address_in(info, host)?)));
+        .find_map(|(site, info)| Some((site, info, address_in(info, host, site.name == job.site)?)));
     let Some((site, info, ip)) = found else {
         return Err(PlaceError::Nowhere {
             host: host.to_owned(),
@@ -83,7 +82,8 @@ pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> 
     };
     let address = SocketAddr::new(ip, port);
     if site.name == job.site {
-        return Ok(Place::Here(address));
+        let real = info.site().map_or(ip, |site| site.real(ip));
+        return Ok(Place::Here(SocketAddr::new(real, port)));
     }
     let (host, name) = (host.to_owned(), site.name.clone());
     if let Some(why) = site.unreachable.clone() {
@@ -114,17 +114,17 @@ pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> 
     }
 }
 
-/// The address of a host that is of this site.
-fn address_in(info: &SiteInfo, host: &str) -> Option<IpAddr> {
+/// The address, as the grid knows it, of a host that is of a site. At the own one it may be asked for by its real one.
+fn address_in(info: &SiteInfo, host: &str, is_own: bool) -> Option<IpAddr> {
     if let Some(node) = info.nodes.iter().find(|node| node.name == host) {
         return Some(node.address);
     }
     let address = host.parse::<IpAddr>().ok()?.to_canonical();
-    let mut subnets = info
-        .subnets
-        .iter()
-        .filter_map(|subnet| subnet.parse::<Cidr>().ok());
-    subnets.any(|subnet| subnet.contains(address)).then_some(address)
+    let site = info.site().ok()?;
+    if is_own && site.has_node(address) {
+        return Some(site.in_grid(address));
+    }
+    site.contains(address).then_some(address)
 }
 
 fn unknown_sites(job: &JobReply) -> String {
@@ -155,6 +155,7 @@ mod tests {
             info: Some(SiteInfo {
                 name: name.into(),
                 subnets: vec![format!("10.{net}.0.0/24")],
+                real_subnets: vec![],
                 gateways: vec![([10, net, 0, 253], 7000).into()],
                 delivery_ports: "20000-32767".into(),
                 relays: false,

@@ -50,8 +50,11 @@ pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured,
 fn open(site: &str) -> Result<(TcpStream, UnixStream), ConnectError> {
     let (job, held) = start_job(format!("probe {site}"))?;
     let found = job.sites.iter().find(|found| found.name == site);
-    let gateway = found.and_then(|found| found.info.as_ref()?.gateways.first());
-    let host = gateway.map_or_else(|| site.to_owned(), |gateway| gateway.ip().to_string());
+    let gateway = found.and_then(|found| {
+        let site = found.info.as_ref()?.site().ok()?;
+        Some(site.in_grid(site.gateways.first()?.ip()))
+    });
+    let host = gateway.map_or_else(|| site.to_owned(), |gateway| gateway.to_string());
     let stream = match place::find(&job, &host, SINK_PORT)? {
         Place::At {
             site,

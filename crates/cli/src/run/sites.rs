@@ -65,7 +65,7 @@ pub fn has_ipv6(job: &JobReply) -> bool {
         .any(|subnet| subnet.address().is_ipv6())
 }
 
-/// This host's address in its site: the one that other sites' daemons can call.
+/// This host's address as the grid knows it: the one that other sites' daemons can call.
 pub fn own_address(job: &JobReply) -> Option<IpAddr> {
     let grid: Grid = job.grid.parse().ok()?;
     let site = grid.sites.iter().find(|site| site.name == job.site)?;
@@ -75,9 +75,9 @@ pub fn own_address(job: &JobReply) -> Option<IpAddr> {
         let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
         v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
     });
-    addresses
-        .filter(|address| site.contains(*address))
-        .min_by_key(IpAddr::is_ipv6)
+    let own = addresses.filter(|address| site.has_node(*address));
+    own.min_by_key(IpAddr::is_ipv6)
+        .map(|address| site.in_grid(address))
 }
 
 /// `name=ranks` or `name`, all of one kind.
@@ -177,6 +177,7 @@ mod tests {
         let info = |name: &str, net: u8| SiteInfo {
             name: name.into(),
             subnets: vec![format!("10.{net}.0.0/24")],
+            real_subnets: vec![],
             gateways: vec![],
             delivery_ports: "20000-32767".into(),
             nodes: (1..=2)

@@ -37,6 +37,11 @@ pub struct Config {
     pub site: String,
     /// Addresses of its nodes, the head node among them.
     pub subnets: Vec<Cidr>,
+    /// Other sites may have the same addresses: the broker gives this one virtual ones.
+    pub overlap_ok: bool,
+    /// The ranges by which the grid knows `subnets`, in the same order; empty where these are unique, or where the
+    /// broker has not said yet.
+    pub virtual_subnets: Vec<Cidr>,
     /// Compute nodes in the order of use.
     pub nodes: Vec<NodeInfo>,
     /// Ports below 1024 of its nodes that `causeway connect` reaches from other sites.
@@ -156,6 +161,13 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         Some(_) => Some(Vec::new()),
         None => reader.required_string(&grid, "key_file", |text| read_key(&file.with_file_name(text))),
     };
+    let overlap_ok = reader.boolean(&site, "overlap_ok").unwrap_or(false);
+    if overlap_ok && membership.is_none() {
+        let why =
+            "only the broker of a grid gives virtual addresses; without one, name them: virtual_subnets";
+        reader.mistake_at(&site, "overlap_ok", why);
+    }
+    let virtual_subnets = read_virtual(reader, &site, subnets.as_deref().unwrap_or_default());
     if membership.is_some() {
         check_member(reader, &root, &grid);
     }
@@ -174,7 +186,16 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let rate = reader.string(&grid, "rate", bits_per_second);
     let peers = read_peers(reader, &root, name.as_deref(), rate);
     reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
-    reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell", "low_ports"]);
+    let site_keys = [
+        "name",
+        "subnets",
+        "overlap_ok",
+        "virtual_subnets",
+        "nodes",
+        "remote_shell",
+        "low_ports",
+    ];
+    reader.no_other_keys(&site, &site_keys);
     reader.no_other_keys(
         &listen,
         &["lan", "wan", "public", "control", "metrics", "delivery_ports"],
@@ -191,6 +212,8 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     Some(Config {
         site: name?,
         subnets: subnets?,
+        overlap_ok: overlap_ok || !virtual_subnets.is_empty(),
+        virtual_subnets,
         nodes,
         // Fit: the reader allows no others.
         low_ports: low_ports.iter().map(|port| *port as u16).collect(),
@@ -382,6 +405,28 @@ fn read_lan<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, subnets: &[Cidr]) -
     Some(lan)
 }
 
+/// A range for each of the subnets, of its size, and apart from all of them.
+fn read_virtual<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -> Vec<Cidr> {
+    let parse = |text: &str| text.parse::<Cidr>().map_err(|error| error.to_string());
+    let ranges = reader.list(site, "virtual_subnets", parse).unwrap_or_default();
+    if ranges.is_empty() || subnets.is_empty() {
+        return ranges;
+    }
+    let mut pairs = subnets.iter().zip(&ranges);
+    if ranges.len() != subnets.len() || !pairs.all(|(subnet, range)| subnet.is_of_size(range)) {
+        let why = "needs one range for each of the subnets, in their order and of their size";
+        reader.mistake_at(site, "virtual_subnets", why);
+    }
+    let mut clashes = ranges
+        .iter()
+        .filter(|range| subnets.iter().any(|subnet| range.overlaps(subnet)));
+    if let Some(range) = clashes.next() {
+        let why = format!("{range} overlaps with the subnets: a virtual address must not be a real one here");
+        reader.mistake_at(site, "virtual_subnets", &why);
+    }
+    ranges
+}
+
 fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -> Vec<NodeInfo> {
     let mut nodes: Vec<NodeInfo> = Vec::new();
     for table in reader.tables(site, "nodes") {
@@ -455,4 +500,4 @@ fn read_key(file: &Path) -> Result<Vec<u8>, String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -11,6 +11,11 @@ fn parse(text: &str) -> Result<Config, Mistakes> {
     Config::parse(text, &dir.path().join("gateway.toml"))
 }
 
+/// A site of the shortest file.
+pub(crate) fn rennes() -> Config {
+    parse(GOOD).unwrap()
+}
+
 const GOOD: &str = r#"
 [site]
 name = "rennes"
@@ -40,6 +45,27 @@ fn a_short_file_is_enough_and_the_rest_has_defaults() {
     assert_eq!(config.remote_shell[0], "ssh");
     assert_eq!(config.key, b"0123456789abcdef");
     assert_eq!((config.lanes, config.tunnel), (None, Settings::default()));
+}
+
+#[test]
+fn virtual_subnets_are_as_many_and_as_large_as_the_real_ones_and_apart_from_them() {
+    let with = |line: &str| parse(&GOOD.replace("[[site.nodes]]", &format!("{line}\n[[site.nodes]]")));
+    let config = with("virtual_subnets = [\"100.64.0.0/24\"]").unwrap();
+    assert_eq!(config.virtual_subnets[0].to_string(), "100.64.0.0/24");
+    assert!(config.overlap_ok);
+    for (line, why) in [
+        ("virtual_subnets = [\"100.64.0.0/25\"]", "of their size"),
+        (
+            "virtual_subnets = [\"100.64.0.0/24\", \"100.64.1.0/24\"]",
+            "one range for each",
+        ),
+        ("virtual_subnets = [\"10.1.0.0/24\"]", "overlaps with the subnets"),
+        ("virtual_subnets = [\"nonsense\"]", "is not a subnet"),
+        ("overlap_ok = true", "only the broker of a grid"),
+    ] {
+        let mistakes = with(line).unwrap_err().to_string();
+        assert!(mistakes.contains(why), "{line}: {mistakes}");
+    }
 }
 
 #[test]

@@ -276,6 +276,10 @@ impl Config {
         let same = [
             ("site.name", self.site == other.site),
             ("site.subnets", self.subnets == other.subnets),
+            (
+                "site.virtual_subnets",
+                self.membership.is_some() || self.virtual_subnets == other.virtual_subnets,
+            ),
             ("listen.lan", self.lan == other.lan),
             ("listen.wan", self.wan == other.wan),
             ("listen.control", self.control == other.control),

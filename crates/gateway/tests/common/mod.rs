@@ -448,6 +448,7 @@ pub fn accept(listener: &TcpListener) -> (TcpStream, Preface) {
     loop {
         match Preface::decode(&bytes).unwrap() {
             Decoded::Complete { preface, .. } => return (stream, preface),
+            Decoded::Question { .. } => panic!("a question and no preface"),
             Decoded::Incomplete { needed } => {
                 let have = bytes.len();
                 bytes.resize(needed, 0);

@@ -240,7 +240,7 @@ fn skip_preface(stream: &mut TcpStream) -> Result<(), Error> {
     stream.read_exact(&mut bytes)?;
     loop {
         match Preface::decode(&bytes).map_err(Error::other)? {
-            Decoded::Complete { .. } => return Ok(()),
+            Decoded::Complete { .. } | Decoded::Question { .. } => return Ok(()),
             Decoded::Incomplete { needed } => {
                 let have = bytes.len();
                 bytes.resize(needed, 0);

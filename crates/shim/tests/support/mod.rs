@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use causeway_wire::preface::Decoded;
+use causeway_wire::question::Answer;
 use causeway_wire::{Preface, Token};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,6 +24,9 @@ pub const GRID: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000,[fd00:1
 /// IPv6 nodes, but gateways with IPv4 addresses only.
 pub const GRID_V4_GATEWAYS: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000;20000-32767\
                         |nancy;10.2.0.0/24,fd00:2::/64;10.2.0.253:7000;20000-32767";
+/// Two sites with the same addresses.
+pub const GRID_OVERLAP: &str = "2|nancy;100.64.2.0/24=10.1.0.0/24,fdca:2::/64=fd00:1::/64;10.1.0.252:7000;20000-32767\
+                        |rennes;100.64.1.0/24=10.1.0.0/24,fdca:1::/64=fd00:1::/64;10.1.0.253:7000;20000-32767";
 const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
 const PROGRAM_DEADLINE: Duration = Duration::from_secs(20);
 const TEST_DEADLINE: Duration = Duration::from_secs(60);
@@ -52,6 +56,39 @@ def from_gateway(server, address="10.1.0.253", family=socket.AF_INET):
     "a connection as the gateway makes one to deliver"
     client = tcp(family); client.bind((address, next(delivery_ports)))
     client.connect(server.getsockname()[:2]); return client
+"#;
+
+/// Python functions that list interfaces.
+pub const LISTS: &str = r#"
+class sockaddr(ctypes.Structure): _fields_ = [("family", ctypes.c_ushort), ("data", ctypes.c_ubyte * 26)]
+class ifaddrs(ctypes.Structure): pass
+ifaddrs._fields_ = [("next", ctypes.POINTER(ifaddrs)), ("name", ctypes.c_char_p), ("flags", ctypes.c_uint),
+    ("addr", ctypes.POINTER(sockaddr))]
+def by_getifaddrs():
+    head, shown = ctypes.POINTER(ifaddrs)(), set()
+    assert libc.getifaddrs(ctypes.byref(head)) == 0
+    entry = head
+    while entry:
+        e = entry.contents
+        if e.addr:
+            data = bytes(e.addr.contents.data)
+            if e.addr.contents.family == socket.AF_INET: shown.add((e.name, socket.inet_ntoa(data[2:6])))
+            if e.addr.contents.family == socket.AF_INET6:
+                shown.add((e.name, socket.inet_ntop(socket.AF_INET6, data[6:22])))
+        entry = e.next
+    libc.freeifaddrs.argtypes = [ctypes.c_void_p]
+    libc.freeifaddrs(head)
+    return shown
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def by_ioctl():
+    buffer = array.array("B", bytes(4096))
+    conf = bytearray(struct.pack("iP", len(buffer), buffer.buffer_info()[0]))
+    fcntl.ioctl(udp, 0x8912, conf)
+    length = struct.unpack("iP", conf)[0]
+    entries = [bytes(buffer[at:at + 40]) for at in range(0, length, 40)]
+    return {(e[:16].rstrip(b"\0"), socket.inet_ntoa(e[20:24])) for e in entries}
+def address_of(name):
+    return socket.inet_ntoa(fcntl.ioctl(udp, 0x8915, struct.pack("40s", name))[20:24])
 "#;
 
 /// A node of site rennes: 10.1.0.1 and fd00:1::1 on `site0`, 192.168.7.1 on `other0` in no site. The head
@@ -291,6 +328,10 @@ fn read_preface(mut stream: TcpStream) -> Option<Intake> {
     loop {
         match Preface::decode(&raw).expect("a preface") {
             Decoded::Complete { preface, .. } => return Some(Intake { stream, preface, raw }),
+            Decoded::Question { .. } => {
+                let _ = stream.write_all(&Answer::encode("rennes"));
+                return None;
+            }
             Decoded::Incomplete { needed } => {
                 let mut more = vec![0; needed - raw.len()];
                 stream.read_exact(&mut more).ok()?;
