@@ -12,6 +12,7 @@ mod matrix;
 mod mpi;
 mod namespaces;
 mod newcomers;
+mod overlap;
 mod programs;
 mod punching;
 mod relays;

@@ -42,7 +42,7 @@ type Range = (bool, u8, u128);
 /// What somebody else has already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what} is of site {other}; if both sites really have it, both need overlap_ok, and {} it yet",
+    "{what} is of site {other}; if both sites really have it, both need overlap_ok in [site], and {} it yet",
     match (declared, declared_by_other) {
         (false, false) => "neither declares".to_owned(),
         (true, _) => format!("{other} does not declare"),

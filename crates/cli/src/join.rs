@@ -25,6 +25,9 @@ pub struct JoinArgs {
     /// Addresses of this site's nodes, such as 10.1.0.0/24, for a configuration that is not there yet.
     #[arg(long, value_name = "CIDR", requires = "join")]
     subnet: Vec<Cidr>,
+    /// Other sites may have the same addresses: the grid then knows this one by virtual ones. Likewise.
+    #[arg(long, requires = "join")]
+    overlap_ok: bool,
     /// A compute node and its processes, such as node-1:4 or node-1=10.1.0.1:4, likewise.
     #[arg(long, value_name = "NAME[=ADDRESS][:SLOTS]", requires = "join")]
     node: Vec<String>,
@@ -105,6 +108,7 @@ impl JoinArgs {
     fn refuse_idle_options(&self, config: &Path) -> Result<(), JoiningError> {
         let given = [
             ("subnet", !self.subnet.is_empty()),
+            ("overlap-ok", self.overlap_ok),
             ("node", !self.node.is_empty()),
             ("lan", self.lan.is_some()),
             ("wan", self.wan.is_some()),
@@ -132,6 +136,9 @@ impl JoinArgs {
              [site]\nname = \"{site}\"\nsubnets = [{}]\n",
             subnets.join(", ")
         );
+        if self.overlap_ok {
+            text += "overlap_ok = true\n";
+        }
         for node in &self.node {
             let (name, address, slots) = read_node(node)?;
             let _ = write!(

@@ -236,6 +236,11 @@ impl Gateway {
     }
 
     fn start_job(&mut self, key: usize, name: String, weight: u32, plain: bool) {
+        // By its real addresses others would not find it, or somebody else.
+        if self.config.overlap_ok && !self.directory.own_site().is_virtual() {
+            let why = "the grid's broker has not given this site virtual addresses yet ('causeway status' says whether it answers)";
+            return self.answer(key, Reply::Error(why.to_owned()));
+        }
         let mut bytes = [0; Token::BYTES];
         if let Err(error) = getrandom::fill(&mut bytes) {
             return self.answer(

@@ -211,6 +211,7 @@ impl Gateway {
             token,
             wants_verdict,
         } = preface;
+        let source = self.in_grid(source);
         let request = OpenRequest {
             token,
             target: Target::Connection { source, destination },
@@ -237,6 +238,12 @@ impl Gateway {
         }
     }
 
+    /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has it.
+    fn in_grid(&self, own: SocketAddr) -> SocketAddr {
+        let own = canonical(own);
+        SocketAddr::new(self.directory.own_site().in_grid(own.ip()), own.port())
+    }
+
     /// The pair with the destination's site, if the preface may have what it asks for.
     fn judge(&mut self, preface: &Preface, peer: SocketAddr) -> Result<usize, Refusal> {
         let wants_verdict = preface.wants_verdict;
@@ -256,8 +263,7 @@ impl Gateway {
                 format!("connection to {destination} with an unknown job token"),
             );
         }
-        let from = SocketAddr::new(self.directory.own_site().in_grid(peer.ip()), peer.port());
-        if canonical(preface.source) != canonical(from) {
+        if self.in_grid(preface.source) != self.in_grid(peer) {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }

@@ -3,6 +3,7 @@
 use super::Failure;
 use causeway_gateway::control::{self, Reply, Request};
 use causeway_lab::{Firewall, Lab, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio};
+use causeway_wire::Cidr;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 const CONTROL: &str = "/run/causeway/gateway.sock";
 /// The lab's state directory as nodes see it.
 const STATE_IN_NODE: &str = "/run/causeway-lab";
+/// 100.64.0.0: the first virtual address, which is no network's in a lab.
+const VIRTUAL_BASE: u32 = 0x6440_0000;
 const LAN_PORT: u16 = 7000;
 const WAN_PORT: u16 = 7001;
 /// Tunnels need two round trips; the rest is for a machine that does ten other things.
@@ -191,6 +194,9 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
         "[site]\nname = \"{}\"\nsubnets = [\"{subnet}\"]\nlow_ports = [22]\n",
         site.name
     );
+    if let Some(range) = virtual_range(lab, index) {
+        let _ = writeln!(text, "virtual_subnets = [\"{range}\"]");
+    }
     for name in &site.compute {
         let node = lab.nodes().iter().find(|node| node.name == *name);
         let address = node
@@ -232,6 +238,25 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
         }
     }
     Ok(text)
+}
+
+/// What the grid calls the addresses of a site that another one has too.
+fn virtual_range(lab: &Lab, index: usize) -> Option<Cidr> {
+    let subnet = |site: &SiteView| site.subnet.to_string().parse::<Cidr>().ok();
+    let own = subnet(&lab.sites()[index])?;
+    let mut others = lab
+        .sites()
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != index);
+    if !others.any(|(_, other)| subnet(other).is_some_and(|other| other.overlaps(&own))) {
+        return None;
+    }
+    // A scenario has few sites, and its networks leave room for all of them here.
+    let offset = u32::try_from(index)
+        .ok()?
+        .checked_shl(32 - u32::from(own.prefix()))?;
+    Cidr::new(IpAddr::V4((VIRTUAL_BASE + offset).into()), own.prefix())
 }
 
 fn head_of<'a>(lab: &'a Lab, site: &SiteView) -> Result<&'a Node, Failure> {

@@ -478,13 +478,14 @@ impl World {
 
     /// Every lane works from now on, every reader reads, every stream ends.
     fn heal(&mut self) {
-        for lane in 0..self.wires.len() {
-            if self.wires[lane].up != [true; 2] || !self.wires[lane].alive {
-                self.lane_up(lane);
-            }
-        }
         let mut quiet = 0;
         for _ in 0..HEALING_ROUNDS {
+            // One that was silent for too long may be given up even now.
+            for lane in 0..self.wires.len() {
+                if self.wires[lane].up != [true; 2] || !self.wires[lane].alive {
+                    self.lane_up(lane);
+                }
+            }
             self.pass(Duration::from_millis(50));
             let ids: Vec<StreamId> = self.streams.keys().copied().collect();
             for end in 0..2 {
