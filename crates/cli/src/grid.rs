@@ -214,9 +214,13 @@ fn line(site: &ListedSite, now: u64) -> String {
     let from = site
         .observed
         .map_or_else(|| "nowhere".to_owned(), |from| from.ip().to_string());
+    let known = match site.virtual_subnets.as_slice() {
+        [] => String::new(),
+        ranges => format!(", known as {}", ranges.join(", ")),
+    };
     let seen = span(now.saturating_sub(site.last_seen));
     format!(
-        "  {:<24} {} nodes in {}, last heard {seen} ago from {from}",
+        "  {:<24} {} nodes in {}{known}, last heard {seen} ago from {from}",
         site.site,
         site.nodes,
         site.subnets.join(", ")

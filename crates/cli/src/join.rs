@@ -245,6 +245,7 @@ mod tests {
     #[test]
     fn what_is_written_for_a_new_site_is_read_by_its_gateway() {
         let args = JoinArgs {
+            overlap_ok: false,
             join: None,
             subnet: vec!["127.9.1.0/24".parse().unwrap()],
             node: vec!["n1=127.9.1.1:2".to_owned()],

@@ -1,7 +1,7 @@
 //! Tokens, certificates and revocations: who gets in, and who is put out.
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State};
-use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, RenewRequest};
+use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, RenewRequest, Subnet};
 use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
 use crate::clock::{date, span};
 use crate::identity::{Certified, Identity, hexadecimal};
@@ -62,6 +62,9 @@ pub struct ListedSite {
     pub site: String,
     /// Its subnets.
     pub subnets: Vec<String>,
+    /// The ranges by which the grid knows them, where it does not by themselves.
+    #[serde(default)]
+    pub virtual_subnets: Vec<String>,
     /// How many nodes it has.
     pub nodes: usize,
     /// Where it speaks from.
@@ -277,12 +280,8 @@ impl State {
             .iter()
             .map(|member| ListedSite {
                 site: member.site.clone(),
-                subnets: member
-                    .record
-                    .subnets
-                    .iter()
-                    .map(|subnet| subnet.0.to_string())
-                    .collect(),
+                subnets: texts(&member.record.subnets),
+                virtual_subnets: texts(&member.virtual_subnets),
                 nodes: member.record.nodes.len(),
                 observed: member.observed,
                 last_seen: member.last_seen,
@@ -298,6 +297,7 @@ impl State {
             sites.push(ListedSite {
                 site: site.to_owned(),
                 subnets: Vec::new(),
+                virtual_subnets: Vec::new(),
                 nodes: 0,
                 observed: None,
                 last_seen: 0,
@@ -440,6 +440,10 @@ fn internal(error: AuthorityError) -> Refusal {
 }
 
 /// Hash of a secret in hexadecimal, as tokens are found by it.
+fn texts(subnets: &[Subnet]) -> Vec<String> {
+    subnets.iter().map(|subnet| subnet.0.to_string()).collect()
+}
+
 fn secret_hash(secret: &str) -> String {
     let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
     let mut bytes = [0; 32];

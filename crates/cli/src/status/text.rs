@@ -63,8 +63,16 @@ fn grid_lines(grid: &GridStatus) -> String {
 
 fn site_line(site: &SiteStatus) -> String {
     let nodes = site.info.as_ref().map_or(0, |info| info.nodes.len());
+    let known = site.info.as_ref().filter(|info| !info.real_subnets.is_empty());
+    let known = known.map_or_else(String::new, |info| {
+        format!(
+            "  {} known as {}",
+            info.real_subnets.join(", "),
+            info.subnets.join(", ")
+        )
+    });
     match &site.unreachable {
-        None => format!("site {}  {nodes} nodes\n", site.name),
+        None => format!("site {}  {nodes} nodes{known}\n", site.name),
         Some(why) => format!("site {}  not reachable: {why}\n", site.name),
     }
 }
