@@ -159,12 +159,15 @@ fn extra_arguments(
         return extra;
     }
     // hydra's proxies call mpiexec back under its host name unless told otherwise, and names need not be known at
-    // other sites.
-    if !launcher.mpi.is_open_mpi()
-        && !line.names_own_host
-        && let Some(address) = sites::own_address(job)
+    // other sites. Intel's takes an address from an interface alone; its proxies do without one of that name.
+    if !line.names_own_host
+        && let Some((interface, address)) = sites::own_address(job)
     {
-        extra.extend(["-localhost".into(), address.to_string().into()]);
+        match launcher.mpi {
+            Mpi::Mpich => extra.extend(["-localhost".into(), address.to_string().into()]),
+            Mpi::Intel => extra.extend(["-iface".into(), interface.into()]),
+            Mpi::OpenMpi4 | Mpi::OpenMpi5 => {}
+        }
     }
     // Intel's variable for a host file takes names alone and fills each host with as many ranks as it has cores.
     if let (Mpi::Intel, Some(hosts)) = (launcher.mpi, host_file) {

@@ -65,19 +65,20 @@ pub fn has_ipv6(job: &JobReply) -> bool {
         .any(|subnet| subnet.address().is_ipv6())
 }
 
-/// This host's address as the grid knows it: the one that other sites' daemons can call.
-pub fn own_address(job: &JobReply) -> Option<IpAddr> {
+/// This host's address as the grid knows it, the one that other sites' daemons can call, and its interface.
+pub fn own_address(job: &JobReply) -> Option<(String, IpAddr)> {
     let grid: Grid = job.grid.parse().ok()?;
     let site = grid.sites.iter().find(|site| site.name == job.site)?;
     let interfaces = nix::ifaddrs::getifaddrs().ok()?;
     let addresses = interfaces.filter_map(|interface| {
         let address = interface.address?;
         let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
-        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+        let ip = v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))?;
+        Some((interface.interface_name, ip))
     });
-    let own = addresses.filter(|address| site.has_node(*address));
-    own.min_by_key(IpAddr::is_ipv6)
-        .map(|address| site.in_grid(address))
+    let own = addresses.filter(|(_, address)| site.has_node(*address));
+    own.min_by_key(|(_, address)| address.is_ipv6())
+        .map(|(name, address)| (name, site.in_grid(address)))
 }
 
 /// `name=ranks` or `name`, all of one kind.
