@@ -140,7 +140,7 @@ impl Gateway {
         } else {
             let preface = Preface {
                 source,
-                destination,
+                destination: asked,
                 token,
                 wants_verdict: false,
             };

@@ -344,7 +344,12 @@ impl Grid {
 
     /// A connection of a process of site one to its gateway, nothing sent yet.
     pub fn dial(&self) -> TcpStream {
-        connect_from(self.address(1, 1, 0), self.address(1, 253, 7000))
+        self.dial_at(1)
+    }
+
+    /// The same of a site.
+    pub fn dial_at(&self, site: u8) -> TcpStream {
+        connect_from(self.address(site, 1, 0), self.address(site, 253, 7000))
     }
 
     /// A connection to where site two's gateway waits for others, from this address of the WAN.
