@@ -5,6 +5,7 @@
 //! says what each does.
 
 mod alltoall;
+mod encryption;
 mod idle;
 mod latency;
 mod loopback;
@@ -54,6 +55,8 @@ pub enum Section {
     Many,
     /// The same while the link loses packets.
     Loss,
+    /// Times under TLS 1.3 beside those in plain.
+    Encryption,
     /// A bulk stream beside a foreign TCP flow.
     Share,
     /// All-to-all of 2 MB.
@@ -79,6 +82,7 @@ impl Section {
             Section::Idle => idle::measure(bench),
             Section::Many => many::measure(bench),
             Section::Loss => loss::measure(bench),
+            Section::Encryption => encryption::measure(bench),
             Section::Share => share::measure(bench),
             Section::Alltoall => alltoall::measure(bench),
             Section::Streams => streams::measure(bench),

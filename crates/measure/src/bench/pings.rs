@@ -30,7 +30,7 @@ pub struct Pings {
 }
 
 impl Pings {
-    /// None yet; `condition` without commas.
+    /// None yet; `condition` without commas. The others are compared with the first way.
     pub fn new(mpi: &Mpi, condition: &str, ways: &[&str]) -> Pings {
         Pings {
             mpi: mpi.name.to_owned(),
@@ -75,6 +75,20 @@ impl Pings {
         summary(times.get(&bytes)?)
     }
 
+    fn first(&self) -> &str {
+        self.ways.first().map_or("", |(way, _)| way)
+    }
+
+    /// The largest median of `way` as a ratio to that of the first way, and where.
+    pub fn worst_beside_first(&self, way: &str) -> Option<(u64, f64)> {
+        let ratio = |bytes| Some(self.of(way, bytes)?.median / self.of(self.first(), bytes)?.median);
+        let ratios = self
+            .sizes()
+            .into_iter()
+            .filter_map(|bytes| Some((bytes, ratio(bytes)?)));
+        ratios.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
     fn sizes(&self) -> Vec<u64> {
         let mut sizes: Vec<_> = self
             .ways
@@ -104,7 +118,7 @@ impl Pings {
                 self.title(),
                 size(bytes)
             ),
-            direct: self.worst(DIRECT, sizes).map(|(_, ratio)| ratio),
+            direct: self.worst(self.first(), sizes).map(|(_, ratio)| ratio),
             figure: ratio,
             unit: "",
             bar: Bar::AtMost(bar),
@@ -120,10 +134,11 @@ impl Pings {
                 .head
                 .extend(["mean (ms)", "p99 (ms)", "of limit", "n"].map(str::to_owned));
         }
-        let others = || self.ways.iter().filter(|(way, _)| way != DIRECT);
+        let first = self.first();
+        let others = || self.ways.iter().skip(1);
         table
             .head
-            .extend(others().map(|(way, _)| format!("{way}/{DIRECT}")));
+            .extend(others().map(|(way, _)| format!("{way}/{first}")));
         for bytes in self.sizes() {
             let limit = limit_us(bytes);
             let mut row = vec![size(bytes), format!("{:.3}", limit / 1e3)];
@@ -142,8 +157,8 @@ impl Pings {
             for (way, _) in others() {
                 let ratio = self
                     .of(way, bytes)
-                    .zip(self.of(DIRECT, bytes))
-                    .map(|(way, direct)| format!("{:.2}", way.median / direct.median));
+                    .zip(self.of(first, bytes))
+                    .map(|(way, first)| format!("{:.2}", way.median / first.median));
                 row.push(ratio.unwrap_or_else(|| "-".to_owned()));
             }
             table.rows.push(row);
@@ -346,6 +361,8 @@ mod tests {
         );
         assert!((all.direct.unwrap() - 3.0).abs() < 1e-4);
         assert_eq!(pings.claim("causeway", 2 << 20..=4 << 20, 1.1), None);
+        let (bytes, ratio) = pings.worst_beside_first("causeway").unwrap();
+        assert!(bytes == 1 && (ratio - 1.01 / 2.0).abs() < 1e-4, "{ratio}");
     }
 
     #[test]
