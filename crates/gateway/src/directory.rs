@@ -43,6 +43,7 @@ impl Directory {
             nodes: config.nodes.clone(),
             low_ports: Some(config.low_ports.clone()),
             relays: config.relay,
+            transparent: config.transparent.is_some(),
         };
         Directory {
             own: Known { info, site },
@@ -185,6 +186,7 @@ mod tests {
             }],
             low_ports: None,
             relays: false,
+            transparent: false,
         }
     }
 

@@ -51,6 +51,8 @@ pub struct Config {
     pub control: PathBuf,
     /// Where Prometheus reads the metrics: a loopback address.
     pub metrics: Option<SocketAddr>,
+    /// Where nft hands over connections to other sites: a loopback address.
+    pub transparent: Option<SocketAddr>,
     /// See [`DELIVERY_PORTS`].
     pub delivery_ports: RangeInclusive<u16>,
     /// Where other gateways reach `wan`, where they do.
@@ -147,6 +149,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let wan = reader.string(&listen, "wan", socket_address);
     let control = reader.string(&listen, "control", |text| Ok(PathBuf::from(text)));
     let metrics = reader.string(&listen, "metrics", loopback_address);
+    let transparent = reader.string(&listen, "transparent", redirected_address);
     let delivery_ports = reader.string(&listen, "delivery_ports", |text| {
         grid::parse_ports(text).map_err(|e| e.to_string())
     });
@@ -177,7 +180,15 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     reader.no_other_keys(&site, &["name", "subnets", "nodes", "remote_shell", "low_ports"]);
     reader.no_other_keys(
         &listen,
-        &["lan", "wan", "public", "control", "metrics", "delivery_ports"],
+        &[
+            "lan",
+            "wan",
+            "public",
+            "control",
+            "metrics",
+            "transparent",
+            "delivery_ports",
+        ],
     );
     reader.no_other_keys(&grid, &GRID_KEYS);
     let remote_shell = remote_shell.unwrap_or_else(|| REMOTE_SHELL.map(str::to_owned).to_vec());
@@ -201,6 +212,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         membership,
         control: control.unwrap_or_else(crate::control::default_socket),
         metrics,
+        transparent,
         delivery_ports: delivery_ports.unwrap_or(DELIVERY_PORTS),
         key: key?,
         peers,
@@ -357,6 +369,17 @@ fn loopback_address(text: &str) -> Result<SocketAddr, String> {
     }
     if address.port() == 0 {
         return Err("port 0 would be another one at every start".to_owned());
+    }
+    Ok(address)
+}
+
+/// Redirected connections keep their addresses, whatever the listener's is: one that nobody can dial is as good as any.
+fn redirected_address(text: &str) -> Result<SocketAddr, String> {
+    let address = socket_address(text)?;
+    if !address.is_ipv4() || !address.ip().is_loopback() || address.port() == 0 {
+        return Err(format!(
+            "{address} is not an IPv4 loopback address and port such as 127.0.0.1:7002"
+        ));
     }
     Ok(address)
 }

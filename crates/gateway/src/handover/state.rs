@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// A gateway hands over only to a program that reads this version; it goes up with every change of what is written, here or
 /// in `causeway_tunnel::Snapshot`. A test below knows the bytes.
-pub const STATE_VERSION: u32 = 3;
+pub const STATE_VERSION: u32 = 4;
 
 const MAGIC: &[u8; 16] = b"causeway gateway";
 
@@ -60,6 +60,7 @@ pub(crate) struct KeptListeners {
     pub(crate) wan: Option<RawFd>,
     pub(crate) control: RawFd,
     pub(crate) metrics: Option<RawFd>,
+    pub(crate) transparent: Option<RawFd>,
 }
 
 /// Of each peer, by its site.
@@ -78,6 +79,7 @@ pub(crate) struct KeptJob {
     pub(crate) name: String,
     pub(crate) weight: u32,
     pub(crate) plain: bool,
+    pub(crate) transparent: bool,
     pub(crate) origin: KeptOrigin,
     pub(crate) awaited: Vec<String>,
     pub(crate) sent_bytes: u64,
@@ -303,6 +305,7 @@ mod tests {
                 wan: Some(4),
                 control: 5,
                 metrics: None,
+                transparent: None,
             },
             others: vec![SiteInfo {
                 name: "nancy".into(),
@@ -316,6 +319,7 @@ mod tests {
                 }],
                 low_ports: Some(vec![22]),
                 relays: true,
+                transparent: false,
             }],
             contacts: vec![KeptContact {
                 site: "nancy".into(),
@@ -329,6 +333,7 @@ mod tests {
                 name: "mpirun".into(),
                 weight: 1,
                 plain: false,
+                transparent: false,
                 origin: KeptOrigin::Here(2),
                 awaited: vec!["nancy".into()],
                 sent_bytes: 0,
@@ -425,7 +430,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (3, "6bbbdff3492c8041"),
+            (4, "3bba87f251623827"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }
@@ -434,7 +439,7 @@ mod tests {
     fn what_was_written_is_read_again_the_same() {
         let mut tunnel = tunnel();
         let written = bytes(&state(&mut tunnel));
-        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x03");
+        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x04");
         let read = State::decode(&written).unwrap();
         assert_eq!(&*read.legs[0].1.queue, b"hello");
         assert_eq!(bytes(&read), written);
