@@ -15,6 +15,7 @@ mod newcomers;
 mod programs;
 mod punching;
 mod relays;
+mod transparent;
 
 use mpi::Mpi;
 use programs::Extent;
