@@ -149,6 +149,10 @@ fn debian_open_mpi_and_a_static_program_run_without_the_shim_where_routers_hand_
         log()
     );
 
+    // The listener goes with the gateway, and so does the right to deliver in other hosts' names.
+    for (site, ..) in SITES {
+        fresh.says(site, &["gateway", "--config", &config(&fresh, site), "--drain"]);
+    }
     let place = fresh.directory.display().to_string();
     let sites = ["--transparent", "--sites", "rennes=1,nancy=1"];
     let said = job(&fresh, &sites, "2", &[&program("truth"), &place]);
@@ -158,6 +162,8 @@ fn debian_open_mpi_and_a_static_program_run_without_the_shim_where_routers_hand_
             assert!(said.contains(&line), "{line} is not in\n{said}");
         }
     }
+    let preloads = job(&fresh, &sites, "2", &["sh", "-c", "echo preloads: $LD_PRELOAD."]);
+    assert_eq!(preloads.matches("preloads: .").count(), 2, "{preloads}");
     let said = job(
         &fresh,
         &["--transparent", "--sites", "rennes=2,nancy=2"],

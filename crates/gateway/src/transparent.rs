@@ -191,3 +191,170 @@ impl Gateway {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::control::SiteInfo;
+    use crate::jobs::{Job, Origin};
+    use crate::leg::Leg;
+    use causeway_tunnel::StreamId;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    /// A gateway of a site on loopback that knows the sites nancy and orsay; only nancy's takes what its router hands over. It does so
+    /// itself in what it says, without the listener, which needs a privilege.
+    fn gateway(directory: &Path) -> Gateway {
+        let key = directory.join("grid.key");
+        std::fs::write(&key, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+        let text = format!(
+            "[site]\nname = \"rennes\"\nsubnets = [\"127.0.0.0/8\"]\n[listen]\nlan = [\"127.0.0.1:1\"]\n\
+             control = \"{}\"\n[grid]\nkey_file = \"grid.key\"\n",
+            directory.join("control").display()
+        );
+        let mut config = Config::parse(&text, &directory.join("gateway.toml")).unwrap();
+        config.lan[0].set_port(0);
+        let mut gateway = Gateway::new(config).unwrap();
+        gateway.config.transparent = Some("127.0.0.1:7002".parse().unwrap());
+        for (name, net) in [("nancy", 2), ("orsay", 3)] {
+            let info = SiteInfo {
+                name: name.into(),
+                subnets: vec![format!("10.{net}.0.0/24")],
+                gateways: vec![format!("10.{net}.0.253:7000").parse().unwrap()],
+                delivery_ports: "20000-32767".into(),
+                nodes: Vec::new(),
+                low_ports: None,
+                relays: false,
+                transparent: name == "nancy",
+            };
+            gateway.directory.learn(name, info).unwrap();
+            gateway.tunnels.insert(name.into(), net);
+        }
+        gateway
+    }
+
+    fn begin(gateway: &mut Gateway, token: Token, transparent: bool) {
+        let mut job = Job::new(
+            "mpirun".into(),
+            1,
+            Origin::Site("nancy".into()),
+            Default::default(),
+        );
+        job.transparent = transparent;
+        gateway.jobs.start(token, job);
+    }
+
+    fn judged(gateway: &Gateway, source: &str, destination: &str) -> Result<(usize, Token), &'static str> {
+        let judged = gateway.judge_handed(source.parse().unwrap(), destination.parse().unwrap());
+        judged.map_err(|(kind, _)| kind)
+    }
+
+    #[test]
+    fn a_connection_is_taken_from_this_site_to_one_that_delivers_it_while_a_job_for_such_ones_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut gateway = gateway(directory.path());
+        let token = Token([1; 16]);
+        begin(&mut gateway, Token([2; 16]), false);
+        assert_eq!(
+            judged(&gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
+            Err("no-transparent-job")
+        );
+        begin(&mut gateway, token, true);
+        assert_eq!(
+            judged(&gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
+            Ok((2, token))
+        );
+        for (source, destination, kind) in [
+            ("10.2.0.9:5000", "10.2.0.1:6000", "foreign-source"),
+            ("127.1.0.1:5000", "127.0.0.1:7002", "own-site"),
+            ("127.1.0.1:5000", "10.9.0.1:6000", "unknown-destination"),
+            ("127.1.0.1:5000", "10.3.0.1:6000", "not-transparent"),
+        ] {
+            assert_eq!(
+                judged(&gateway, source, destination),
+                Err(kind),
+                "{source} {destination}"
+            );
+        }
+        gateway.tunnels.clear();
+        assert_eq!(
+            judged(&gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
+            Err("no-tunnel")
+        );
+    }
+
+    #[test]
+    fn another_site_delivers_here_in_the_name_of_its_own_addresses_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut gateway = gateway(directory.path());
+        gateway.config.lan[0].set_port(7000);
+        let why_not = |gateway: &Gateway, source: &str, destination: &str| {
+            let why = gateway.why_not_from("nancy", source.parse().unwrap(), destination.parse().unwrap());
+            why.map(|(kind, _)| kind)
+        };
+        assert_eq!(why_not(&gateway, "10.2.0.1:5000", "127.1.0.1:6000"), None);
+        for source in ["127.1.0.2:5000", "10.3.0.1:5000", "198.51.100.9:5000"] {
+            assert_eq!(
+                why_not(&gateway, source, "127.1.0.1:6000"),
+                Some("false-source"),
+                "{source}"
+            );
+        }
+        assert_eq!(
+            why_not(&gateway, "10.2.0.1:5000", "127.0.0.1:7000"),
+            Some("own-listener")
+        );
+        gateway.config.transparent = None;
+        assert_eq!(
+            why_not(&gateway, "10.2.0.1:5000", "127.1.0.1:6000"),
+            Some("not-transparent")
+        );
+    }
+
+    #[test]
+    fn connections_outlive_one_of_two_jobs_for_such_ones_but_not_the_last() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut gateway = gateway(directory.path());
+        let (first, second) = (Token([1; 16]), Token([2; 16]));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (process, _) = mio::net::UnixStream::pair().unwrap();
+        let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        for (id, socket) in [(1, Socket::Tcp(tcp)), (2, Socket::Unix(process))] {
+            let leg = Leg::new(socket, 9, StreamId(id), (first, 1), u64::from(id), Stage::Open);
+            gateway.legs.insert(leg);
+        }
+        let end = |gateway: &mut Gateway, token| {
+            gateway.jobs.end(&token).unwrap();
+            gateway.leave_transparent_streams(&token);
+            gateway.end_streams(&token);
+            gateway.legs.iter().map(|(_, leg)| leg.id).collect::<Vec<_>>()
+        };
+        begin(&mut gateway, first, true);
+        begin(&mut gateway, second, true);
+        assert_eq!(
+            end(&mut gateway, first),
+            [StreamId(1)],
+            "its starter's ends with it"
+        );
+        assert_eq!(end(&mut gateway, second), []);
+    }
+
+    #[test]
+    fn a_gateway_that_may_not_take_them_says_what_it_lacks() {
+        let refusal = GatewayError::Transparent {
+            address: "127.0.0.1:7002".parse().unwrap(),
+            source: io::Error::from_raw_os_error(libc::EPERM),
+        };
+        let said = refusal.to_string();
+        for part in [
+            "127.0.0.1:7002",
+            "not permitted",
+            "AmbientCapabilities=CAP_NET_ADMIN",
+            "'transparent' in [listen]",
+        ] {
+            assert!(said.contains(part), "{part} is not in {said}");
+        }
+    }
+}
