@@ -3,7 +3,8 @@
 
 use crate::fresh::Fresh;
 use crate::grid::root;
-use crate::{mpi, namespaces};
+use crate::mpi::{self, Mpi};
+use crate::namespaces;
 use std::fs;
 use std::io::Write;
 use std::process::Output;
@@ -73,42 +74,51 @@ fn right(output: &Output, what: &str) -> String {
     said
 }
 
+/// The commands that the printed rules mark so.
+fn commands(fresh: &Fresh, site: &str, mark: &str) -> String {
+    let file = fresh.directory.join(format!("{site}.nft")).display().to_string();
+    format!("sed -n 's/^#{mark} //p' {file} | sh -e")
+}
+
 /// The printed rules, applied as they say themselves.
 fn apply_rules(fresh: &Fresh, site: &str) {
     let printed = fresh.says(
         site,
         &["gateway", "--config", &config(fresh, site), "--print-nft"],
     );
-    println!("{printed}");
     let file = fresh.directory.join(format!("{site}.nft"));
     fs::write(&file, &printed).unwrap();
-    let commands = |mark: &str| format!("sed -n 's/^#{mark} //p' {}", file.display());
-    let head = format!("{site}-head");
+    let script = format!("nft -f {}\n{}", file.display(), commands(fresh, site, "+"));
     // Twice: applying is the same when it was done before.
     for _ in 0..2 {
-        administers(
-            fresh,
-            &head,
-            &format!("nft -f {} && {} | sh -e", file.display(), commands("+")),
-        );
+        administers(fresh, &format!("{site}-head"), &script);
     }
     for number in [1, 2] {
-        administers(
-            fresh,
-            &format!("{site}-{number}"),
-            &format!("{} | sh -e", commands("n")),
-        );
+        administers(fresh, &format!("{site}-{number}"), &commands(fresh, site, "n"));
     }
 }
 
-fn job(fresh: &Fresh, options: &[&str], ranks: &str, program: &[&str]) -> String {
-    let line = [&["run"], options, &["--", "mpirun.openmpi", "-n", ranks], program].concat();
-    fresh.says("rennes", &line)
+fn job(fresh: &Fresh, options: &[&str], launcher: &str, program: &[&str]) -> String {
+    let launcher: Vec<&str> = launcher.split(' ').collect();
+    fresh.says(
+        "rennes",
+        &[&["run"], options, &["--"], &launcher, program].concat(),
+    )
+}
+
+/// What both ranks of `truth` say, the first at rennes, the second on nancy-1.
+fn sees_the_truth(said: &str, first: &str) {
+    for (rank, peer) in [(0, "10.2.0.1"), (1, first)] {
+        for how in ["calls", "is called by"] {
+            let line = format!("truth: rank {rank} {how} {peer}: all right");
+            assert!(said.contains(&line), "{line} is not in\n{said}");
+        }
+    }
 }
 
 #[test]
-#[ignore = "needs namespaces as root, and Debian's Open MPI; run by make test"]
-fn debian_open_mpi_and_a_static_program_run_without_the_shim_where_routers_hand_connections_over() {
+#[ignore = "needs namespaces as root, and Debian's MPIs; run by make test"]
+fn debian_mpis_and_a_static_program_run_without_the_shim_where_routers_hand_connections_over() {
     if let Err(reason) = namespaces::probe() {
         println!("skipped: {reason}");
         return;
@@ -130,8 +140,8 @@ fn debian_open_mpi_and_a_static_program_run_without_the_shim_where_routers_hand_
     for (site, ..) in SITES {
         apply_rules(&fresh, site);
     }
-    let programs = mpi::debian_openmpi().programs;
-    let program = |name: &str| programs.join(name).display().to_string();
+    let program = |mpi: &Mpi, name: &str| mpi.programs.join(name).display().to_string();
+    let debian_openmpi = mpi::debian_openmpi();
 
     // A reset, and one line that says what is missing.
     let knock = "exec 3<>/dev/tcp/10.2.0.2/1025 && read -u 3 byte";
@@ -152,30 +162,49 @@ fn debian_open_mpi_and_a_static_program_run_without_the_shim_where_routers_hand_
     // The listener goes with the gateway, and so does the right to deliver in other hosts' names.
     for (site, ..) in SITES {
         fresh.says(site, &["gateway", "--config", &config(&fresh, site), "--drain"]);
+        // Answered over the lane that comes after it.
+        let ping = || {
+            fresh
+                .on("rennes", &["ping", "-c", "1", "nancy"])
+                .output()
+                .unwrap()
+        };
+        fresh.wait_for("the lane", || ping().status.success());
     }
-    let place = fresh.directory.display().to_string();
-    let sites = ["--transparent", "--sites", "rennes=1,nancy=1"];
-    let said = job(&fresh, &sites, "2", &[&program("truth"), &place]);
-    for (rank, peer) in [(0, "10.2.0.1"), (1, "10.1.0.1")] {
-        for how in ["calls", "is called by"] {
-            let line = format!("truth: rank {rank} {how} {peer}: all right");
-            assert!(said.contains(&line), "{line} is not in\n{said}");
-        }
-    }
-    let preloads = job(&fresh, &sites, "2", &["sh", "-c", "echo preloads: $LD_PRELOAD."]);
-    assert_eq!(preloads.matches("preloads: .").count(), 2, "{preloads}");
-    let said = job(
-        &fresh,
-        &["--transparent", "--sites", "rennes=2,nancy=2"],
-        "4",
-        &[&program("ring")],
+    let two = ["--transparent", "--sites", "rennes=1,nancy=1"];
+    let four = ["--transparent", "--sites", "rennes=2,nancy=2"];
+    let (truth, ring) = (
+        program(&debian_openmpi, "truth"),
+        program(&debian_openmpi, "ring"),
     );
-    assert!(said.contains("all right"), "{said}");
-    // Under the shim, on the same gateways.
-    let said = job(&fresh, &["--sites", "rennes=2,nancy=2"], "4", &[&program("ring")]);
-    assert!(said.contains("all right"), "{said}");
+    let told = |place: &str| {
+        let place = fresh.directory.join(place);
+        fs::create_dir(&place).unwrap();
+        place.display().to_string()
+    };
+    let said = job(&fresh, &two, "mpirun.openmpi -n 2", &[&truth, &told("nodes")]);
+    sees_the_truth(&said, "10.1.0.1");
+    // The gateway's own host takes part, where mpirun itself is called by nancy's daemon in each of these jobs.
+    administers(&fresh, "rennes-head", &commands(&fresh, "rennes", "h"));
+    let hosts = "mpirun.openmpi -n 2 --host rennes-head:1,nancy-1:1";
+    let said = job(&fresh, &["--transparent"], hosts, &[&truth, &told("head")]);
+    sees_the_truth(&said, "10.1.0.253");
 
-    let remove = format!("sed -n 's/^#- //p' {place}/rennes.nft | sh -e && nft list ruleset && ip rule");
+    let shell = ["sh", "-c", "echo preloads: $LD_PRELOAD."];
+    let preloads = job(&fresh, &two, "mpirun.openmpi -n 2", &shell);
+    assert_eq!(preloads.matches("preloads: .").count(), 2, "{preloads}");
+    let mpich = program(&mpi::debian_mpich(), "ring");
+    for (options, launcher, ring) in [
+        (&four[..], "mpirun.openmpi -n 4", &ring),
+        (&four, "mpirun.mpich -n 4", &mpich),
+        // Under the shim, on the same gateways.
+        (&["--sites", "rennes=2,nancy=2"], "mpirun.openmpi -n 4", &ring),
+    ] {
+        let said = job(&fresh, options, launcher, &[ring]);
+        assert!(said.contains("all right"), "{launcher}: {said}");
+    }
+
+    let remove = format!("{}\nnft list ruleset\nip rule", commands(&fresh, "rennes", "-"));
     let left = administers(&fresh, "rennes-head", &remove);
     assert!(!left.contains("causeway") && !left.contains("7002"), "{left}");
 }

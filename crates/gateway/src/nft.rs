@@ -217,6 +217,14 @@ impl Rules {
             for subnet in subnets() {
                 writeln!(f, "#n ip route replace {subnet} via {own}")?;
             }
+            writeln!(
+                f,
+                "# Here, where programs on this host call other sites, which must see its address in the site:"
+            )?;
+            let device = format!("$(ip -o addr show to {own} | awk '{{ print $2; exit }}')");
+            for subnet in subnets() {
+                writeln!(f, "#h ip route replace {subnet} dev {device} src {own}")?;
+            }
         }
         writeln!(
             f,
