@@ -29,7 +29,11 @@ fn other(site: &str) -> &'static str {
 fn write_configuration(fresh: &Fresh) {
     use std::os::unix::fs::OpenOptionsExt;
     let key = fresh.directory.join("grid.key");
-    let key = fs::File::options().write(true).create(true).mode(0o600).open(key);
+    let key = fs::File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(key);
     key.unwrap()
         .write_all(b"nobody beyond this test needs it")
         .unwrap();

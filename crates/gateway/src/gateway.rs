@@ -380,6 +380,7 @@ impl Gateway {
                     .get(key)
                     .is_some_and(|leg| leg.born == born && leg.is_connecting());
                 if late {
+                    self.tell_of_late_delivery(key);
                     self.break_leg(key, causeway_wire::Reason::TimedOut);
                 }
             }

@@ -8,6 +8,7 @@
 //! There is no preface, so no token: a connection is carried under a job begun for such connections
 //! (`causeway run --transparent`), whichever runs. Neither end's process sees anything but the true addresses.
 
+use crate::deliver::CONNECT_DEADLINE;
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::leg::{Socket, Stage};
@@ -174,6 +175,23 @@ impl Gateway {
                 format!("stream from {source} to this gateway, at {destination}"),
             )
         })
+    }
+
+    /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
+    pub(crate) fn tell_of_late_delivery(&mut self, leg: usize) {
+        let leg = self.legs.get(leg);
+        let Some(leg) = leg.filter(|leg| self.jobs.is_transparent(&leg.token)) else {
+            return;
+        };
+        if let Socket::Tcp(socket) = &leg.socket
+            && let Ok(source) = socket.local_addr()
+        {
+            let why = format!(
+                "its connection was not answered here within {CONNECT_DEADLINE:?}: the node is down, or the rules that bring answers \
+                 back to this gateway are not applied (causeway gateway --print-nft)"
+            );
+            self.report.refuse("unanswered", source.ip(), why);
+        }
     }
 
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection belongs to, so they go
