@@ -15,7 +15,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 /// Names the table, so that it can be replaced and removed without touching others.
-pub const TABLE: &str = "causeway";
+const TABLE: &str = "causeway";
 
 /// The mark and the routing table of what is handed over. Any would do: the gateway itself knows neither.
 const MARK: &str = "0xca057";
@@ -34,6 +34,8 @@ pub struct Rules {
     without: Vec<(String, &'static str)>,
     /// Gateways that lie in the subnets of other sites: the lanes there must not be taken.
     gateways: Vec<SocketAddr>,
+    /// Where other gateways dial in, when that is an address of the site: nor must the lanes from there.
+    wan: Option<SocketAddr>,
 }
 
 /// Why there are no rules to print.
@@ -89,13 +91,18 @@ impl Rules {
             };
             return Err(RulesError::NoSite(all));
         }
+        // Others have dialled in, from any port.
+        let lanes = status.tunnels.iter().flat_map(|tunnel| &tunnel.lanes);
+        let lanes = lanes.filter(|lane| lane.technique == "direct");
         let dialled = config.peers.iter().filter_map(|peer| peer.address);
         let mut gateways: Vec<SocketAddr> = dialled
-            .chain(status.tunnels.iter().map(|tunnel| tunnel.peer))
+            .chain(lanes.map(|lane| lane.peer))
             .filter(|gateway| holds(there.iter().flat_map(|(_, subnets)| subnets), gateway.ip()))
             .collect();
         gateways.sort();
         gateways.dedup();
+        let is_here = |wan: &SocketAddr| wan.ip().is_unspecified() || holds(here.iter(), wan.ip());
+        let wan = config.wan.filter(is_here);
         Ok(Rules {
             site: config.site.clone(),
             listener,
@@ -104,6 +111,7 @@ impl Rules {
             there,
             without,
             gateways,
+            wan,
         })
     }
 }
@@ -164,9 +172,13 @@ impl fmt::Display for Rules {
             writeln!(
                 f,
                 "    ip daddr {} tcp dport {} accept",
-                gateway.ip(),
+                gateway.ip().to_canonical(),
                 gateway.port()
             )?;
+        }
+        if let Some(wan) = self.wan {
+            writeln!(f, "    # This gateway: the tunnels that others dial.")?;
+            writeln!(f, "    tcp sport {} accept", wan.port())?;
         }
         writeln!(f, "    # This host's own programs, such as mpirun.")?;
         write!(f, "    {condition} meta mark set {MARK}\n  }}\n}}")
@@ -307,7 +319,10 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
-        assert!(!text.contains("tcp dport"), "{text}");
+        assert!(
+            !text.contains("tcp dport") && !text.contains("tcp sport"),
+            "{text}"
+        );
         assert!(
             !text.contains("fd00") && !text.contains("10.3.0.0") && !text.contains("10.4.0.0"),
             "{text}"
@@ -315,15 +330,21 @@ mod tests {
     }
 
     #[test]
-    fn lanes_to_a_gateway_in_another_sites_subnet_are_left_alone() {
+    fn lanes_between_gateways_in_the_sites_subnets_are_left_alone() {
         let sites = vec![site("nancy", "10.2.0.0/24", true)];
-        let rules = Rules::new(&config(LISTEN, "10.2.0.253:7001"), &status(sites)).unwrap();
-        assert!(
-            rules
-                .to_string()
-                .contains("    ip daddr 10.2.0.253 tcp dport 7001 accept\n"),
-            "{rules}"
-        );
+        let listen = format!("{LISTEN}\nwan = \"10.1.0.253:7001\"");
+        let rules = Rules::new(&config(&listen, "10.2.0.253:7001"), &status(sites)).unwrap();
+        let text = rules.to_string();
+        let taken = text.rfind("meta mark set").unwrap();
+        for part in [
+            "    ip daddr 10.2.0.253 tcp dport 7001 accept\n",
+            "    tcp sport 7001 accept\n",
+        ] {
+            assert!(
+                text.find(part).is_some_and(|at| at < taken),
+                "{part} is not in\n{text}"
+            );
+        }
     }
 
     #[test]
