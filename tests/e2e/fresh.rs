@@ -77,6 +77,11 @@ impl Fresh {
         self.lab(&[&typed, words].concat())
     }
 
+    /// A command of the system on a node.
+    pub fn typed(&self, node: &str, words: &[&str]) -> Command {
+        self.lab(&[&["exec", "--lab", &self.name, node, "--"], words].concat())
+    }
+
     pub fn says(&self, site: &str, words: &[&str]) -> String {
         let output = self.on(site, words).output().unwrap();
         right(&output);

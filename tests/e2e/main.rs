@@ -16,6 +16,7 @@ mod overlap;
 mod programs;
 mod punching;
 mod relays;
+mod transparent;
 
 use mpi::Mpi;
 use programs::Extent;

@@ -25,6 +25,8 @@ for name in "$@"; do
     libraries=()
     fortran=
     for source in streams endings; do compile cc "${flags[@]}" "$here/$source.c"; done
+    # No preload library gets into it.
+    compile cc -static "${flags[@]}" "$here/truth.c"
     case $name in
     debian-openmpi) c=(mpicc.openmpi "${flags[@]}") fortran=mpif90.openmpi ;;
     debian-mpich)

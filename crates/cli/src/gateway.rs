@@ -3,6 +3,7 @@
 use crate::join::{self, JoinArgs};
 use crate::say;
 use causeway_gateway::control::{self, ControlError, HandedOver, Reply, Request};
+use causeway_gateway::nft::Rules;
 use causeway_gateway::{Config, Gateway, STATE_VERSION, ports};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,10 @@ pub struct GatewayArgs {
     /// Hand the running gateway to this program, with all its streams and jobs, and return.
     #[arg(long)]
     drain: bool,
+    /// Print the nft rules, and the commands that go with them, by which this host as the site's router hands connections to
+    /// its gateway, which must run; applies nothing. docs/transparent.md.
+    #[arg(long, conflicts_with_all = ["drain", "join"])]
+    print_nft: bool,
     /// Go on from the state in this descriptor; a gateway that is handed over says so to its successor.
     #[arg(long, hide = true, value_name = "DESCRIPTOR", conflicts_with = "drain")]
     inherit: Option<i32>,
@@ -44,6 +49,9 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if args.print_nft {
+        return print_nft(&config);
+    }
     if args.drain {
         return drain(&file, &config);
     }
@@ -63,6 +71,23 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
             say::error(format_args!("causeway gateway: {error}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// What the other sites' subnets are only the gateway that runs knows.
+fn print_nft(config: &Config) -> ExitCode {
+    let fail = |error: &dyn std::fmt::Display| {
+        say::error(format_args!("causeway gateway --print-nft: {error}"));
+        ExitCode::FAILURE
+    };
+    let status = match control::ask(&config.control, &Request::Status {}) {
+        Ok((Reply::Status(status), _)) => status,
+        Ok((other, _)) => return fail(&ControlError::Answer(format!("{other:?}"))),
+        Err(error) => return fail(&error),
+    };
+    match Rules::new(config, &status) {
+        Ok(rules) => say::result(rules),
+        Err(error) => fail(&error),
     }
 }
 

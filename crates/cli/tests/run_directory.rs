@@ -34,6 +34,7 @@ fn sites() -> Vec<SiteStatus> {
             }],
             low_ports: None,
             relays: false,
+            transparent: false,
         }),
         unreachable: None,
     }]

@@ -70,6 +70,28 @@ impl Gateway {
         self.accept_after(Duration::ZERO);
     }
 
+    pub(crate) fn accept_transparent(&mut self) {
+        for _ in 0..ROUNDS {
+            let Some(listener) = &self.listeners.transparent else {
+                return;
+            };
+            if !self.has_room_for_handed() {
+                self.report.refuse(
+                    "handed-over",
+                    "the site's router",
+                    "too many connections that the far site has not opened yet; others wait",
+                );
+                return self.accept_after(PAUSE);
+            }
+            match listener.accept() {
+                Ok((socket, peer)) => self.on_handed_connection(socket, peer),
+                Err(error) if concerns_one(&error) => {}
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+        self.accept_after(Duration::ZERO);
+    }
+
     pub(crate) fn on_accept_deadline(&mut self) {
         self.accept_pending = false;
         for index in 0..self.listeners.lan.len() {
@@ -78,6 +100,7 @@ impl Gateway {
         self.accept_gateways();
         self.accept_commands();
         self.accept_scrapes();
+        self.accept_transparent();
     }
 
     fn on_accept_error(&mut self, error: &io::Error) {

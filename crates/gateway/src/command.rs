@@ -212,8 +212,11 @@ impl Gateway {
                 let status = self.status();
                 self.answer(key, Reply::Status(Box::new(status)));
             }
-            Request::Job { name, weight } => self.start_job(key, name, weight.clamp(1, MOST_WEIGHT), false),
-            Request::Connect { name } => self.start_job(key, name, 1, true),
+            Request::Job { name, weight } => self.start_job(key, name, weight, |_| {}),
+            Request::Connect { name } => self.start_job(key, name, 1, |job| job.plain = true),
+            Request::Transparent { name, weight } => {
+                self.start_job(key, name, weight, |job| job.transparent = true);
+            }
             Request::Ping { site } => self.ping(key, site),
             Request::HandOver {
                 state_version,
@@ -235,7 +238,7 @@ impl Gateway {
         }
     }
 
-    fn start_job(&mut self, key: usize, name: String, weight: u32, plain: bool) {
+    fn start_job(&mut self, key: usize, name: String, weight: u32, make: impl FnOnce(&mut Job)) {
         // By its real addresses others would not find it, or somebody else.
         if self.config.overlap_ok && !self.directory.own_site().is_virtual() {
             let why = "the grid's broker has not given this site virtual addresses yet ('causeway status' says whether it answers)";
@@ -255,8 +258,8 @@ impl Gateway {
         let alone = awaited.is_empty();
         self.report
             .say(format_args!("job {} starts: {name}", token.hint()));
-        let mut job = Job::new(name, weight, Origin::Here(key), awaited);
-        job.plain = plain;
+        let mut job = Job::new(name, weight.clamp(1, MOST_WEIGHT), Origin::Here(key), awaited);
+        make(&mut job);
         let announcement = job.announcement(&token);
         self.jobs.start(token, job);
         if let Some(command) = self.commands.get_mut(key) {
@@ -410,6 +413,9 @@ impl Gateway {
         // A plain connection ends with the command that made it, as its kernel does that: a reset would take from the far side
         // what was sent last.
         if !job.plain {
+            if job.transparent {
+                self.leave_transparent_streams(token);
+            }
             self.end_streams(token);
         }
         self.end_starters(token);
@@ -441,10 +447,12 @@ impl Gateway {
                 name,
                 weight,
                 plain,
+                transparent,
             } => {
                 let weight = weight.clamp(1, MOST_WEIGHT);
                 let mut job = Job::new(name, weight, Origin::Site(site), Default::default());
                 job.plain = plain;
+                job.transparent = transparent;
                 self.jobs.start(parse(&token)?, job);
                 self.tell(pair_key, GatewayToGateway::JobKnown { token });
             }

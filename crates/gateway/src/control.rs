@@ -49,6 +49,13 @@ pub enum Request {
         /// Where to, for `causeway status` and logs.
         name: String,
     },
+    /// Start a job as [`Request::Job`] does, whose processes are not under the shim: routers hand their connections to the gateways.
+    Transparent {
+        /// What runs, for `causeway status` and logs.
+        name: String,
+        /// Its share of a busy tunnel beside other jobs', 1 to [`MOST_WEIGHT`].
+        weight: u32,
+    },
     /// A round trip to the gateway of another site, through the tunnel.
     Ping {
         /// Its name.
@@ -179,6 +186,9 @@ pub struct SiteInfo {
     /// Its gateway carries connections of others.
     #[serde(default)]
     pub relays: bool,
+    /// Its gateway takes connections from the site's router, and delivers them from their true sources.
+    #[serde(default)]
+    pub transparent: bool,
 }
 
 impl SiteInfo {

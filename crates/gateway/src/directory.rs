@@ -53,6 +53,7 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
         nodes: config.nodes.iter().map(in_grid).collect(),
         low_ports: Some(config.low_ports.clone()),
         relays: config.relay,
+        transparent: config.transparent.is_some(),
     };
     Known { info, site }
 }
@@ -146,7 +147,7 @@ impl Directory {
         Grid { sites }
     }
 
-    fn is_own_address(&self, address: IpAddr) -> bool {
+    pub(crate) fn is_own_address(&self, address: IpAddr) -> bool {
         self.own.site.contains(address) || self.own.site.has_node(address)
     }
 
@@ -212,6 +213,7 @@ mod tests {
             }],
             low_ports: None,
             relays: false,
+            transparent: false,
         }
     }
 

@@ -30,7 +30,7 @@ use mio::{Events, Poll, Token};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use slab::Slab;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -47,6 +47,18 @@ pub enum GatewayError {
     Listen {
         /// The address, or the path of the control socket.
         address: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel does not let this process take connections that a router hands over.
+    #[error(
+        "listen on {address} for what nft hands over: {source}; that needs CAP_NET_ADMIN: start the gateway with it \
+         (AmbientCapabilities=CAP_NET_ADMIN in its systemd unit, or, as root, 'setpriv --reuid USER --regid GROUP --init-groups \
+         --inh-caps +net_admin --ambient-caps +net_admin causeway gateway'), or leave 'transparent' in [listen] out"
+    )]
+    Transparent {
+        /// The address.
+        address: SocketAddr,
         /// What the kernel said.
         source: io::Error,
     },
@@ -81,9 +93,10 @@ pub(crate) enum Class {
     Quic,
     Broker,
     Splice,
+    Transparent,
 }
 
-const CLASSES: [Class; 14] = [
+const CLASSES: [Class; 15] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -98,6 +111,7 @@ const CLASSES: [Class; 14] = [
     Class::Quic,
     Class::Broker,
     Class::Splice,
+    Class::Transparent,
 ];
 
 impl Class {
@@ -127,6 +141,8 @@ pub struct Gateway {
     pub(crate) lanes: Slab<Lane>,
     pub(crate) pairs: Slab<Pair>,
     pub(crate) legs: Slab<Leg>,
+    /// Keys of the legs that a router handed over and the far site has not opened yet.
+    pub(crate) handed: HashSet<usize>,
     pub(crate) commands: Slab<Command>,
     pub(crate) scrapes: Slab<Scrape>,
     pub(crate) starters: Vec<Starter>,
@@ -180,6 +196,8 @@ impl Gateway {
     /// A gateway that knows nobody yet.
     pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
         raise_file_limit();
+        // Nothing that is started on nodes needs what the listener needed.
+        socket::pass_net_admin_on(false);
         crate::priority::ask_for_short_slices();
         let steers = socket::may_begin_anew(&config.congestion_control);
         let poll = Poll::new()?;
@@ -211,6 +229,7 @@ impl Gateway {
             lanes: Slab::new(),
             pairs: Slab::new(),
             legs: Slab::new(),
+            handed: HashSet::new(),
             commands: Slab::new(),
             scrapes: Slab::new(),
             starters: Vec::new(),
@@ -309,11 +328,14 @@ impl Gateway {
             .config
             .metrics
             .map(|address| format!(", {address} for metrics"));
+        let transparent = self.config.transparent;
+        let transparent = transparent.map(|address| format!(", {address} for what nft hands over"));
         self.report.say(format_args!(
-            "listening on {} for this site, {wan} for other gateways, {} for commands{}",
+            "listening on {} for this site, {wan} for other gateways, {} for commands{}{}",
             lan.join(" and "),
             self.config.control.display(),
-            metrics.unwrap_or_default()
+            metrics.unwrap_or_default(),
+            transparent.unwrap_or_default()
         ));
     }
 
@@ -337,6 +359,7 @@ impl Gateway {
             Class::Leg => self.on_leg(key, event),
             Class::Command => self.on_command(key),
             Class::Metrics => self.accept_scrapes(),
+            Class::Transparent => self.accept_transparent(),
             Class::Scrape => self.on_scrape(key),
             Class::Quic => self.on_quic(event),
             Class::Broker => self.on_broker(),
@@ -357,6 +380,7 @@ impl Gateway {
                     .get(key)
                     .is_some_and(|leg| leg.born == born && leg.is_connecting());
                 if late {
+                    self.tell_of_late_delivery(key);
                     self.break_leg(key, causeway_wire::Reason::TimedOut);
                 }
             }

@@ -20,6 +20,8 @@ pub(crate) struct Job {
     pub(crate) weight: u32,
     /// Its connections are delivered without a preface.
     pub(crate) plain: bool,
+    /// Its connections are those that routers hand to gateways; see `transparent`.
+    pub(crate) transparent: bool,
     pub(crate) origin: Origin,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
@@ -34,6 +36,7 @@ impl Job {
             name,
             weight,
             plain: false,
+            transparent: false,
             origin,
             awaited,
             sent_bytes: 0,
@@ -48,6 +51,7 @@ impl Job {
             name: self.name.clone(),
             weight: self.weight,
             plain: self.plain,
+            transparent: self.transparent,
         }
     }
 }
@@ -62,6 +66,7 @@ impl Jobs {
             name: job.name.clone(),
             weight: job.weight,
             plain: job.plain,
+            transparent: job.transparent,
             origin: match &job.origin {
                 Origin::Here(command) => KeptOrigin::Here(*command),
                 Origin::Site(site) => KeptOrigin::Site(site.clone()),
@@ -79,6 +84,7 @@ impl Jobs {
                 name: kept.name,
                 weight: kept.weight,
                 plain: kept.plain,
+                transparent: kept.transparent,
                 origin: match kept.origin {
                     KeptOrigin::Here(command) => Origin::Here(command),
                     KeptOrigin::Site(site) => Origin::Site(site),
@@ -115,6 +121,17 @@ impl Jobs {
 
     pub(crate) fn is_plain(&self, token: &Token) -> bool {
         self.0.get(token).is_some_and(|job| job.plain)
+    }
+
+    pub(crate) fn is_transparent(&self, token: &Token) -> bool {
+        self.0.get(token).is_some_and(|job| job.transparent)
+    }
+
+    /// One of the jobs whose connections routers hand over, the same one for as long as it runs beside others that come and go
+    /// with greater tokens.
+    pub(crate) fn transparent(&self) -> Option<Token> {
+        let transparent = self.0.iter().filter(|(_, job)| job.transparent);
+        transparent.map(|(token, _)| *token).min_by_key(|token| token.0)
     }
 
     pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {

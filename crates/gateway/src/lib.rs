@@ -30,6 +30,7 @@ mod leg;
 mod listeners;
 mod meet;
 mod metrics;
+pub mod nft;
 mod pair;
 mod peer;
 mod ping;
@@ -50,6 +51,7 @@ mod tally;
 mod timers;
 mod tls;
 mod train;
+mod transparent;
 
 pub use config::Config;
 pub use gateway::{Gateway, GatewayError};

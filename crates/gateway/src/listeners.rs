@@ -1,8 +1,9 @@
-//! Where the gateway listens: for its site, for other gateways, for commands, for Prometheus.
+//! Where the gateway listens: for its site, for other gateways, for commands, for Prometheus, and for what the site's router
+//! hands over.
 
 use crate::config::Config;
 use crate::gateway::{Class, GatewayError};
-use crate::private;
+use crate::{private, transparent};
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ pub(crate) struct Listeners {
     pub(crate) wan: Option<TcpListener>,
     pub(crate) control: UnixListener,
     pub(crate) metrics: Option<TcpListener>,
+    pub(crate) transparent: Option<TcpListener>,
 }
 
 impl Listeners {
@@ -22,6 +24,7 @@ impl Listeners {
             lan: lan.collect::<Result<_, _>>()?,
             wan: config.wan.map(bind).transpose()?,
             metrics: config.metrics.map(bind).transpose()?,
+            transparent: config.transparent.map(transparent::listen).transpose()?,
             control: bind_control(&config.control)?,
         })
     }
@@ -30,7 +33,11 @@ impl Listeners {
         for (index, listener) in self.lan.iter_mut().enumerate() {
             registry.register(listener, Class::Lan.token(index), Interest::READABLE)?;
         }
-        for (listener, class) in [(&mut self.wan, Class::Wan), (&mut self.metrics, Class::Metrics)] {
+        for (listener, class) in [
+            (&mut self.wan, Class::Wan),
+            (&mut self.metrics, Class::Metrics),
+            (&mut self.transparent, Class::Transparent),
+        ] {
             if let Some(listener) = listener {
                 registry.register(listener, class.token(0), Interest::READABLE)?;
             }

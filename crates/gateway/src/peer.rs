@@ -19,6 +19,9 @@ pub(crate) enum GatewayToGateway {
         /// Its connections are delivered without a preface; see [`crate::control::Request::Connect`].
         #[serde(default)]
         plain: bool,
+        /// Its processes are not under the shim; see [`crate::control::Request::Transparent`].
+        #[serde(default)]
+        transparent: bool,
     },
     /// The receiver of a job start knows the job.
     JobKnown { token: String },
@@ -125,6 +128,7 @@ mod tests {
             name: "mpirun".into(),
             weight: 1,
             plain: false,
+            transparent: false,
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
         let text = br#"{"version":1,"message":{"relay_go":{"id":7,"ticket":"00"}}}"#;

@@ -233,3 +233,19 @@ pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: it is open, and nobody here owns it: whatever this program opens is close-on-exec from its beginning.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
+
+/// CAP_NET_ADMIN of include/uapi/linux/capability.h.
+const CAP_NET_ADMIN: libc::c_ulong = 12;
+
+/// Whether programs that this process executes get CAP_NET_ADMIN from it (capabilities(7), ambient). It keeps what it has itself,
+/// which for root is everything, whatever is said here.
+pub(crate) fn pass_net_admin_on(pass: bool) {
+    let what = if pass {
+        libc::PR_CAP_AMBIENT_RAISE
+    } else {
+        libc::PR_CAP_AMBIENT_LOWER
+    };
+    let (what, none): (_, libc::c_ulong) = (what as libc::c_ulong, 0);
+    // SAFETY: no memory is involved. Refused to who has no such capability, and has nothing to pass on.
+    let _ = unsafe { libc::prctl(libc::PR_CAP_AMBIENT, what, CAP_NET_ADMIN, none, none) };
+}

@@ -7,6 +7,7 @@ use crate::lane::LaneEnd;
 use crate::leg::{Leg, Socket, Stage};
 use crate::peer::GatewayToGateway;
 use crate::timers::Deadline;
+use crate::transparent;
 use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use std::net::SocketAddr;
@@ -66,6 +67,7 @@ impl Gateway {
         let Some(leg_key) = self.leg_of(pair_key, id) else {
             return;
         };
+        self.handed.remove(&leg_key);
         if self.legs[leg_key].verdict(Verdict::Connected).is_err() {
             return self.break_leg(leg_key, Reason::Reset);
         }
@@ -99,6 +101,10 @@ impl Gateway {
             .get(pair_key)
             .map(|pair| pair.site.clone())
             .unwrap_or_default();
+        let is_transparent = self.jobs.is_transparent(&token);
+        let false_source = is_transparent
+            .then(|| self.why_not_from(&site, source, destination))
+            .flatten();
         let mut deny = |kind: &str, why: String| {
             self.report.refuse(kind, &site, why);
             Err(Reason::Denied)
@@ -132,7 +138,12 @@ impl Gateway {
                 ),
             );
         }
-        let (preface, socket) = if plain {
+        if let Some((kind, why)) = false_source {
+            return deny(kind, why);
+        }
+        let (preface, socket) = if is_transparent {
+            (Vec::new(), transparent::connect(source, destination))
+        } else if plain {
             (
                 Vec::new(),
                 deliver::connect_plainly(&self.config.lan, destination),
@@ -311,6 +322,7 @@ impl Gateway {
         let Some(leg) = self.legs.try_remove(key) else {
             return;
         };
+        self.handed.remove(&key);
         if let Some(pair) = self.pairs.get_mut(leg.pair) {
             pair.legs.remove(&leg.id);
         }

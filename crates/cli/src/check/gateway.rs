@@ -147,6 +147,11 @@ fn listening(config: &Config, status: Option<&Status>) -> Vec<Step> {
             .metrics
             .map(|metrics| (format!("metrics {metrics}"), Kind::Tcp, metrics)),
     );
+    wanted.extend(
+        config
+            .transparent
+            .map(|address| (format!("transparent {address}"), Kind::Tcp, address)),
+    );
     let gateway = status.map(|status| status.pid);
     wanted
         .into_iter()

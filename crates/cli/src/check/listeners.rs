@@ -33,17 +33,15 @@ pub fn look(name: String, kind: Kind, address: SocketAddr, gateway: Option<u32>)
         };
     };
     match (error.kind(), gateway) {
-        (ErrorKind::AddrInUse, Some(pid)) if serves(pid, kind, address) => {
-            Step::ok(name, format!("served by the gateway, process {pid}"))
-        }
-        (ErrorKind::AddrInUse, _) => Step::fail(
-            name,
-            error.to_string(),
-            format!(
-                "find who has it ('ss -lnp | grep {}'), or name another port",
-                address.port()
+        (ErrorKind::AddrInUse, Some(pid)) => match serves(pid, kind, address) {
+            Some(true) => Step::ok(name, format!("served by the gateway, process {pid}")),
+            Some(false) => in_use(name, &error, address),
+            None => Step::ok(
+                name,
+                format!("in use; that it is by the gateway, process {pid}, only root can see"),
             ),
-        ),
+        },
+        (ErrorKind::AddrInUse, None) => in_use(name, &error, address),
         (ErrorKind::AddrNotAvailable, _) => Step::fail(
             name,
             "no interface of this host has this address",
@@ -60,9 +58,21 @@ pub fn look(name: String, kind: Kind, address: SocketAddr, gateway: Option<u32>)
     }
 }
 
+fn in_use(name: String, error: &std::io::Error, address: SocketAddr) -> Step {
+    Step::fail(
+        name,
+        error.to_string(),
+        format!(
+            "find who has it ('ss -lnp | grep {}'), or name another port",
+            address.port()
+        ),
+    )
+}
+
 /// Whether a socket that takes what comes for `address` is of that process: the kernel's table of sockets tells its inode, and
-/// the process's descriptors name theirs (proc(5)).
-fn serves(pid: u32, kind: Kind, address: SocketAddr) -> bool {
+/// the process's descriptors name theirs (proc(5)). Nothing where they may not be looked at: the process has a capability that
+/// this one lacks.
+fn serves(pid: u32, kind: Kind, address: SocketAddr) -> Option<bool> {
     let tables = match kind {
         Kind::Tcp => ["tcp", "tcp6"],
         Kind::Udp => ["udp", "udp6"],
@@ -73,13 +83,14 @@ fn serves(pid: u32, kind: Kind, address: SocketAddr) -> bool {
         .flat_map(|table| inodes(&table, kind, address))
         .map(|inode| format!("socket:[{inode}]"))
         .collect();
-    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
-        return false;
+    let descriptors = match std::fs::read_dir(format!("/proc/{pid}/fd")) {
+        Ok(descriptors) => descriptors,
+        Err(error) => return (error.kind() != ErrorKind::PermissionDenied).then_some(false),
     };
     let mut links = descriptors
         .flatten()
         .filter_map(|entry| std::fs::read_link(entry.path()).ok());
-    links.any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str()))
+    Some(links.any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str())))
 }
 
 /// The inodes of the sockets of /proc/net/tcp and its like that serve an address, wildcards among them.
@@ -142,16 +153,9 @@ mod tests {
     fn a_wildcard_serves_every_address() {
         let any = TcpListener::bind("0.0.0.0:0").unwrap();
         let port = any.local_addr().unwrap().port();
-        assert!(serves(
-            std::process::id(),
-            Kind::Tcp,
-            SocketAddr::from(([127, 0, 0, 9], port))
-        ));
-        assert!(!serves(
-            std::process::id(),
-            Kind::Udp,
-            SocketAddr::from(([127, 0, 0, 9], port))
-        ));
+        let serves = |kind| serves(std::process::id(), kind, SocketAddr::from(([127, 0, 0, 9], port)));
+        assert_eq!(serves(Kind::Tcp), Some(true));
+        assert_eq!(serves(Kind::Udp), Some(false));
     }
 
     #[test]

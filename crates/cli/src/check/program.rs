@@ -72,7 +72,7 @@ pub fn look(program: &Path) -> Vec<Step> {
         Ok(Kind::Static) => Step::fail(
             name,
             "is linked statically: no library can be preloaded, and its connections to other sites are not seen",
-            "link it dynamically (without -static)",
+            "link it dynamically (without -static), or run it with --transparent where the sites' routers serve that (docs/transparent.md)",
         ),
         Ok(Kind::Privileged) => Step::fail(
             name,

@@ -159,6 +159,7 @@ mod tests {
                 gateways: vec![([10, net, 0, 253], 7000).into()],
                 delivery_ports: "20000-32767".into(),
                 relays: false,
+                transparent: false,
                 nodes: vec![NodeInfo {
                     name: format!("{name}-1"),
                     address: [10, net, 0, 1].into(),

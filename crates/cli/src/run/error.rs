@@ -46,6 +46,12 @@ pub enum RunError {
     /// A site without a gateway that can be reached.
     #[error("site {0} cannot be used: {1}{2}")]
     Unreachable(String, String, &'static str),
+    /// A site whose router hands nothing over.
+    #[error(
+        "--transparent: the gateway of {0} takes no connections from its router; set 'transparent' in [listen] there, and apply what \
+         'causeway gateway --print-nft' prints"
+    )]
+    NotTransparent(String),
     /// A site that offers nothing.
     #[error("no node offers a slot at {0}; see 'nodes' in the configuration of the gateway there")]
     NoNodes(String),

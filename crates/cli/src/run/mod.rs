@@ -43,6 +43,10 @@ pub struct Args {
     /// Start everything the same way, but leave connections alone: needs sites that reach each other natively.
     #[arg(long)]
     pub direct: bool,
+    /// Leave the shim out: the routers of all sites hand connections to the gateways, as for statically linked programs
+    /// (docs/transparent.md).
+    #[arg(long, conflicts_with = "direct")]
+    pub transparent: bool,
     /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
@@ -73,10 +77,15 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
     let launcher = Launcher::find(word)?;
-    let preloads = preloads(&own, launcher.mpi, args.direct)?;
+    // Whether connections are the shim's to redirect.
+    let redirects = !args.direct && !args.transparent;
+    let preloads = preloads(&own, launcher.mpi, redirects)?;
     let line = CommandLine::parse(launcher.mpi, words);
-    let (job, connection) = start_job(&args.command, args.weight)?;
+    let (job, connection) = start_job(args)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
+    if args.transparent {
+        sites::check_transparent(&job, &chosen)?;
+    }
     // The baseline of comparisons is the MPI as it comes.
     let eager_bytes = if args.direct {
         None
@@ -102,7 +111,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     };
     let mut environment =
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
-    environment.extend(of_the_job(&launcher, &job, args.direct, &preloads, word));
+    environment.extend(of_the_job(&launcher, &job, redirects, &preloads, word));
     let mut command = Command::new(&launcher.path);
     let extra = extra_arguments(&launcher, &line, &chosen.wish, &job, host_file.as_deref());
     command.args(extra).args(words);
@@ -115,8 +124,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
 
 /// Our libraries in the processes of the job. The cure of MPICH's end is no part of the data path: `--direct`, which
 /// hangs as often, has it too.
-fn preloads(own: &Path, mpi: Mpi, direct: bool) -> Result<Vec<PathBuf>, RunError> {
-    let wanted = [(SHIM, !direct), (FINALIZE, mpi == Mpi::Mpich)];
+fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
+    let wanted = [(SHIM, redirects), (FINALIZE, mpi == Mpi::Mpich)];
     let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);
     wanted
         .map(|(name, _)| {
@@ -130,10 +139,15 @@ fn preloads(own: &Path, mpi: Mpi, direct: bool) -> Result<Vec<PathBuf>, RunError
         .collect()
 }
 
-fn start_job(command: &[OsString], weight: u32) -> Result<(JobReply, UnixStream), RunError> {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+fn start_job(args: &Args) -> Result<(JobReply, UnixStream), RunError> {
+    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     let name: String = words.join(" ").chars().take(200).collect();
-    match control::ask(&control::socket(), &Request::Job { name, weight })? {
+    let weight = args.weight;
+    let request = match args.transparent {
+        true => Request::Transparent { name, weight },
+        false => Request::Job { name, weight },
+    };
+    match control::ask(&control::socket(), &request)? {
         (Reply::Job(job), connection) => Ok((job, connection)),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }
@@ -184,7 +198,7 @@ fn extra_arguments(
 fn of_the_job(
     launcher: &Launcher,
     job: &JobReply,
-    direct: bool,
+    redirects: bool,
     preloads: &[PathBuf],
     word: &OsString,
 ) -> Vec<(&'static str, OsString)> {
@@ -192,7 +206,7 @@ fn of_the_job(
         (causeway_wire::env::TOKEN, job.token.clone().into()),
         (crate::remote::agent::PATH_ENV, launcher.directory().into()),
     ];
-    if !direct {
+    if redirects {
         set.push((causeway_wire::env::GRID, job.grid.clone().into()));
     }
     if !preloads.is_empty() {

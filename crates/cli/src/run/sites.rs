@@ -56,6 +56,17 @@ pub fn choose<'a>(
     Ok(Chosen { wish, shares })
 }
 
+/// Refuses sites whose connections nobody would carry. Of hosts that the user names the gateways judge themselves.
+///
+/// # Errors
+/// The first such site.
+pub fn check_transparent(job: &JobReply, chosen: &Chosen) -> Result<(), RunError> {
+    let used = |name: &str| name == job.site || chosen.shares.iter().any(|share| share.site == name);
+    let mut used = job.sites.iter().filter(|site| used(&site.name));
+    let opaque = used.find(|site| !site.info.as_ref().is_some_and(|info| info.transparent));
+    opaque.map_or(Ok(()), |site| Err(RunError::NotTransparent(site.name.clone())))
+}
+
 /// Whether some site has IPv6 addresses.
 pub fn has_ipv6(job: &JobReply) -> bool {
     let grid: Grid = job.grid.parse().unwrap_or_default();
@@ -190,6 +201,7 @@ mod tests {
                 .collect(),
             low_ports: None,
             relays: false,
+            transparent: name == "rennes",
         };
         let up = |name: &str, net| SiteStatus {
             name: name.into(),
@@ -272,6 +284,18 @@ mod tests {
             ..four
         };
         assert!(refusal(Some("rennes"), &hosts).contains("exclude each other"));
+    }
+
+    #[test]
+    fn without_the_shim_every_site_used_must_take_what_its_router_hands_over() {
+        let job = job();
+        let check = |sites| check_transparent(&job, &choose(&job, Some(sites), &line(&[None])).unwrap());
+        assert!(check("rennes=2").is_ok());
+        let refusal = check("rennes=1,nancy=1").unwrap_err().to_string();
+        assert!(
+            refusal.contains("gateway of nancy") && refusal.contains("--print-nft"),
+            "{refusal}"
+        );
     }
 
     #[test]

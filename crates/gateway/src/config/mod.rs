@@ -56,6 +56,8 @@ pub struct Config {
     pub control: PathBuf,
     /// Where Prometheus reads the metrics: a loopback address.
     pub metrics: Option<SocketAddr>,
+    /// Where nft hands over connections to other sites: a loopback address.
+    pub transparent: Option<SocketAddr>,
     /// See [`DELIVERY_PORTS`].
     pub delivery_ports: RangeInclusive<u16>,
     /// Where other gateways reach `wan`, where they do.
@@ -152,6 +154,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let wan = reader.string(&listen, "wan", socket_address);
     let control = reader.string(&listen, "control", |text| Ok(PathBuf::from(text)));
     let metrics = reader.string(&listen, "metrics", loopback_address);
+    let transparent = reader.string(&listen, "transparent", redirected_address);
     let delivery_ports = reader.string(&listen, "delivery_ports", |text| {
         grid::parse_ports(text).map_err(|e| e.to_string())
     });
@@ -168,6 +171,11 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         reader.mistake_at(&site, "overlap_ok", why);
     }
     let virtual_subnets = read_virtual(reader, &site, subnets.as_deref().unwrap_or_default());
+    if transparent.is_some() && (overlap_ok || !virtual_subnets.is_empty()) {
+        let why = "without the shim a program sees its site's real addresses, which another site has too: not with overlap_ok or \
+                   virtual_subnets";
+        reader.mistake_at(&listen, "transparent", why);
+    }
     if membership.is_some() {
         check_member(reader, &root, &grid);
     }
@@ -198,7 +206,15 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     reader.no_other_keys(&site, &site_keys);
     reader.no_other_keys(
         &listen,
-        &["lan", "wan", "public", "control", "metrics", "delivery_ports"],
+        &[
+            "lan",
+            "wan",
+            "public",
+            "control",
+            "metrics",
+            "transparent",
+            "delivery_ports",
+        ],
     );
     reader.no_other_keys(&grid, &GRID_KEYS);
     let remote_shell = remote_shell.unwrap_or_else(|| REMOTE_SHELL.map(str::to_owned).to_vec());
@@ -224,6 +240,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         membership,
         control: control.unwrap_or_else(crate::control::default_socket),
         metrics,
+        transparent,
         delivery_ports: delivery_ports.unwrap_or(DELIVERY_PORTS),
         key: key?,
         peers,
@@ -380,6 +397,17 @@ fn loopback_address(text: &str) -> Result<SocketAddr, String> {
     }
     if address.port() == 0 {
         return Err("port 0 would be another one at every start".to_owned());
+    }
+    Ok(address)
+}
+
+/// Redirected connections keep their addresses, whatever the listener's is: one that nobody can dial is as good as any.
+fn redirected_address(text: &str) -> Result<SocketAddr, String> {
+    let address = socket_address(text)?;
+    if !address.is_ipv4() || !address.ip().is_loopback() || address.port() == 0 {
+        return Err(format!(
+            "{address} is not an IPv4 loopback address and port such as 127.0.0.1:7002"
+        ));
     }
     Ok(address)
 }

@@ -194,3 +194,15 @@ fn a_file_that_is_not_toml_or_lacks_tables_says_so() {
     );
     assert!(parse("").unwrap_err().to_string().contains("site: is missing"));
 }
+
+#[test]
+fn what_nft_hands_over_comes_to_an_ipv4_loopback_address() {
+    let with = |value: &str| parse(&GOOD.replace("[grid]", &format!("transparent = {value}\n[grid]")));
+    assert_eq!(parse(GOOD).unwrap().transparent, None);
+    let config = with("\"127.0.0.1:7002\"").unwrap();
+    assert_eq!(config.transparent, Some("127.0.0.1:7002".parse().unwrap()));
+    for wrong in ["\"10.1.0.253:7002\"", "\"[::1]:7002\"", "\"127.0.0.1:0\"", "true"] {
+        let mistakes = with(wrong).unwrap_err().to_string();
+        assert!(mistakes.contains("listen.transparent"), "{wrong}: {mistakes}");
+    }
+}

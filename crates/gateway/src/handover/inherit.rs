@@ -176,8 +176,11 @@ impl Gateway {
 }
 
 fn inherit_listeners(kept: KeptListeners, config: &Config) -> Result<Listeners, InheritError> {
-    let same = (kept.lan.len(), kept.wan.is_some(), kept.metrics.is_some());
-    if same != (config.lan.len(), config.wan.is_some(), config.metrics.is_some()) {
+    let same = (kept.lan.len(), kept.wan.is_some());
+    let same_local = (kept.metrics.is_some(), kept.transparent.is_some());
+    if same != (config.lan.len(), config.wan.is_some())
+        || same_local != (config.metrics.is_some(), config.transparent.is_some())
+    {
         let text = "listens elsewhere".to_owned();
         return Err(InheritError::Configuration(text));
     }
@@ -187,5 +190,6 @@ fn inherit_listeners(kept: KeptListeners, config: &Config) -> Result<Listeners, 
         wan: kept.wan.map(tcp).transpose()?,
         control: UnixListener::from_std(descriptor(kept.control)?.into()),
         metrics: kept.metrics.map(tcp).transpose()?,
+        transparent: kept.transparent.map(tcp).transpose()?,
     })
 }

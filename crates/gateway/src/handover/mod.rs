@@ -23,6 +23,7 @@ use crate::farewell::keys;
 use crate::gateway::Gateway;
 use crate::lane::LaneEnd;
 use crate::private;
+use crate::socket;
 use causeway_tunnel::SnapshotError;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -180,8 +181,10 @@ impl Gateway {
         let mut kept = self.descriptors();
         kept.push(state.as_fd());
         // Nothing is started in between: whatever else is open closes with exec.
+        socket::pass_net_admin_on(self.config.transparent.is_some());
         let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
         let error = executed.map_or_else(|error| error, |never| match never {});
+        socket::pass_net_admin_on(false);
         set_inheritance(&kept, FdFlag::FD_CLOEXEC)
             .map_err(|error| HandOverError::System("keep descriptors from other programs", error))?;
         Err(HandOverError::Execute(successor.program.clone(), error))
@@ -209,6 +212,7 @@ impl Gateway {
             wan: listeners.wan.as_ref().map(AsRawFd::as_raw_fd),
             control: listeners.control.as_raw_fd(),
             metrics: listeners.metrics.as_ref().map(AsRawFd::as_raw_fd),
+            transparent: listeners.transparent.as_ref().map(AsRawFd::as_raw_fd),
         };
         let mut pairs = Vec::new();
         for (key, pair) in &mut self.pairs {
@@ -254,7 +258,8 @@ impl Gateway {
             .lan
             .iter()
             .chain(&listeners.wan)
-            .chain(&listeners.metrics);
+            .chain(&listeners.metrics)
+            .chain(&listeners.transparent);
         tcp.map(AsFd::as_fd)
             .chain([listeners.control.as_fd()])
             .chain(self.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
@@ -284,6 +289,7 @@ impl Config {
             ("listen.wan", self.wan == other.wan),
             ("listen.control", self.control == other.control),
             ("listen.metrics", self.metrics == other.metrics),
+            ("listen.transparent", self.transparent == other.transparent),
             (
                 "listen.delivery_ports",
                 self.delivery_ports == other.delivery_ports,

