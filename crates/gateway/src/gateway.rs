@@ -2,13 +2,14 @@
 
 use crate::command::Command;
 use crate::config::{Config, Transport};
+use crate::crowd::Crowd;
 use crate::deliver::DeliveryPorts;
 use crate::dial::Contact;
 use crate::directory::Directory;
 use crate::grid::Grid;
 use crate::handover::{InheritError, Successor};
-use crate::handshake::Handshake;
-use crate::intake::Intake;
+use crate::handshake::{self, Handshake};
+use crate::intake::{self, Intake};
 use crate::jobs::Jobs;
 use crate::lane::Lane;
 use crate::leg::Leg;
@@ -123,7 +124,11 @@ pub struct Gateway {
     pub(crate) report: Report,
     pub(crate) ports: DeliveryPorts,
     pub(crate) intakes: Slab<Intake>,
+    /// All of `intakes`, by where they come from.
+    pub(crate) intake_crowd: Crowd,
     pub(crate) handshakes: Slab<Handshake>,
+    /// The strangers among `handshakes`.
+    pub(crate) strangers: Crowd,
     pub(crate) lanes: Slab<Lane>,
     pub(crate) pairs: Slab<Pair>,
     pub(crate) legs: Slab<Leg>,
@@ -179,7 +184,7 @@ impl Gateway {
 
     /// A gateway that knows nobody yet.
     pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
-        raise_file_limit();
+        let files = raise_file_limit();
         crate::priority::ask_for_short_slices();
         let steers = socket::may_begin_anew(&config.congestion_control);
         let poll = Poll::new()?;
@@ -207,7 +212,9 @@ impl Gateway {
             jobs: Jobs::default(),
             timers: Timers::default(),
             intakes: Slab::new(),
+            intake_crowd: intake::crowd(files),
             handshakes: Slab::new(),
+            strangers: handshake::crowd(),
             lanes: Slab::new(),
             pairs: Slab::new(),
             legs: Slab::new(),
@@ -413,10 +420,14 @@ impl Drop for Gateway {
     }
 }
 
-/// A stream takes one file at each gateway: use all that the user may have.
-fn raise_file_limit() {
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+/// A stream takes one file at each gateway: use all that the user may have. How many that are.
+fn raise_file_limit() -> u64 {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return u64::MAX;
+    };
+    match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
+        Ok(()) => hard,
+        Err(_) => soft,
     }
 }
 

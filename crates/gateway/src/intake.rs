@@ -1,5 +1,6 @@
 //! Connections from shims, until their preface has been read and judged.
 
+use crate::crowd::Crowd;
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::handover::inherit::{InheritError, descriptor};
@@ -19,9 +20,19 @@ use std::time::Duration;
 /// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping.
 const PREFACE_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Connections whose preface is not read yet. More wait in the kernel's queue: a flood of half-open ones costs no more
-/// than this.
+/// Connections whose preface is not read yet. With one more, the address that has most of them loses its oldest.
 const AT_MOST: usize = 4096;
+
+/// They may have one of so many of the files that this process may open: streams, lanes and commands need the others.
+const SHARE_OF_FILES: u64 = 4;
+
+/// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood: one address may
+/// have all the room that others leave.
+pub(crate) fn crowd(files: u64) -> Crowd {
+    let share = usize::try_from(files / SHARE_OF_FILES).unwrap_or(usize::MAX);
+    let most = share.min(AT_MOST);
+    Crowd::new(most, most)
+}
 
 pub(crate) struct Intake {
     socket: TcpStream,
@@ -84,6 +95,7 @@ impl Gateway {
         self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         for (key, intake) in &mut self.intakes {
+            self.intake_crowd.enter(intake.peer.ip(), intake.born, key);
             let token = Class::Intake.token(key);
             self.poll
                 .registry()
@@ -94,11 +106,11 @@ impl Gateway {
         Ok(())
     }
 
-    pub(crate) fn has_intake_room(&self) -> bool {
-        self.intakes.len() < AT_MOST
-    }
-
     pub(crate) fn on_shim_connection(&mut self, mut socket: TcpStream, peer: SocketAddr) {
+        if let Some(key) = self.intake_crowd.one_too_many(peer.ip()) {
+            let why = "too many connections without a preface; the oldest of who has most of them ends";
+            self.turn_away(key, "intakes", why.to_owned());
+        }
         let _ = socket.set_nodelay(true);
         let born = self.birth();
         let key = self.intakes.vacant_key();
@@ -119,6 +131,7 @@ impl Gateway {
             needed: FIXED_BYTES,
         };
         self.intakes.insert(intake);
+        self.intake_crowd.enter(peer.ip(), born, key);
         self.timers.set(PREFACE_DEADLINE, Deadline::Intake(key, born));
         self.on_intake(key);
     }
@@ -161,13 +174,19 @@ impl Gateway {
     }
 
     fn turn_away(&mut self, key: usize, kind: &str, why: String) {
-        if let Some(intake) = self.intakes.try_remove(key) {
+        if let Some(intake) = self.take_intake(key) {
             self.report.refuse(kind, intake.peer.ip(), why);
         }
     }
 
+    fn take_intake(&mut self, key: usize) -> Option<Intake> {
+        let intake = self.intakes.try_remove(key)?;
+        self.intake_crowd.leave(intake.peer.ip(), intake.born);
+        Some(intake)
+    }
+
     fn admit(&mut self, key: usize, preface: Preface) {
-        let Some(intake) = self.intakes.try_remove(key) else {
+        let Some(intake) = self.take_intake(key) else {
             return;
         };
         let peer = intake.peer;

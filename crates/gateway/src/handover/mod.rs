@@ -141,6 +141,7 @@ impl Gateway {
             self.dial_ended(index, lane);
         }
         self.handshakes.clear();
+        self.strangers.clear();
         self.scrapes.clear();
         self.unread.clear();
         for pair in keys(&self.pairs) {
