@@ -379,6 +379,17 @@ impl Grid {
     }
 }
 
+impl Grid {
+    /// A connection of a process of site two to one of site one: the connecting end, the accepting end.
+    pub fn pair_back(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let stream = connect_from(self.address(2, 1, 0), self.address(2, 253, 7000));
+        let preface = self.preface(&stream, listener.local_addr().unwrap(), true);
+        let near = send_preface(stream, &preface).unwrap();
+        let (far, _) = accept(listener);
+        (near, far)
+    }
+}
+
 /// A test's own second byte of addresses: test binaries run one after the other, tests of one binary in threads.
 fn next_net() -> u8 {
     10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50
@@ -389,7 +400,7 @@ fn write_key(file: &Path, key: &str) {
     std::fs::set_permissions(file, PermissionsExt::from_mode(0o600)).unwrap();
 }
 
-fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
+pub fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket.bind(&own.into()).unwrap();
     socket.connect(&other.into()).unwrap();

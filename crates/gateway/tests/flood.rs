@@ -1,0 +1,103 @@
+//! A hundred thousand connections at a gateway's ports that never say what they want, or say it a byte now and then. They are opened
+//! one after the other, some thousands at a time, as descriptors allow; the gateway is a process of its own, whose files, memory
+//! and log are looked at.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use common::{Grid, connect_from, wait_for};
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Stdio;
+use std::time::Duration;
+
+const FLOOD: usize = 100_000;
+
+/// Open at a time, at the flood's end: more than either port has places.
+const HELD: usize = 6000;
+
+/// Places: connections without a preface, and handshakes.
+const INTAKES: usize = 4096;
+const HANDSHAKES: usize = 256;
+
+/// What a hello and a preface begin with.
+const HELLO: u8 = 2;
+const PREFACE: u8 = b'\r';
+
+/// Ends with a reset, so that no port stays in use.
+fn flooding(own: SocketAddr, other: SocketAddr) -> TcpStream {
+    let stream = connect_from(own, other);
+    socket2::SockRef::from(&stream)
+        .set_linger(Some(Duration::ZERO))
+        .unwrap();
+    stream
+}
+
+fn open_files(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+#[test]
+fn a_hundred_thousand_silent_connections_cost_a_gateway_bounded_files_memory_and_lines_and_keep_nobody_out() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let grid = Grid::with_far_log("far_gateway", Stdio::from(log.reopen().unwrap()));
+    let (pid, before) = (grid.status(2).pid, grid.status(2));
+    let files = open_files(pid);
+    let (near, far) = grid.pair(&grid.listen());
+    // The job is site one's, and both sites' processes may use its token.
+    let listener = TcpListener::bind(grid.address(1, 1, 0)).unwrap();
+    let (lan, wan) = (grid.address(2, 253, 7000), grid.wan(2));
+    let mut flood = VecDeque::new();
+    let (mut most_files, mut most_bytes) = (0, 0);
+    for number in 0..FLOOD {
+        // Most at the LAN port, from two hosts of the site; the others at the WAN port, from a dozen.
+        let (stream, first) = match number % 4 {
+            0 => (
+                flooding(grid.address(0, 20 + (number / 4 % 12) as u8, 0), wan),
+                HELLO,
+            ),
+            _ => (
+                flooding(grid.address(2, 20 + (number % 2) as u8, 0), lan),
+                PREFACE,
+            ),
+        };
+        flood.push_back((stream, first));
+        if flood.len() > HELD {
+            flood.pop_front();
+        }
+        // Each speaks once it is in the middle of the others; it may have been ended.
+        let (stream, first) = &mut flood[number.min(HELD - 1) / 2];
+        let _ = stream.write(&[*first]);
+        if number % 5000 == 4999 {
+            most_files = most_files.max(open_files(pid));
+            most_bytes = most_bytes.max(grid.status(2).resident_bytes);
+            let (near, far) = grid.pair_back(&listener);
+            common::cross(&near, &far, b"while strangers wait");
+        }
+    }
+    common::cross(&near, &far, b"and what was open before goes on");
+    let refused = grid.status(2).refused;
+    assert!(refused["intakes"] > 0 && refused["handshakes"] > 0, "{refused:?}");
+    // Beside them the gateway has the streams of this test.
+    let bound = files + INTAKES + HANDSHAKES + 64;
+    assert!(most_files <= bound, "{most_files} files, not {bound} at most");
+    // Half a kilobyte each, a deadline for each of the last seconds, and what an allocator keeps.
+    let bound = before.resident_bytes + (64 << 20);
+    assert!(most_bytes <= bound, "{most_bytes} bytes, not {bound} at most");
+    drop(flood);
+    wait_for("the files to be closed", || open_files(pid) <= files + 16);
+    let mut lines = String::new();
+    log.reopen().unwrap().read_to_string(&mut lines).unwrap();
+    let refusals = lines.lines().filter(|line| line.contains("refused"));
+    let refusals: Vec<_> = refusals.collect();
+    // One for each kind and origin.
+    assert!(!refusals.is_empty() && refusals.len() <= 4 * 14, "{refusals:#?}");
+}
+
+/// Not a test: the process of the gateway that is flooded.
+#[test]
+#[ignore = "run by the test that floods it"]
+fn far_gateway() {
+    common::serve_as_far_gateway();
+}
