@@ -5,6 +5,7 @@
 
 mod common;
 
+use causeway_wire::Verdict;
 use common::{Grid, connect_from, wait_for};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -93,6 +94,40 @@ fn a_hundred_thousand_silent_connections_cost_a_gateway_bounded_files_memory_and
     let refusals: Vec<_> = refusals.collect();
     // One for each kind and origin.
     assert!(!refusals.is_empty() && refusals.len() <= 4 * 14, "{refusals:#?}");
+}
+
+#[test]
+fn shims_get_through_while_one_host_holds_all_places_for_prefaces_and_the_slow_one_that_came_first_is_not_pushed_out()
+ {
+    let grid = Grid::with_far_process("far_gateway");
+    let listener = TcpListener::bind(grid.address(1, 1, 0)).unwrap();
+    let lan = grid.address(2, 253, 7000);
+    let mut slow = connect_from(grid.address(2, 1, 0), lan);
+    let preface = grid.preface(&slow, listener.local_addr().unwrap(), true);
+    let preface = preface.encode().unwrap();
+    let (begun, rest) = preface.split_at(20);
+    slow.write_all(begun).unwrap();
+    let mut flood: Vec<_> = (0..INTAKES + 400)
+        .map(|_| {
+            let mut stream = flooding(grid.address(2, 20, 0), lan);
+            stream.write_all(&[PREFACE]).unwrap();
+            stream
+        })
+        .collect();
+    let (near, far) = grid.pair_back(&listener);
+    slow.write_all(rest).unwrap();
+    let mut verdict = [0; Verdict::BYTES];
+    slow.read_exact(&mut verdict).unwrap();
+    assert_eq!(Verdict::decode(verdict), Some(Verdict::Connected));
+    let refused = grid.status(2).refused;
+    assert!(refused["intakes"] >= 400, "{refused:?}");
+    // Nobody got in because another one's time was over.
+    assert!(!refused.contains_key("preface-late"), "{refused:?}");
+    assert!(
+        matches!(flood[0].read(&mut [0]), Ok(0) | Err(_)),
+        "the oldest is ended"
+    );
+    common::cross(&near, &far, b"among silent ones");
 }
 
 /// Not a test: the process of the gateway that is flooded.
