@@ -281,7 +281,14 @@ impl Gateway {
             }
         };
         match self.tunnels.get(&site) {
-            Some(pair_key) => Ok(*pair_key),
+            Some(pair_key) if self.pairs[*pair_key].tunnel.may_open() => Ok(*pair_key),
+            Some(_) => refuse(
+                "exhausted",
+                Reason::Exhausted,
+                format!(
+                    "connection to {destination}: site {site} takes none, and as many as may be wait for it"
+                ),
+            ),
             None => refuse(
                 "no-tunnel",
                 Reason::NoTunnel,
@@ -301,6 +308,9 @@ impl Gateway {
         let Some(pair) = self.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
+        if !pair.tunnel.may_open() {
+            return Err(Reason::Exhausted);
+        }
         let id = pair.tunnel.open(request);
         self.streams_opened += 1;
         let born = self.birth();
