@@ -237,8 +237,9 @@ impl Gateway {
     /// Another site has asked a relay for this one.
     pub(crate) fn on_relay_come(&mut self, pair: usize, relay: &str, from: &str, invitation: &Invitation) {
         if let Err(why) = self.come(relay, from, invitation) {
+            let text = format!("cannot meet it at {relay}: {why}");
             self.report
-                .say(format_args!("cannot meet {from} at {relay}: {why}"));
+                .refuse("relay-come", format_args!("site {from} through {relay}"), text);
             let meeting = invitation.id;
             self.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
         }
@@ -303,8 +304,9 @@ impl Gateway {
             return self.seek_failed(index, lane, Some(relay), why);
         }
         let (site, from) = (&errand.through.site, &self.config.peers[errand.peer].site);
+        let text = format!("cannot meet it at {site}: {why}");
         self.report
-            .say(format_args!("cannot meet {from} at {site}: {why}"));
+            .refuse("relay-come", format_args!("site {from} through {site}"), text);
         if let Some(pair) = self.tunnels.get(site).copied().filter(|_| !errand.has_met()) {
             let (meeting, why) = (errand.id, why.to_owned());
             self.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
