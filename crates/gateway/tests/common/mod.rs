@@ -2,6 +2,7 @@
 //! where x is the test's own, so that tests and other programs do not meet.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
+pub mod member;
 pub mod proxy;
 pub mod relay;
 pub mod sites;
@@ -143,6 +144,19 @@ impl Grid {
         let mut grid = Grid::plan("");
         grid.extra_here = extra.to_owned();
         [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid
+    }
+
+    /// Both gateways, and a job of site two's. Site one has a [[peer]] for a third site, which the test plays (`member`).
+    pub fn with_member() -> Grid {
+        let mut grid = Grid::with_settings_here("relay = true\n[[peer]]\nsite = \"site3\"");
+        wait_for("the tunnel", || {
+            let status = grid.try_status(2);
+            status.is_some_and(|status| status.sites.iter().all(|site| site.unreachable.is_none()))
+        });
+        let (job, held) = grid.job_at(2, "test");
+        grid.token = job.token.parse().unwrap();
+        grid.job = Some(held);
         grid
     }
 
