@@ -8,6 +8,7 @@ use crate::handover::state::{KeptCommand, KeptCommandStage};
 use crate::jobs::{Job, Origin};
 use crate::lane::LaneEnd;
 use crate::peer::GatewayToGateway;
+use crate::relay::choice::Offer;
 use crate::relay::seek::Invitation;
 use crate::timers::Deadline;
 use causeway_wire::Token;
@@ -471,6 +472,10 @@ impl Gateway {
                 }
             }
             GatewayToGateway::RelayAsk { to, id } => self.on_relay_ask(pair_key, &to, id),
+            GatewayToGateway::RelayOffer {
+                carried,
+                beyond_microseconds,
+            } => self.on_relay_offer(&site, Offer::new(carried, beyond_microseconds)),
             GatewayToGateway::RelayNo { id, why } => self.on_relay_no(&site, id, &why),
             GatewayToGateway::RelayCannot { meeting, why } => self.on_relay_cannot(&site, meeting, &why),
             GatewayToGateway::RelayGo {

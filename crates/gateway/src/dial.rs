@@ -5,6 +5,7 @@ use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
+use crate::relay::choice::Offer;
 use crate::relay::seek::Search;
 use crate::timers::Deadline;
 use causeway_tunnel::tunnel::MAX_LANES;
@@ -44,6 +45,8 @@ pub(crate) struct Contact {
     pub(crate) rate: u64,
     /// Where neither site reaches the other.
     pub(crate) search: Search,
+    /// What it said as a relay.
+    pub(crate) offer: Option<Offer>,
     /// Why there is no lane over QUIC beside those over TCP.
     spare_trouble: String,
     dials: [Dial; MAX_LANES],
@@ -91,6 +94,7 @@ impl Contact {
             is_lossy: false,
             rate: 0,
             search: Search::new(),
+            offer: None,
             spare_trouble: String::new(),
             dials: [Dial::IDLE; MAX_LANES],
         };

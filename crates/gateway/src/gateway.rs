@@ -373,6 +373,7 @@ impl Gateway {
             Deadline::Seek(index, lane) => self.seek(index, lane),
             Deadline::Ask(index, lane, id) => self.on_ask_deadline(index, lane, id),
             Deadline::Splice(key, born) => self.on_splice_deadline(key, born),
+            Deadline::Offer => self.tell_offer(),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::Tail(key) => self.on_tail(key),
             Deadline::Starters => self.look_after_starters(),

@@ -247,6 +247,7 @@ impl Gateway {
         // What a relay carries is not what the two gateways are meeting for.
         if self.lanes.get(lane).is_some_and(|lane| lane.through.is_none()) {
             self.on_met(peer);
+            self.tell_offer_soon();
         }
         if introduced {
             self.dial_succeeded(peer);
@@ -289,7 +290,9 @@ impl Gateway {
         }
         if left == 0 {
             let peer = pair.peer;
+            self.contacts[peer].offer = None;
             self.relay_is_gone(peer);
+            self.tell_offer_soon();
         }
         self.size_pair(key);
         self.touch(key);
@@ -325,7 +328,9 @@ impl Gateway {
         };
         self.dial_all(pair.peer, pause);
         self.seek_all(pair.peer, pause.max(PATIENCE));
+        self.contacts[pair.peer].offer = None;
         self.relay_is_gone(pair.peer);
+        self.tell_offer_soon();
     }
 
     /// No lane came back in time.

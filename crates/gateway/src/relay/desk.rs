@@ -47,6 +47,9 @@ pub(crate) struct Desk {
     pub(crate) unread: Vec<usize>,
     space: Vec<u8>,
     pub(crate) carried_bytes: u64,
+    /// Other sites are to be told what is carried, and when they were.
+    pub(crate) tells: bool,
+    pub(crate) told_at: Option<Instant>,
     /// When it was last said that something is carried.
     said_at: Option<Instant>,
 }
@@ -65,6 +68,11 @@ struct Splice {
 }
 
 impl Desk {
+    /// Connections carried or awaited.
+    pub(crate) fn places_taken(&self) -> usize {
+        self.splices.len()
+    }
+
     /// Connections that are whole.
     pub(crate) fn carrying(&self) -> usize {
         self.splices.iter().filter(|(_, splice)| splice.met).count()
@@ -117,6 +125,7 @@ impl Gateway {
             self.desk.tickets.insert(ticket, (key, end));
         }
         self.timers.set(MEETING, Deadline::Splice(key, born));
+        self.tell_offer_soon();
         let address = self.told_address();
         let go = GatewayToGateway::RelayGo {
             id: ask,
@@ -264,6 +273,7 @@ impl Gateway {
         let Some(splice) = self.desk.splices.try_remove(key) else {
             return;
         };
+        self.tell_offer_soon();
         for ticket in splice.tickets {
             self.desk.tickets.remove(&ticket);
         }
