@@ -68,6 +68,13 @@ struct Splice {
 }
 
 impl Desk {
+    /// Whether one more may be awaited for a site.
+    fn has_room_for(&self, from: &str) -> bool {
+        let awaited = self.splices.iter();
+        let awaited = awaited.filter(|(_, splice)| !splice.met && splice.sites[0] == *from);
+        self.splices.len() < AT_MOST && awaited.count() < AWAITED_PER_SITE
+    }
+
     /// Connections carried or awaited.
     pub(crate) fn places_taken(&self) -> usize {
         self.splices.len()
@@ -99,11 +106,7 @@ impl Gateway {
         let far = far.filter(|far| self.has_direct_lane(*far));
         let far =
             far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
-        let splices = &self.desk.splices;
-        let awaited = splices
-            .iter()
-            .filter(|(_, splice)| !splice.met && splice.sites[0] == from);
-        if splices.len() >= AT_MOST || awaited.count() >= AWAITED_PER_SITE {
+        if !self.desk.has_room_for(&from) {
             return Err("as many connections of other sites are carried or awaited as may be".to_owned());
         }
         let mut bytes = [[0; TICKET_BYTES]; 2];
@@ -302,5 +305,40 @@ impl Splice {
             is_unread |= turn.is_unread;
         }
         Ok((bytes, is_unread))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn splice(from: &str, met: bool, now: Instant) -> Splice {
+        Splice {
+            born: 0,
+            sites: [from.to_owned(), "nancy".to_owned()],
+            ask: 0,
+            tickets: [Ticket([0; TICKET_BYTES]); 2],
+            ends: [None, None],
+            met,
+            ways: Default::default(),
+            moved_at: now,
+        }
+    }
+
+    #[test]
+    fn one_site_has_others_wait_for_so_many_and_all_together_for_so_many() {
+        let (mut desk, now) = (Desk::default(), Instant::now());
+        for _ in 0..AWAITED_PER_SITE {
+            assert!(desk.has_room_for("rennes"));
+            desk.splices.insert(splice("rennes", false, now));
+        }
+        assert!(!desk.has_room_for("rennes"), "as many wait as may");
+        assert!(desk.has_room_for("lyon"), "another site is not kept out");
+        desk.splices.iter_mut().for_each(|(_, splice)| splice.met = true);
+        assert!(desk.has_room_for("rennes"), "who has met waits no more");
+        while desk.splices.len() < AT_MOST {
+            desk.splices.insert(splice("lille", true, now));
+        }
+        assert!(!desk.has_room_for("lyon"));
     }
 }
