@@ -147,6 +147,8 @@ pub struct Gateway {
     dirty: Vec<usize>,
     /// Lanes whose input was left for a later turn.
     pub(crate) unread: Vec<usize>,
+    /// That this process may have open.
+    pub(crate) files: usize,
     pub(crate) streams_opened: u64,
     pub(crate) streams_peak: usize,
     /// When the loop last woke.
@@ -184,7 +186,7 @@ impl Gateway {
 
     /// A gateway that knows nobody yet.
     pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
-        let files = raise_file_limit();
+        let files = usize::try_from(raise_file_limit()).unwrap_or(usize::MAX);
         crate::priority::ask_for_short_slices();
         let steers = socket::may_begin_anew(&config.congestion_control);
         let poll = Poll::new()?;
@@ -225,6 +227,7 @@ impl Gateway {
             tunnels: HashMap::new(),
             dirty: Vec::new(),
             unread: Vec::new(),
+            files,
             streams_opened: 0,
             streams_peak: 0,
             now: Instant::now(),

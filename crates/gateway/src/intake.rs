@@ -24,13 +24,12 @@ const PREFACE_DEADLINE: Duration = Duration::from_secs(5);
 const AT_MOST: usize = 4096;
 
 /// They may have one of so many of the files that this process may open: streams, lanes and commands need the others.
-const SHARE_OF_FILES: u64 = 4;
+const SHARE_OF_FILES: usize = 8;
 
 /// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood: one address may
 /// have all the room that others leave.
-pub(crate) fn crowd(files: u64) -> Crowd {
-    let share = usize::try_from(files / SHARE_OF_FILES).unwrap_or(usize::MAX);
-    let most = share.min(AT_MOST);
+pub(crate) fn crowd(files: usize) -> Crowd {
+    let most = AT_MOST.min(files / SHARE_OF_FILES);
     Crowd::new(most, most)
 }
 

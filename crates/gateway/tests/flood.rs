@@ -5,7 +5,7 @@
 
 mod common;
 
-use causeway_wire::Verdict;
+use causeway_wire::{Reason, Verdict};
 use common::{Grid, connect_from, wait_for};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -128,6 +128,44 @@ fn shims_get_through_while_one_host_holds_all_places_for_prefaces_and_the_slow_o
         "the oldest is ended"
     );
     common::cross(&near, &far, b"among silent ones");
+}
+
+#[test]
+fn a_site_that_opens_more_streams_than_another_gateway_has_files_for_leaves_it_those_that_others_need() {
+    let grid = Grid::with_far_files("far_gateway", 400);
+    let listener = grid.listen();
+    let destination = listener.local_addr().unwrap();
+    let mut pairs: Vec<_> = (0..300).map(|_| grid.pair(&listener)).collect();
+    for _ in 0..200 {
+        assert_eq!(
+            grid.connect(destination).unwrap_err(),
+            Verdict::Failed(Reason::Exhausted)
+        );
+    }
+    assert_eq!(grid.status(2).refused["streams"], 200);
+    // The other way, its own processes get through; so do commands.
+    let own = TcpListener::bind(grid.address(1, 1, 0)).unwrap();
+    let (near, far) = grid.pair_back(&own);
+    common::cross(&near, &far, b"from here");
+    // And when one of them ends, there is room for one.
+    drop((near, far, pairs.pop()));
+    wait_for("the streams to end", || grid.status(2).streams < 300);
+    grid.pair(&listener);
+}
+
+#[test]
+fn silent_connections_get_a_share_of_few_files_and_shims_still_get_through() {
+    let grid = Grid::with_far_files("far_gateway", 200);
+    let own = TcpListener::bind(grid.address(1, 1, 0)).unwrap();
+    let lan = grid.address(2, 253, 7000);
+    let _silent: Vec<_> = (0..400).map(|_| flooding(grid.address(2, 20, 0), lan)).collect();
+    let (near, far) = grid.pair_back(&own);
+    common::cross(&near, &far, b"from here");
+    let refused = grid.status(2).refused;
+    assert!(
+        !refused.contains_key("accept") && refused["intakes"] >= 350,
+        "{refused:?}"
+    );
 }
 
 /// Not a test: the process of the gateway that is flooded.

@@ -126,6 +126,18 @@ impl Grid {
         grid.with_job()
     }
 
+    /// The same with the far gateway's process allowed so many files.
+    pub fn with_far_files(far_gateway: &str, files: u32) -> Grid {
+        let mut grid = Grid::plan("");
+        let mut limited = Command::new("sh");
+        limited
+            .args(["-c", &format!("ulimit -n {files} && exec \"$0\" \"$@\"")])
+            .arg(std::env::current_exe().unwrap());
+        grid.start_far_as(limited, far_gateway);
+        grid.gateway(1);
+        grid.with_job()
+    }
+
     pub fn with_keys(one: &str, two: &str) -> Grid {
         Grid::with_keys_and_settings(one, two, "")
     }
@@ -221,12 +233,17 @@ impl Grid {
     }
 
     fn start_far_logging(&mut self, far_gateway: &str, log: Stdio) {
+        let mut program = Command::new(std::env::current_exe().unwrap());
+        program.stderr(log);
+        self.start_far_as(program, far_gateway);
+    }
+
+    fn start_far_as(&mut self, mut program: Command, far_gateway: &str) {
         let file = self.dir.path().join("far.toml");
         std::fs::write(&file, self.configuration(2)).unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
+        let child = program
             .args(["--exact", far_gateway, "--ignored", "--nocapture"])
             .env("CAUSEWAY_TEST_GATEWAY", &file)
-            .stderr(log)
             .spawn();
         self.far = Some(child.unwrap());
     }
