@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 const FLOOD: usize = 100_000;
@@ -128,6 +129,51 @@ fn shims_get_through_while_one_host_holds_all_places_for_prefaces_and_the_slow_o
         "the oldest is ended"
     );
     common::cross(&near, &far, b"among silent ones");
+}
+
+#[test]
+fn a_gateway_comes_up_while_strangers_from_many_addresses_hold_all_places_for_handshakes_and_speak_now_and_then()
+ {
+    let mut grid = Grid::with_far_process("far_gateway");
+    grid.stop(1);
+    wait_for("the far gateway to have none", || {
+        grid.status(2).tunnels.is_empty()
+    });
+    let stop = AtomicBool::new(false);
+    let full = AtomicBool::new(false);
+    let (net, wan) = (grid.address(0, 0, 0), grid.wan(2));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut held = VecDeque::new();
+            for number in 0.. {
+                if stop.load(Relaxed) {
+                    return;
+                }
+                let mut own = net;
+                own.set_ip([127, octet(net), 0, 40 + (number % 8) as u8].into());
+                let mut stranger = flooding(own, wan);
+                let _ = stranger.write(&[HELLO]);
+                held.push_back(stranger);
+                if held.len() > 2 * HANDSHAKES {
+                    let _ = held[HANDSHAKES].write(b"C");
+                    held.pop_front();
+                    full.store(true, Relaxed);
+                }
+            }
+        });
+        wait_for("all places to be taken", || full.load(Relaxed));
+        grid.gateway(1);
+        grid.wait_for_tunnel();
+        stop.store(true, Relaxed);
+    });
+    assert!(grid.status(2).refused["handshakes"] > 0);
+}
+
+fn octet(address: SocketAddr) -> u8 {
+    let SocketAddr::V4(address) = address else {
+        panic!("{address} is none of the test's")
+    };
+    address.ip().octets()[1]
 }
 
 #[test]

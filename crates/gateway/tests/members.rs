@@ -3,8 +3,8 @@
 
 mod common;
 
-use causeway_gateway::control::{self, Reply, Request};
-use causeway_tunnel::{Header, Kind};
+use causeway_gateway::control::{self, Reply, Request, TunnelStatus};
+use causeway_tunnel::{Header, Kind, Settings};
 use common::member::Member;
 use common::{Grid, cross, wait_for};
 use std::io::Write;
@@ -91,6 +91,44 @@ fn a_member_that_has_a_gateway_answer_and_reads_nothing_loses_its_tunnel_before_
     wait_for_trouble(&grid, "takes no answers");
     cross(&near, &far, b"went on");
     grid.pair(&listener);
+}
+
+#[test]
+fn a_member_that_grants_everything_and_reads_nothing_is_sent_no_more_than_a_lane_may_hold() {
+    let grid = Grid::with_member();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let mut member = Member::introduced(&grid);
+    let stream = grid.dial();
+    let preface = grid.preface(&stream, grid.address(3, 1, 5000), false);
+    (&stream).write_all(&preface.encode().unwrap()).unwrap();
+    wait_for("the stream to be opened", || {
+        tunnel(&grid).is_some_and(|tunnel| tunnel.streams == 1)
+    });
+    // The first stream that site one opens; as much as it likes.
+    let opened = Header {
+        kind: Kind::Opened,
+        detail: 0,
+        length: 0,
+        stream: 1,
+        position: 1 << 40,
+    };
+    member.stream.write_all(&opened.encode()).unwrap();
+    let writer = stream.try_clone().unwrap();
+    // Ends with the stream.
+    std::thread::spawn(move || while (&writer).write(&[7; 1 << 16]).is_ok_and(|count| count > 0) {});
+    wait_for("the lane to be given up", || trouble(&grid).is_some());
+    let taken = tunnel(&grid).unwrap().sent_bytes;
+    let bound = Settings::default().lane_bytes + (1 << 20);
+    assert!(taken > 64 << 10, "{taken} bytes were taken");
+    assert!(taken <= bound, "{taken} bytes were taken, not {bound} at most");
+    cross(&near, &far, b"went on");
+    grid.pair(&listener);
+}
+
+fn tunnel(grid: &Grid) -> Option<TunnelStatus> {
+    let mut tunnels = grid.status(1).tunnels.into_iter();
+    tunnels.find(|tunnel| tunnel.site == "site3")
 }
 
 #[test]
