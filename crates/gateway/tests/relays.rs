@@ -137,6 +137,28 @@ fn lanes_of_one_pair_are_spread_over_two_relays_and_when_one_dies_the_other_take
 }
 
 #[test]
+fn several_pairs_end_up_on_both_of_two_relays_and_when_one_dies_the_other_takes_all_of_them() {
+    let mut sites = Sites::plan("", &[3, 4]);
+    sites.ends = vec![1, 2, 5, 6];
+    const PAIRS: usize = 6;
+    sites.run();
+    sites.meet();
+    let through = |site: u8| format!("relay through site{site}");
+    wait_for("all pairs to have met", || sites.all_techniques().len() == PAIRS);
+    let techniques = sites.all_techniques();
+    for relay in [3, 4] {
+        assert!(techniques.contains(&through(relay)), "{techniques:?}");
+    }
+    let (near, far) = sites.pair();
+    sites.kill_relay(4);
+    wait_for("the other relay to have all", || {
+        sites.all_techniques() == vec![through(3); PAIRS] && sites.status(3).relayed == PAIRS
+    });
+    cross(&near, &far, &pattern(20, MEGABYTE));
+    cross(&far, &near, &pattern(21, MEGABYTE));
+}
+
+#[test]
 fn the_only_relay_killed_and_started_again_has_streams_go_on() {
     let mut sites = Sites::start("", &[3]);
     let (near, far) = sites.pair();
