@@ -7,10 +7,11 @@ use causeway_broker::admin::AdminReply;
 use causeway_broker::api::{ErrorKind, ReachAnswer, ReachRequest, SendRequest};
 use causeway_broker::client::Event;
 use causeway_broker::revocation::Revocations;
-use causeway_broker::tls::{Expect, client_config, server_config, server_name};
+use causeway_broker::tls::{Expect, Trust, client_config, server_config, server_name};
 use causeway_broker::{Limits, clock::Clock};
 use common::{
-    DEADLINE, Grid, connected, copy_store, member, question, read_answer, record, wait, write_request,
+    DEADLINE, Grid, TestClock, connected, copy_store, member, question, read_answer, record, wait,
+    write_request,
 };
 use rustls::{ClientConnection, ServerConnection};
 use std::io::Read;
@@ -410,4 +411,52 @@ fn over_udp_a_question_is_answered_with_where_it_came_from_and_nothing_else_at_a
     assert_eq!(count, question.len());
     let seen = socket.local_addr().unwrap();
     assert_eq!(reflection::answered(&space[..count]), Some(([7; 12], seen)));
+}
+
+#[test]
+fn gateways_whose_clocks_are_an_hour_apart_meet_unless_a_certificate_is_too_young_for_the_one_behind_and_that_is_said_in_words()
+ {
+    let grid = Grid::new("g5k");
+    let (rennes, nancy) = (grid.join("rennes"), grid.join("nancy"));
+    let clocks = [-3600, 0, 3600].map(|seconds| {
+        let clock = TestClock::default();
+        clock.shift(seconds);
+        clock
+    });
+    let trusts = clocks
+        .each_ref()
+        .map(|clock| rennes.trust(Revocations::default(), clock.clock()).unwrap());
+    let [behind, right, ahead] = &trusts;
+    let meet = |ours: &Trust, theirs: &Trust| {
+        let dials = client_config(&rennes.credentials, ours, Expect::Site("nancy".into())).unwrap();
+        meet((
+            &dials,
+            &server_config(&nancy.credentials, theirs, Expect::AnySite).unwrap(),
+        ))
+    };
+    // Certificates begin five minutes before they are made, and last for a month.
+    for (ours, theirs) in [(right, right), (right, ahead), (ahead, right)] {
+        meet(ours, theirs).unwrap();
+    }
+    for (ours, theirs) in [(right, behind), (behind, right), (ahead, behind)] {
+        let why = meet(ours, theirs).unwrap_err();
+        assert!(why.contains("in 54 min") || why.contains("in 55 min"), "{why}");
+        assert!(why.contains("clock"), "{why}");
+    }
+    // An hour later it is old enough for all.
+    clocks.iter().for_each(|clock| clock.shift(3600));
+    for (ours, theirs) in [(right, behind), (behind, right), (ahead, behind)] {
+        meet(ours, theirs).unwrap();
+    }
+}
+
+#[test]
+fn a_token_is_good_for_as_long_as_the_brokers_clock_says_whatever_that_of_who_joins() {
+    let grid = Grid::new("g5k");
+    // Four minutes behind, and two hours ahead of the broker, which is beyond the end of the token.
+    for (site, shift) in [("rennes", -240), ("nancy", 2 * 3600)] {
+        let clock = TestClock::default();
+        clock.shift(shift);
+        causeway_broker::client::join(&grid.token(site), &grid.home(site), &clock.clock()).unwrap();
+    }
 }

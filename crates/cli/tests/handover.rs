@@ -7,7 +7,7 @@
 )]
 
 use causeway_gateway::STATE_VERSION;
-use causeway_gateway::control::{self, ControlError, Reply, Request, Status};
+use causeway_gateway::control::{self, ControlError, Reply, Request, Status, TunnelStatus};
 use causeway_wire::{Preface, Token, Verdict};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
@@ -39,8 +39,18 @@ struct Grid {
     job: Option<UnixStream>,
     /// What the gateways are handed to.
     next: PathBuf,
-    /// Each gateway dials the other.
-    both_dial: bool,
+    ways: Ways,
+}
+
+/// How the gateways of sites one and two get at each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ways {
+    /// Site one dials.
+    OneDials,
+    /// Each dials the other.
+    BothDial,
+    /// Neither can: they meet at the gateway of site three.
+    Relayed,
 }
 
 impl Drop for Grid {
@@ -53,12 +63,11 @@ impl Drop for Grid {
 }
 
 impl Grid {
-    /// Site one dials.
     fn start() -> Grid {
-        Grid::dialling(false)
+        Grid::with(Ways::OneDials)
     }
 
-    fn dialling(both_dial: bool) -> Grid {
+    fn with(ways: Ways) -> Grid {
         // Apart from those of the gateway crate's tests, and from another run of these.
         let net = 190 + (std::process::id() % 4) as u8 * 16 + NEXT_NET.fetch_add(1, Ordering::Relaxed);
         let dir = tempfile::tempdir().unwrap();
@@ -74,9 +83,9 @@ impl Grid {
             token: Token([0; 16]),
             job: None,
             next,
-            both_dial,
+            ways,
         };
-        for site in [2, 1] {
+        for site in grid.sites() {
             std::fs::write(grid.file(site), grid.configuration(site)).unwrap();
             let mut gateway = Command::new(env!("CARGO_BIN_EXE_causeway"));
             gateway.args(["gateway", "--config"]).arg(grid.file(site));
@@ -88,12 +97,29 @@ impl Grid {
         grid
     }
 
+    /// In the order in which they start.
+    fn sites(&self) -> Vec<u8> {
+        match self.ways {
+            Ways::Relayed => vec![3, 2, 1],
+            _ => vec![2, 1],
+        }
+    }
+
     fn configuration(&self, site: u8) -> String {
-        let (net, other) = (self.net, 3 - site);
-        let dial = match site == 1 || self.both_dial {
-            true => format!("address = \"127.{net}.0.{other}:7001\""),
-            false => String::new(),
+        let net = self.net;
+        let dials = |other: u8| match self.ways {
+            Ways::OneDials => site == 1,
+            Ways::BothDial => true,
+            Ways::Relayed => other == 3,
         };
+        let others = self.sites().into_iter().filter(|other| *other != site);
+        let peers: String = others
+            .map(|other| match dials(other) {
+                true => format!("[[peer]]\nsite = \"site{other}\"\naddress = \"127.{net}.0.{other}:7001\"\n"),
+                false => format!("[[peer]]\nsite = \"site{other}\"\n"),
+            })
+            .collect();
+        let relays = site == 3;
         let control = self.control(site);
         format!(
             r#"
@@ -111,9 +137,8 @@ impl Grid {
             key_file = "grid.key"
             train = false
             lanes = 2
-            [[peer]]
-            site = "site{other}"
-            {dial}
+            relay = {relays}
+            {peers}
             "#,
             control.display()
         )
@@ -143,11 +168,17 @@ impl Grid {
             [1, 2].iter().all(|site| {
                 let status = self.try_status(*site);
                 status.is_some_and(|status| {
-                    let lanes = status.tunnels.first().map_or(0, |tunnel| tunnel.lanes.len());
+                    let lanes = Grid::between(&status, *site).map_or(0, |tunnel| tunnel.lanes.len());
                     status.sites.iter().all(|site| site.unreachable.is_none()) && lanes == 2
                 })
             })
         });
+    }
+
+    /// The tunnel between sites one and two, as one of them sees it.
+    fn between(status: &Status, site: u8) -> Option<&TunnelStatus> {
+        let other = format!("site{}", 3 - site);
+        status.tunnels.iter().find(|tunnel| tunnel.site == other)
     }
 
     /// A job of site one, which ends with the connection.
@@ -351,7 +382,57 @@ fn bytes_cross_both_ways_unharmed_while_both_gateways_are_handed_over_again_and_
 
 #[test]
 fn gateways_that_dial_each_other_are_handed_over_as_well() {
-    traffic_outlives_hand_overs(&Grid::dialling(true));
+    traffic_outlives_hand_overs(&Grid::with(Ways::BothDial));
+}
+
+#[test]
+fn a_relay_is_handed_over_again_and_again_while_it_carries_and_neither_end_loses_a_lane_or_a_byte() {
+    let grid = &Grid::with(Ways::Relayed);
+    let (near, far) = &grid.pair(&grid.listen());
+    let (stop, total) = (&AtomicBool::new(false), &AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let mut halves = Vec::new();
+        for (seed, from, to) in [(1, near, far), (2, far, near)] {
+            let sender = scope.spawn(move || send(from, seed, stop));
+            halves.push((sender, scope.spawn(move || receive(to, seed, total))));
+        }
+        for _ in 0..3 {
+            let before = (total.load(Ordering::Relaxed), grid.status(3).relayed_bytes);
+            wait_for("bytes to cross", || {
+                total.load(Ordering::Relaxed) > before.0 + 2 * MEGABYTE
+            });
+            grid.drain(3);
+            let relay = grid.status(3);
+            assert_eq!(relay.relayed, 2, "a lane is lost");
+            assert!(relay.relayed_bytes > before.1);
+        }
+        stop.store(true, Ordering::Relaxed);
+        for (sender, receiver) in halves {
+            assert_eq!(receiver.join().unwrap(), sender.join().unwrap());
+        }
+    });
+    for site in [1, 2] {
+        let status = grid.status(site);
+        let tunnel = Grid::between(&status, site).unwrap();
+        assert_eq!(tunnel.lanes_lost, 0, "at site {site}");
+        assert!(
+            tunnel
+                .lanes
+                .iter()
+                .all(|lane| lane.technique == "relay through site3")
+        );
+    }
+}
+
+#[test]
+fn the_ends_of_what_a_relay_carries_are_handed_over_and_meet_there_again() {
+    let grid = Grid::with(Ways::Relayed);
+    let (near, far) = grid.pair(&grid.listen());
+    for site in [1, 2, 3, 1] {
+        cross(&near, &far);
+        grid.drain(site);
+    }
+    cross(&near, &far);
 }
 
 fn traffic_outlives_hand_overs(grid: &Grid) {

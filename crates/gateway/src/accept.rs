@@ -1,4 +1,4 @@
-//! Takes connections from the listeners, and stops for a moment where there is no room or no file for more.
+//! Takes connections from the listeners, and stops for a moment where there is no file for more.
 
 use crate::gateway::Gateway;
 use crate::metrics;
@@ -15,14 +15,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 impl Gateway {
     pub(crate) fn accept_shims(&mut self, index: usize) {
         for _ in 0..ROUNDS {
-            if !self.has_intake_room() {
-                self.report.refuse(
-                    "intakes",
-                    "the LAN",
-                    "too many connections without a preface; others wait",
-                );
-                return self.accept_after(PAUSE);
-            }
             match self.listeners.lan[index].accept() {
                 Ok((socket, peer)) => self.on_shim_connection(socket, peer),
                 Err(error) if concerns_one(&error) => {}

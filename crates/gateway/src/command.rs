@@ -8,6 +8,7 @@ use crate::handover::state::{KeptCommand, KeptCommandStage};
 use crate::jobs::{Job, Origin};
 use crate::lane::LaneEnd;
 use crate::peer::GatewayToGateway;
+use crate::relay::choice::Offer;
 use crate::relay::seek::Invitation;
 use crate::timers::Deadline;
 use causeway_wire::Token;
@@ -186,14 +187,15 @@ impl Gateway {
         };
         match command.stage {
             Stage::Reading(_) => self.end_command(key),
+            // A site that stands still keeps no job from those that it takes no part in.
             Stage::Starting(token) => {
-                let sites = self
-                    .jobs
-                    .get_mut(&token)
-                    .map(|job| job.awaited.iter().cloned().collect::<Vec<_>>());
-                let sites = sites.unwrap_or_default().join(", ");
-                let text = format!("site {sites} did not confirm the job within {DEADLINE:?}");
-                self.answer(key, Reply::Error(text));
+                let awaited = self.jobs.get_mut(&token).map(|job| job.awaited.clone());
+                for site in awaited.unwrap_or_default() {
+                    let text = format!("it did not confirm a job within {DEADLINE:?}; jobs start without it");
+                    self.report
+                        .refuse("job-unconfirmed", format_args!("site {site}"), text);
+                }
+                self.job_confirmed(key);
             }
             Stage::Pinging(ref site, _) => {
                 let text = format!(
@@ -273,7 +275,7 @@ impl Gateway {
         }
     }
 
-    /// Every site that has a tunnel knows the job: its processes may start.
+    /// Every site that has a tunnel knows the job, or has had its time: the job's processes may start.
     pub(crate) fn job_confirmed(&mut self, key: usize) {
         let Some(command) = self.commands.get_mut(key) else {
             return;
@@ -282,11 +284,22 @@ impl Gateway {
             return;
         };
         command.stage = Stage::Holding(token);
+        let awaited = self.jobs.get_mut(&token).map(|job| job.awaited.clone());
+        let mut sites = self.sites();
+        for site in &mut sites {
+            if site.unreachable.is_none()
+                && awaited
+                    .as_ref()
+                    .is_some_and(|awaited| awaited.contains(&site.name))
+            {
+                site.unreachable = Some(format!("its gateway did not confirm the job within {DEADLINE:?}"));
+            }
+        }
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
             grid: self.directory.grid().to_string(),
             site: self.config.site.clone(),
-            sites: self.sites(),
+            sites,
         });
         self.put_answer(key, &reply);
     }
@@ -398,9 +411,10 @@ impl Gateway {
 
     fn end_job(&mut self, token: &Token) {
         let Some(job) = self.jobs.end(token) else { return };
-        self.report
-            .say(format_args!("job {} has ended: {}", token.hint(), job.name));
+        // Those of other sites end as they start, without a word: a site could fill the log with them.
         if matches!(job.origin, Origin::Here(_)) {
+            self.report
+                .say(format_args!("job {} has ended: {}", token.hint(), job.name));
             for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
                 self.tell(
                     pair,
@@ -433,8 +447,8 @@ impl Gateway {
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
             GatewayToGateway::Site(info) => {
-                self.directory
-                    .learn(&site, info)
+                self.check_claims(&site, &info)
+                    .and_then(|()| self.directory.learn(&site, info))
                     .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
                 if let Some(pair) = self.pairs.get_mut(pair_key) {
                     pair.introduced = true;
@@ -450,11 +464,14 @@ impl Gateway {
                 transparent,
             } => {
                 let weight = weight.clamp(1, MOST_WEIGHT);
-                let mut job = Job::new(name, weight, Origin::Site(site), Default::default());
+                let (from, origin) = (site.clone(), Origin::Site(site));
+                let mut job = Job::new(name, weight, origin, Default::default());
                 job.plain = plain;
                 job.transparent = transparent;
-                self.jobs.start(parse(&token)?, job);
-                self.tell(pair_key, GatewayToGateway::JobKnown { token });
+                match self.jobs.learn(parse(&token)?, job) {
+                    Ok(()) => self.tell(pair_key, GatewayToGateway::JobKnown { token }),
+                    Err(why) => self.report.refuse("job", format_args!("site {from}"), why),
+                }
             }
             GatewayToGateway::JobKnown { token } => {
                 if let Some(command) = self.jobs.confirmed(&parse(&token)?, &site) {
@@ -468,6 +485,10 @@ impl Gateway {
                 }
             }
             GatewayToGateway::RelayAsk { to, id } => self.on_relay_ask(pair_key, &to, id),
+            GatewayToGateway::RelayOffer {
+                carried,
+                beyond_microseconds,
+            } => self.on_relay_offer(&site, Offer::new(carried, beyond_microseconds)),
             GatewayToGateway::RelayNo { id, why } => self.on_relay_no(&site, id, &why),
             GatewayToGateway::RelayCannot { meeting, why } => self.on_relay_cannot(&site, meeting, &why),
             GatewayToGateway::RelayGo {

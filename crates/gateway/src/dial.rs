@@ -5,7 +5,9 @@ use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
+use crate::relay::choice::Offer;
 use crate::relay::seek::Search;
+use crate::report::Allowance;
 use crate::timers::Deadline;
 use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
@@ -44,6 +46,10 @@ pub(crate) struct Contact {
     pub(crate) rate: u64,
     /// Where neither site reaches the other.
     pub(crate) search: Search,
+    /// What may still be said of its tunnel.
+    pub(crate) allowance: Allowance,
+    /// What it said as a relay.
+    pub(crate) offer: Option<Offer>,
     /// Why there is no lane over QUIC beside those over TCP.
     spare_trouble: String,
     dials: [Dial; MAX_LANES],
@@ -91,6 +97,8 @@ impl Contact {
             is_lossy: false,
             rate: 0,
             search: Search::new(),
+            allowance: Allowance::default(),
+            offer: None,
             spare_trouble: String::new(),
             dials: [Dial::IDLE; MAX_LANES],
         };

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::control::{NodeInfo, SiteInfo};
 use causeway_wire::{Cidr, Grid, Site};
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 pub(crate) struct Directory {
@@ -129,9 +130,33 @@ impl Directory {
                 ));
             }
         }
+        self.check_nodes(from, &info)?;
         self.others.retain(|known| known.info.name != from);
         self.others.push(Known { info, site });
         self.others.sort_by(|a, b| a.info.name.cmp(&b.info.name));
+        Ok(())
+    }
+
+    /// A node is started by its name, by the gateway of its site: another one's name, or address, is not to be had.
+    fn check_nodes(&self, from: &str, info: &SiteInfo) -> Result<(), String> {
+        let names: HashSet<&str> = info.nodes.iter().map(|node| node.name.as_str()).collect();
+        let others = self.others.iter().chain([&self.own]);
+        for known in others.filter(|known| known.info.name != from) {
+            let other = &known.info.name;
+            // Such sites were made without thought of each other, their nodes' names too: addresses tell these apart.
+            let may_share = known.site.is_virtual() && !info.real_subnets.is_empty();
+            let mut theirs = known.info.nodes.iter().filter(|_| !may_share);
+            if let Some(node) = theirs.find(|node| names.contains(node.name.as_str())) {
+                return Err(format!("announces node {}, which is also at {other}", node.name));
+            }
+            let mut nodes = info.nodes.iter();
+            if let Some(node) = nodes.find(|node| known.site.contains(node.address)) {
+                return Err(format!(
+                    "announces node {} at {}, which is at {other}",
+                    node.name, node.address
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -328,5 +353,41 @@ mod tests {
         rennes.learn("nancy", info("nancy", 2)).unwrap();
         rennes.learn("nancy", info("nancy", 2)).unwrap();
         assert_eq!(rennes.grid().sites.len(), 2);
+    }
+
+    #[test]
+    fn a_member_that_later_claims_anothers_node_subnet_or_address_keeps_what_it_had() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        rennes.learn("aix", info("aix", 3)).unwrap();
+        let spoil = |change: fn(&mut SiteInfo)| {
+            let mut claim = info("aix", 3);
+            change(&mut claim);
+            claim
+        };
+        for (claim, why) in [
+            (
+                spoil(|claim| claim.nodes[0].name = "nancy-1".into()),
+                "node nancy-1, which is also at nancy",
+            ),
+            (
+                spoil(|claim| claim.nodes[0].name = "rennes-1".into()),
+                "node rennes-1, which is also at rennes",
+            ),
+            (
+                spoil(|claim| claim.nodes[0].address = [10, 2, 0, 9].into()),
+                "at 10.2.0.9, which is at nancy",
+            ),
+            (
+                spoil(|claim| claim.subnets.push("10.2.0.0/16".into())),
+                "10.2.0.0/16 is also at nancy",
+            ),
+        ] {
+            let said = rennes.learn("aix", claim).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+        assert_eq!(rennes.find_node("nancy-1"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("10.2.0.9"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("aix-1"), Whereabouts::At("aix".into()));
     }
 }

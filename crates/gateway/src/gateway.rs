@@ -2,13 +2,14 @@
 
 use crate::command::Command;
 use crate::config::{Config, Transport};
+use crate::crowd::Crowd;
 use crate::deliver::DeliveryPorts;
 use crate::dial::Contact;
 use crate::directory::Directory;
 use crate::grid::Grid;
 use crate::handover::{InheritError, Successor};
-use crate::handshake::Handshake;
-use crate::intake::Intake;
+use crate::handshake::{self, Handshake};
+use crate::intake::{self, Intake};
 use crate::jobs::Jobs;
 use crate::lane::Lane;
 use crate::leg::Leg;
@@ -137,7 +138,11 @@ pub struct Gateway {
     pub(crate) report: Report,
     pub(crate) ports: DeliveryPorts,
     pub(crate) intakes: Slab<Intake>,
+    /// All of `intakes`, by where they come from.
+    pub(crate) intake_crowd: Crowd,
     pub(crate) handshakes: Slab<Handshake>,
+    /// The strangers among `handshakes`.
+    pub(crate) strangers: Crowd,
     pub(crate) lanes: Slab<Lane>,
     pub(crate) pairs: Slab<Pair>,
     pub(crate) legs: Slab<Leg>,
@@ -158,6 +163,8 @@ pub struct Gateway {
     dirty: Vec<usize>,
     /// Lanes whose input was left for a later turn.
     pub(crate) unread: Vec<usize>,
+    /// That this process may have open.
+    pub(crate) files: usize,
     pub(crate) streams_opened: u64,
     pub(crate) streams_peak: usize,
     /// When the loop last woke.
@@ -195,7 +202,7 @@ impl Gateway {
 
     /// A gateway that knows nobody yet.
     pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
-        raise_file_limit();
+        let files = usize::try_from(raise_file_limit()).unwrap_or(usize::MAX);
         // Nothing that is started on nodes needs what the listener needed.
         socket::pass_net_admin_on(false);
         crate::priority::ask_for_short_slices();
@@ -225,7 +232,9 @@ impl Gateway {
             jobs: Jobs::default(),
             timers: Timers::default(),
             intakes: Slab::new(),
+            intake_crowd: intake::crowd(files),
             handshakes: Slab::new(),
+            strangers: handshake::crowd(),
             lanes: Slab::new(),
             pairs: Slab::new(),
             legs: Slab::new(),
@@ -237,6 +246,7 @@ impl Gateway {
             tunnels: HashMap::new(),
             dirty: Vec::new(),
             unread: Vec::new(),
+            files,
             streams_opened: 0,
             streams_peak: 0,
             now: Instant::now(),
@@ -390,6 +400,7 @@ impl Gateway {
             Deadline::Seek(index, lane) => self.seek(index, lane),
             Deadline::Ask(index, lane, id) => self.on_ask_deadline(index, lane, id),
             Deadline::Splice(key, born) => self.on_splice_deadline(key, born),
+            Deadline::Offer => self.tell_offer(),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::Tail(key) => self.on_tail(key),
             Deadline::Starters => self.look_after_starters(),
@@ -437,10 +448,14 @@ impl Drop for Gateway {
     }
 }
 
-/// A stream takes one file at each gateway: use all that the user may have.
-fn raise_file_limit() {
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+/// A stream takes one file at each gateway: use all that the user may have. How many that are.
+fn raise_file_limit() -> u64 {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return u64::MAX;
+    };
+    match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
+        Ok(()) => hard,
+        Err(_) => soft,
     }
 }
 

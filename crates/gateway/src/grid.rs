@@ -4,7 +4,7 @@
 //! While the broker is away everything goes on with what is known.
 
 use crate::config::{Config, Peer};
-use crate::control::GridStatus;
+use crate::control::{GridStatus, SiteInfo};
 use crate::dial::Contact;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::lane::LaneEnd;
@@ -15,6 +15,7 @@ use crate::tally::Tally;
 use crate::tls;
 use causeway_broker::api::{Member, Node, Reach, Reached, Record, Subnet, new_instance};
 use causeway_broker::client::{Client, ClientConfig, Event, Membership};
+use causeway_broker::members::Members;
 use causeway_broker::tls::{Expect, Trust};
 use causeway_wire::Cidr;
 use mio::{Poll, Waker};
@@ -34,6 +35,8 @@ pub(crate) struct Grid {
     /// The own addresses that the broker could not dial, with its reasons.
     unreached: Vec<(SocketAddr, String)>,
     certificate_ends: u64,
+    /// What the broker says of all sites.
+    members: Members,
     /// The gateways that are met half-way.
     pub(crate) meetings: Meetings,
 }
@@ -88,6 +91,7 @@ impl Grid {
             observed: None,
             unreached: Vec::new(),
             certificate_ends,
+            members: Members::default(),
             meetings: Meetings::default(),
         };
         Ok((grid, context))
@@ -143,6 +147,45 @@ fn virtual_subnets(config: &Config, own: &Member) -> Vec<Cidr> {
     let mut pairs = config.subnets.iter().zip(&given);
     let fits = given.len() == config.subnets.len() && pairs.all(|(subnet, range)| subnet.is_of_size(range));
     if fits { given } else { Vec::new() }
+}
+
+fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), String> {
+    // Its own record may be younger than what the broker has told of it.
+    let Some(known) = members.site(site) else {
+        return Ok(());
+    };
+    let said = info.site()?;
+    let texts = |subnets: &[Subnet]| {
+        subnets
+            .iter()
+            .map(|subnet| subnet.0.to_string())
+            .collect::<Vec<_>>()
+    };
+    if said.is_virtual() && info.subnets != texts(&known.virtual_subnets) {
+        return Err(format!(
+            "announces itself as {}, but the grid knows it as {}",
+            info.subnets.join(", "),
+            texts(&known.virtual_subnets).join(", ")
+        ));
+    }
+    let real = if said.is_virtual() {
+        &said.real_subnets
+    } else {
+        &said.subnets
+    };
+    let subnets = real.iter().copied().map(Subnet).collect();
+    let nodes = info.nodes.iter().map(|node| Node {
+        name: node.name.clone(),
+        addresses: vec![said.real(node.address)],
+        slots: node.slots,
+    });
+    let record = Record {
+        subnets,
+        nodes: nodes.collect(),
+        ..known.record.clone()
+    };
+    let admitted = members.admit(site, &record);
+    admitted.map_err(|conflict| format!("announces what is another's: {conflict}"))
 }
 
 impl Gateway {
@@ -234,8 +277,19 @@ impl Gateway {
         }
     }
 
+    /// What a site's gateway says of its site must not be another's by what the broker knows: that it says it first makes it none
+    /// of its own.
+    pub(crate) fn check_claims(&self, site: &str, info: &SiteInfo) -> Result<(), String> {
+        self.grid
+            .as_ref()
+            .map_or(Ok(()), |grid| check_claims(&grid.members, site, info))
+    }
+
     /// A site is new, or has changed.
     fn on_member(&mut self, member: Member) {
+        if let Some(grid) = &mut self.grid {
+            grid.members.put(member.clone());
+        }
         if member.site == self.config.site {
             return self.on_own_member(&member);
         }
@@ -301,6 +355,9 @@ impl Gateway {
     }
 
     fn on_member_gone(&mut self, site: &str) {
+        if let Some(grid) = &mut self.grid {
+            grid.members.remove(site);
+        }
         let Some(index) = self.peer_of(site) else { return };
         self.report
             .say(format_args!("site {site} is no longer a member of the grid"));
@@ -332,6 +389,88 @@ impl Gateway {
         }
         for (pair, why) in revoked {
             self.end_pair(pair, &LaneEnd::Refused(why), true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::NodeInfo;
+
+    fn member(site: &str, number: u8) -> Member {
+        let address = [10, number, 0, 1].into();
+        Member {
+            virtual_subnets: vec![],
+            site: site.into(),
+            record: Record {
+                instance: "00".repeat(16),
+                subnets: vec![Subnet(format!("10.{number}.0.0/24").parse().unwrap())],
+                lan: Vec::new(),
+                reach: Reach::default(),
+                udp_port: None,
+                nodes: vec![Node {
+                    name: format!("{site}-1"),
+                    addresses: vec![address],
+                    slots: 4,
+                }],
+                overlap_ok: false,
+                virtual_subnets: vec![],
+                version: String::new(),
+            },
+            observed: None,
+            last_seen: 0,
+            serial: String::new(),
+            not_before: 0,
+        }
+    }
+
+    fn info(site: &str, number: u8) -> SiteInfo {
+        SiteInfo {
+            real_subnets: vec![],
+            transparent: false,
+            name: site.into(),
+            subnets: vec![format!("10.{number}.0.0/24")],
+            gateways: vec![format!("10.{number}.0.253:7000").parse().unwrap()],
+            delivery_ports: "20000-32767".into(),
+            nodes: vec![NodeInfo {
+                name: format!("{site}-1"),
+                address: [10, number, 0, 1].into(),
+                slots: 4,
+            }],
+            low_ports: None,
+            relays: false,
+        }
+    }
+
+    #[test]
+    fn a_member_that_claims_what_the_broker_says_is_anothers_is_refused_even_before_that_one_is_there() {
+        let mut members = Members::default();
+        members.put(member("nancy", 2));
+        members.put(member("aix", 3));
+        check_claims(&members, "aix", &info("aix", 3)).unwrap();
+        // More than the broker has told of it so far.
+        let mut more = info("aix", 3);
+        more.nodes[0].name = "aix-2".into();
+        check_claims(&members, "aix", &more).unwrap();
+        let mut node = info("aix", 3);
+        node.nodes[0].name = "nancy-1".into();
+        let virtually = SiteInfo {
+            subnets: vec!["100.64.5.0/24".into()],
+            real_subnets: vec!["10.3.0.0/24".into()],
+            ..info("aix", 3)
+        };
+        let why = check_claims(&members, "aix", &virtually).unwrap_err();
+        assert!(why.contains("100.64.5.0/24"), "{why}");
+        let given = Subnet("100.64.5.0/24".parse().unwrap());
+        members.put(Member {
+            virtual_subnets: vec![given],
+            ..member("aix", 3)
+        });
+        check_claims(&members, "aix", &virtually).unwrap();
+        for (claim, what) in [(info("aix", 2), "subnet 10.2.0.0/24"), (node, "node nancy-1")] {
+            let why = check_claims(&members, "aix", &claim).unwrap_err();
+            assert!(why.contains(what) && why.contains("of site nancy"), "{why}");
         }
     }
 }

@@ -4,6 +4,7 @@
 //! certificate too.
 
 use crate::carrier::Carrier;
+use crate::crowd::Crowd;
 use crate::gateway::{Class, Gateway};
 use crate::lane::Lane;
 use crate::peer::GatewayToGateway;
@@ -31,6 +32,11 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 /// several sites with 16 lanes each.
 const AT_MOST: usize = 256;
 const AT_MOST_PER_ADDRESS: usize = 64;
+
+/// A real gateway is through within two round trips, and must not wait behind those that never will be.
+pub(crate) fn crowd() -> Crowd {
+    Crowd::new(AT_MOST, AT_MOST_PER_ADDRESS)
+}
 
 /// What a TLS client says first (RFC 8446, section 5.1); a hello begins with its version.
 const TLS_HANDSHAKE: u8 = 22;
@@ -94,29 +100,17 @@ impl Gateway {
     }
 
     pub(crate) fn on_gateway_connection(&mut self, carrier: Carrier, address: SocketAddr) {
-        let from_there = |other: &Handshake| other.address.ip() == address.ip();
-        let one_too_many = self
-            .oldest_beyond(AT_MOST_PER_ADDRESS, from_there)
-            .or_else(|| self.oldest_beyond(AT_MOST, |_| true));
-        if let Some(key) = one_too_many {
-            self.end_handshake(
-                key,
-                "handshakes",
-                "too many unfinished handshakes; the oldest ends",
-            );
+        if let Some(key) = self.strangers.one_too_many(address.ip()) {
+            let why = "too many unfinished handshakes; the oldest of who has most of them ends";
+            self.end_handshake(key, "handshakes", why);
         }
         self.begin_handshake(carrier, address, None, None);
     }
 
-    /// The stranger who has been silent for longest, where there are as many of these as may be: a real gateway is through
-    /// within two round trips, and must not wait behind those that never will be.
-    fn oldest_beyond(&self, most: usize, counts: impl Fn(&Handshake) -> bool) -> Option<usize> {
-        let crowd = self.handshakes.iter();
-        let crowd = crowd.filter(|(_, handshake)| handshake.is_of_stranger() && counts(handshake));
-        let mut crowd: Vec<_> = crowd.map(|(key, handshake)| (handshake.born, key)).collect();
-        crowd.sort_unstable();
-        let (_, oldest) = *crowd.first().filter(|_| crowd.len() >= most)?;
-        Some(oldest)
+    fn take_handshake(&mut self, key: usize) -> Option<Handshake> {
+        let handshake = self.handshakes.try_remove(key)?;
+        self.strangers.leave(handshake.address.ip(), handshake.born);
+        Some(handshake)
     }
 
     pub(crate) fn begin_handshake(
@@ -164,6 +158,9 @@ impl Gateway {
             peer: None,
         };
         self.handshakes.insert(handshake);
+        if is_stranger {
+            self.strangers.enter(address.ip(), born, key);
+        }
         self.timers.set(DEADLINE, Deadline::Handshake(key, born));
         if !is_stranger {
             self.timers.set(CONNECT_DEADLINE, Deadline::Connect(key, born));
@@ -252,7 +249,7 @@ impl Gateway {
 
     /// A ticket is shown: whoever does that has nothing to say to this gateway but to another one.
     fn on_stranger_with_ticket(&mut self, key: usize, ticket: Ticket) {
-        let Some(handshake) = self.handshakes.try_remove(key) else {
+        let Some(handshake) = self.take_handshake(key) else {
             return;
         };
         let Some(socket) = handshake.carrier.into_tcp() else {
@@ -265,7 +262,7 @@ impl Gateway {
     }
 
     pub(crate) fn end_handshake(&mut self, key: usize, kind: &str, why: &str) {
-        let Some(handshake) = self.handshakes.try_remove(key) else {
+        let Some(handshake) = self.take_handshake(key) else {
             return;
         };
         let placed = format!("{}: {why}", handshake.address);
@@ -277,7 +274,7 @@ impl Gateway {
     }
 
     fn lane_up(&mut self, key: usize) {
-        let Some(handshake) = self.handshakes.try_remove(key) else {
+        let Some(handshake) = self.take_handshake(key) else {
             return;
         };
         let Handshake {
@@ -405,10 +402,6 @@ impl Gateway {
 impl Handshake {
     pub(crate) fn carrier(&mut self) -> &mut Carrier {
         &mut self.carrier
-    }
-
-    fn is_of_stranger(&self) -> bool {
-        self.dialled.is_none() && self.errand.is_none()
     }
 
     pub(crate) fn errand(&self) -> Option<&Errand> {

@@ -1,5 +1,6 @@
 //! Connections from shims, until their preface has been read and judged.
 
+use crate::crowd::Crowd;
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::handover::inherit::{InheritError, descriptor};
@@ -20,9 +21,18 @@ use std::time::Duration;
 /// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping.
 const PREFACE_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Connections whose preface is not read yet. More wait in the kernel's queue: a flood of half-open ones costs no more
-/// than this.
+/// Connections whose preface is not read yet. With one more, the address that has most of them loses its oldest.
 const AT_MOST: usize = 4096;
+
+/// They may have one of so many of the files that this process may open: streams, lanes and commands need the others.
+const SHARE_OF_FILES: usize = 8;
+
+/// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood: one address may
+/// have all the room that others leave.
+pub(crate) fn crowd(files: usize) -> Crowd {
+    let most = AT_MOST.min(files / SHARE_OF_FILES);
+    Crowd::new(most, most)
+}
 
 pub(crate) struct Intake {
     socket: TcpStream,
@@ -85,6 +95,7 @@ impl Gateway {
         self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         for (key, intake) in &mut self.intakes {
+            self.intake_crowd.enter(intake.peer.ip(), intake.born, key);
             let token = Class::Intake.token(key);
             self.poll
                 .registry()
@@ -95,11 +106,11 @@ impl Gateway {
         Ok(())
     }
 
-    pub(crate) fn has_intake_room(&self) -> bool {
-        self.intakes.len() < AT_MOST
-    }
-
     pub(crate) fn on_shim_connection(&mut self, mut socket: TcpStream, peer: SocketAddr) {
+        if let Some(key) = self.intake_crowd.one_too_many(peer.ip()) {
+            let why = "too many connections without a preface; the oldest of who has most of them ends";
+            self.turn_away(key, "intakes", why.to_owned());
+        }
         let _ = socket.set_nodelay(true);
         let born = self.birth();
         let key = self.intakes.vacant_key();
@@ -120,6 +131,7 @@ impl Gateway {
             needed: FIXED_BYTES,
         };
         self.intakes.insert(intake);
+        self.intake_crowd.enter(peer.ip(), born, key);
         self.timers.set(PREFACE_DEADLINE, Deadline::Intake(key, born));
         self.on_intake(key);
     }
@@ -163,13 +175,19 @@ impl Gateway {
     }
 
     fn turn_away(&mut self, key: usize, kind: &str, why: String) {
-        if let Some(intake) = self.intakes.try_remove(key) {
+        if let Some(intake) = self.take_intake(key) {
             self.report.refuse(kind, intake.peer.ip(), why);
         }
     }
 
+    fn take_intake(&mut self, key: usize) -> Option<Intake> {
+        let intake = self.intakes.try_remove(key)?;
+        self.intake_crowd.leave(intake.peer.ip(), intake.born);
+        Some(intake)
+    }
+
     fn admit(&mut self, key: usize, preface: Preface) {
-        let Some(intake) = self.intakes.try_remove(key) else {
+        let Some(intake) = self.take_intake(key) else {
             return;
         };
         let peer = intake.peer;
@@ -285,7 +303,14 @@ impl Gateway {
             }
         };
         match self.tunnels.get(&site) {
-            Some(pair_key) => Ok(*pair_key),
+            Some(pair_key) if self.pairs[*pair_key].tunnel.may_open() => Ok(*pair_key),
+            Some(_) => refuse(
+                "exhausted",
+                Reason::Exhausted,
+                format!(
+                    "connection to {destination}: site {site} takes none, and as many as may be wait for it"
+                ),
+            ),
             None => refuse(
                 "no-tunnel",
                 Reason::NoTunnel,
@@ -305,6 +330,9 @@ impl Gateway {
         let Some(pair) = self.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
+        if !pair.tunnel.may_open() {
+            return Err(Reason::Exhausted);
+        }
         let id = pair.tunnel.open(request);
         self.streams_opened += 1;
         let born = self.birth();

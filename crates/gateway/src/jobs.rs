@@ -5,6 +5,12 @@ use crate::peer::GatewayToGateway;
 use causeway_wire::Token;
 use std::collections::{BTreeSet, HashMap};
 
+/// Jobs of another site at a time: each is a command that runs there.
+const MOST_OF_A_SITE: usize = 4096;
+
+/// As long as a command's whole request.
+const MOST_NAME_BYTES: usize = 64 * 1024;
+
 /// Where a job was started.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -106,6 +112,28 @@ impl Jobs {
         self.0.insert(token, job);
     }
 
+    /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none may end or change
+    /// another's by calling it its own.
+    pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), String> {
+        if job.name.len() > MOST_NAME_BYTES {
+            return Err(format!("a job's name is longer than {MOST_NAME_BYTES} bytes"));
+        }
+        match self.0.get(&token) {
+            Some(known) if known.origin != job.origin => {
+                return Err(format!("job {} is of another site", token.hint()));
+            }
+            Some(_) => {}
+            None => {
+                let theirs = self.0.values().filter(|known| known.origin == job.origin);
+                if theirs.count() >= MOST_OF_A_SITE {
+                    return Err(format!("more than {MOST_OF_A_SITE} of its jobs run"));
+                }
+            }
+        }
+        self.start(token, job);
+        Ok(())
+    }
+
     pub(crate) fn end(&mut self, token: &Token) -> Option<Job> {
         self.0.remove(token)
     }
@@ -195,5 +223,33 @@ mod tests {
         assert_eq!(jobs.site_is_gone("bordeaux"), [7]);
         assert!(jobs.site_is_gone("bordeaux").is_empty());
         assert!(jobs.knows(&token) && jobs.end(&token).is_some() && !jobs.knows(&token));
+    }
+
+    #[test]
+    fn no_site_takes_anothers_job_for_its_own_nor_starts_jobs_without_bound() {
+        let mut jobs = Jobs::default();
+        let token = |number: u32| {
+            let mut bytes = [0; Token::BYTES];
+            bytes[..4].copy_from_slice(&number.to_be_bytes());
+            Token(bytes)
+        };
+        let job = |site: &str| Job::new("mpirun".into(), 1, Origin::Site(site.into()), BTreeSet::new());
+        let own = Job::new("mpirun".into(), 1, Origin::Here(7), BTreeSet::new());
+        jobs.start(token(0), own);
+        jobs.learn(token(1), job("nancy")).unwrap();
+        for number in [0, 1] {
+            let why = jobs.learn(token(number), job("bordeaux")).unwrap_err();
+            assert!(why.contains("is of another site"), "{why}");
+        }
+        assert!(jobs.of_site("bordeaux").is_empty());
+        jobs.learn(token(1), job("nancy")).unwrap();
+        for number in 2..=MOST_OF_A_SITE as u32 {
+            jobs.learn(token(number), job("nancy")).unwrap();
+        }
+        assert!(jobs.learn(token(u32::MAX), job("nancy")).is_err());
+        jobs.learn(token(u32::MAX), job("bordeaux")).unwrap();
+        let mut long = job("bordeaux");
+        long.name = "x".repeat(MOST_NAME_BYTES + 1);
+        assert!(jobs.learn(token(u32::MAX - 1), long).is_err());
     }
 }

@@ -14,6 +14,7 @@ mod command;
 pub mod config;
 pub mod control;
 mod course;
+mod crowd;
 mod deliver;
 mod dial;
 mod directory;

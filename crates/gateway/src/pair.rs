@@ -17,6 +17,7 @@ use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
 use causeway_wire::Reason;
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -219,10 +220,20 @@ impl Gateway {
             dirty: false,
         };
         let key = self.pairs.insert(pair);
-        self.report
-            .say(format_args!("tunnel to {site} at {address} is up"));
+        self.say_of(peer, format_args!("tunnel to {site} at {address} is up"));
         self.tunnels.insert(site, key);
         key
+    }
+
+    /// Says something of the tunnel with a peer, which may come and go as often as it likes.
+    fn say_of(&mut self, peer: usize, text: impl Display) {
+        match self.contacts[peer].allowance.take(self.now) {
+            None => {}
+            Some(0) => self.report.say(text),
+            Some(unsaid) => self
+                .report
+                .say(format_args!("{text} ({unsaid} lines of this site were left out)")),
+        }
     }
 
     /// Puts a lane under a pair's tunnel.
@@ -238,15 +249,17 @@ impl Gateway {
         if let Some(since) = pair.down_since.take() {
             let streams = pair.legs.len();
             let waited = now.saturating_duration_since(since);
-            self.report.say(format_args!(
-                "tunnel to {} is back after {waited:.1?}; {streams} streams go on",
-                pair.site
-            ));
+            let site = pair.site.clone();
+            self.say_of(
+                peer,
+                format_args!("tunnel to {site} is back after {waited:.1?}; {streams} streams go on"),
+            );
         }
-        let introduced = pair.introduced;
+        let introduced = self.pairs.get(key).is_some_and(|pair| pair.introduced);
         // What a relay carries is not what the two gateways are meeting for.
         if self.lanes.get(lane).is_some_and(|lane| lane.through.is_none()) {
             self.on_met(peer);
+            self.tell_offer_soon();
         }
         if introduced {
             self.dial_succeeded(peer);
@@ -289,7 +302,9 @@ impl Gateway {
         }
         if left == 0 {
             let peer = pair.peer;
+            self.contacts[peer].offer = None;
             self.relay_is_gone(peer);
+            self.tell_offer_soon();
         }
         self.size_pair(key);
         self.touch(key);
@@ -308,10 +323,11 @@ impl Gateway {
         self.tallies[pair.peer].add_pair(&pair);
         self.tunnels.remove(&pair.site);
         let (site, streams) = (&pair.site, pair.legs.len());
-        self.report.say(format_args!(
-            "tunnel between {} and {site} has ended: {end}; {streams} streams reset",
-            self.config.site
-        ));
+        let own = self.config.site.clone();
+        self.say_of(
+            pair.peer,
+            format_args!("tunnel between {own} and {site} has ended: {end}; {streams} streams reset"),
+        );
         for leg in pair.legs.into_values() {
             self.abort_leg(leg, Reason::NoTunnel);
         }
@@ -325,7 +341,9 @@ impl Gateway {
         };
         self.dial_all(pair.peer, pause);
         self.seek_all(pair.peer, pause.max(PATIENCE));
+        self.contacts[pair.peer].offer = None;
         self.relay_is_gone(pair.peer);
+        self.tell_offer_soon();
     }
 
     /// No lane came back in time.

@@ -2,6 +2,7 @@
 
 use crate::control::SiteInfo;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,6 +61,12 @@ pub(crate) enum GatewayToGateway {
         address: Option<SocketAddr>,
         #[serde(default)]
         beyond_microseconds: u32,
+    },
+    /// From a relay: what it carries, and how far the sites are that it has lanes with; see `relay::choice`.
+    RelayOffer {
+        carried: u32,
+        #[serde(default)]
+        beyond_microseconds: BTreeMap<String, u32>,
     },
     /// To a relay: the sender cannot come.
     RelayCannot { meeting: u64, why: String },
@@ -137,6 +144,13 @@ mod tests {
             ticket: "00".into(),
             address: None,
             beyond_microseconds: 0,
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(message));
+        let text =
+            br#"{"version":1,"message":{"relay_offer":{"carried":3,"beyond_microseconds":{"lyon":9}}}}"#;
+        let message = GatewayToGateway::RelayOffer {
+            carried: 3,
+            beyond_microseconds: [("lyon".to_owned(), 9)].into(),
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(message));
         let later = br#"{"version":1,"message":{"sings":{"song":1}}}"#;

@@ -59,7 +59,8 @@ impl Gateway {
             let written = write_lanes(pair, &mut self.lanes, self.now);
             let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
             // A leg that ended in this round put a frame in where nothing else was to be written.
-            let progress = written.progress || (number.is_some() && pair.tunnel.has_control());
+            let takes = number.is_some_and(|number| pair.tunnel.has_control_for(number));
+            let progress = written.progress || takes;
             if written.progress {
                 // After the bytes have left: a message does not wait for it.
                 self.steer(key);

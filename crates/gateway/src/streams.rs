@@ -77,7 +77,9 @@ impl Gateway {
 
     fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
         self.streams_opened += 1;
+        let streams = self.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
         let result = match request.target {
+            _ if streams >= self.files / 4 * 3 => self.refuse_stream(pair_key),
             Target::Connection { source, destination } => {
                 self.open_delivery(pair_key, id, request.token, source, destination)
             }
@@ -86,6 +88,16 @@ impl Gateway {
         if let (Err(reason), Some(pair)) = (result, self.pairs.get_mut(pair_key)) {
             pair.tunnel.reset(id, reason);
         }
+    }
+
+    /// One site may have three quarters of the files that this gateway may open, in streams: connections of its own site, of the others and
+    /// of commands need some too.
+    fn refuse_stream(&mut self, pair_key: usize) -> Result<(), Reason> {
+        let site = self.pairs.get(pair_key).map(|pair| pair.site.as_str());
+        let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
+        self.report
+            .refuse("streams", format_args!("site {}", site.unwrap_or_default()), text);
+        Err(Reason::Exhausted)
     }
 
     fn open_delivery(

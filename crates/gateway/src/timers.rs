@@ -27,6 +27,8 @@ pub(crate) enum Deadline {
     Ask(usize, usize, u64),
     /// Two sites have not met here, or what is carried for them may be idle.
     Splice(usize, u64),
+    /// Tell other sites what this relay carries.
+    Offer,
     /// Accept again: there was no room or no file for more, or others were to have their turn.
     Accept,
     /// What a lane has sent last may want to be followed.

@@ -438,7 +438,10 @@ fn put<D>(traffic: &mut WriteTraffic<'_, D>, outgoing: &mut Vec<u8>, bytes: &[u8
 
 /// A handshake's end in the words of who checked the certificates.
 fn refused(error: rustls::Error) -> io::Error {
-    broken(grid::reason(&error))
+    match grid::trust_error(&error) {
+        Some(reason) => io::Error::new(ErrorKind::PermissionDenied, format!("TLS: {reason}")),
+        None => broken(grid::reason(&error)),
+    }
 }
 
 fn broken(error: impl std::fmt::Display) -> io::Error {

@@ -104,6 +104,61 @@ fn a_relay_that_is_killed_under_load_is_replaced_by_another_one_and_streams_go_o
 }
 
 #[test]
+fn lanes_of_one_pair_are_spread_over_two_relays_and_when_one_dies_the_other_takes_all_of_them() {
+    const LANES: usize = 6;
+    let mut sites = Sites::start(&format!("lanes = {LANES}"), &[3, 4]);
+    let (near, far) = sites.pair();
+    let through = |site: u8| format!("relay through site{site}");
+    let count = |sites: &Sites, relay: u8| {
+        let techniques = sites.techniques(1).into_iter();
+        techniques.filter(|how| *how == through(relay)).count()
+    };
+    wait_for("all lanes", || count(&sites, 3) + count(&sites, 4) == LANES);
+    assert!(
+        count(&sites, 3) > 0 && count(&sites, 4) > 0,
+        "{:?}",
+        sites.techniques(1)
+    );
+    wait_for("both relays to have met as many", || {
+        sites.status(3).relayed + sites.status(4).relayed == LANES
+    });
+    let bytes = pattern(18, 30 * MEGABYTE);
+    let mut got = vec![0; bytes.len()];
+    std::thread::scope(|scope| {
+        scope.spawn(|| (&near).write_all(&bytes).unwrap());
+        let (begun, rest) = got.split_at_mut(5 * MEGABYTE);
+        (&far).read_exact(begun).unwrap();
+        sites.kill_relay(3);
+        (&far).read_exact(rest).unwrap();
+    });
+    assert!(got == bytes);
+    wait_for("the other relay to have all", || count(&sites, 4) == LANES);
+    cross(&far, &near, &pattern(19, MEGABYTE));
+}
+
+#[test]
+fn several_pairs_end_up_on_both_of_two_relays_and_when_one_dies_the_other_takes_all_of_them() {
+    let mut sites = Sites::plan("", &[3, 4]);
+    sites.ends = vec![1, 2, 5, 6];
+    const PAIRS: usize = 6;
+    sites.run();
+    sites.meet();
+    let through = |site: u8| format!("relay through site{site}");
+    wait_for("all pairs to have met", || sites.all_techniques().len() == PAIRS);
+    let techniques = sites.all_techniques();
+    for relay in [3, 4] {
+        assert!(techniques.contains(&through(relay)), "{techniques:?}");
+    }
+    let (near, far) = sites.pair();
+    sites.kill_relay(4);
+    wait_for("the other relay to have all", || {
+        sites.all_techniques() == vec![through(3); PAIRS] && sites.status(3).relayed == PAIRS
+    });
+    cross(&near, &far, &pattern(20, MEGABYTE));
+    cross(&far, &near, &pattern(21, MEGABYTE));
+}
+
+#[test]
 fn the_only_relay_killed_and_started_again_has_streams_go_on() {
     let mut sites = Sites::start("", &[3]);
     let (near, far) = sites.pair();
@@ -181,6 +236,10 @@ fn a_ticket_that_comes_late_is_good_no_more_and_the_next_attempt_succeeds() {
     // The first is the lane to the relay's own site, the second shows the ticket.
     proxy.stall(1);
     sites.run();
+    wait_for("both tunnels with the relay", || {
+        let status = sites.try_status(3);
+        status.is_some_and(|status| status.tunnels.len() == 2)
+    });
     wait_for("the meeting to be given up", || {
         sites.refused(3, "relay-meeting") == 1
     });

@@ -138,6 +138,9 @@ pub enum ProtocolError {
     /// keeps. Sent again once that is here, it is welcome.
     #[error("too much arrived out of turn")]
     Early,
+    /// It has this end make answers, and does not take them.
+    #[error("the far gateway takes no answers: {0} bytes of them wait")]
+    Unread(u64),
 }
 
 /// Cuts a lane's bytes into frames. Payload of data frames is handed on as it arrives, so that a large frame

@@ -4,6 +4,7 @@ use crate::early::Open;
 use crate::frame::{Header, Kind, Piece, ProtocolError};
 use crate::open::OpenRequest;
 use crate::segments::MOST_SEGMENTS;
+use crate::settings::MOST_WAITING_BYTES;
 use crate::stream::{Arrival, Stream};
 use crate::tunnel::{Event, StreamId, Tunnel};
 use crate::window::LEAST_BYTES;
@@ -23,6 +24,9 @@ impl Tunnel {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Ok(Some(event));
+            }
+            if self.control.len() > MOST_WAITING_BYTES {
+                return Err(ProtocolError::Unread(self.control.len()));
             }
             let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
                 return Ok(None);

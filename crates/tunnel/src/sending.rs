@@ -3,7 +3,7 @@
 
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
 use crate::lane::Lane;
-use crate::settings::SMALL_FRAME;
+use crate::settings::{CONTROL_BYTES, SMALL_FRAME};
 use crate::tunnel::{Event, MAX_LANES, StreamId, Tunnel};
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,9 @@ impl Tunnel {
             return false;
         };
         let before = state.ring.end();
-        self.control.move_to(&mut state.ring, u64::MAX);
+        let most = (self.settings.lane_bytes + CONTROL_BYTES).saturating_sub(state.ring.kept());
+        let unsent = state.ring.unsent_bytes() + most;
+        self.control.move_to(&mut state.ring, unsent);
         let room = self.settings.lane_bytes.saturating_sub(state.ring.kept());
         let most = batch.min(state.ring.unsent_bytes() + room);
         let all = self.orphans.move_to(&mut state.ring, most);
@@ -91,8 +93,11 @@ impl Tunnel {
     /// Puts the acknowledgement of what arrived onto a lane, if there is one that may wait no longer or that has company.
     /// Call it before a lane is written: alone, it would cost a packet and wake the far gateway for nothing.
     pub fn put_ack(&mut self, lane: usize, now: Instant) {
+        // Twice the room: who withheld them where the far end does the same would wait for ever.
+        let most = self.settings.lane_bytes + 2 * CONTROL_BYTES;
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut)
             && (state.ring.unsent_bytes() > 0 || state.owes_now(now))
+            && state.ring.kept() < most
         {
             state.acknowledge();
         }
@@ -194,9 +199,16 @@ impl Tunnel {
         lanes.sum::<u64>() + self.orphans.len() + self.control.len()
     }
 
-    /// Frames that the next [`Tunnel::prepare`] is sure to take are waiting.
+    /// Control frames are waiting.
     pub fn has_control(&self) -> bool {
         !self.control.is_empty()
+    }
+
+    /// Control frames are waiting that the next [`Tunnel::prepare`] of this lane is sure to take.
+    pub fn has_control_for(&self, lane: usize) -> bool {
+        let state = self.lanes.get(lane).and_then(Option::as_ref);
+        let most = self.settings.lane_bytes + CONTROL_BYTES;
+        self.has_control() && state.is_some_and(|state| state.ring.kept() < most)
     }
 
     /// Something waits for a lane beside the streams' own data.

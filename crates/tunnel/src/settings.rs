@@ -2,7 +2,8 @@
 //!
 //! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] (64 MiB on the longest paths) per lane on its way, once more while
 //! frames of a silent or dead lane wait for another one, and what the streams' opens, ends and credits take (some
-//! 100 bytes per stream). At the receiving end: see [`Limits`].
+//! 100 bytes per stream): [`CONTROL_BYTES`] more per lane, and [`MOST_WAITING_BYTES`] that wait for one. At the receiving end: see
+//! [`Limits`].
 
 use crate::window::Limits;
 use std::time::Duration;
@@ -24,6 +25,14 @@ pub struct Settings {
     /// Frames of at most [`SMALL_FRAME`] bytes travel on two lanes, so that the loss of one costs them no time.
     pub duplicate_small: bool,
 }
+
+/// What control frames may take of a lane beyond [`Settings::lane_bytes`], until they are acknowledged: they do not wait for
+/// data's room. A hundred thousand opens.
+pub const CONTROL_BYTES: u64 = 16 << 20;
+
+/// Control frames that wait for a lane. Far gateways that have more than that to be answered, and take no answer, break the
+/// protocol. No stream is opened while a quarter of it waits, so that what this end does by itself never comes near it.
+pub const MOST_WAITING_BYTES: u64 = 64 << 20;
 
 /// Payload of a frame that is worth sending twice: less than two packets.
 pub const SMALL_FRAME: usize = 2048;

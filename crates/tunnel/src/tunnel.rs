@@ -11,7 +11,7 @@ use crate::lane::Lane;
 use crate::messages::Messages;
 use crate::open::OpenRequest;
 use crate::ring::Backlog;
-use crate::settings::Settings;
+use crate::settings::{MOST_WAITING_BYTES, Settings};
 use crate::stream::Stream;
 use crate::window::{Budget, LEAST_BYTES};
 use causeway_wire::Reason;
@@ -106,6 +106,11 @@ impl Tunnel {
     /// Streams that have not ended.
     pub fn streams(&self) -> usize {
         self.streams.len()
+    }
+
+    /// Whether so little waits for a lane that one more stream may be opened.
+    pub fn may_open(&self) -> bool {
+        self.control.len() < MOST_WAITING_BYTES / 4
     }
 
     /// Opens a stream. Up to 64 KiB may be sent before the answer.

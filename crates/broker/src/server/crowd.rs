@@ -2,10 +2,12 @@
 //!
 //! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps out the other.
 //! Where a room is full its oldest connection ends: whoever means it is through in a moment or comes back, and a flood ends
-//! itself.
+//! itself. Among strangers it is the oldest of the address that has most of them, so that a flood keeps out nobody who comes
+//! from elsewhere.
 
 use super::Limits;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
@@ -65,7 +67,13 @@ impl Crowd {
         let from_there = |present: &Present| present.site.is_none() && present.address == address;
         let displaced = inner
             .end_oldest(self.strangers_per_address, "crowd of an address", from_there)
-            .or_else(|| inner.end_oldest(self.strangers, "crowd", |present| present.site.is_none()));
+            .or_else(|| {
+                let crowded = inner.crowded();
+                // The bound is of all strangers; who ends is one of these.
+                let full = inner.strangers() >= self.strangers;
+                let counts = |present: &Present| present.site.is_none() && Some(present.address) == crowded;
+                full.then(|| inner.end(self.strangers, "crowd", counts)).flatten()
+            });
         if inner.present.len() >= self.all {
             let why = format!(
                 "{} connections are open, as many as [connections] allows",
@@ -125,11 +133,39 @@ impl Inner {
         kind: &'static str,
         counts: impl Fn(&Present) -> bool,
     ) -> Option<Displaced> {
-        let mut crowd = self.present.iter().filter(|(_, present)| counts(present));
-        let (&oldest, _) = crowd.next()?;
-        if 1 + crowd.count() < most {
+        let crowd = self.present.values().filter(|present| counts(present));
+        if crowd.count() < most {
             return None;
         }
+        self.end(most, kind, counts)
+    }
+
+    fn strangers(&self) -> usize {
+        self.present
+            .values()
+            .filter(|present| present.site.is_none())
+            .count()
+    }
+
+    /// The address that most strangers come from; of several the one whose first has been here for longest.
+    fn crowded(&self) -> Option<IpAddr> {
+        let mut crowds: HashMap<IpAddr, (usize, Reverse<u64>)> = HashMap::new();
+        let strangers = self.present.iter().filter(|(_, present)| present.site.is_none());
+        for (number, present) in strangers {
+            crowds.entry(present.address).or_insert((0, Reverse(*number))).0 += 1;
+        }
+        let crowded = crowds.into_iter().max_by_key(|(_, crowd)| *crowd);
+        crowded.map(|(address, _)| address)
+    }
+
+    fn end(
+        &mut self,
+        most: usize,
+        kind: &'static str,
+        counts: impl Fn(&Present) -> bool,
+    ) -> Option<Displaced> {
+        let mut crowd = self.present.iter().filter(|(_, present)| counts(present));
+        let (&oldest, _) = crowd.next()?;
         let present = self.present.remove(&oldest)?;
         present.leave.notify_one();
         let whose = present.site.map_or_else(
@@ -196,5 +232,27 @@ mod tests {
         );
         drop((site, two, third, others, more));
         assert!(lock(&crowd.inner).present.is_empty());
+    }
+
+    #[test]
+    fn a_crowd_from_two_addresses_ends_itself_and_not_who_came_first_from_elsewhere() {
+        let limits = Limits {
+            strangers: 8,
+            strangers_per_address: 6,
+            ..Limits::default()
+        };
+        let crowd = Crowd::new(&limits, 100);
+        let from = |last: u8| IpAddr::from([192, 0, 2, last]);
+        let honest = crowd.enter(from(1)).0.unwrap();
+        let mut flood = Vec::new();
+        for last in [2, 3].into_iter().cycle().take(100) {
+            let (place, displaced) = crowd.enter(from(last));
+            flood.extend(place);
+            assert!(displaced.is_none_or(|displaced| displaced.address != from(1)));
+        }
+        let inner = lock(&crowd.inner);
+        assert!(inner.present.contains_key(&honest.number));
+        assert_eq!(inner.strangers(), 8);
+        drop(inner);
     }
 }

@@ -101,6 +101,8 @@ impl Gateway {
         gateway.inherit_intakes(kept.intakes)?;
         gateway.inherit_commands(kept.commands)?;
         gateway.inherit_starters(kept.starters);
+        gateway.desk.carried_bytes = kept.carried_bytes;
+        gateway.inherit_splices(kept.splices)?;
         gateway.report.say(format_args!(
             "goes on as {} (process {}) with {} streams and {} jobs",
             gateway.program.display(),

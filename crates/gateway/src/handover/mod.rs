@@ -3,7 +3,8 @@
 //!
 //! The process stays and executes the other program, so that supervisors keep their process, starters their parent, and
 //! sockets their descriptors. `state` is what the program goes on from, `inherit` how it does. Lanes are closed: to
-//! both gateways that is a network that was away for a moment, and their tunnels make up for it.
+//! both gateways that is a network that was away for a moment, and their tunnels make up for it. What is carried for other
+//! sites goes on: theirs are no lanes of this gateway, and it knows nothing of them but their bytes.
 //!
 //! ```text
 //! --drain of the new program -- HandOver --> old program: checks, closes lanes, writes the state, exec
@@ -142,6 +143,7 @@ impl Gateway {
             self.dial_ended(index, lane);
         }
         self.handshakes.clear();
+        self.strangers.clear();
         self.scrapes.clear();
         self.unread.clear();
         for pair in keys(&self.pairs) {
@@ -231,6 +233,7 @@ impl Gateway {
             streams_peak: self.streams_peak,
             next_delivery_port: self.ports.next(),
             refused: self.report.refused().clone(),
+            carried_bytes: self.desk.carried_bytes,
             listeners,
             others: self.directory.others().cloned().collect(),
             contacts: contacts.collect(),
@@ -248,6 +251,7 @@ impl Gateway {
                 .iter()
                 .map(|(key, command)| (key, command.keep()))
                 .collect(),
+            splices: self.desk.keep(),
         })
     }
 
@@ -265,6 +269,7 @@ impl Gateway {
             .chain(self.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
             .chain(self.intakes.iter().map(|(_, intake)| intake.as_fd()))
             .chain(self.commands.iter().map(|(_, command)| command.as_fd()))
+            .chain(self.desk.descriptors())
             .collect()
     }
 }

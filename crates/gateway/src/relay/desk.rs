@@ -5,6 +5,8 @@
 
 use super::splice::{Direction, KEPT_BYTES};
 use crate::gateway::{Class, Gateway};
+use crate::handover::inherit::{InheritError, descriptor};
+use crate::handover::state::KeptSplice;
 use crate::handshake;
 use crate::peer::GatewayToGateway;
 use crate::socket;
@@ -16,6 +18,7 @@ use slab::Slab;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 /// Connections carried at a time, those awaited among them: two files each, and up to 128 KiB where their ends are slow.
@@ -47,6 +50,9 @@ pub(crate) struct Desk {
     pub(crate) unread: Vec<usize>,
     space: Vec<u8>,
     pub(crate) carried_bytes: u64,
+    /// Other sites are to be told what is carried, and when they were.
+    pub(crate) tells: bool,
+    pub(crate) told_at: Option<Instant>,
     /// When it was last said that something is carried.
     said_at: Option<Instant>,
 }
@@ -56,7 +62,8 @@ struct Splice {
     /// The sites at both ends; the first asked, under this number.
     sites: [String; 2],
     ask: u64,
-    tickets: [Ticket; 2],
+    /// Those that were given, whether they were shown or not; a predecessor's are good for nothing.
+    tickets: Vec<Ticket>,
     ends: [Option<TcpStream>; 2],
     met: bool,
     /// From the first end to the second, and back.
@@ -65,13 +72,93 @@ struct Splice {
 }
 
 impl Desk {
+    /// Whether one more may be awaited for a site.
+    fn has_room_for(&self, from: &str) -> bool {
+        let awaited = self.splices.iter();
+        let awaited = awaited.filter(|(_, splice)| !splice.met && splice.sites[0] == *from);
+        self.splices.len() < AT_MOST && awaited.count() < AWAITED_PER_SITE
+    }
+
+    /// Connections carried or awaited.
+    pub(crate) fn places_taken(&self) -> usize {
+        self.splices.len()
+    }
+
     /// Connections that are whole.
     pub(crate) fn carrying(&self) -> usize {
         self.splices.iter().filter(|(_, splice)| splice.met).count()
     }
 }
 
+impl Splice {
+    /// What travels of it: nothing of one whose ends have not met, which ask anew.
+    fn keep(&self) -> Option<KeptSplice<'_>> {
+        let [Some(one), Some(other)] = &self.ends else {
+            return None;
+        };
+        self.met.then(|| KeptSplice {
+            born: self.born,
+            sites: self.sites.clone(),
+            ends: [one.as_raw_fd(), other.as_raw_fd()],
+            ways: [self.ways[0].keep(), self.ways[1].keep()],
+        })
+    }
+}
+
+impl Desk {
+    pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
+        let splices = self.splices.iter();
+        splices
+            .filter_map(|(key, splice)| Some((key, splice.keep()?)))
+            .collect()
+    }
+
+    /// What [`Desk::keep`] names by number.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let met = self.splices.iter().filter(|(_, splice)| splice.met);
+        met.flat_map(|(_, splice)| splice.ends.iter().flatten().map(AsFd::as_fd))
+    }
+}
+
 impl Gateway {
+    /// Goes on carrying what a predecessor carried.
+    pub(crate) fn inherit_splices(
+        &mut self,
+        kept: Vec<(usize, KeptSplice<'static>)>,
+    ) -> Result<(), InheritError> {
+        let now = self.now;
+        let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
+        let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
+            let [one, other] = kept.ends;
+            let splice = Splice {
+                born: kept.born,
+                sites: kept.sites,
+                ask: 0,
+                tickets: Vec::new(),
+                ends: [end(one)?, end(other)?],
+                met: true,
+                ways: kept.ways.map(Direction::inherit),
+                moved_at: now,
+            };
+            Ok::<_, InheritError>((key, splice))
+        };
+        self.desk.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        for (key, splice) in &mut self.desk.splices {
+            for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
+                let token = Class::Splice.token(2 * key + end);
+                self.poll.registry().register(socket, token, interest)?;
+            }
+            self.timers.set(IDLE, Deadline::Splice(key, splice.born));
+            // Whatever the kernel has told of, it told the predecessor.
+            self.desk.unread.push(key);
+        }
+        if !self.desk.unread.is_empty() {
+            self.desk.space.resize(KEPT_BYTES, 0);
+        }
+        Ok(())
+    }
+
     /// A site wants to meet another one here.
     pub(crate) fn on_relay_ask(&mut self, asker: usize, to: &str, ask: u64) {
         if let Err(why) = self.arrange(asker, to, ask) {
@@ -91,11 +178,7 @@ impl Gateway {
         let far = far.filter(|far| self.has_direct_lane(*far));
         let far =
             far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
-        let splices = &self.desk.splices;
-        let awaited = splices
-            .iter()
-            .filter(|(_, splice)| !splice.met && splice.sites[0] == from);
-        if splices.len() >= AT_MOST || awaited.count() >= AWAITED_PER_SITE {
+        if !self.desk.has_room_for(&from) {
             return Err("as many connections of other sites are carried or awaited as may be".to_owned());
         }
         let mut bytes = [[0; TICKET_BYTES]; 2];
@@ -107,7 +190,7 @@ impl Gateway {
             born,
             sites: [from.clone(), to.to_owned()],
             ask,
-            tickets,
+            tickets: tickets.to_vec(),
             ends: [None, None],
             met: false,
             ways: Default::default(),
@@ -117,6 +200,7 @@ impl Gateway {
             self.desk.tickets.insert(ticket, (key, end));
         }
         self.timers.set(MEETING, Deadline::Splice(key, born));
+        self.tell_offer_soon();
         let address = self.told_address();
         let go = GatewayToGateway::RelayGo {
             id: ask,
@@ -264,6 +348,7 @@ impl Gateway {
         let Some(splice) = self.desk.splices.try_remove(key) else {
             return;
         };
+        self.tell_offer_soon();
         for ticket in splice.tickets {
             self.desk.tickets.remove(&ticket);
         }
@@ -292,5 +377,40 @@ impl Splice {
             is_unread |= turn.is_unread;
         }
         Ok((bytes, is_unread))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn splice(from: &str, met: bool, now: Instant) -> Splice {
+        Splice {
+            born: 0,
+            sites: [from.to_owned(), "nancy".to_owned()],
+            ask: 0,
+            tickets: Vec::new(),
+            ends: [None, None],
+            met,
+            ways: Default::default(),
+            moved_at: now,
+        }
+    }
+
+    #[test]
+    fn one_site_has_others_wait_for_so_many_and_all_together_for_so_many() {
+        let (mut desk, now) = (Desk::default(), Instant::now());
+        for _ in 0..AWAITED_PER_SITE {
+            assert!(desk.has_room_for("rennes"));
+            desk.splices.insert(splice("rennes", false, now));
+        }
+        assert!(!desk.has_room_for("rennes"), "as many wait as may");
+        assert!(desk.has_room_for("lyon"), "another site is not kept out");
+        desk.splices.iter_mut().for_each(|(_, splice)| splice.met = true);
+        assert!(desk.has_room_for("rennes"), "who has met waits no more");
+        while desk.splices.len() < AT_MOST {
+            desk.splices.insert(splice("lille", true, now));
+        }
+        assert!(!desk.has_room_for("lyon"));
     }
 }

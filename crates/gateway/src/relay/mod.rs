@@ -8,8 +8,9 @@
 //! A == a lane's usual handshake, and its frames, for which R is a wire ==> B
 //! ```
 //! The site that sorts first asks, and dials as far as the handshake is concerned. R reads nothing of what it carries: where lanes are encrypted, it
-//! cannot. `seek` is A's and B's part, `desk` and `splice` are R's.
+//! cannot. `seek` is A's and B's part, `choice` says which R, `desk` and `splice` are R's.
 
+pub(crate) mod choice;
 pub(crate) mod desk;
 pub(crate) mod seek;
 pub(crate) mod splice;

@@ -3,6 +3,7 @@
 //! Dialling goes on beside this where a peer has an address (`dial`), and a lane that comes up without a relay takes the place of
 //! all that go through one (`pair`).
 
+use super::choice::{Candidate, choose};
 use super::{Errand, Through};
 use crate::config::{Peer, Transport};
 use crate::dial::{Dial, LAST_BACKOFF, REDIAL};
@@ -124,7 +125,7 @@ impl Gateway {
             self.contacts[index].search.dials[lane] = Dial::IDLE;
             return;
         }
-        let Some((relay, tunnel)) = self.best_relay(index) else {
+        let Some((relay, tunnel)) = self.best_relay(index, lane) else {
             let why =
                 "no site that this one has a tunnel with carries connections of others (relay in [grid])";
             return self.seek_failed(index, lane, None, why);
@@ -135,8 +136,8 @@ impl Gateway {
         self.tell(tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
 
-    /// The nearest one that is willing, among those that did not fail lately: its place among the peers, and the pair with it.
-    fn best_relay(&self, index: usize) -> Option<(usize, usize)> {
+    /// The one to ask for this lane: its place among the peers, and the pair with it.
+    fn best_relay(&self, index: usize, lane: usize) -> Option<(usize, usize)> {
         let failed = |relay: usize| {
             let at = self.contacts[index].search.failed.get(&relay);
             at.filter(|at| self.now.saturating_duration_since(**at) < GRUDGE)
@@ -145,9 +146,18 @@ impl Gateway {
         let willing = self.config.peers.iter().enumerate().filter_map(|(relay, peer)| {
             let key = self.tunnels.get(&peer.site).copied()?;
             let is_willing = self.directory.other(&peer.site).is_some_and(|info| info.relays);
-            (relay != index && is_willing && self.has_direct_lane(key)).then_some((relay, key))
+            (relay != index && is_willing && self.has_direct_lane(key)).then(|| Candidate {
+                relay,
+                pair: key,
+                site: &peer.site,
+                near_microseconds: self.least_rtt(key).unwrap_or(u32::MAX),
+                offer: self.contacts[relay].offer.as_ref(),
+                failed: failed(relay),
+            })
         });
-        willing.min_by_key(|(relay, key)| (failed(*relay), self.least_rtt(*key).unwrap_or(u32::MAX)))
+        let willing: Vec<_> = willing.collect();
+        let between = (self.config.site.as_str(), self.config.peers[index].site.as_str());
+        choose(&willing, between, lane).map(|one| (one.relay, one.pair))
     }
 
     /// No lane this time.
@@ -237,8 +247,9 @@ impl Gateway {
     /// Another site has asked a relay for this one.
     pub(crate) fn on_relay_come(&mut self, pair: usize, relay: &str, from: &str, invitation: &Invitation) {
         if let Err(why) = self.come(relay, from, invitation) {
+            let text = format!("cannot meet it at {relay}: {why}");
             self.report
-                .say(format_args!("cannot meet {from} at {relay}: {why}"));
+                .refuse("relay-come", format_args!("site {from} through {relay}"), text);
             let meeting = invitation.id;
             self.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
         }
@@ -303,8 +314,9 @@ impl Gateway {
             return self.seek_failed(index, lane, Some(relay), why);
         }
         let (site, from) = (&errand.through.site, &self.config.peers[errand.peer].site);
+        let text = format!("cannot meet it at {site}: {why}");
         self.report
-            .say(format_args!("cannot meet {from} at {site}: {why}"));
+            .refuse("relay-come", format_args!("site {from} through {site}"), text);
         if let Some(pair) = self.tunnels.get(site).copied().filter(|_| !errand.has_met()) {
             let (meeting, why) = (errand.id, why.to_owned());
             self.tell(pair, GatewayToGateway::RelayCannot { meeting, why });

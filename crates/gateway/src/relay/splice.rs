@@ -4,6 +4,8 @@
 //! slows the other one down, and idle connections keep nothing. An end that is finished finishes the other, which may
 //! go on talking.
 
+use crate::handover::state::KeptWay;
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read, Write};
 
 /// What is read at once, and kept at most in each direction.
@@ -35,6 +37,23 @@ pub(crate) struct Turn {
 }
 
 impl Direction {
+    pub(crate) fn keep(&self) -> KeptWay<'_> {
+        KeptWay {
+            kept: Cow::Borrowed(&self.kept[self.at..]),
+            ended: self.ended,
+            finished: self.finished,
+        }
+    }
+
+    pub(crate) fn inherit(kept: KeptWay<'_>) -> Direction {
+        Direction {
+            kept: kept.kept.into_owned(),
+            at: 0,
+            ended: kept.ended,
+            finished: kept.finished,
+        }
+    }
+
     /// All is carried, and the far end knows.
     pub(crate) fn is_over(&self) -> bool {
         self.finished
@@ -199,6 +218,24 @@ mod tests {
         }
         assert!(sink.taken == bytes);
         assert_eq!(direction.kept.capacity(), 0);
+    }
+
+    #[test]
+    fn a_direction_that_another_program_goes_on_with_loses_and_repeats_nothing() {
+        let (mut source, bytes) = source(300_000);
+        let (mut direction, mut sink) = (Direction::default(), Sink::default());
+        let mut finishes = 0;
+        for room in (0..).map(|round: usize| round * 37 % 1009) {
+            sink.room = room;
+            let turn = direction.carry(&mut source, &mut sink, &mut [0; 5000]).unwrap();
+            finishes += u32::from(turn.finishes);
+            direction = Direction::inherit(direction.keep());
+            if direction.is_over() {
+                break;
+            }
+        }
+        assert!(sink.taken == bytes);
+        assert_eq!(finishes, 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! where x is the test's own, so that tests and other programs do not meet.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
+pub mod member;
 pub mod proxy;
 pub mod relay;
 pub mod sites;
@@ -125,6 +126,18 @@ impl Grid {
         grid.with_job()
     }
 
+    /// The same with the far gateway's process allowed so many files.
+    pub fn with_far_files(far_gateway: &str, files: u32) -> Grid {
+        let mut grid = Grid::plan("");
+        let mut limited = Command::new("sh");
+        limited
+            .args(["-c", &format!("ulimit -n {files} && exec \"$0\" \"$@\"")])
+            .arg(std::env::current_exe().unwrap());
+        grid.start_far_as(limited, far_gateway);
+        grid.gateway(1);
+        grid.with_job()
+    }
+
     pub fn with_keys(one: &str, two: &str) -> Grid {
         Grid::with_keys_and_settings(one, two, "")
     }
@@ -143,6 +156,22 @@ impl Grid {
         let mut grid = Grid::plan("");
         grid.extra_here = extra.to_owned();
         [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid
+    }
+
+    /// Both gateways, and a job of site two's. Site one has a [[peer]] for a third site, which the test plays (`member`).
+    pub fn with_member() -> Grid {
+        // Its lanes are not trained: what trains a lane fills one that nobody reads.
+        let mut grid = Grid::with_settings_here(
+            "train = false\nlane_timeout = \"8s\"\nrelay = true\n[[peer]]\nsite = \"site3\"",
+        );
+        wait_for("the tunnel", || {
+            let status = grid.try_status(2);
+            status.is_some_and(|status| status.sites.iter().all(|site| site.unreachable.is_none()))
+        });
+        let (job, held) = grid.job_at(2, "test");
+        grid.token = job.token.parse().unwrap();
+        grid.job = Some(held);
         grid
     }
 
@@ -186,7 +215,7 @@ impl Grid {
         }
     }
 
-    fn gateway(&mut self, site: u8) {
+    pub fn gateway(&mut self, site: u8) {
         let text = self.configuration(site);
         let config = Config::parse(&text, &self.dir.path().join("gateway.toml")).unwrap();
         let mut gateway = Gateway::new(config).unwrap();
@@ -207,12 +236,17 @@ impl Grid {
     }
 
     fn start_far_logging(&mut self, far_gateway: &str, log: Stdio) {
+        let mut program = Command::new(std::env::current_exe().unwrap());
+        program.stderr(log);
+        self.start_far_as(program, far_gateway);
+    }
+
+    fn start_far_as(&mut self, mut program: Command, far_gateway: &str) {
         let file = self.dir.path().join("far.toml");
         std::fs::write(&file, self.configuration(2)).unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
+        let child = program
             .args(["--exact", far_gateway, "--ignored", "--nocapture"])
             .env("CAUSEWAY_TEST_GATEWAY", &file)
-            .stderr(log)
             .spawn();
         self.far = Some(child.unwrap());
     }
@@ -384,8 +418,19 @@ impl Grid {
     }
 }
 
+impl Grid {
+    /// A connection of a process of site two to one of site one: the connecting end, the accepting end.
+    pub fn pair_back(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let stream = connect_from(self.address(2, 1, 0), self.address(2, 253, 7000));
+        let preface = self.preface(&stream, listener.local_addr().unwrap(), true);
+        let near = send_preface(stream, &preface).unwrap();
+        let (far, _) = accept(listener);
+        (near, far)
+    }
+}
+
 /// A test's own second byte of addresses: test binaries run one after the other, tests of one binary in threads.
-fn next_net() -> u8 {
+pub fn next_net() -> u8 {
     10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50
 }
 
@@ -394,7 +439,7 @@ fn write_key(file: &Path, key: &str) {
     std::fs::set_permissions(file, PermissionsExt::from_mode(0o600)).unwrap();
 }
 
-fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
+pub fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     socket.bind(&own.into()).unwrap();
     socket.connect(&other.into()).unwrap();

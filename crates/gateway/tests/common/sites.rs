@@ -1,5 +1,6 @@
 //! Sites one and two, neither of which can dial the other, and gateways of further sites, from three on, that both can dial:
-//! site n owns 127.x.n.0/24. Those from three on are processes of their own, which tests kill.
+//! site n owns 127.x.n.0/24. Those from three on are processes of their own, which tests kill. Where a test wants more sites that cannot be
+//! dialled, it says so.
 
 use super::proxy::Proxy;
 use super::{accept, connect_from, next_net, send_preface, wait_for, write_key};
@@ -22,6 +23,8 @@ pub struct Sites {
     pub forgets: bool,
     /// Where a site (first) dials another (second), if not where that listens.
     detours: HashMap<(u8, u8), SocketAddr>,
+    /// Those that cannot be dialled: one, two, and more.
+    pub ends: Vec<u8>,
     relays: Vec<u8>,
     children: HashMap<u8, Child>,
     token: Token,
@@ -49,6 +52,7 @@ impl Sites {
             middle: "relay = true".to_owned(),
             forgets: false,
             detours: HashMap::new(),
+            ends: vec![1, 2],
             relays: relays.to_vec(),
             children: HashMap::new(),
             token: Token([0; 16]),
@@ -69,7 +73,7 @@ impl Sites {
         for relay in self.relays.clone() {
             self.start_relay(relay);
         }
-        for site in [2, 1] {
+        for site in self.ends.clone().into_iter().rev() {
             let text = self.configuration(site);
             let config = Config::parse(&text, &self.dir.path().join("gateway.toml")).unwrap();
             let mut gateway = Gateway::new(config).unwrap();
@@ -151,14 +155,14 @@ impl Sites {
             String::new()
         };
         let middle = if is_relay { self.middle.as_str() } else { "" };
-        let others = [1, 2].into_iter().chain(self.relays.iter().copied());
+        let others = self.ends.iter().chain(&self.relays).copied();
         let peers: String = others
             .filter(|other| *other != site && !(self.forgets && (site, *other) == (2, 1)))
             .map(|other| {
                 let detour = self.detours.get(&(site, other)).copied();
                 let is_dialled = self.detours.contains_key(&(other, site));
-                let dials =
-                    detour.or_else(|| (!is_relay && !is_dialled && other > 2).then(|| self.wan(other)));
+                let to_relay = !is_relay && !is_dialled && self.relays.contains(&other);
+                let dials = detour.or_else(|| to_relay.then(|| self.wan(other)));
                 let address = dials.map_or_else(String::new, |at| format!("address = \"{at}\"\n"));
                 format!("[[peer]]\nsite = \"site{other}\"\n{address}")
             })
@@ -212,6 +216,19 @@ impl Sites {
     /// How each of them came about.
     pub fn techniques(&self, site: u8) -> Vec<String> {
         let lanes = self.lanes(site).into_iter();
+        lanes.map(|lane| lane.technique).collect()
+    }
+
+    /// How all lanes between sites that cannot be dialled came about, as the gateways see it that asked for them.
+    pub fn all_techniques(&self) -> Vec<String> {
+        let asked = |asks: u8| {
+            let tunnels = self.status(asks).tunnels.into_iter();
+            let name = |site: &u8| format!("site{site}");
+            let others: Vec<String> = self.ends.iter().filter(|end| **end > asks).map(name).collect();
+            let lanes = tunnels.filter(move |tunnel| others.contains(&tunnel.site));
+            lanes.flat_map(|tunnel| tunnel.lanes)
+        };
+        let lanes = self.ends.iter().flat_map(|asks| asked(*asks));
         lanes.map(|lane| lane.technique).collect()
     }
 

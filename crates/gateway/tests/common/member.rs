@@ -1,0 +1,109 @@
+//! A gateway of a third site, played by the test: it holds the grid's key, and says and reads what the test wants.
+
+use super::{DEADLINE, Grid, connect_from};
+use causeway_tunnel::frame::{HEADER_BYTES, MAX_PAYLOAD};
+use causeway_tunnel::hello::{Hello, PROOF_BYTES};
+use causeway_tunnel::{Header, Kind};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+pub struct Member {
+    pub stream: TcpStream,
+    /// Frames of messages said.
+    said: u64,
+}
+
+fn proof(prover: &Hello, other: &Hello) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(b"one key for both sites").unwrap();
+    mac.update(&prover.transcript(other));
+    mac.finalize().into_bytes().to_vec()
+}
+
+impl Member {
+    /// The first lane of a tunnel between site three and site one, which has a [[peer]] for it.
+    pub fn join(grid: &Grid) -> Member {
+        let mut stream = connect_from(grid.address(0, 30, 0), grid.wan(1));
+        let own = Hello {
+            site: "site3".into(),
+            nonce: [3; 32],
+            session: 3,
+            lane: 0,
+        };
+        stream.write_all(&own.encode()).unwrap();
+        let mut bytes = Vec::new();
+        let (other, length) = loop {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            bytes.push(byte[0]);
+            if let Some(read) = Hello::decode(&bytes).unwrap() {
+                break read;
+            }
+        };
+        assert_eq!((other.site.as_str(), length), ("site1", bytes.len()));
+        let mut theirs = [0; PROOF_BYTES];
+        stream.read_exact(&mut theirs).unwrap();
+        assert_eq!(theirs.to_vec(), proof(&other, &own));
+        stream.write_all(&proof(&own, &other)).unwrap();
+        Member { stream, said: 0 }
+    }
+
+    /// The same, having said what every gateway says first.
+    pub fn introduced(grid: &Grid) -> Member {
+        let mut member = Member::join(grid);
+        member.say(&Member::site(grid, 3, "node3"));
+        super::wait_for("site three to be known", || {
+            let sites = grid.status(1).sites;
+            let third = sites.iter().find(|site| site.name == "site3").unwrap();
+            third.unreachable.is_none()
+        });
+        member
+    }
+
+    /// What site three says of itself: that it has the addresses of this site, and this node.
+    pub fn site(grid: &Grid, subnet: u8, node: &str) -> String {
+        let (net, address) = (grid.address(subnet, 0, 0).ip(), grid.address(3, 1, 0).ip());
+        let lan = grid.address(3, 253, 7000);
+        format!(
+            r#"{{"site":{{"name":"site3","subnets":["{net}/24"],"gateways":["{lan}"],"delivery_ports":"20000-32767",
+            "nodes":[{{"name":"{node}","address":"{address}","slots":1}}]}}}}"#
+        )
+    }
+
+    /// Says something to the gateway itself.
+    pub fn say(&mut self, message: &str) {
+        self.try_say(message).unwrap();
+    }
+
+    pub fn try_say(&mut self, message: &str) -> std::io::Result<()> {
+        let message = format!(r#"{{"version":1,"message":{message}}}"#);
+        let mut parts = message.as_bytes().chunks(MAX_PAYLOAD).peekable();
+        while let Some(part) = parts.next() {
+            let header = Header {
+                kind: Kind::Message,
+                detail: u8::from(parts.peek().is_some()),
+                length: part.len() as u16,
+                stream: 0,
+                position: self.said,
+            };
+            self.said += 1;
+            self.stream.write_all(&[&header.encode()[..], part].concat())?;
+        }
+        Ok(())
+    }
+
+    /// Reads on until the gateway closes the lane.
+    pub fn read_to_the_end(&mut self) {
+        self.stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let mut space = [0; HEADER_BYTES + MAX_PAYLOAD];
+        loop {
+            match self.stream.read(&mut space) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return,
+                Err(error) => panic!("the lane is not closed: {error}"),
+            }
+        }
+    }
+}

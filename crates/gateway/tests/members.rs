@@ -1,0 +1,180 @@
+//! A gateway that holds the grid's key and does what none does. It ends its own tunnel; the other sites' streams and jobs go on.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use causeway_gateway::control::{self, Reply, Request, TunnelStatus};
+use causeway_tunnel::{Header, Kind, Settings};
+use common::member::Member;
+use common::{Grid, cross, wait_for};
+use std::io::Write;
+
+/// Why site one has no tunnel with site three.
+fn trouble(grid: &Grid) -> Option<String> {
+    let mut sites = grid.status(1).sites.into_iter();
+    sites.find(|site| site.name == "site3").unwrap().unreachable
+}
+
+fn wait_for_trouble(grid: &Grid, what: &str) {
+    wait_for(what, || trouble(grid).is_some_and(|why| why.contains(what)));
+}
+
+#[test]
+fn a_member_that_claims_anothers_subnet_or_node_later_loses_its_tunnel_and_streams_go_where_they_went() {
+    let grid = Grid::with_member();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    for (subnet, node, why) in [
+        (2, "node3", "is also at site2"),
+        (3, "node2", "node node2, which is also at site2"),
+    ] {
+        let mut member = Member::introduced(&grid);
+        member.say(&Member::site(&grid, subnet, node));
+        member.read_to_the_end();
+        wait_for_trouble(&grid, why);
+        cross(&near, &far, b"went on");
+        grid.pair(&listener);
+    }
+}
+
+#[test]
+fn frames_and_messages_that_are_too_long_end_the_tunnel_they_came_in_and_no_other() {
+    let grid = Grid::with_member();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let header = |kind, detail, length, position| Header {
+        kind,
+        detail,
+        length,
+        stream: 0,
+        position,
+    };
+    let mut member = Member::introduced(&grid);
+    let mut bytes = header(Kind::Message, 0, 60 * 1024, 1).encode();
+    bytes[2..4].copy_from_slice(&(60 * 1024 + 1u16).to_be_bytes());
+    member.stream.write_all(&bytes).unwrap();
+    member.read_to_the_end();
+    wait_for_trouble(&grid, "frame payload of 61441 bytes is too long");
+
+    let mut member = Member::introduced(&grid);
+    let part = [&header(Kind::Message, 1, 60_000, 0).encode()[..], &[b' '; 60_000]].concat();
+    for number in 1.. {
+        let mut part = part.clone();
+        part[8..16].copy_from_slice(&u64::to_be_bytes(number));
+        // A message that never ends.
+        if member.stream.write_all(&part).is_err() {
+            break;
+        }
+        assert!(number < 1000, "60 MB of one message were taken");
+    }
+    wait_for_trouble(&grid, "message of more than");
+    cross(&near, &far, b"went on");
+    grid.pair(&listener);
+}
+
+#[test]
+fn a_member_that_has_a_gateway_answer_and_reads_nothing_loses_its_tunnel_before_much_waits() {
+    let grid = Grid::with_member();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let mut member = Member::introduced(&grid);
+    // Each is answered with why not, which names the site.
+    let ask = format!(r#"{{"relay_ask":{{"to":"{}","id":1}}}}"#, "x".repeat(50_000));
+    let mut asked = 0;
+    while member.try_say(&ask).is_ok() {
+        asked += 1;
+        assert!(asked < 10_000, "half a gigabyte of answers wait");
+        if asked % 100 == 0 {
+            cross(&near, &far, b"goes on");
+        }
+    }
+    wait_for_trouble(&grid, "takes no answers");
+    cross(&near, &far, b"went on");
+    grid.pair(&listener);
+}
+
+#[test]
+fn a_member_that_grants_everything_and_reads_nothing_is_sent_no_more_than_a_lane_may_hold() {
+    let grid = Grid::with_member();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let mut member = Member::introduced(&grid);
+    let stream = grid.dial();
+    let preface = grid.preface(&stream, grid.address(3, 1, 5000), false);
+    (&stream).write_all(&preface.encode().unwrap()).unwrap();
+    wait_for("the stream to be opened", || {
+        tunnel(&grid).is_some_and(|tunnel| tunnel.streams == 1)
+    });
+    // The first stream that site one opens; as much as it likes.
+    let opened = Header {
+        kind: Kind::Opened,
+        detail: 0,
+        length: 0,
+        stream: 1,
+        position: 1 << 40,
+    };
+    member.stream.write_all(&opened.encode()).unwrap();
+    let writer = stream.try_clone().unwrap();
+    // Ends with the stream.
+    std::thread::spawn(move || while (&writer).write(&[7; 1 << 16]).is_ok_and(|count| count > 0) {});
+    wait_for("the lane to be given up", || trouble(&grid).is_some());
+    let taken = tunnel(&grid).unwrap().sent_bytes;
+    let bound = Settings::default().lane_bytes + (1 << 20);
+    assert!(taken > 64 << 10, "{taken} bytes were taken");
+    assert!(taken <= bound, "{taken} bytes were taken, not {bound} at most");
+    cross(&near, &far, b"went on");
+    grid.pair(&listener);
+}
+
+fn tunnel(grid: &Grid) -> Option<TunnelStatus> {
+    let mut tunnels = grid.status(1).tunnels.into_iter();
+    tunnels.find(|tunnel| tunnel.site == "site3")
+}
+
+#[test]
+fn a_member_that_confirms_no_job_keeps_none_from_starting_without_it() {
+    let grid = Grid::with_member();
+    let _member = Member::introduced(&grid);
+    let request = Request::Job {
+        name: "without it".into(),
+        weight: 1,
+    };
+    let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
+    let Reply::Job(job) = reply else {
+        panic!("{reply:?}")
+    };
+    let why = |name: &str| {
+        let mut sites = job.sites.iter();
+        sites.find(|site| site.name == name).unwrap().unreachable.clone()
+    };
+    assert_eq!(why("site2"), None);
+    assert!(why("site3").unwrap().contains("did not confirm the job"));
+    assert_eq!(grid.status(1).refused["job-unconfirmed"], 1);
+}
+
+#[test]
+fn a_member_can_neither_end_nor_change_anothers_job_by_its_token() {
+    let grid = Grid::with_member();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let mut member = Member::introduced(&grid);
+    let token = grid.token.to_hex();
+    member.say(&format!(
+        r#"{{"job_start":{{"token":"{token}","name":"mine","weight":100,"plain":true}}}}"#
+    ));
+    member.say(&format!(r#"{{"job_end":{{"token":"{token}"}}}}"#));
+    wait_for("the refusal", || grid.status(1).refused.contains_key("job"));
+    // What is said on one lane is acted on in turn: once this job is known, the other's end has been read.
+    let other = "00".repeat(16);
+    member.say(&format!(
+        r#"{{"job_start":{{"token":"{other}","name":"its own"}}}}"#
+    ));
+    wait_for("its own job", || grid.status(1).jobs.len() == 2);
+    let jobs = grid.status(1).jobs;
+    assert!(
+        jobs.iter().any(|job| job.name == "test" && job.weight == 1),
+        "{jobs:?}"
+    );
+    cross(&near, &far, b"went on");
+    grid.pair(&listener);
+}
