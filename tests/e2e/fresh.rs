@@ -1,6 +1,7 @@
 //! An emulated grid on which nothing of ours runs yet, and its people, who type commands.
 
 use crate::grid::{causeway, root};
+use causeway_gateway::control::Status;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -51,6 +52,10 @@ impl Fresh {
         fresh
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn lab(&self, words: &[&str]) -> Command {
         let mut command = Command::new(causeway());
         command.arg("lab").args(words);
@@ -58,11 +63,16 @@ impl Fresh {
         command
     }
 
-    /// A command on a node, as its user types it. Every site has a home of its own, which the emulated nodes share.
+    /// A command of ours on a node, as its user types it.
     pub fn on(&self, site: &str, words: &[&str]) -> Command {
+        let program = causeway().display().to_string();
+        self.any_on(site, &[&[program.as_str()], words].concat())
+    }
+
+    /// Any command on a head node. Every site has a home of its own, which the emulated nodes share.
+    fn any_on(&self, site: &str, words: &[&str]) -> Command {
         let head = format!("{site}-head");
         let config = format!("XDG_CONFIG_HOME={}", self.directory.join(site).display());
-        let program = causeway().display().to_string();
         let typed = [
             "exec",
             "--lab",
@@ -72,7 +82,6 @@ impl Fresh {
             "env",
             "XDG_RUNTIME_DIR=/run",
             &config,
-            &program,
         ];
         self.lab(&[&typed, words].concat())
     }
@@ -83,16 +92,35 @@ impl Fresh {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    pub fn leave(&mut self, site: &str, words: &[&str], log: &str) {
-        let log = fs::File::create(self.directory.join(log)).unwrap();
-        let child = self.on(site, words).stdout(Stdio::null()).stderr(log).spawn();
+    /// Leaves a command running; `name.log` in the directory is what it says, `name.pid` its process there.
+    pub fn leave(&mut self, site: &str, words: &[&str], name: &str) {
+        let log = fs::File::create(self.directory.join(format!("{name}.log"))).unwrap();
+        let pid = self.directory.join(format!("{name}.pid"));
+        let note = format!("echo $$ > {}; exec \"$@\"", pid.display());
+        let program = causeway().display().to_string();
+        let command = ["sh", "-c", &note, "sh", &program];
+        let mut command = self.any_on(site, &[&command, words].concat());
+        let child = command.stdout(Stdio::null()).stderr(log).spawn();
         self.running.push(child.unwrap());
+    }
+
+    /// Ends what was left running under this name without a word, as a lost host would.
+    pub fn kill(&self, site: &str, name: &str) {
+        let pid = fs::read_to_string(self.directory.join(format!("{name}.pid"))).unwrap();
+        let kill = format!("kill -9 {}", pid.trim());
+        right(&self.any_on(site, &["sh", "-c", &kill]).output().unwrap());
+    }
+
+    /// What the gateway of a site says of itself; nothing while there is none.
+    pub fn status(&self, site: &str) -> Option<Status> {
+        let output = self.on(site, &["status", "--json"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).ok()
     }
 
     /// Leaves the broker of the grid in this directory on a site's head node, and waits until it serves.
     pub fn start_broker(&mut self, site: &str, grid: &str) {
         let config = Path::new(grid).join("broker.toml").display().to_string();
-        self.leave(site, &["broker", "--config", &config], "broker.log");
+        self.leave(site, &["broker", "--config", &config], "broker");
         self.wait_for("the broker", || {
             // Not before: a command that finds no broker takes the store, which the broker then waits for.
             Path::new(grid).join("broker.sock").exists() && {
@@ -107,8 +135,9 @@ impl Fresh {
         while !done() {
             if start.elapsed() > DEADLINE {
                 panic!(
-                    "{what} did not come within {DEADLINE:?}: see {}",
-                    self.directory.display()
+                    "{what} did not come within {DEADLINE:?}: see {}\n{}",
+                    self.directory.display(),
+                    self.logs()
                 );
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -116,7 +145,20 @@ impl Fresh {
     }
 }
 
-fn right(output: &Output) {
+impl Fresh {
+    /// What all that was left running has said.
+    pub fn logs(&self) -> String {
+        let files = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "log"));
+        let logs = logs.map(|log| {
+            let text = fs::read_to_string(log.path()).unwrap_or_default();
+            format!("--- {}\n{text}", log.path().display())
+        });
+        logs.collect()
+    }
+}
+
+pub fn right(output: &Output) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", output.status);
 }

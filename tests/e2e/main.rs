@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod cuts;
+mod endure;
 mod fresh;
 mod grid;
 mod matrix;

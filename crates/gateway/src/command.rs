@@ -13,7 +13,7 @@ use crate::timers::Deadline;
 use causeway_wire::Token;
 use mio::Interest;
 use mio::net::UnixStream;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -212,8 +212,16 @@ impl Gateway {
                 let status = self.status();
                 self.answer(key, Reply::Status(Box::new(status)));
             }
-            Request::Job { name, weight } => self.start_job(key, name, weight.clamp(1, MOST_WEIGHT), false),
-            Request::Connect { name } => self.start_job(key, name, 1, true),
+            Request::Job { name, weight, plan } => {
+                let mut job = Job::new(name, weight.clamp(1, MOST_WEIGHT), Origin::Here(key), BTreeSet::new());
+                job.plan = plan;
+                self.start_job(key, job);
+            }
+            Request::Connect { name } => {
+                let mut job = Job::new(name, 1, Origin::Here(key), BTreeSet::new());
+                job.plain = true;
+                self.start_job(key, job);
+            }
             Request::Ping { site } => self.ping(key, site),
             Request::HandOver {
                 state_version,
@@ -235,7 +243,7 @@ impl Gateway {
         }
     }
 
-    fn start_job(&mut self, key: usize, name: String, weight: u32, plain: bool) {
+    fn start_job(&mut self, key: usize, mut job: Job) {
         let mut bytes = [0; Token::BYTES];
         if let Err(error) = getrandom::fill(&mut bytes) {
             return self.answer(
@@ -246,12 +254,11 @@ impl Gateway {
         let token = Token(bytes);
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the others.
         let up = self.pairs.iter().filter(|(_, pair)| pair.is_up());
-        let awaited: std::collections::BTreeSet<String> = up.map(|(_, pair)| pair.site.clone()).collect();
-        let alone = awaited.is_empty();
+        job.awaited = up.map(|(_, pair)| pair.site.clone()).collect();
+        let alone = job.awaited.is_empty();
         self.report
-            .say(format_args!("job {} starts: {name}", token.hint()));
-        let mut job = Job::new(name, weight, Origin::Here(key), awaited);
-        job.plain = plain;
+            .say(format_args!("job {} starts: {}", token.hint(), job.name));
+        self.register_job(&token, &job);
         let announcement = job.announcement(&token);
         self.jobs.start(token, job);
         if let Some(command) = self.commands.get_mut(key) {
@@ -393,6 +400,7 @@ impl Gateway {
         self.report
             .say(format_args!("job {} has ended: {}", token.hint(), job.name));
         if matches!(job.origin, Origin::Here(_)) {
+            self.unregister_job(token, &job);
             for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
                 self.tell(
                     pair,
@@ -502,6 +510,13 @@ impl Gateway {
 
     /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, site: &str, why: &str) {
+        for command in self.jobs.losing(site) {
+            let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
+            if self.commands.get(command).is_some_and(holds) {
+                let text = format!("this job has lost site {site}: {why}");
+                self.put_answer(command, &Reply::Lost(text));
+            }
+        }
         for token in self.jobs.of_site(site) {
             self.end_job(&token);
         }

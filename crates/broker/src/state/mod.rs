@@ -119,7 +119,8 @@ impl From<TrustError> for Refusal {
 impl State {
     /// Reads what is there.
     pub(crate) fn open(config: &BrokerConfig, clock: Clock) -> Result<State, StateError> {
-        let authority = Authority::load(&config.grid, &config.directory)?;
+        let authority =
+            Authority::load(&config.grid, &config.directory)?.with_life(config.certificate_life_seconds);
         let store = Store::open(&config.store())?;
         let revocations = match find::<SignedRevocations>(&store, REVOCATIONS)? {
             None => RevocationSet::default(),

@@ -14,7 +14,7 @@ mod sites;
 mod tuning;
 
 use crate::say;
-use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
+use causeway_gateway::control::{self, JobReply, Plan, Reply, Request, Status};
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::{Share, Wish};
@@ -75,7 +75,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let launcher = Launcher::find(word)?;
     let preloads = preloads(&own, launcher.mpi, args.direct)?;
     let line = CommandLine::parse(launcher.mpi, words);
-    let (job, connection) = start_job(&args.command, args.weight)?;
+    let plan = sites::plan(args.sites.as_deref(), &line);
+    let (job, connection) = start_job(&args.command, args.weight, plan)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
     // The baseline of comparisons is the MPI as it comes.
     let eager_bytes = if args.direct {
@@ -130,10 +131,11 @@ fn preloads(own: &Path, mpi: Mpi, direct: bool) -> Result<Vec<PathBuf>, RunError
         .collect()
 }
 
-fn start_job(command: &[OsString], weight: u32) -> Result<(JobReply, UnixStream), RunError> {
+fn start_job(command: &[OsString], weight: u32, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let name: String = words.join(" ").chars().take(200).collect();
-    match control::ask(&control::socket(), &Request::Job { name, weight })? {
+    let plan = Some(plan);
+    match control::ask(&control::socket(), &Request::Job { name, weight, plan })? {
         (Reply::Job(job), connection) => Ok((job, connection)),
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }

@@ -4,7 +4,7 @@
 use super::command_line::CommandLine;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
-use causeway_gateway::control::{JobReply, SiteInfo};
+use causeway_gateway::control::{JobReply, Plan, SiteInfo};
 use causeway_wire::Grid;
 use std::net::IpAddr;
 
@@ -78,6 +78,16 @@ pub fn own_address(job: &JobReply) -> Option<IpAddr> {
     addresses
         .filter(|address| site.contains(*address))
         .min_by_key(IpAddr::is_ipv6)
+}
+
+/// What is known of a job before there is one. A `--sites` that is not understood is said later.
+pub fn plan(sites: Option<&str>, line: &CommandLine) -> Plan {
+    let wanted = sites.and_then(|sites| parse(sites).ok()).unwrap_or_default();
+    let ranks = wanted.iter().filter_map(|(_, ranks)| *ranks).sum();
+    Plan {
+        ranks: line.total().unwrap_or(ranks),
+        sites: wanted.into_iter().map(|(name, _)| name.to_owned()).collect(),
+    }
 }
 
 /// `name=ranks` or `name`, all of one kind.

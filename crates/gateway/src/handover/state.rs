@@ -4,7 +4,7 @@
 //! Descriptors go by their numbers, which exec(3) leaves as they are; times as the time that is left or has passed.
 //! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
 
-use crate::control::SiteInfo;
+use crate::control::{Plan, SiteInfo};
 use crate::tally::Tally;
 use causeway_tunnel::Snapshot;
 use causeway_tunnel::tunnel::MAX_LANES;
@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// A gateway hands over only to a program that reads this version; it goes up with every change of what is written, here or
 /// in `causeway_tunnel::Snapshot`. A test below knows the bytes.
-pub const STATE_VERSION: u32 = 3;
+pub const STATE_VERSION: u32 = 4;
 
 const MAGIC: &[u8; 16] = b"causeway gateway";
 
@@ -79,6 +79,8 @@ pub(crate) struct KeptJob {
     pub(crate) weight: u32,
     pub(crate) plain: bool,
     pub(crate) origin: KeptOrigin,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) since: u64,
     pub(crate) awaited: Vec<String>,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -330,6 +332,11 @@ mod tests {
                 weight: 1,
                 plain: false,
                 origin: KeptOrigin::Here(2),
+                plan: Some(Plan {
+                    sites: vec!["rennes".into(), "nancy".into()],
+                    ranks: 8,
+                }),
+                since: 1_795_327_857,
                 awaited: vec!["nancy".into()],
                 sent_bytes: 0,
                 received_bytes: 0,
@@ -425,7 +432,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (3, "6bbbdff3492c8041"),
+            (4, "6bbbdff3492c8041"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }
@@ -434,7 +441,7 @@ mod tests {
     fn what_was_written_is_read_again_the_same() {
         let mut tunnel = tunnel();
         let written = bytes(&state(&mut tunnel));
-        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x03");
+        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x04");
         let read = State::decode(&written).unwrap();
         assert_eq!(&*read.legs[0].1.queue, b"hello");
         assert_eq!(bytes(&read), written);

@@ -320,6 +320,7 @@ impl Grid {
             &Request::Job {
                 name: name.into(),
                 weight: 1,
+                plan: None,
             },
         )
         .unwrap()
