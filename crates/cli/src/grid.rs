@@ -1,8 +1,8 @@
 //! `causeway grid`: a grid's authority, its members, and the way in. Where the broker runs, or will run.
 
 use crate::say;
-use causeway_broker::api::Job;
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
+use causeway_broker::api::Job;
 use causeway_broker::clock::{Clock, date, seconds, span};
 use causeway_broker::grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MOST_TTL_SECONDS};

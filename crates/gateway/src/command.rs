@@ -213,7 +213,12 @@ impl Gateway {
                 self.answer(key, Reply::Status(Box::new(status)));
             }
             Request::Job { name, weight, plan } => {
-                let mut job = Job::new(name, weight.clamp(1, MOST_WEIGHT), Origin::Here(key), BTreeSet::new());
+                let mut job = Job::new(
+                    name,
+                    weight.clamp(1, MOST_WEIGHT),
+                    Origin::Here(key),
+                    BTreeSet::new(),
+                );
                 job.plan = plan;
                 self.start_job(key, job);
             }

@@ -301,6 +301,9 @@ pub struct TunnelStatus {
     /// How long all lanes have been down, its streams waiting.
     #[serde(default)]
     pub down_seconds: Option<f64>,
+    /// Why there is no better way than through a relay, or no lane over QUIC where the path loses; empty where nothing is known to be in the way.
+    #[serde(default)]
+    pub hindrance: String,
 }
 
 /// A gateway's place in a grid with a broker.

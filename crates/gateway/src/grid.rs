@@ -222,8 +222,9 @@ impl Gateway {
                 match renewed {
                     Ok(context) => {
                         self.tls = Some(context);
-                        self.report
-                            .say(format_args!("this site's certificate was renewed; new lanes show it"));
+                        self.report.say(format_args!(
+                            "this site's certificate was renewed; new lanes show it"
+                        ));
                     }
                     Err(error) => self
                         .report
@@ -298,16 +299,27 @@ impl Gateway {
 
     fn on_member_gone(&mut self, site: &str) {
         let Some(index) = self.peer_of(site) else { return };
-        self.report
-            .say(format_args!("site {site} is no longer a member of the grid"));
+        let revoked = self.grid.as_ref().is_some_and(|grid| {
+            let revocations = grid.trust().revocations().now();
+            revocations.before(site).is_some()
+        });
+        let (end, what) = match revoked {
+            // Its gateway may have been sooner to close its lanes than this one to look at what they have shown.
+            true => (
+                LaneEnd::Revoked,
+                "its certificate was revoked, and it is no longer a member of the grid",
+            ),
+            false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
+        };
+        self.report.say(format_args!("site {site}: {what}"));
         self.config.peers[index].address = None;
         self.contacts[index].addresses.clear();
         self.forget_meeting(index);
         self.contacts[index].is_gone = true;
         if let Some(pair) = self.tunnels.get(site).copied() {
-            self.end_pair(pair, &LaneEnd::NoMember, true);
+            self.end_pair(pair, &end, true);
         }
-        "it is no longer a member of the grid".clone_into(&mut self.contacts[index].trouble);
+        what.clone_into(&mut self.contacts[index].trouble);
     }
 
     /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.

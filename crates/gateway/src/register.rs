@@ -89,6 +89,9 @@ mod tests {
         let one = number(&Token([1; 16]));
         assert_eq!(one, number(&Token([1; 16])));
         assert_ne!(one, number(&Token([2; 16])));
-        assert!(one.len() == 16 && !Token([1; 16]).to_hex().contains(&one), "{one}");
+        assert!(
+            one.len() == 16 && !Token([1; 16]).to_hex().contains(&one),
+            "{one}"
+        );
     }
 }

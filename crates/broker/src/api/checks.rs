@@ -1,8 +1,8 @@
 //! What a body of the API may hold: lengths, counts, and what cannot be.
 
 use super::{
-    Checked, EnrolRequest, JobsRequest, MOST_JOB_NAME, MOST_KIND, MOST_LIST_BODY, MOST_MESSAGE, MOST_REACH, ReachRequest,
-    Record, RenewRequest, SendRequest, SyncRequest,
+    Checked, EnrolRequest, JobsRequest, MOST_JOB_NAME, MOST_KIND, MOST_LIST_BODY, MOST_MESSAGE, MOST_REACH,
+    ReachRequest, Record, RenewRequest, SendRequest, SyncRequest,
 };
 use crate::authority::MOST_PEM;
 use crate::revocation::{self, SignedRevocations};

@@ -408,7 +408,7 @@ impl State {
             .map(|member| member.site.clone())
             .collect();
         for site in &out {
-            change = change.remove(store::MEMBERS, site);
+            change = change.remove(store::MEMBERS, site).remove(store::SEEN, site);
         }
         self.store.change(change)?;
         self.ancestors = ancestors;

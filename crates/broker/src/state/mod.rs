@@ -48,6 +48,8 @@ pub(crate) struct State {
     ancestors: Vec<String>,
     /// Random, of this start: revisions of another mean nothing, even after an old copy of the store was put back.
     history: String,
+    /// When it was last written who had spoken when.
+    seen_kept: u64,
     /// Rises with whatever concerns every gateway: members and revocations.
     news: watch::Sender<u64>,
 }
@@ -133,6 +135,9 @@ impl State {
         for (_, member) in store.all::<Member>(store::MEMBERS)? {
             members.put(member);
         }
+        for (site, at) in store.all::<u64>(store::SEEN)? {
+            members.seen(&site, at);
+        }
         Ok(State {
             trust,
             public: config.public.clone(),
@@ -142,6 +147,7 @@ impl State {
             mail: Mail::new(clock.now()),
             presence: HashMap::new(),
             history: api::new_instance().map_err(StateError::Random)?,
+            seen_kept: clock.now(),
             news: watch::Sender::new(0),
             members,
             authority,

@@ -1,9 +1,9 @@
 //! mpirun as a guarded child: signals, terminal and status pass through, and nothing of it is left in any case.
 
 use super::directory;
-use causeway_gateway::control::{self, MAX_LINE_BYTES, Reply};
 use crate::remote::guard::{Guarded, Outcome};
 use crate::say;
+use causeway_gateway::control::{self, MAX_LINE_BYTES, Reply};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
