@@ -3,14 +3,11 @@
 //!
 //! Sites join as people have them join. The job is `traffic` (tests/mpi): checked messages, all with all, until it is told that it is enough.
 
-use crate::fresh::Fresh;
 use crate::grid::root;
+use crate::members::Grid;
 use crate::mpi;
-use crate::namespaces;
-use causeway_broker::Listing;
-use causeway_gateway::control::TunnelStatus;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -19,9 +16,6 @@ const DEADLINE: Duration = Duration::from_secs(180);
 
 /// Rounds that a job may still end whatever happens to its network: what they need has arrived.
 const ON_THEIR_WAY: u64 = 1;
-
-/// Where sites of a scenario have their head nodes' public addresses, in its order.
-const PUBLIC: [&str; 4] = ["198.51.100.1", "198.51.100.5", "198.51.100.9", "198.51.100.13"];
 
 #[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
@@ -32,7 +26,7 @@ fn debian_open_mpi_goes_on_without_a_killed_broker_which_knows_members_and_jobs_
     grid.join("orsay", &[]);
     grid.join("rennes", &[]);
     grid.has_tunnel("rennes", "orsay");
-    let mut job = grid.job("rennes", "before", "rennes=1,orsay=1");
+    let mut job = Job::start(&grid, "rennes", "before", "rennes=1,orsay=1");
     grid.lists("the job", |listing| {
         listing.jobs.iter().any(|job| {
             let what = &job.job;
@@ -49,7 +43,7 @@ fn debian_open_mpi_goes_on_without_a_killed_broker_which_knows_members_and_jobs_
         });
     job.goes_on("the broker's death");
     job.ends_right();
-    let mut job = grid.job("orsay", "without", "orsay=1,rennes=1");
+    let mut job = Job::start(&grid, "orsay", "without", "orsay=1,rennes=1");
     // What the store still has of a job that has ended meanwhile is put right.
     grid.start_broker();
     grid.lists("the one job that runs", |listing| {
@@ -66,7 +60,7 @@ fn debian_open_mpi_goes_on_without_a_killed_broker_which_knows_members_and_jobs_
     assert_eq!(kept.jobs, last.jobs, "the store of the killed broker");
     assert_eq!(kept.sites.len(), 3);
     grid.start_broker();
-    let third = grid.job("bordeaux", "third", "bordeaux=1,rennes=1");
+    let third = Job::start(&grid, "bordeaux", "third", "bordeaux=1,rennes=1");
     job.ends_right();
     third.ends_right();
     grid.lists("no job any more", |listing| listing.jobs.is_empty());
@@ -89,7 +83,7 @@ fn debian_open_mpi_goes_on_through_another_relay_when_its_relay_is_killed() {
         grid.has_tunnel("nancy", relay);
     }
     grid.has_tunnel("rennes", "nancy");
-    let mut job = grid.job("rennes", "relayed", "rennes=2,nancy=2");
+    let mut job = Job::start(&grid, "rennes", "relayed", "rennes=2,nancy=2");
     let relay = grid.technique("rennes", "nancy");
     let relay = relay.strip_prefix("relay through ").unwrap().to_owned();
     grid.fresh.kill(&relay, &relay);
@@ -134,7 +128,7 @@ fn debian_open_mpi_goes_on_over_lanes_that_show_a_renewed_certificate() {
     let ends = |grid: &Grid, site| grid.fresh.status(site).unwrap().grid.unwrap().certificate_ends;
     let before = ["rennes", "nancy"].map(|site| ends(&grid, site));
     let serials = grid.serials();
-    let mut job = grid.job("rennes", "renewed", "rennes=2,nancy=2");
+    let mut job = Job::start(&grid, "rennes", "renewed", "rennes=2,nancy=2");
     grid.fresh.wait_for("the renewal at both sites", || {
         let now = ["rennes", "nancy"].map(|site| ends(&grid, site));
         now[0] > before[0] && now[1] > before[1]
@@ -167,9 +161,9 @@ fn debian_open_mpi_ends_with_a_site_that_is_revoked_and_says_so_while_other_site
     grid.has_tunnel("rennes", "orsay");
     grid.has_tunnel("rennes", "bordeaux");
     grid.has_tunnel("bordeaux", "orsay");
-    let mut others = grid.job("orsay", "others", "orsay=1,rennes=1");
-    let with = grid.job("rennes", "with", "rennes=1,bordeaux=1");
-    let from = grid.job("bordeaux", "from", "bordeaux=1,orsay=1");
+    let mut others = Job::start(&grid, "orsay", "others", "orsay=1,rennes=1");
+    let with = Job::start(&grid, "rennes", "with", "rennes=1,bordeaux=1");
+    let from = Job::start(&grid, "bordeaux", "from", "bordeaux=1,orsay=1");
     grid.says(&["grid", "revoke", "bordeaux"]);
     for (job, says) in [
         (with, "this job has lost site bordeaux: "),
@@ -202,133 +196,22 @@ fn debian_open_mpi_ends_with_a_site_that_is_revoked_and_says_so_while_other_site
 
 const THREE: &[&str] = &["orsay", "rennes", "bordeaux"];
 
-/// Emulated sites that join a grid one after the other.
-struct Grid {
-    fresh: Fresh,
-    sites: Vec<String>,
-    /// Where the broker runs.
-    home: String,
-    directory: String,
+struct Job {
+    child: Child,
+    place: PathBuf,
 }
 
-impl Grid {
-    /// Starts the emulated sites and, at one of them, the broker, with these lines more in its configuration.
-    fn start(name: &str, scenario: &str, sites: &[&str], home: &str, lines: &[&str]) -> Option<Grid> {
-        if let Err(reason) = namespaces::probe() {
-            println!("skipped: {reason}");
-            return None;
-        }
-        let fresh = Fresh::up(name, Path::new(scenario));
-        let directory = fresh.directory.join("grid").display().to_string();
-        let mut grid = Grid {
-            fresh,
-            sites: sites.iter().map(|site| (*site).to_owned()).collect(),
-            home: home.to_owned(),
-            directory,
-        };
-        let broker = format!("{}:7443", grid.public(home));
-        grid.says(&["grid", "create", "g5k", "--broker", &broker]);
-        let config = Path::new(&grid.directory).join("broker.toml");
-        let text = fs::read_to_string(&config).unwrap();
-        fs::write(&config, text + &lines.join("\n")).unwrap();
-        grid.start_broker();
-        Some(grid)
+impl Drop for Job {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
+}
 
-    fn start_broker(&mut self) {
-        let (home, directory) = (self.home.clone(), self.directory.clone());
-        self.fresh.start_broker(&home, &directory);
-    }
-
-    fn place(&self, site: &str) -> usize {
-        self.sites.iter().position(|known| known == site).unwrap()
-    }
-
-    fn public(&self, site: &str) -> &'static str {
-        PUBLIC[self.place(site)]
-    }
-
-    /// A command about the grid, where the broker runs.
-    fn says(&self, words: &[&str]) -> String {
-        let place = ["--dir", self.directory.as_str()];
-        self.fresh.says(&self.home, &[words, &place].concat())
-    }
-
-    fn listing(&self) -> Listing {
-        serde_json::from_str(&self.says(&["grid", "list", "--json"])).unwrap()
-    }
-
-    fn lists(&self, what: &str, right: impl Fn(&Listing) -> bool) {
-        self.fresh.wait_for(what, || right(&self.listing()));
-    }
-
-    /// Of the certificates that the broker was shown, in the order of the sites' names.
-    fn serials(&self) -> Vec<String> {
-        let sites = self.listing().sites;
-        sites.into_iter().map(|site| site.serial).collect()
-    }
-
-    /// A site joins with a token; `--closed` is one that cannot be dialled.
-    fn join(&mut self, site: &str, more: &[&str]) {
-        let token = self.says(&["grid", "token", "--site", site]);
-        let subnet = format!("10.{}.0.0/24", self.place(site) + 1);
-        let node = format!("{site}-1:2");
-        let wan = format!("{}:7001", self.public(site));
-        let mut line = vec!["gateway", "--join", &token, "--subnet", &subnet, "--node", &node];
-        if more != ["--closed"] {
-            line.extend(["--wan", wan.as_str()]);
-            line.extend(more);
-        }
-        self.fresh.leave(site, &line, site);
-    }
-
-    fn tunnel(&self, site: &str, other: &str) -> Option<TunnelStatus> {
-        let tunnels = self.fresh.status(site)?.tunnels.into_iter();
-        { tunnels }.find(|tunnel| tunnel.site == other)
-    }
-
-    fn has_tunnel(&self, site: &str, other: &str) {
-        self.fresh
-            .wait_for(&format!("the tunnel of {site} and {other}"), || {
-                let status = self.fresh.status(site);
-                let sites = status.map_or_else(Vec::new, |status| status.sites);
-                sites
-                    .iter()
-                    .any(|site| site.name == other && site.unreachable.is_none())
-            });
-    }
-
-    /// How the lane of two sites came about; empty while there is none.
-    fn technique(&self, site: &str, other: &str) -> String {
-        let lane = self
-            .tunnel(site, other)
-            .and_then(|tunnel| tunnel.lanes.into_iter().next());
-        lane.map_or_else(String::new, |lane| lane.technique)
-    }
-
-    /// Answers what every lane over TCP of two sites has on its way with a reset.
-    fn resets_lanes(&self, site: &str, other: &str) {
-        let router = format!("{site}-router");
-        let mut rules = "add table inet resets; \
-             add chain inet resets forward { type filter hook forward priority -10; policy accept; }"
-            .to_owned();
-        // Either may have dialled, and the dialling side's port is the lane's own.
-        let lanes = [(site, other), (other, site)].map(|(one, far)| self.tunnel(one, far).unwrap().lanes);
-        let lanes = lanes.iter().flatten();
-        for lane in lanes.filter(|lane| lane.technique == "dialled in") {
-            let port = lane.peer.port();
-            for end in ["sport", "dport"] {
-                rules += &format!("; add rule inet resets forward tcp {end} {port} reject with tcp reset");
-            }
-        }
-        assert!(rules.contains("reject"), "no lane");
-        let words = ["exec", "--lab", self.fresh.name(), &router, "--", "nft", &rules];
-        crate::fresh::right(&self.fresh.lab(&words).output().unwrap());
-    }
-
+impl Job {
     /// Starts a job and waits until its ranks exchange messages.
-    fn job(&self, site: &str, name: &str, sites: &str) -> Job {
-        let place = self.fresh.directory.join(name);
+    fn start(grid: &Grid, site: &str, name: &str, sites: &str) -> Job {
+        let place = grid.fresh.directory.join(name);
         fs::create_dir_all(&place).unwrap();
         let directory = place.display().to_string();
         let program = mpi::debian_openmpi()
@@ -346,7 +229,7 @@ impl Grid {
             &directory,
         ];
         let out = |name: &str| fs::File::create(place.join(name)).unwrap();
-        let mut command = self.fresh.on(site, &line);
+        let mut command = grid.fresh.on(site, &line);
         let child = command
             .stdout(out("stdout"))
             .stderr(out("stderr"))
@@ -356,21 +239,7 @@ impl Grid {
         job.goes_on("the start");
         job
     }
-}
 
-struct Job {
-    child: Child,
-    place: PathBuf,
-}
-
-impl Drop for Job {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Job {
     fn rounds(&self) -> u64 {
         let text = fs::read_to_string(self.place.join("rounds")).unwrap_or_default();
         text.trim().parse().unwrap_or(0)

@@ -92,6 +92,14 @@ impl Fresh {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
+    /// A shell's command on any node.
+    pub fn shell(&self, node: &str, script: &str) -> String {
+        let words = ["exec", "--lab", &self.name, node, "--", "sh", "-ec", script];
+        let output = self.lab(&words).output().unwrap();
+        right(&output);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
     /// Leaves a command running; `name.log` in the directory is what it says, `name.pid` its process there.
     pub fn leave(&mut self, site: &str, words: &[&str], name: &str) {
         let log = fs::File::create(self.directory.join(format!("{name}.log"))).unwrap();

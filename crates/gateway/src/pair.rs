@@ -274,7 +274,9 @@ impl Gateway {
             let contact = &mut self.contacts[pair.peer];
             match through {
                 // Why there is no better way stands as it was.
-                Some(through) => contact.search.trouble = format!("through {}: {}", through.site, pair.last_end),
+                Some(through) => {
+                    contact.search.trouble = format!("through {}: {}", through.site, pair.last_end)
+                }
                 None => contact.trouble.clone_from(&pair.last_end),
             }
         }

@@ -78,6 +78,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let plan = sites::plan(args.sites.as_deref(), &line);
     let (job, connection) = start_job(&args.command, args.weight, plan)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
+    let ip = sites::common_ip(&job, launcher.mpi, &chosen.sites)?;
     // The baseline of comparisons is the MPI as it comes.
     let eager_bytes = if args.direct {
         None
@@ -97,7 +98,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         causeway: &own,
         agent: &directory.agent(),
         host_file: host_file.as_deref(),
-        ipv6: sites::has_ipv6(&job),
+        ip,
         two_netmods: launcher.two_netmods,
         eager_bytes,
     };
