@@ -71,7 +71,8 @@ fn debian_mpis_run_over_nodes_with_a_second_network_that_both_sites_have_and_pub
         for (node, host) in [("1", 1), ("2", 2), ("head", 253)] {
             // As containers' bridges have it, the same addresses at every site; and a public address on the site's own interface.
             let script = format!(
-                "ip link add docker0 type dummy; ip address add 172.17.0.{host}/16 dev docker0; ip link set docker0 up; \
+                "ip link add docker0 type veth peer name inside; ip address add 172.17.0.{host}/16 dev docker0; \
+                 ip link set docker0 up; ip link set inside up; \
                  ip address add 203.0.{number}.{host}/24 dev eth0"
             );
             grid.fresh.shell(&format!("{site}-{node}"), &script);
