@@ -6,6 +6,7 @@
 use crate::grid::root;
 use crate::members::Grid;
 use crate::mpi;
+use causeway_broker::Listing;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
@@ -61,6 +62,19 @@ fn debian_open_mpi_goes_on_without_a_killed_broker_which_knows_members_and_jobs_
     assert_eq!(kept.sites.len(), 3);
     grid.start_broker();
     let third = Job::start(&grid, "bordeaux", "third", "bordeaux=1,rennes=1");
+    let registered = |listing: &Listing| {
+        let jobs = listing.jobs.iter();
+        { jobs }.find(|job| job.from == "bordeaux").cloned()
+    };
+    grid.lists("the third job", |listing| registered(listing).is_some());
+    let before = registered(&grid.listing()).unwrap();
+    grid.fresh.says("bordeaux", &["gateway", "--drain"]);
+    grid.lists("the third job of the next program", |listing| {
+        registered(listing).is_some_and(|job| job.instance != before.instance)
+    });
+    let after = registered(&grid.listing()).unwrap();
+    assert_eq!(after.job, before.job);
+    assert!(after.since.abs_diff(before.since) <= 2, "{before:?} {after:?}");
     job.ends_right();
     third.ends_right();
     grid.lists("no job any more", |listing| listing.jobs.is_empty());

@@ -112,10 +112,11 @@ impl Fresh {
         self.running.push(child.unwrap());
     }
 
-    /// Ends what was left running under this name without a word, as a lost host would.
+    /// Ends what was left running under this name without a word, as a lost host would, and waits until it is gone: its sockets take connections until then.
     pub fn kill(&self, site: &str, name: &str) {
         let pid = fs::read_to_string(self.directory.join(format!("{name}.pid"))).unwrap();
-        let kill = format!("kill -9 {}", pid.trim());
+        let pid = pid.trim();
+        let kill = format!("kill -9 {pid}; while kill -0 {pid} 2>/dev/null; do sleep 0.02; done");
         right(&self.any_on(site, &["sh", "-c", &kill]).output().unwrap());
     }
 
