@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// What takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// Jobs among them: 3 s on two free cores, a minute and more beside fifteen compilers.
+const COMMAND_SECONDS: &str = "240";
+
 /// A grid of emulated sites on which nothing of ours runs yet.
 pub struct Fresh {
     pub directory: PathBuf,
@@ -86,8 +89,11 @@ impl Fresh {
         self.lab(&[&typed, words].concat())
     }
 
+    /// What a command says that ends well, and before it hangs: `timeout` then ends it with status 124.
     pub fn says(&self, site: &str, words: &[&str]) -> String {
-        let output = self.on(site, words).output().unwrap();
+        let program = causeway().display().to_string();
+        let bounded = ["timeout", "-k", "10", COMMAND_SECONDS, &program];
+        let output = self.any_on(site, &[&bounded, words].concat()).output().unwrap();
         right(&output);
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
