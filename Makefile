@@ -46,7 +46,7 @@ test-unit: $(TARGET)/debug/libcauseway_finalize.so
 
 # The trailing words are test name filters. It runs the release binary, which is therefore built first.
 test-e2e: build programs
-	$(E2E) debian_ plain_sockets --skip all_ --skip mpi4py_
+	$(E2E) debian_ plain_sockets punching:: --skip all_ --skip mpi4py_
 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@setup/pypi.sh $(PYPI_MPIS)

@@ -1,6 +1,7 @@
 //! An emulated grid on which nothing of ours runs yet, and its people, who type commands.
 
 use crate::grid::{causeway, root};
+use causeway_gateway::control::Status;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -8,6 +9,9 @@ use std::time::{Duration, Instant};
 
 /// What takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Jobs among them: 3 s on two free cores, a minute and more beside fifteen compilers.
+const COMMAND_SECONDS: &str = "240";
 
 /// A grid of emulated sites on which nothing of ours runs yet.
 pub struct Fresh {
@@ -51,6 +55,10 @@ impl Fresh {
         fresh
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     pub fn lab(&self, words: &[&str]) -> Command {
         let mut command = Command::new(causeway());
         command.arg("lab").args(words);
@@ -58,11 +66,16 @@ impl Fresh {
         command
     }
 
-    /// A command on a node, as its user types it. Every site has a home of its own, which the emulated nodes share.
+    /// A command of ours on a node, as its user types it.
     pub fn on(&self, site: &str, words: &[&str]) -> Command {
+        let program = causeway().display().to_string();
+        self.any_on(site, &[&[program.as_str()], words].concat())
+    }
+
+    /// Any command on a head node. Every site has a home of its own, which the emulated nodes share.
+    fn any_on(&self, site: &str, words: &[&str]) -> Command {
         let head = format!("{site}-head");
         let config = format!("XDG_CONFIG_HOME={}", self.directory.join(site).display());
-        let program = causeway().display().to_string();
         let typed = [
             "exec",
             "--lab",
@@ -72,7 +85,6 @@ impl Fresh {
             "env",
             "XDG_RUNTIME_DIR=/run",
             &config,
-            &program,
         ];
         self.lab(&[&typed, words].concat())
     }
@@ -82,22 +94,53 @@ impl Fresh {
         self.lab(&[&["exec", "--lab", &self.name, node, "--"], words].concat())
     }
 
+    /// What a command says that ends well, and before it hangs: `timeout` then ends it with status 124.
     pub fn says(&self, site: &str, words: &[&str]) -> String {
-        let output = self.on(site, words).output().unwrap();
+        let program = causeway().display().to_string();
+        let bounded = ["timeout", "-k", "10", COMMAND_SECONDS, &program];
+        let output = self.any_on(site, &[&bounded, words].concat()).output().unwrap();
         right(&output);
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    pub fn leave(&mut self, site: &str, words: &[&str], log: &str) {
-        let log = fs::File::create(self.directory.join(log)).unwrap();
-        let child = self.on(site, words).stdout(Stdio::null()).stderr(log).spawn();
+    /// A shell's command on any node.
+    pub fn shell(&self, node: &str, script: &str) -> String {
+        let words = ["exec", "--lab", &self.name, node, "--", "sh", "-ec", script];
+        let output = self.lab(&words).output().unwrap();
+        right(&output);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Leaves a command running; `name.log` in the directory is what it says, `name.pid` its process there.
+    pub fn leave(&mut self, site: &str, words: &[&str], name: &str) {
+        let log = fs::File::create(self.directory.join(format!("{name}.log"))).unwrap();
+        let pid = self.directory.join(format!("{name}.pid"));
+        let note = format!("echo $$ > {}; exec \"$@\"", pid.display());
+        let program = causeway().display().to_string();
+        let command = ["sh", "-c", &note, "sh", &program];
+        let mut command = self.any_on(site, &[&command, words].concat());
+        let child = command.stdout(Stdio::null()).stderr(log).spawn();
         self.running.push(child.unwrap());
+    }
+
+    /// Ends what was left running under this name without a word, as a lost host would, and waits until it is gone: its sockets take connections until then.
+    pub fn kill(&self, site: &str, name: &str) {
+        let pid = fs::read_to_string(self.directory.join(format!("{name}.pid"))).unwrap();
+        let pid = pid.trim();
+        let kill = format!("kill -9 {pid}; while kill -0 {pid} 2>/dev/null; do sleep 0.02; done");
+        right(&self.any_on(site, &["sh", "-c", &kill]).output().unwrap());
+    }
+
+    /// What the gateway of a site says of itself; nothing while there is none.
+    pub fn status(&self, site: &str) -> Option<Status> {
+        let output = self.on(site, &["status", "--json"]).output().unwrap();
+        serde_json::from_slice(&output.stdout).ok()
     }
 
     /// Leaves the broker of the grid in this directory on a site's head node, and waits until it serves.
     pub fn start_broker(&mut self, site: &str, grid: &str) {
         let config = Path::new(grid).join("broker.toml").display().to_string();
-        self.leave(site, &["broker", "--config", &config], "broker.log");
+        self.leave(site, &["broker", "--config", &config], "broker");
         self.wait_for("the broker", || {
             // Not before: a command that finds no broker takes the store, which the broker then waits for.
             Path::new(grid).join("broker.sock").exists() && {
@@ -112,8 +155,9 @@ impl Fresh {
         while !done() {
             if start.elapsed() > DEADLINE {
                 panic!(
-                    "{what} did not come within {DEADLINE:?}: see {}",
-                    self.directory.display()
+                    "{what} did not come within {DEADLINE:?}: see {}\n{}",
+                    self.directory.display(),
+                    self.logs()
                 );
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -121,7 +165,20 @@ impl Fresh {
     }
 }
 
-fn right(output: &Output) {
+impl Fresh {
+    /// What all that was left running has said.
+    pub fn logs(&self) -> String {
+        let files = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "log"));
+        let logs = logs.map(|log| {
+            let text = fs::read_to_string(log.path()).unwrap_or_default();
+            format!("--- {}\n{text}", log.path().display())
+        });
+        logs.collect()
+    }
+}
+
+pub fn right(output: &Output) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", output.status);
 }

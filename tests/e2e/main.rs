@@ -6,12 +6,15 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod cuts;
+mod endure;
 mod fresh;
 mod grid;
 mod matrix;
+mod members;
 mod mpi;
 mod namespaces;
 mod newcomers;
+mod odd;
 mod overlap;
 mod programs;
 mod punching;

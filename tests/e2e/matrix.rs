@@ -6,7 +6,7 @@ use crate::fresh::Fresh;
 use crate::grid::root;
 use crate::mpi;
 use crate::namespaces;
-use causeway_gateway::control::{LaneStatus, Status};
+use causeway_gateway::control::LaneStatus;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -121,14 +121,10 @@ fn meet(one: &Kind, other: &Kind) -> Met {
         if *site == "orsay" {
             line.push("--relay");
         }
-        fresh.leave(site, &line, &format!("{site}.log"));
+        fresh.leave(site, &line, site);
     }
-    let status = |fresh: &Fresh| -> Option<Status> {
-        let output = fresh.on("rennes", &["status", "--json"]).output().unwrap();
-        serde_json::from_slice(&output.stdout).ok()
-    };
     let lane = |fresh: &Fresh| -> Option<LaneStatus> {
-        let tunnels = status(fresh)?.tunnels.into_iter();
+        let tunnels = fresh.status("rennes")?.tunnels.into_iter();
         let mut tunnel = tunnels.filter(|tunnel| tunnel.site == "nancy");
         tunnel.next()?.lanes.into_iter().next()
     };

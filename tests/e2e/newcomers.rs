@@ -38,7 +38,7 @@ fn debian_open_mpi_runs_for_newcomers_who_join_two_sites_with_tokens() {
         let line = [
             "gateway", "--join", &token, "--subnet", subnet, "--node", &nodes[0], "--node", &nodes[1],
         ];
-        fresh.leave(site, &[&line, more].concat(), &format!("{site}.log"));
+        fresh.leave(site, &[&line, more].concat(), site);
     }
     fresh.wait_for("the tunnel", || {
         let status = fresh.on("rennes", &["status"]).output().unwrap();

@@ -27,7 +27,7 @@ fn two_sites_behind_a_nat_and_a_firewall_punch_a_way_and_again_when_it_is_lost()
         let token = fresh.says("lyon", &["grid", "token", "--site", site, "--dir", &grid]);
         let node = format!("{site}-1:4");
         let line = ["gateway", "--join", &token, "--subnet", subnet, "--node", &node];
-        fresh.leave(site, &line, &format!("{site}.log"));
+        fresh.leave(site, &line, site);
     }
     let is_punched = |site: &str| {
         let status = fresh.on(site, &["status"]).output().unwrap();

@@ -24,6 +24,8 @@ pub const MOST_MESSAGE: usize = 4096;
 /// See [`MOST_MESSAGE`].
 pub const MOST_KIND: usize = 32;
 
+/// Longest name of a job, in bytes.
+pub const MOST_JOB_NAME: usize = 128;
 /// Addresses that one [`REACH`] tries.
 pub const MOST_REACH: usize = 4;
 
@@ -394,8 +396,15 @@ pub struct JobStart {
     pub name: String,
     /// The sites it runs at.
     pub sites: Vec<String>,
-    /// Its processes.
+    /// Its processes; 0 where nobody has said how many.
     pub ranks: u32,
+    /// How long it has run when this is said: not 0 where the broker was away at its beginning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub age_seconds: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Answer to [`JobsRequest`].

@@ -17,7 +17,8 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use time::OffsetDateTime;
 
-/// How long a certificate lives: a stolen one dies by itself, and a gateway may be switched off for a holiday.
+/// How long a certificate lives unless the broker's configuration says otherwise: a stolen one dies by itself, and a gateway may be switched
+/// off for a holiday.
 pub const LIFE_SECONDS: u64 = 30 * 86_400;
 
 /// How much earlier than now a certificate begins, so that hosts whose clocks are a few minutes apart take each other's.
@@ -39,6 +40,7 @@ pub struct Authority {
     certificate: CertificateDer<'static>,
     pem: String,
     issuer: Issuer<'static, KeyPair>,
+    life_seconds: u64,
 }
 
 /// A new certificate.
@@ -98,6 +100,7 @@ impl Authority {
             certificate: made.der().clone(),
             pem: made.pem(),
             issuer: Issuer::new(params, key),
+            life_seconds: LIFE_SECONDS,
         })
     }
 
@@ -134,7 +137,13 @@ impl Authority {
             issuer: Issuer::from_ca_cert_der(&certificate, key)?,
             certificate,
             pem,
+            life_seconds: LIFE_SECONDS,
         })
+    }
+
+    /// The same, whose certificates live so long.
+    pub(crate) fn with_life(self, life_seconds: u64) -> Authority {
+        Authority { life_seconds, ..self }
     }
 
     /// Name of the grid.
@@ -189,7 +198,7 @@ impl Authority {
         begins: u64,
     ) -> Result<Issued, AuthorityError> {
         let not_before = now.saturating_sub(BACKDATED_SECONDS).max(begins);
-        let not_after = now.saturating_add(LIFE_SECONDS);
+        let not_after = now.saturating_add(self.life_seconds);
         let serial = random_serial()?;
         let mut params = CertificateParams::default();
         params.distinguished_name = common_name(&identity.to_string());

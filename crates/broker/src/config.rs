@@ -1,5 +1,7 @@
 //! The broker's configuration, a short TOML file in the grid's directory. `configs/broker.toml` shows every key.
 
+use crate::authority::LIFE_SECONDS;
+use crate::clock;
 use crate::files::{self, FileError};
 use crate::token::is_host_and_port;
 use causeway_wire::grid;
@@ -14,6 +16,11 @@ pub const PORT: u16 = 7443;
 
 /// Connections at a time: a thousand gateways have two or three each.
 pub const CONNECTIONS: usize = 4096;
+
+/// Shortest and longest life of a certificate that may be asked for. It begins five minutes before it is made and is renewed after two thirds of
+/// all that: with less than three minutes it would be due for renewal at once. Longer than a year, and a stolen one is no
+/// better than a password.
+const LIVES: std::ops::RangeInclusive<u64> = 180..=366 * 86_400;
 
 /// Fewest and most that may be asked for.
 const SOME_CONNECTIONS: std::ops::RangeInclusive<i64> = 16..=1_000_000;
@@ -33,6 +40,8 @@ pub struct BrokerConfig {
     pub reach_local: bool,
     /// See [`CONNECTIONS`].
     pub connections: usize,
+    /// How long certificates live that are made from now on.
+    pub certificate_life_seconds: u64,
 }
 
 /// All mistakes of a configuration, one a line.
@@ -48,6 +57,7 @@ struct Typed {
     public: Spanned<Vec<String>>,
     reach_local: Option<bool>,
     connections: Option<Spanned<i64>>,
+    certificate_life: Option<Spanned<String>>,
 }
 
 impl BrokerConfig {
@@ -112,6 +122,16 @@ impl BrokerConfig {
             let reason = format!("connections: is not a whole number from {least} to {most}");
             mistakes.push(at(wanted.span().start, &reason));
         }
+        let wanted = typed.certificate_life.as_ref();
+        let life = wanted.map_or(Some(LIFE_SECONDS), |wanted| {
+            clock::seconds(wanted.get_ref()).filter(|life| LIVES.contains(life))
+        });
+        if let (Some(wanted), None) = (wanted, life) {
+            let (least, most) = (clock::span(*LIVES.start()), clock::span(*LIVES.end()));
+            let reason =
+                format!("certificate_life: is not a time from {least} to {most}, such as 12h or 30d");
+            mistakes.push(at(wanted.span().start, &reason));
+        }
         if !mistakes.is_empty() {
             return Err(Mistakes(mistakes));
         }
@@ -123,6 +143,7 @@ impl BrokerConfig {
             reach_local: typed.reach_local.unwrap_or(false),
             // Fits: in the range above.
             connections: connections as usize,
+            certificate_life_seconds: life.unwrap_or(LIFE_SECONDS),
         })
     }
 
@@ -170,13 +191,14 @@ mod tests {
     fn the_example_has_every_key() {
         let example = parse(include_str!("../../../configs/broker.toml")).unwrap();
         assert_eq!((example.grid.as_str(), example.connections), ("g5k", CONNECTIONS));
+        assert_eq!(example.certificate_life_seconds, LIFE_SECONDS);
     }
 
     #[test]
     fn every_mistake_is_reported_with_its_line() {
-        let text = "grid = \"a b\"\nlisten = [\"here\"]\npublic = []\nconnections = 1\n";
+        let text = "grid = \"a b\"\nlisten = [\"here\"]\npublic = []\nconnections = 1\ncertificate_life = \"2min\"\n";
         let mistakes = parse(text).unwrap_err().0;
-        assert_eq!(mistakes.len(), 4, "{mistakes:?}");
+        assert_eq!(mistakes.len(), 5, "{mistakes:?}");
         assert!(mistakes[0].starts_with("/grids/g5k/broker.toml:1: grid:"));
         assert!(mistakes.iter().any(|mistake| mistake.contains(":3: public:")));
         let unknown = parse("grid = \"g\"\nlistem = []\n").unwrap_err().to_string();

@@ -151,8 +151,13 @@ impl Certified {
 
     /// When it is to be renewed: two thirds of its life leave a third for a broker that is away.
     pub fn renew_at(&self) -> u64 {
-        self.not_before + self.not_after.saturating_sub(self.not_before) / 3 * 2
+        renew_at(self.not_before, self.not_after)
     }
+}
+
+/// When a certificate that begins and ends then, in seconds since 1970, is to be renewed; see [`Certified::renew_at`].
+pub fn renew_at(not_before: u64, not_after: u64) -> u64 {
+    not_before + not_after.saturating_sub(not_before) / 3 * 2
 }
 
 /// Bytes as hexadecimal digits.

@@ -208,6 +208,13 @@ impl Members {
         self.put(member)
     }
 
+    /// A site spoke then, if that is later than what is known.
+    pub fn seen(&mut self, site: &str, at: u64) {
+        if let Some(held) = self.sites.get_mut(site) {
+            held.member.last_seen = held.member.last_seen.max(at);
+        }
+    }
+
     /// Forgets a site; true when there was one.
     pub fn remove(&mut self, site: &str) -> bool {
         let there = self.sites.contains_key(site);

@@ -19,6 +19,8 @@ pub(crate) const META: Table = TableDefinition::new("meta");
 pub(crate) const TOKENS: Table = TableDefinition::new("tokens");
 /// By site.
 pub(crate) const MEMBERS: Table = TableDefinition::new("members");
+/// When each site last spoke, by site: apart from its record, which is long and seldom changes.
+pub(crate) const SEEN: Table = TableDefinition::new("seen");
 /// By number.
 pub(crate) const JOBS: Table = TableDefinition::new("jobs");
 

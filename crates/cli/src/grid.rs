@@ -2,7 +2,8 @@
 
 use crate::say;
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
-use causeway_broker::clock::{Clock, date, span};
+use causeway_broker::api::Job;
+use causeway_broker::clock::{Clock, date, seconds, span};
 use causeway_broker::grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MOST_TTL_SECONDS};
 use clap::{Args, Subcommand};
@@ -16,7 +17,7 @@ pub enum Task {
     Create(CreateArgs),
     /// Print a token with which a site may join, once.
     Token(TokenArgs),
-    /// Show the sites of the grid and the tokens that are still good.
+    /// Show the sites of the grid, the tokens that are still good and the jobs that run.
     List(ListArgs),
     /// Put a site out: its certificates and tokens are void from now on.
     Revoke(RevokeArgs),
@@ -204,7 +205,23 @@ fn text(listing: &Listing, via: Via) -> String {
             token.site
         ));
     }
+    lines.extend(listing.jobs.iter().map(|job| job_line(job, listing.time)));
     lines.join("\n")
+}
+
+fn job_line(job: &Job, now: u64) -> String {
+    let ranks = match job.job.ranks {
+        0 => String::new(),
+        ranks => format!(", {ranks} ranks"),
+    };
+    format!(
+        "  job {} of {} at {}{ranks}, for {}: {}",
+        job.job.id,
+        job.from,
+        job.job.sites.join(", "),
+        span(now.saturating_sub(job.since)),
+        job.job.name
+    )
 }
 
 fn line(site: &ListedSite, now: u64) -> String {
@@ -228,12 +245,7 @@ fn line(site: &ListedSite, now: u64) -> String {
 }
 
 fn lifetime(text: &str) -> Result<u64, String> {
-    let units = [("min", 60), ("h", 3600), ("d", 86_400), ("s", 1)];
-    let parsed = units.into_iter().find_map(|(unit, seconds)| {
-        let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        number.checked_mul(seconds)
-    });
-    match parsed {
+    match seconds(text) {
         Some(seconds) if (1..=MOST_TTL_SECONDS).contains(&seconds) => Ok(seconds),
         Some(_) => Err(format!("at most {}", span(MOST_TTL_SECONDS))),
         None => Err("a time such as 30min, 1h or 2d".to_owned()),

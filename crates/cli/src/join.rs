@@ -125,11 +125,13 @@ impl JoinArgs {
             return Err(JoiningError::NoSubnet);
         };
         let lan = match self.lan {
-            Some(lan) => lan,
-            None => own_address(&self.subnet)
-                .map(|address| SocketAddr::new(address, LAN_PORT))
-                .ok_or_else(|| JoiningError::NoAddress(first.to_string()))?,
+            Some(lan) => vec![lan],
+            None => own_addresses(&self.subnet),
         };
+        if lan.is_empty() {
+            return Err(JoiningError::NoAddress(first.to_string()));
+        }
+        let lan: Vec<String> = lan.iter().map(|lan| format!("\"{lan}\"")).collect();
         let subnets: Vec<String> = self.subnet.iter().map(|subnet| format!("\"{subnet}\"")).collect();
         let mut text = format!(
             "# Written by 'causeway gateway --join'; configs/gateway.toml in the sources shows every key.\n\
@@ -146,7 +148,7 @@ impl JoinArgs {
                 "[[site.nodes]]\nname = \"{name}\"\naddress = \"{address}\"\nslots = {slots}\n"
             );
         }
-        let _ = write!(text, "[listen]\nlan = [\"{lan}\"]\n");
+        let _ = write!(text, "[listen]\nlan = [{}]\n", lan.join(", "));
         if let Some(wan) = self.wan {
             let _ = writeln!(text, "wan = \"{wan}\"");
         }
@@ -158,9 +160,9 @@ impl JoinArgs {
     }
 }
 
-/// An address of this host in one of these ranges.
-fn own_address(subnets: &[Cidr]) -> Option<IpAddr> {
-    let addresses = getifaddrs().ok()?.filter_map(|interface| {
+/// This host's first address of each version of IP in these ranges: nodes that have both use both.
+fn own_addresses(subnets: &[Cidr]) -> Vec<SocketAddr> {
+    let addresses = getifaddrs().into_iter().flatten().filter_map(|interface| {
         let address = interface.address?;
         let v4 = address.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
         v4.or_else(|| {
@@ -169,9 +171,12 @@ fn own_address(subnets: &[Cidr]) -> Option<IpAddr> {
                 .map(|address| IpAddr::from(address.ip()))
         })
     });
-    addresses
-        .into_iter()
-        .find(|address| subnets.iter().any(|subnet| subnet.contains(*address)))
+    let addresses: Vec<IpAddr> = addresses
+        .filter(|address| subnets.iter().any(|subnet| subnet.contains(*address)))
+        .collect();
+    let first = |v6| addresses.iter().find(|address| address.is_ipv6() == v6);
+    let found = [first(false), first(true)].into_iter().flatten();
+    found.map(|address| SocketAddr::new(*address, LAN_PORT)).collect()
 }
 
 /// Name, address and slots.
@@ -240,6 +245,16 @@ mod tests {
         for wrong in ["=10.1.0.1", "n1=10.1", "n\"1=10.1.0.1", "n1=10.1.0.1:99999999999"] {
             assert!(read_node(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_site_with_both_versions_of_ip_is_listened_to_at_an_address_of_each() {
+        let subnets = ["127.0.0.0/8", "::1/128", "255.255.255.255/32"].map(|subnet| subnet.parse().unwrap());
+        let found = own_addresses(&subnets);
+        assert_eq!(found[0], "127.0.0.1:7000".parse().unwrap());
+        // A host without IPv6 has no second one.
+        assert!(found[1..].iter().all(|address| address.is_ipv6()) && found.len() < 3);
+        assert!(own_addresses(&subnets[2..]).is_empty());
     }
 
     #[test]

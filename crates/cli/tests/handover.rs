@@ -186,6 +186,7 @@ impl Grid {
         let request = Request::Job {
             name: name.to_owned(),
             weight: 1,
+            plan: None,
         };
         match control::ask(&self.control(1), &request).unwrap() {
             (Reply::Job(job), held) => (job.token.parse().unwrap(), held),

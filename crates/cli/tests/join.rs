@@ -157,6 +157,7 @@ impl Grid {
         let request = Request::Job {
             name: "whole".to_owned(),
             weight: 1,
+            plan: None,
         };
         let (Reply::Job(job), _held) = ask(&self.control(1), &request).unwrap() else {
             panic!("no job");

@@ -73,6 +73,7 @@ fn status(sent_bytes: u64) -> Status {
             lanes: Vec::new(),
             lanes_lost: 0,
             down_seconds: None,
+            hindrance: String::new(),
         }],
     }
 }

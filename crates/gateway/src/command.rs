@@ -14,7 +14,7 @@ use crate::timers::Deadline;
 use causeway_wire::Token;
 use mio::Interest;
 use mio::net::UnixStream;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -214,10 +214,21 @@ impl Gateway {
                 let status = self.status();
                 self.answer(key, Reply::Status(Box::new(status)));
             }
-            Request::Job { name, weight } => self.start_job(key, name, weight, |_| {}),
-            Request::Connect { name } => self.start_job(key, name, 1, |job| job.plain = true),
-            Request::Transparent { name, weight } => {
-                self.start_job(key, name, weight, |job| job.transparent = true);
+            Request::Job { name, weight, plan } => {
+                let mut job = new_job(key, name, weight);
+                job.plan = plan;
+                self.start_job(key, job);
+            }
+            Request::Connect { name } => {
+                let mut job = new_job(key, name, 1);
+                job.plain = true;
+                self.start_job(key, job);
+            }
+            Request::Transparent { name, weight, plan } => {
+                let mut job = new_job(key, name, weight);
+                job.plan = plan;
+                job.transparent = true;
+                self.start_job(key, job);
             }
             Request::Ping { site } => self.ping(key, site),
             Request::HandOver {
@@ -240,7 +251,7 @@ impl Gateway {
         }
     }
 
-    fn start_job(&mut self, key: usize, name: String, weight: u32, make: impl FnOnce(&mut Job)) {
+    fn start_job(&mut self, key: usize, mut job: Job) {
         // By its real addresses others would not find it, or somebody else.
         if self.config.overlap_ok && !self.directory.own_site().is_virtual() {
             let why = "the grid's broker has not given this site virtual addresses yet ('causeway status' says whether it answers)";
@@ -256,12 +267,11 @@ impl Gateway {
         let token = Token(bytes);
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the others.
         let up = self.pairs.iter().filter(|(_, pair)| pair.is_up());
-        let awaited: std::collections::BTreeSet<String> = up.map(|(_, pair)| pair.site.clone()).collect();
-        let alone = awaited.is_empty();
+        job.awaited = up.map(|(_, pair)| pair.site.clone()).collect();
+        let alone = job.awaited.is_empty();
         self.report
-            .say(format_args!("job {} starts: {name}", token.hint()));
-        let mut job = Job::new(name, weight.clamp(1, MOST_WEIGHT), Origin::Here(key), awaited);
-        make(&mut job);
+            .say(format_args!("job {} starts: {}", token.hint(), job.name));
+        self.register_job(&token, &job);
         let announcement = job.announcement(&token);
         self.jobs.start(token, job);
         if let Some(command) = self.commands.get_mut(key) {
@@ -415,6 +425,7 @@ impl Gateway {
         if matches!(job.origin, Origin::Here(_)) {
             self.report
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
+            self.unregister_job(token, &job);
             for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
                 self.tell(
                     pair,
@@ -536,6 +547,13 @@ impl Gateway {
 
     /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, site: &str, why: &str) {
+        for command in self.jobs.losing(site) {
+            let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
+            if self.commands.get(command).is_some_and(holds) {
+                let text = format!("this job has lost site {site}: {why}");
+                self.put_answer(command, &Reply::Lost(text));
+            }
+        }
         for token in self.jobs.of_site(site) {
             self.end_job(&token);
         }
@@ -557,4 +575,13 @@ impl IntoBlocking for std::os::unix::net::UnixStream {
         self.set_nonblocking(false)?;
         Ok(self.into())
     }
+}
+
+fn new_job(key: usize, name: String, weight: u32) -> Job {
+    Job::new(
+        name,
+        weight.clamp(1, MOST_WEIGHT),
+        Origin::Here(key),
+        BTreeSet::new(),
+    )
 }

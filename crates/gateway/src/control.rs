@@ -35,6 +35,9 @@ pub enum Request {
         /// Its share of a busy tunnel beside other jobs', 1 to [`MOST_WEIGHT`].
         #[serde(default = "usual_weight")]
         weight: u32,
+        /// What is known of it beforehand. Who says it hears of sites that the job loses: [`Reply::Lost`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Plan>,
     },
     /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the answer.
     Spawn {
@@ -55,6 +58,9 @@ pub enum Request {
         name: String,
         /// Its share of a busy tunnel beside other jobs', 1 to [`MOST_WEIGHT`].
         weight: u32,
+        /// See [`Request::Job`].
+        #[serde(default)]
+        plan: Option<Plan>,
     },
     /// A round trip to the gateway of another site, through the tunnel.
     Ping {
@@ -86,6 +92,16 @@ fn usual_weight() -> u32 {
     1
 }
 
+/// Where a job is to run, for the grid's register of jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its sites; none where they are not chosen, which may be any.
+    pub sites: Vec<String>,
+    /// Its processes; 0 where nobody has said how many.
+    pub ranks: u32,
+}
+
 /// Version and request, as they stand on the line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Envelope<T> {
@@ -101,6 +117,8 @@ pub struct Envelope<T> {
 pub enum Reply {
     /// The job is registered with every site that has a tunnel.
     Job(JobReply),
+    /// A line more to who holds a job with a [`Plan`]: a site of it is lost, in one sentence for the user. More may follow.
+    Lost(String),
     /// The bytes of the spawned process follow.
     Spawn {},
     /// The far gateway has answered.
@@ -332,6 +350,9 @@ pub struct TunnelStatus {
     /// How long all lanes have been down, its streams waiting.
     #[serde(default)]
     pub down_seconds: Option<f64>,
+    /// Why there is no better way than through a relay, or no lane over QUIC where the path loses; empty where nothing is known to be in the way.
+    #[serde(default)]
+    pub hindrance: String,
 }
 
 /// A gateway's place in a grid with a broker.
@@ -345,8 +366,17 @@ pub struct GridStatus {
     pub observed: Option<std::net::SocketAddr>,
     /// Own public addresses that the broker could not dial, and why.
     pub unreached: Vec<(std::net::SocketAddr, String)>,
-    /// When the certificate ends, in seconds since 1970. It is renewed after two thirds of its life.
+    /// When the certificate begins and ends, in seconds since 1970. It is renewed after two thirds of its life.
+    #[serde(default)]
+    pub certificate_begins: u64,
+    /// See `certificate_begins`.
     pub certificate_ends: u64,
+    /// The broker's address that answered last.
+    #[serde(default)]
+    pub broker: Option<std::net::SocketAddr>,
+    /// How far this host's clock is ahead of the broker's, as far as the gateway was told.
+    #[serde(default)]
+    pub clock_ahead_seconds: Option<i64>,
 }
 
 /// One lane of a tunnel.
@@ -483,6 +513,23 @@ pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contro
             "version {version}, expected {VERSION}"
         ))),
         Envelope { body, .. } => Ok((body, stream)),
+    }
+}
+
+/// What a line after the first answer says, without its newline.
+///
+/// # Errors
+/// The line, where it is none of this version.
+pub fn later_reply(line: &[u8]) -> Result<Reply, ControlError> {
+    match serde_json::from_slice::<Envelope<Reply>>(line) {
+        Ok(Envelope {
+            version: VERSION,
+            body,
+        }) => Ok(body),
+        Ok(Envelope { version, .. }) => Err(ControlError::Answer(format!(
+            "version {version}, expected {VERSION}"
+        ))),
+        Err(error) => Err(ControlError::Answer(error.to_string())),
     }
 }
 

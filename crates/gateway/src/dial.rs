@@ -51,7 +51,7 @@ pub(crate) struct Contact {
     /// What it said as a relay.
     pub(crate) offer: Option<Offer>,
     /// Why there is no lane over QUIC beside those over TCP.
-    spare_trouble: String,
+    pub(crate) spare_trouble: String,
     dials: [Dial; MAX_LANES],
 }
 
@@ -244,13 +244,17 @@ impl Gateway {
 
     /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
     pub(crate) fn dial_succeeded(&mut self, index: usize) {
+        let has_lane = self.has_lane(index);
         let contact = &mut self.contacts[index];
-        contact.trouble.clear();
+        // Through a relay: why there is no better way is still to be said.
+        if has_lane {
+            contact.trouble.clear();
+        }
         contact.search.trouble.clear();
         for dial in &mut contact.dials {
             dial.backoff = FIRST_BACKOFF;
         }
-        if self.has_lane(index) {
+        if has_lane {
             self.on_met_well(index);
         }
     }

@@ -6,6 +6,7 @@
 use crate::config::{Config, Peer};
 use crate::control::{GridStatus, SiteInfo};
 use crate::dial::Contact;
+use crate::farewell::keys;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::lane::LaneEnd;
 use crate::meet::{self, Meetings};
@@ -13,8 +14,9 @@ use crate::peer::GatewayToGateway;
 use crate::relay::seek::PATIENCE;
 use crate::tally::Tally;
 use crate::tls;
-use causeway_broker::api::{Member, Node, Reach, Reached, Record, Subnet, new_instance};
-use causeway_broker::client::{Client, ClientConfig, Event, Membership};
+use causeway_broker::api::{ErrorKind, Member, Node, Reach, Reached, Record, Subnet, new_instance};
+use causeway_broker::client::{Client, ClientConfig, Event, Membership, SKEW_SECONDS};
+use causeway_broker::identity::Certified;
 use causeway_broker::members::Members;
 use causeway_broker::tls::{Expect, Trust};
 use causeway_wire::Cidr;
@@ -34,7 +36,10 @@ pub(crate) struct Grid {
     observed: Option<SocketAddr>,
     /// The own addresses that the broker could not dial, with its reasons.
     unreached: Vec<(SocketAddr, String)>,
-    certificate_ends: u64,
+    certified: Certified,
+    /// Where the broker was last found.
+    broker: Option<SocketAddr>,
+    clock_ahead_seconds: Option<i64>,
     /// What the broker says of all sites.
     members: Members,
     /// The gateways that are met half-way.
@@ -79,7 +84,7 @@ impl Grid {
             let known = causeway_broker::client::known_member(directory, &membership.grid, &membership.site);
             config.virtual_subnets = known.map_or_else(Vec::new, |member| virtual_subnets(config, &member));
         }
-        let (name, certificate_ends) = (membership.grid.clone(), membership.certified.not_after);
+        let (name, certified) = (membership.grid.clone(), membership.certified.clone());
         let record = record(config)?;
         let client = ClientConfig::new(membership, directory.to_owned(), record, wake);
         let client = Client::start(client).map_err(|error| wrong(&error))?;
@@ -90,7 +95,9 @@ impl Grid {
             away: Some("not reached yet".to_owned()),
             observed: None,
             unreached: Vec::new(),
-            certificate_ends,
+            certified,
+            broker: None,
+            clock_ahead_seconds: None,
             members: Members::default(),
             meetings: Meetings::default(),
         };
@@ -103,8 +110,16 @@ impl Grid {
             broker_away: self.away.clone(),
             observed: self.observed,
             unreached: self.unreached.clone(),
-            certificate_ends: self.certificate_ends,
+            certificate_begins: self.certified.not_before,
+            certificate_ends: self.certified.not_after,
+            broker: self.broker,
+            clock_ahead_seconds: self.clock_ahead_seconds,
         }
+    }
+
+    /// The broker answers, as far as is known.
+    pub(crate) fn serves(&self) -> bool {
+        self.away.is_none()
     }
 
     fn trust(&self) -> &Trust {
@@ -210,9 +225,15 @@ impl Gateway {
         match event {
             Event::Member(member) => self.on_member(*member),
             Event::Removed(site) => self.on_member_gone(&site),
-            Event::Connected { observed, broker } => {
+            Event::Connected {
+                observed,
+                broker,
+                ahead,
+            } => {
                 grid.away = None;
                 grid.observed = Some(observed);
+                grid.broker = Some(broker);
+                grid.clock_ahead_seconds = Some(ahead);
                 self.report.say(format_args!(
                     "the broker of grid {} answers; it sees this gateway at {}",
                     grid.name,
@@ -220,6 +241,8 @@ impl Gateway {
                 ));
                 // Busy: the next connection asks again.
                 let _ = grid.client.reach(self.config.public.clone());
+                // What has begun and ended while it was away; see `register`.
+                let _ = grid.client.list_jobs();
                 self.on_broker_found(broker);
             }
             Event::Away(why) => {
@@ -229,17 +252,27 @@ impl Gateway {
                 ));
                 grid.away = Some(why);
             }
-            Event::Refused { message, .. } => {
+            Event::Refused { kind, message } => {
                 self.report.say(format_args!("the broker refuses: {message}"));
-                grid.away = Some(message);
+                grid.away = Some(message.clone());
+                if kind == ErrorKind::Revoked {
+                    self.end_all(&message);
+                }
             }
-            Event::ClockSkew { ahead } => self.report.say(format_args!(
-                "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
-                ahead.unsigned_abs(),
-                if ahead > 0 { "ahead of" } else { "behind" }
-            )),
+            Event::ClockSkew { ahead } => {
+                grid.clock_ahead_seconds = Some(ahead);
+                self.report.say(match ahead.unsigned_abs() > SKEW_SECONDS {
+                    true => format!(
+                        "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
+                        ahead.unsigned_abs(),
+                        if ahead > 0 { "ahead of" } else { "behind" }
+                    ),
+                    false => "this host's clock and the broker's agree again".to_owned(),
+                });
+            }
             Event::Revocations(_) => self.end_revoked(),
-            Event::Renewed(credentials) => {
+            Event::Renewed(credentials, certified) => {
+                grid.certified = certified;
                 let renewed = tls::Context::of_member(&credentials, grid.client.trust());
                 let renewed = renewed.and_then(|context| match &mut self.quic {
                     Some(quic) => quic.renew(&context).map(|()| context),
@@ -248,8 +281,9 @@ impl Gateway {
                 match renewed {
                     Ok(context) => {
                         self.tls = Some(context);
-                        self.report
-                            .say(format_args!("this site's certificate was renewed; new lanes show it"));
+                        self.report.say(format_args!(
+                            "this site's certificate was renewed; new lanes show it"
+                        ));
                     }
                     Err(error) => self
                         .report
@@ -260,7 +294,8 @@ impl Gateway {
             Event::Failed { what, reason } => self.report.say(format_args!("{what}: {reason}")),
             Event::Trouble(what) => self.report.say(format_args!("{what}")),
             Event::Message(message) if message.kind == meet::KIND => self.on_punch(&message),
-            Event::Message(_) | Event::Relays(_) | Event::Jobs(_) => {}
+            Event::Jobs(jobs) => self.on_registered(&jobs),
+            Event::Message(_) | Event::Relays(_) => {}
         }
     }
 
@@ -359,16 +394,34 @@ impl Gateway {
             grid.members.remove(site);
         }
         let Some(index) = self.peer_of(site) else { return };
-        self.report
-            .say(format_args!("site {site} is no longer a member of the grid"));
+        let revoked = self.grid.as_ref().is_some_and(|grid| {
+            let revocations = grid.trust().revocations().now();
+            revocations.before(site).is_some()
+        });
+        let (end, what) = match revoked {
+            // Its gateway may have been sooner to close its lanes than this one to look at what they have shown.
+            true => (
+                LaneEnd::Revoked,
+                "its certificate was revoked, and it is no longer a member of the grid",
+            ),
+            false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
+        };
+        self.report.say(format_args!("site {site}: {what}"));
         self.config.peers[index].address = None;
         self.contacts[index].addresses.clear();
         self.forget_meeting(index);
         self.contacts[index].is_gone = true;
         if let Some(pair) = self.tunnels.get(site).copied() {
-            self.end_pair(pair, &LaneEnd::NoMember, true);
+            self.end_pair(pair, &end, true);
         }
-        "it is no longer a member of the grid".clone_into(&mut self.contacts[index].trouble);
+        what.clone_into(&mut self.contacts[index].trouble);
+    }
+
+    /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.
+    fn end_all(&mut self, why: &str) {
+        for pair in keys(&self.pairs) {
+            self.end_pair(pair, &LaneEnd::Refused(why.to_owned()), true);
+        }
     }
 
     /// Certificates are void: what rests on them ends.

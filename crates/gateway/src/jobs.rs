@@ -1,7 +1,9 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
+use crate::control::Plan;
 use crate::handover::state::{KeptJob, KeptOrigin};
 use crate::peer::GatewayToGateway;
+use causeway_broker::clock::Clock;
 use causeway_wire::Token;
 use std::collections::{BTreeSet, HashMap};
 
@@ -29,6 +31,10 @@ pub(crate) struct Job {
     /// Its connections are those that routers hand to gateways; see `transparent`.
     pub(crate) transparent: bool,
     pub(crate) origin: Origin,
+    /// Where it is to run, if its command has said so.
+    pub(crate) plan: Option<Plan>,
+    /// Since when, in seconds since 1970.
+    pub(crate) since: u64,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
     /// Of its streams that have ended.
@@ -44,6 +50,8 @@ impl Job {
             plain: false,
             transparent: false,
             origin,
+            plan: None,
+            since: Clock::system().now(),
             awaited,
             sent_bytes: 0,
             received_bytes: 0,
@@ -77,6 +85,8 @@ impl Jobs {
                 Origin::Here(command) => KeptOrigin::Here(*command),
                 Origin::Site(site) => KeptOrigin::Site(site.clone()),
             },
+            plan: job.plan.clone(),
+            since: job.since,
             awaited: job.awaited.iter().cloned().collect(),
             sent_bytes: job.sent_bytes,
             received_bytes: job.received_bytes,
@@ -95,6 +105,8 @@ impl Jobs {
                     KeptOrigin::Here(command) => Origin::Here(command),
                     KeptOrigin::Site(site) => Origin::Site(site),
                 },
+                plan: kept.plan,
+                since: kept.since,
                 awaited: kept.awaited.into_iter().collect(),
                 sent_bytes: kept.sent_bytes,
                 received_bytes: kept.received_bytes,
@@ -188,6 +200,16 @@ impl Jobs {
         theirs.map(|(token, _)| *token).collect()
     }
 
+    /// Commands that want to hear that their job has lost a site.
+    pub(crate) fn losing(&self, site: &str) -> Vec<usize> {
+        let uses = |plan: &Plan| plan.sites.is_empty() || plan.sites.iter().any(|known| known == site);
+        let losing = self.0.values().filter_map(|job| match job.origin {
+            Origin::Here(command) if job.plan.as_ref().is_some_and(uses) => Some(command),
+            _ => None,
+        });
+        losing.collect()
+    }
+
     /// A site has confirmed a job, or is gone and never will. The command to answer when it was the last one.
     pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<usize> {
         let job = self.0.get_mut(token)?;
@@ -251,5 +273,22 @@ mod tests {
         let mut long = job("bordeaux");
         long.name = "x".repeat(MOST_NAME_BYTES + 1);
         assert!(jobs.learn(token(u32::MAX - 1), long).is_err());
+    }
+
+    #[test]
+    fn who_said_where_its_job_runs_hears_of_the_loss_of_these_sites() {
+        let mut jobs = Jobs::default();
+        let plans = [None, Some(vec!["nancy"]), Some(vec!["lyon"]), Some(vec![])];
+        for (number, sites) in plans.into_iter().enumerate() {
+            let mut job = Job::new("mpirun".into(), 1, Origin::Here(number), BTreeSet::new());
+            job.plan = sites.map(|sites| Plan {
+                sites: sites.into_iter().map(str::to_owned).collect(),
+                ranks: 2,
+            });
+            jobs.start(Token([number as u8; 16]), job);
+        }
+        let mut losing = jobs.losing("nancy");
+        losing.sort_unstable();
+        assert_eq!(losing, [1, 3]);
     }
 }

@@ -75,6 +75,8 @@ pub(crate) enum LaneEnd {
     Left,
     #[error("the site is no longer a member of the grid")]
     NoMember,
+    #[error("the site's certificate was revoked")]
+    Revoked,
     #[error("this gateway is handed over to another program")]
     HandedOver,
     #[error("no lane came back within {0:?} (resume in [grid]); the last one: {1}")]
@@ -254,13 +256,13 @@ impl Gateway {
 
     /// Ends a lane; its pair goes on.
     pub(crate) fn close_lane(&mut self, key: usize, end: &LaneEnd) {
-        // Where a better lane took its place, the relay is not to blame.
         let through = self.lanes.get(key).and_then(|lane| lane.through.clone());
-        let through = through.filter(|_| !matches!(end, LaneEnd::Replaced));
         let Some((pair_key, number)) = self.discard_lane(key) else {
             return;
         };
-        self.part_lane(pair_key, number, end);
+        self.part_lane(pair_key, number, end, through.as_ref());
+        // Where a better lane took its place, the relay is not to blame.
+        let through = through.filter(|_| !matches!(end, LaneEnd::Replaced));
         if let Some(pair) = self.pairs.get(pair_key) {
             self.bring_back(pair.peer, number, through.as_ref());
         }

@@ -40,6 +40,7 @@ mod priority;
 mod private;
 mod pump;
 mod quic;
+mod register;
 mod relay;
 mod report;
 mod signals;

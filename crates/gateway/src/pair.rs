@@ -271,8 +271,8 @@ impl Gateway {
         self.touch(key);
     }
 
-    /// Takes an ended lane from its pair.
-    pub(crate) fn part_lane(&mut self, key: usize, number: usize, end: &LaneEnd) {
+    /// Takes an ended lane from its pair. `through` is the relay that it went through, if it did.
+    pub(crate) fn part_lane(&mut self, key: usize, number: usize, end: &LaneEnd, through: Option<&Through>) {
         let now = self.now;
         let Some(pair) = self.pairs.get_mut(key) else {
             return;
@@ -284,7 +284,14 @@ impl Gateway {
         let left = pair.tunnel.lanes_up();
         if left == 0 {
             pair.down_since = Some(now);
-            self.contacts[pair.peer].trouble = pair.last_end.clone();
+            let contact = &mut self.contacts[pair.peer];
+            match through {
+                // Why there is no better way stands as it was.
+                Some(through) => {
+                    contact.search.trouble = format!("through {}: {}", through.site, pair.last_end)
+                }
+                None => contact.trouble.clone_from(&pair.last_end),
+            }
         }
         if now >= pair.quiet_until {
             pair.quiet_until = now + SAY_EVERY;
@@ -394,7 +401,7 @@ impl Gateway {
                 let silent = LaneEnd::Silent(self.config.tunnel.lane_timeout);
                 match lane {
                     Some(lane) => self.close_lane(lane, &silent),
-                    None => self.part_lane(key, *number, &silent),
+                    None => self.part_lane(key, *number, &silent, None),
                 }
             }
             Event::Expired => self.expire_pair(key),

@@ -4,6 +4,7 @@ use crate::control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 use crate::gateway::Gateway;
 use crate::grid::Grid;
 use crate::lane::Lane;
+use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
 use causeway_wire::Token;
 use std::collections::HashMap;
@@ -64,6 +65,16 @@ impl Gateway {
             lanes,
             lanes_lost: pair.lanes_lost,
             down_seconds: pair.down_since.map(|since| since.elapsed().as_secs_f64()),
+            hindrance: self.hindrance(pair),
+        }
+    }
+
+    fn hindrance(&self, pair: &Pair) -> String {
+        let contact = &self.contacts[pair.peer];
+        match pair.lanes[QUIC_LANE] {
+            _ if !self.has_lane(pair.peer) => contact.trouble.clone(),
+            Some(_) => String::new(),
+            None => contact.spare_trouble.clone(),
         }
     }
 

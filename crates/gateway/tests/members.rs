@@ -136,6 +136,7 @@ fn a_member_that_confirms_no_job_keeps_none_from_starting_without_it() {
     let grid = Grid::with_member();
     let _member = Member::introduced(&grid);
     let request = Request::Job {
+        plan: None,
         name: "without it".into(),
         weight: 1,
     };

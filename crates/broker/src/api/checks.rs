@@ -1,8 +1,8 @@
 //! What a body of the API may hold: lengths, counts, and what cannot be.
 
 use super::{
-    Checked, EnrolRequest, JobsRequest, MOST_KIND, MOST_LIST_BODY, MOST_MESSAGE, MOST_REACH, ReachRequest,
-    Record, RenewRequest, SendRequest, SyncRequest,
+    Checked, EnrolRequest, JobsRequest, MOST_JOB_NAME, MOST_KIND, MOST_LIST_BODY, MOST_MESSAGE, MOST_REACH,
+    ReachRequest, Record, RenewRequest, SendRequest, SyncRequest,
 };
 use crate::authority::MOST_PEM;
 use crate::revocation::{self, SignedRevocations};
@@ -15,7 +15,6 @@ const MOST_ADDRESSES: usize = 16;
 const MOST_VERSION: usize = 64;
 /// A host name's longest (RFC 1035).
 const MOST_NODE_NAME: usize = 253;
-const MOST_JOB_NAME: usize = 128;
 const MOST_JOB_SITES: usize = 1000;
 /// One of P-256 takes 96 at most.
 const MOST_SIGNATURE: usize = 128;

@@ -15,11 +15,13 @@ mod session;
 pub use cache::known_member;
 pub use http::CallError;
 pub use membership::{JoinError, Membership, join};
+pub use session::SKEW_SECONDS;
 
 use crate::api::{ErrorKind, Job, JobStart, Member, Message, Reached, Record, Relay};
 use crate::authority::Credentials;
 use crate::clock::Clock;
 use crate::files::FileError;
+use crate::identity::Certified;
 use crate::revocation::{RevocationSet, Revocations};
 use crate::tls::{Trust, TrustError};
 use std::net::SocketAddr;
@@ -91,6 +93,8 @@ pub enum Event {
         observed: SocketAddr,
         /// Where the broker is.
         broker: SocketAddr,
+        /// Seconds that this host's clock is ahead of the broker's.
+        ahead: i64,
     },
     /// The broker does not answer, for this reason. Said once until it does.
     Away(String),
@@ -101,13 +105,13 @@ pub enum Event {
         /// Why, for people.
         message: String,
     },
-    /// The clocks of this host and the broker differ by more than certificates bear. Said once until they do not.
+    /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. Said when that changes.
     ClockSkew {
         /// Seconds that this host's clock is ahead.
         ahead: i64,
     },
     /// The certificate was renewed: new connections use these.
-    Renewed(Credentials),
+    Renewed(Credentials, Certified),
     /// Answer to [`Client::reach`].
     Reached(Vec<Reached>),
     /// Answer to [`Client::relays`].

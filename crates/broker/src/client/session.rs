@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 /// Clocks that differ by more are told of: a certificate begins five minutes before it is made.
-const SKEW_SECONDS: u64 = 60;
+pub const SKEW_SECONDS: u64 = 60;
 
 /// Between writings of the members: a grid in which much happens would write megabytes at each change.
 const KEEP: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ const KEEP: Duration = Duration::from_secs(5);
 /// So few are written at once.
 const FEW: usize = 64;
 
-/// Between tries to renew: there are ten days for it.
+/// Between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's certificates are shorter.
 const RENEW_AGAIN_SECONDS: u64 = 3600;
 
 pub(super) struct Parts {
@@ -183,23 +183,24 @@ impl Session {
             revocations_digest: revocations.digest(),
             messages_until: self.messages_until.get(),
             load: *self.load.borrow(),
-            // The first answer tells that the broker is there.
-            wait_seconds: if self.connected.get() {
-                MOST_WAIT_SECONDS
-            } else {
-                0
+            // The first answer tells that the broker is there; and a short certificate is to be renewed in time.
+            wait_seconds: match self.connected.get() {
+                true => MOST_WAIT_SECONDS.min(self.seconds_until_renewal().max(1)),
+                false => 0,
             },
         };
         (asked, telling)
     }
 
     fn on_answer(&self, mut answer: SyncAnswer, broker: SocketAddr) {
-        self.check_clock(ahead(self.config.clock.now(), answer.time));
+        let ahead = ahead(self.config.clock.now(), answer.time);
+        self.check_clock(ahead);
         self.said_away.set(false);
         if !self.connected.replace(true) {
             self.tell(Event::Connected {
                 observed: answer.observed,
                 broker,
+                ahead,
             });
         }
         if answer.wants_record {
@@ -246,10 +247,9 @@ impl Session {
 
     fn check_clock(&self, ahead: i64) {
         let skewed = ahead.unsigned_abs() > SKEW_SECONDS;
-        if skewed && !self.skewed.get() {
+        if self.skewed.replace(skewed) != skewed {
             self.tell(Event::ClockSkew { ahead });
         }
-        self.skewed.set(skewed);
     }
 
     fn keep_members(&self) {
@@ -314,15 +314,21 @@ impl Session {
         Connection::open(&broker, Arc::new(config)).await
     }
 
+    fn seconds_until_renewal(&self) -> u64 {
+        let due = self.membership.borrow().renew_at().max(self.renew_again.get());
+        due.saturating_sub(self.config.clock.now())
+    }
+
     /// Has the certificate renewed after two thirds of its life; true when it was.
     async fn renew_if_due(&self) -> Result<bool, CallError> {
         let now = self.config.clock.now();
-        let due = self.membership.borrow().renew_at().max(self.renew_again.get());
         // One that is over cannot be renewed; the broker's refusal of the poll says so.
-        if now < due || now > self.membership.borrow().certified.not_after {
+        if self.seconds_until_renewal() > 0 || now > self.membership.borrow().certified.not_after {
             return Ok(false);
         }
-        self.renew_again.set(now.saturating_add(RENEW_AGAIN_SECONDS));
+        let left = self.membership.borrow().certified.not_after.saturating_sub(now);
+        let pause = RENEW_AGAIN_SECONDS.min(left / 10).max(1);
+        self.renew_again.set(now.saturating_add(pause));
         let (key, request) = new_key().map_err(|error| CallError::Answer(error.to_string()))?;
         let mut connection = self.connect().await?;
         let answer: CertificateAnswer = connection
@@ -334,10 +340,10 @@ impl Session {
         if let Err(error) = renewed.save(&self.config.directory) {
             self.tell(Event::Trouble(error.to_string()));
         }
-        let credentials = renewed.credentials.clone();
+        let (credentials, certified) = (renewed.credentials.clone(), renewed.certified.clone());
         *self.membership.borrow_mut() = renewed;
         self.renew_again.set(0);
-        self.tell(Event::Renewed(credentials));
+        self.tell(Event::Renewed(credentials, certified));
         Ok(true)
     }
 

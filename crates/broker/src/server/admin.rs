@@ -2,10 +2,11 @@
 //!
 //! Where no broker runs, a command acts on the store itself; the store's lock tells the two apart.
 
-use super::Shared;
+use super::{STORE_BUSY, Shared};
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::state::{Listing, Refusal, State, StateError};
+use crate::store::StoreError;
 use nix::sys::stat::{Mode, fchmod};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -14,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio::time::{sleep, timeout};
@@ -105,18 +106,25 @@ struct Envelope<T> {
 /// See [`AdminError`].
 pub fn ask(config: &BrokerConfig, request: &AdminRequest) -> Result<(AdminReply, Via), AdminError> {
     let path = config.socket();
-    let answered = match UnixStream::connect(&path) {
-        Ok(stream) => (ask_broker(stream, request, &path)?, Via::Broker),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
-            let mut state = State::open(config, Clock::system())?;
-            (act(&mut state, request), Via::Store)
+    let began = Instant::now();
+    let answered = loop {
+        match UnixStream::connect(&path) {
+            Ok(stream) => break (ask_broker(stream, request, &path)?, Via::Broker),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                ) => {}
+            Err(source) => return Err(AdminError::Io { path, source }),
         }
-        Err(source) => return Err(AdminError::Io { path, source }),
+        match State::open(config, Clock::system()) {
+            Ok(mut state) => break (act(&mut state, request), Via::Store),
+            // A broker that starts has the store before its socket; one that stops, after.
+            Err(StateError::Store(StoreError::InUse(_))) if began.elapsed() < STORE_BUSY => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Err(error) => return Err(error.into()),
+        }
     };
     match answered {
         (AdminReply::Error(reason), _) => Err(AdminError::Refused(reason)),

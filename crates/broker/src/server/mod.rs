@@ -172,7 +172,7 @@ pub struct Broker {
     socket: std::path::PathBuf,
 }
 
-/// How long a start waits for a command that has the store, which takes it for some milliseconds.
+/// How long a start waits for a command that has the store, which takes it for some milliseconds, and a command for a broker that starts or stops.
 const STORE_BUSY: Duration = Duration::from_secs(5);
 
 fn open_state(config: &BrokerConfig, clock: &Clock) -> Result<State, StateError> {

@@ -15,8 +15,8 @@ use std::time::Duration;
 const CERTIFICATE_FILE: &str = "broker.pem";
 const KEY_FILE: &str = "broker.key";
 
-/// How often the broker looks whether its certificate is old.
-const LOOK: Duration = Duration::from_secs(600);
+/// How often the broker looks whether its certificate is old: a third of the shortest life that the configuration allows is a minute.
+const LOOK: Duration = Duration::from_secs(30);
 
 pub(super) struct OwnCertificate {
     directory: PathBuf,

@@ -1,7 +1,7 @@
 //! Which jobs run, and who carries streams of others.
 
 use super::{Refusal, State};
-use crate::api::{ErrorKind, Job, JobsAnswer, JobsRequest, Relay, RelaysAnswer};
+use crate::api::{ErrorKind, Job, JobStart, JobsAnswer, JobsRequest, Relay, RelaysAnswer};
 use crate::store::{self, Change};
 
 /// Jobs of one site at a time. More is a gateway that forgets to end them.
@@ -23,12 +23,18 @@ impl State {
             }
             JobsRequest::List {} => {}
         }
-        let mut jobs: Vec<Job> = self.jobs.values().cloned().collect();
-        jobs.sort_by(|a, b| (a.since, &a.job.id).cmp(&(b.since, &b.job.id)));
+        let jobs = self.running();
         Ok(JobsAnswer { jobs })
     }
 
-    fn start_job(&mut self, site: &str, job: crate::api::JobStart) -> Result<(), Refusal> {
+    /// In the order of their beginning.
+    pub(super) fn running(&self) -> Vec<Job> {
+        let mut jobs: Vec<Job> = self.jobs.values().cloned().collect();
+        jobs.sort_by(|a, b| (a.since, &a.job.id).cmp(&(b.since, &b.job.id)));
+        jobs
+    }
+
+    fn start_job(&mut self, site: &str, mut job: JobStart) -> Result<(), Refusal> {
         let Some(member) = self.members.site(site) else {
             let message = "the gateway has not said yet what its site is; its record comes first (/v1/sync)";
             return Err(Refusal::new(ErrorKind::NoSuchSite, message));
@@ -41,10 +47,11 @@ impl State {
             let message = format!("site {site} has {MOST_JOBS} jobs that have not ended");
             return Err(Refusal::new(ErrorKind::Busy, message));
         }
+        let age = std::mem::take(&mut job.age_seconds);
         let entry = Job {
             from: site.to_owned(),
             instance: member.record.instance.clone(),
-            since: self.now(),
+            since: self.now().saturating_sub(age),
             job,
         };
         self.store

@@ -1,7 +1,7 @@
 //! Tokens, certificates and revocations: who gets in, and who is put out.
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State};
-use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, RenewRequest, Subnet};
+use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Job, RenewRequest, Subnet};
 use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
 use crate::clock::{date, span};
 use crate::identity::{Certified, Identity, hexadecimal};
@@ -51,6 +51,9 @@ pub struct Listing {
     pub sites: Vec<ListedSite>,
     /// Tokens that may still be used.
     pub tokens: Vec<ListedToken>,
+    /// Jobs that run, in the order of their beginning; none from a broker that does not say.
+    #[serde(default)]
+    pub jobs: Vec<Job>,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
 }
@@ -323,6 +326,7 @@ impl State {
             grid: self.authority.grid().to_owned(),
             sites,
             tokens,
+            jobs: self.running(),
             time: now,
         }
     }
@@ -404,7 +408,7 @@ impl State {
             .map(|member| member.site.clone())
             .collect();
         for site in &out {
-            change = change.remove(store::MEMBERS, site);
+            change = change.remove(store::MEMBERS, site).remove(store::SEEN, site);
         }
         self.store.change(change)?;
         self.ancestors = ancestors;

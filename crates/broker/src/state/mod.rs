@@ -48,6 +48,8 @@ pub(crate) struct State {
     ancestors: Vec<String>,
     /// Random, of this start: revisions of another mean nothing, even after an old copy of the store was put back.
     history: String,
+    /// When it was last written who had spoken when.
+    seen_kept: u64,
     /// Rises with whatever concerns every gateway: members and revocations.
     news: watch::Sender<u64>,
 }
@@ -119,7 +121,8 @@ impl From<TrustError> for Refusal {
 impl State {
     /// Reads what is there.
     pub(crate) fn open(config: &BrokerConfig, clock: Clock) -> Result<State, StateError> {
-        let authority = Authority::load(&config.grid, &config.directory)?;
+        let authority =
+            Authority::load(&config.grid, &config.directory)?.with_life(config.certificate_life_seconds);
         let store = Store::open(&config.store())?;
         let revocations = match find::<SignedRevocations>(&store, REVOCATIONS)? {
             None => RevocationSet::default(),
@@ -132,6 +135,9 @@ impl State {
         for (_, member) in store.all::<Member>(store::MEMBERS)? {
             members.put(member);
         }
+        for (site, at) in store.all::<u64>(store::SEEN)? {
+            members.seen(&site, at);
+        }
         Ok(State {
             trust,
             public: config.public.clone(),
@@ -141,6 +147,7 @@ impl State {
             mail: Mail::new(clock.now()),
             presence: HashMap::new(),
             history: api::new_instance().map_err(StateError::Random)?,
+            seen_kept: clock.now(),
             news: watch::Sender::new(0),
             members,
             authority,

@@ -3,6 +3,7 @@
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Member, Since, SyncAnswer, SyncRequest};
 use crate::identity::Certified;
+use crate::store::{self, Change};
 use crate::virtual_addresses;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,6 +11,9 @@ use tokio::sync::{Notify, watch};
 
 /// Members in one answer, as JSON: a thousand gateways that begin at once take a gigabyte together.
 const ANSWER_BYTES: usize = 1024 * 1024;
+
+/// How long what is known of who has spoken when may be unwritten: gateways speak twice a minute, and people ask since when one has been silent.
+const KEEP_SEEN_SECONDS: u64 = 60;
 
 /// Who polls for a site at present.
 #[derive(Default)]
@@ -67,6 +71,7 @@ impl State {
             self.store.change(self.keep_member(site))?;
             self.stir();
         }
+        self.keep_seen(now)?;
         let presence = self.presence.entry(site.to_owned()).or_default();
         presence.turn += 1;
         presence.instance.clone_from(&asked.instance);
@@ -81,6 +86,20 @@ impl State {
             news: self.news.subscribe(),
             bell,
         })
+    }
+
+    /// Writes now and then who has spoken when: all in one change, since each waits for the disk.
+    fn keep_seen(&mut self, now: u64) -> Result<(), Refusal> {
+        // A clock that was set back must not stop it.
+        if now.abs_diff(self.seen_kept) < KEEP_SEEN_SECONDS {
+            return Ok(());
+        }
+        let change = self.members.iter().fold(Change::default(), |change, member| {
+            change.put(store::SEEN, &member.site, &member.last_seen)
+        });
+        self.store.change(change)?;
+        self.seen_kept = now;
+        Ok(())
     }
 
     /// What there is to tell now, and whether that is worth an answer.

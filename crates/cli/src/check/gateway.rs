@@ -20,20 +20,26 @@ pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
             return vec![Step::fail("file", mistakes.to_string(), remedy)];
         }
     };
-    let peers = config.peers.len();
+    let peers = match config.membership {
+        Some(_) => "peers as the broker tells".to_owned(),
+        None => format!("{} peers", config.peers.len()),
+    };
     let detail = format!(
-        "{}: site {} with {} nodes, {peers} peers",
+        "{}: site {} with {} nodes, {peers}",
         file.display(),
         config.site,
         config.nodes.len()
     );
     let mut steps = vec![Step::ok("file", detail)];
-    // The reader refuses a key that others may read.
-    steps.push(Step::ok(
-        "key file",
-        format!("{} bytes, for your eyes alone", config.key.len()),
-    ));
-    if config.peers.is_empty() {
+    // A member has its certificate instead; see `grid`.
+    if config.membership.is_none() {
+        // The reader refuses a key that others may read.
+        steps.push(Step::ok(
+            "key file",
+            format!("{} bytes, for your eyes alone", config.key.len()),
+        ));
+    }
+    if config.peers.is_empty() && config.membership.is_none() {
         steps.push(Step::warn(
             "peers",
             "no [[peer]] is named",

@@ -3,6 +3,7 @@
 //! It changes nothing: no file, no setting, and no gateway. `report` is what a step is; the other files each look at one thing.
 
 mod gateway;
+mod grid;
 mod limits;
 mod listeners;
 mod mpi;
@@ -79,6 +80,7 @@ pub fn main(args: Args) -> ExitCode {
             gateway::configuration(&subject, args.config.as_deref()),
         ),
         Group::new("gateway of this site", gateway::running(&subject)),
+        Group::new("membership", grid::look(&subject)),
         Group::new("limits of this host", limits::look(&subject)),
     ];
     groups.extend(peers::look(&subject));

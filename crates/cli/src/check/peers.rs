@@ -37,6 +37,7 @@ fn steps(site: &SiteStatus, tunnel: Option<&TunnelStatus>, socket: &Path) -> Vec
     let Some(tunnel) = tunnel.filter(|_| site.unreachable.is_none()) else {
         return steps;
     };
+    steps.extend(technique(tunnel));
     steps.extend(tunnel.lanes.iter().map(lane));
     steps.push(loss(tunnel));
     steps.extend(mtu(tunnel));
@@ -73,6 +74,75 @@ fn reached(site: &SiteStatus, tunnel: Option<&TunnelStatus>) -> Step {
         (Some(why), _) => Step::fail(name, why.clone(), remedy(why)),
         (None, None) => Step::fail(name, "there is none", "look at both gateways' logs"),
     }
+}
+
+/// How the two gateways meet, and what keeps them from a better way.
+fn technique(tunnel: &TunnelStatus) -> Option<Step> {
+    let name = "technique";
+    let has = |technique: &str| {
+        let mut lanes = tunnel.lanes.iter();
+        lanes.any(|lane| lane.technique.starts_with(technique))
+    };
+    let relayed = tunnel
+        .lanes
+        .iter()
+        .find(|lane| lane.technique.starts_with("relay"));
+    let hindrance = tunnel.hindrance.as_str();
+    Some(if has("direct") || has("dialled in") {
+        let detail = match has("direct") {
+            true => "direct: this gateway dials the other",
+            false => "direct: the other gateway dials this one",
+        };
+        match hindrance {
+            "" => Step::ok(name, detail),
+            why => Step::warn(
+                name,
+                format!(
+                    "{detail}; no lane over QUIC, which would serve better since the path loses segments: {why}"
+                ),
+                "let UDP through to the [listen] wan port at both firewalls",
+            ),
+        }
+    } else if has("punched") {
+        Step::ok(
+            name,
+            "punched: neither gateway can be dialled; the lane stands without the broker, a new one needs it",
+        )
+    } else {
+        let through = &relayed?.technique;
+        let why = match hindrance {
+            "" => "neither gateway dials the other",
+            why => why,
+        };
+        Step::warn(
+            name,
+            format!("{through}, which costs its bandwidth and a detour; no better way: {why}"),
+            better_way(why),
+        )
+    })
+}
+
+fn better_way(why: &str) -> &'static str {
+    let known = [
+        (
+            "over UDP within",
+            "let UDP out of this site, and in at the broker's port; or give one of both gateways a port that others may dial",
+        ),
+        (
+            "by way of the broker",
+            "is the gateway there of this version, with lanes over UDP (no transport = \"tcp\")? Or give one of both a port that others may dial",
+        ),
+        (
+            "transport",
+            "leave transport = \"tcp\" out of [grid], or give one of both gateways a port that others may dial",
+        ),
+        (
+            "neither gateway can be dialled",
+            "let UDP out at both sites, or give one of both gateways a port that others may dial ([listen] wan and public)",
+        ),
+    ];
+    let found = known.iter().find(|(part, _)| why.contains(part));
+    found.map_or_else(|| remedy(why), |(_, remedy)| remedy)
 }
 
 /// What to do about a reason that the gateway gives; it often says so itself.
@@ -208,6 +278,34 @@ mod tests {
         assert_eq!(mtu(&tunnel).unwrap().result, Verdict::Warn);
         tunnel.lanes[0].mtu_bytes = 0;
         assert_eq!(mtu(&tunnel), None);
+    }
+
+    #[test]
+    fn the_way_to_a_site_is_told_with_what_keeps_from_a_better_one() {
+        let mut tunnel = status().tunnels.remove(0);
+        tunnel.hindrance =
+            "neither gateway can be dialled; punching a way over UDP failed: no datagram came through".into();
+        let step = technique(&tunnel).unwrap();
+        assert_eq!(step.result, Verdict::Warn);
+        assert!(
+            step.detail.contains("relay through lyon") && step.detail.contains("no datagram"),
+            "{step}"
+        );
+        assert!(step.remedy.unwrap().contains("UDP out at both sites"));
+        tunnel.hindrance.clear();
+        for (technique_seen, says) in [
+            ("punched", "punched"),
+            ("direct", "dials the other"),
+            ("dialled in", "dials this"),
+        ] {
+            tunnel.lanes[0].technique = technique_seen.into();
+            let step = technique(&tunnel).unwrap();
+            assert!(step.result == Verdict::Ok && step.detail.contains(says), "{step}");
+        }
+        tunnel.hindrance = "connect to 198.51.100.5:7001: timed out".into();
+        assert_eq!(technique(&tunnel).unwrap().result, Verdict::Warn);
+        tunnel.lanes.clear();
+        assert_eq!(technique(&tunnel), None);
     }
 
     #[test]

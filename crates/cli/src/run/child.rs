@@ -3,13 +3,14 @@
 use super::directory;
 use crate::remote::guard::{Guarded, Outcome};
 use crate::say;
+use causeway_gateway::control::{self, MAX_LINE_BYTES, Reply};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{getpgrp, tcgetpgrp};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -106,6 +107,24 @@ fn asked_to_end(signals: &SignalFd) -> Option<Signal> {
     None
 }
 
+/// Says what the gateway tells of the job, a line each; false once it is gone.
+fn hear(mut job: &UnixStream, told: &mut Vec<u8>) -> bool {
+    let mut bytes = [0; 4096];
+    // Readable, and nobody else reads: this does not wait.
+    match job.read(&mut bytes) {
+        Ok(0) => return false,
+        Ok(count) => told.extend_from_slice(&bytes[..count]),
+        Err(error) => return error.kind() == io::ErrorKind::Interrupted,
+    }
+    while let Some(end) = told.iter().position(|byte| *byte == b'\n') {
+        let line: Vec<u8> = told.drain(..=end).collect();
+        if let Ok(Reply::Lost(text)) = control::later_reply(&line[..end]) {
+            say::error(format_args!("causeway: {text}"));
+        }
+    }
+    told.len() < MAX_LINE_BYTES
+}
+
 /// The side that the user sees.
 struct Owner {
     /// Signals for mpirun; closed, it is ended.
@@ -117,11 +136,12 @@ struct Owner {
 }
 
 impl Owner {
-    /// Passes signals on until the guard reports or is gone.
+    /// Passes signals on, and what the gateway tells, until the guard reports or is gone.
     fn wait(&mut self, report: &File, arriving: &SignalFd, job: &UnixStream) -> io::Result<()> {
         let mut gateway_lives = true;
+        let mut told = Vec::new();
         loop {
-            let (reported, lost) = {
+            let (reported, tells) = {
                 let mut wait = vec![
                     PollFd::new(report.as_fd(), PollFlags::POLLIN),
                     PollFd::new(arriving.as_fd(), PollFlags::POLLIN),
@@ -142,7 +162,7 @@ impl Owner {
             if reported {
                 return Ok(());
             }
-            if lost {
+            if tells && !hear(job, &mut told) {
                 gateway_lives = false;
                 say::error("causeway: the gateway of this site ended, and with it the job");
                 self.order = None;

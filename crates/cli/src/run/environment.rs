@@ -4,6 +4,7 @@
 //! every family. Launchers forward their environment whole, so every value suits every site.
 
 use super::launcher::Mpi;
+use super::sites::Ip;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,10 @@ enum When {
     Always,
     /// Only where Causeway chooses the hosts.
     OwnHosts,
-    /// Only where no site has IPv6 addresses.
-    NoIpv6,
+    /// Only where the processes use IPv4: addresses of the other version, which the grid map need not know, would be tried natively, and hang.
+    Ipv4,
+    /// Only where they use IPv6, likewise.
+    Ipv6,
     /// Only where MPICH was built with both ofi and ucx.
     TwoNetmods,
     /// Only where the link to another site is known.
@@ -47,8 +50,8 @@ pub struct Facts<'a> {
     pub agent: &'a Path,
     /// The host list; `None` where the user names hosts.
     pub host_file: Option<&'a Path>,
-    /// Some site has IPv6 addresses.
-    pub ipv6: bool,
+    /// The version of IP that the processes use.
+    pub ip: Ip,
     /// MPICH can use ofi and ucx.
     pub two_netmods: bool,
     /// See [`super::tuning`]; `None` leaves the MPI's own limit.
@@ -66,7 +69,8 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     let applies = |setting: &&Setting| match setting.when {
         When::Always => true,
         When::OwnHosts => facts.host_file.is_some(),
-        When::NoIpv6 => !facts.ipv6,
+        When::Ipv4 => facts.ip == Ip::V4,
+        When::Ipv6 => facts.ip == Ip::V6,
         When::TwoNetmods => facts.two_netmods,
         When::KnownLink => facts.eager_bytes.is_some(),
     };
@@ -108,8 +112,8 @@ const fn only(when: When, name: &'static str, value: Value) -> Setting {
 /// What both versions of Open MPI are told of the ranks' connections.
 const OPEN_MPI_TCP: &[Setting] = &[
     always("OMPI_MCA_pml", "ob1"),
-    // Addresses the grid map does not know would be tried natively, and hang.
-    only(When::NoIpv6, "OMPI_MCA_btl_tcp_disable_family", Value::Text("6")),
+    only(When::Ipv4, "OMPI_MCA_btl_tcp_disable_family", Value::Text("6")),
+    only(When::Ipv6, "OMPI_MCA_btl_tcp_disable_family", Value::Text("4")),
     only(When::KnownLink, "OMPI_MCA_btl_tcp_eager_limit", Value::EagerBytes),
     only(
         When::KnownLink,
@@ -144,8 +148,13 @@ const OPEN_MPI_4: &[Setting] = &[
     always("OMPI_MCA_orte_keep_fqdn_hostnames", "1"),
     always("OMPI_MCA_btl", "tcp,vader,self"),
     only(
-        When::NoIpv6,
+        When::Ipv4,
         "OMPI_MCA_oob_tcp_disable_ipv6_family",
+        Value::Text("1"),
+    ),
+    only(
+        When::Ipv6,
+        "OMPI_MCA_oob_tcp_disable_ipv4_family",
         Value::Text("1"),
     ),
 ];
@@ -165,11 +174,8 @@ const OPEN_MPI_5: &[Setting] = &[
     // Private addresses of two sites are otherwise taken to be unreachable from each other.
     always("OMPI_MCA_opal_net_private_ipv4", "127.0.0.0/8"),
     always("OMPI_MCA_btl", "tcp,sm,self"),
-    only(
-        When::NoIpv6,
-        "PRTE_MCA_prte_disable_ipv6_family",
-        Value::Text("1"),
-    ),
+    only(When::Ipv4, "PRTE_MCA_prte_disable_ipv6_family", Value::Text("1")),
+    only(When::Ipv6, "PRTE_MCA_prte_disable_ipv4_family", Value::Text("1")),
 ];
 
 const MPICH: &[Setting] = &[
@@ -205,7 +211,7 @@ mod tests {
             causeway: Path::new("/c/causeway"),
             agent,
             host_file,
-            ipv6: false,
+            ip: Ip::V4,
             two_netmods: false,
             eager_bytes: None,
         }
@@ -260,17 +266,21 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_is_switched_off_only_where_no_site_has_it() {
-        let has = |facts: &Facts| {
-            settings(Mpi::OpenMpi4, facts, |_| false)
-                .iter()
-                .any(|(name, _)| *name == "OMPI_MCA_btl_tcp_disable_family")
+    fn the_version_of_ip_that_is_not_used_is_switched_off_where_that_is_known() {
+        let off = |ip: Ip| {
+            let set = settings(Mpi::OpenMpi4, &Facts { ip, ..facts() }, |_| false);
+            let mut families = set.into_iter();
+            families.find_map(|(name, value)| (name == "OMPI_MCA_btl_tcp_disable_family").then_some(value))
         };
-        assert!(has(&facts()));
-        assert!(!has(&Facts {
-            ipv6: true,
-            ..facts()
-        }));
+        assert_eq!(off(Ip::V4), Some("6".into()));
+        assert_eq!(off(Ip::V6), Some("4".into()));
+        assert_eq!(off(Ip::Any), None);
+        // One version in a table alone: each variable stands there once.
+        for ip in [Ip::V4, Ip::V6, Ip::Any] {
+            let set = settings(Mpi::OpenMpi5, &Facts { ip, ..facts() }, |_| false);
+            let names: std::collections::HashSet<_> = set.iter().map(|(name, _)| name).collect();
+            assert_eq!(names.len(), set.len(), "{ip:?}");
+        }
     }
 
     #[test]

@@ -61,6 +61,17 @@ pub enum RunError {
     /// Counts of several programs cannot be guessed.
     #[error("--sites with ranks and several programs: give each program its -n")]
     Programs,
+    /// No version of IP that all have.
+    #[error(
+        "the processes of a job need one version of IP that all of its sites have: {0} has IPv6 addresses alone, {1} IPv4 addresses alone; name \
+         subnets and nodes of the other version too in the configuration of one of their gateways, or leave a site out (--sites)"
+    )]
+    NoCommonIp(String, String),
+    /// The launcher's own connections.
+    #[error(
+        "{0}'s launcher speaks IPv4 alone, and site {1} has only IPv6 addresses; give it IPv4 ones, leave it out (--sites), or use Open MPI"
+    )]
+    Ipv4Launcher(&'static str, String),
     /// `--sites` beside the user's own hosts.
     #[error("--sites and hosts on the command line of the launcher exclude each other")]
     Hosts,

@@ -14,7 +14,7 @@ mod sites;
 mod tuning;
 
 use crate::say;
-use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
+use causeway_gateway::control::{self, JobReply, Plan, Reply, Request, Status};
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::{Share, Wish};
@@ -81,11 +81,13 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let redirects = !args.direct && !args.transparent;
     let preloads = preloads(&own, launcher.mpi, redirects)?;
     let line = CommandLine::parse(launcher.mpi, words);
-    let (job, connection) = start_job(args)?;
+    let plan = sites::plan(args.sites.as_deref(), &line);
+    let (job, connection) = start_job(args, plan)?;
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
     if args.transparent {
         sites::check_transparent(&job, &chosen)?;
     }
+    let ip = sites::common_ip(&job, launcher.mpi, &chosen.sites)?;
     // The baseline of comparisons is the MPI as it comes.
     let eager_bytes = if args.direct {
         None
@@ -105,7 +107,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         causeway: &own,
         agent: &directory.agent(),
         host_file: host_file.as_deref(),
-        ipv6: sites::has_ipv6(&job),
+        ip,
         two_netmods: launcher.two_netmods,
         eager_bytes,
     };
@@ -139,13 +141,13 @@ fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunEr
         .collect()
 }
 
-fn start_job(args: &Args) -> Result<(JobReply, UnixStream), RunError> {
+fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError> {
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
     let name: String = words.join(" ").chars().take(200).collect();
-    let weight = args.weight;
+    let (weight, plan) = (args.weight, Some(plan));
     let request = match args.transparent {
-        true => Request::Transparent { name, weight },
-        false => Request::Job { name, weight },
+        true => Request::Transparent { name, weight, plan },
+        false => Request::Job { name, weight, plan },
     };
     match control::ask(&control::socket(), &request)? {
         (Reply::Job(job), connection) => Ok((job, connection)),

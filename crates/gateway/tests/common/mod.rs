@@ -354,6 +354,7 @@ impl Grid {
             &Request::Job {
                 name: name.into(),
                 weight: 1,
+                plan: None,
             },
         )
         .unwrap()

@@ -146,6 +146,7 @@ impl Home {
         let request = Request::Job {
             name: "bench".to_owned(),
             weight: 1,
+            plan: None,
         };
         match control::ask(&self.socket(1), &request).map_err(Error::other)? {
             (Reply::Job(job), held) => {
