@@ -6,14 +6,15 @@
 use crate::api::{Member, Record, Subnet};
 use crate::members::Members;
 use causeway_wire::Cidr;
-use std::net::IpAddr;
+use sha2::{Digest, Sha256};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Where virtual ranges are taken from: 100.64.0.0/10 and fdca:7573:6577::/48.
 const POOL_V4: (u32, u8) = (0x6440_0000, 10);
 const POOL_V6: (u128, u8) = (0xfdca_7573_6577 << 80, 48);
 
-/// Candidates looked at for one range; a grid has a thousand sites.
-const TRIES: u32 = 65_536;
+/// The part of a pool that one site may have, as a shift: an eighth, half a million IPv4 addresses.
+const SHARE: u32 = 3;
 
 /// The virtual ranges of a site that is about to say this of itself: one for each of its subnets, or none.
 ///
@@ -25,7 +26,8 @@ pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subn
         for theirs in &other.virtual_subnets {
             if let Some(subnet) = record.subnets.iter().find(|subnet| subnet.0.overlaps(&theirs.0)) {
                 return Err(format!(
-                    "subnet {} overlaps with {}, by which the grid knows site {}",
+                    "subnet {} overlaps with {}, by which the grid knows site {}: give that site other virtual_subnets, or this one other \
+                     subnets",
                     subnet.0, theirs.0, other.site
                 ));
             }
@@ -34,19 +36,22 @@ pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subn
     if !record.overlap_ok {
         return Ok(Vec::new());
     }
-    let free = |range: &Cidr, chosen: &[Subnet]| {
-        let mut taken = record.subnets.iter().chain(chosen).chain(
-            others
-                .iter()
-                .flat_map(|other| other.record.subnets.iter().chain(&other.virtual_subnets)),
-        );
-        !taken.any(|taken| taken.0.overlaps(range))
-    };
+    let taken: Vec<Cidr> = others
+        .iter()
+        .flat_map(|other| other.record.subnets.iter().chain(&other.virtual_subnets))
+        .chain(&record.subnets)
+        .map(|subnet| subnet.0)
+        .collect();
     let fits = |ranges: &[Subnet]| {
         let mut pairs = record.subnets.iter().zip(ranges);
+        let free = |at: usize| {
+            let own = ranges[..at].iter().map(|range| &range.0);
+            let mut all = taken.iter().chain(own);
+            may_be_virtual(&ranges[at].0) && !all.any(|taken| taken.overlaps(&ranges[at].0))
+        };
         ranges.len() == record.subnets.len()
             && pairs.all(|(subnet, range)| subnet.0.is_of_size(&range.0))
-            && (0..ranges.len()).all(|at| free(&ranges[at].0, &ranges[..at]))
+            && (0..ranges.len()).all(free)
     };
     let before = members.site(site).map(|member| &member.virtual_subnets);
     for wish in [Some(&record.virtual_subnets), before].into_iter().flatten() {
@@ -54,41 +59,95 @@ pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subn
             return Ok(wish.clone());
         }
     }
-    let mut chosen: Vec<Subnet> = Vec::new();
-    for subnet in &record.subnets {
-        let range = (0..TRIES)
-            .map_while(|number| candidate(&subnet.0, number))
-            .find(|range| free(range, &chosen));
+    choose(site, &record.subnets, taken)
+}
+
+/// Whether a range is one that nobody outside the grid has: private, shared or unique local.
+pub fn may_be_virtual(range: &Cidr) -> bool {
+    const RANGES: [(IpAddr, u8); 5] = [
+        (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), 8),
+        (IpAddr::V4(Ipv4Addr::new(172, 16, 0, 0)), 12),
+        (IpAddr::V4(Ipv4Addr::new(192, 168, 0, 0)), 16),
+        (IpAddr::V4(Ipv4Addr::new(100, 64, 0, 0)), 10),
+        (IpAddr::V6(Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0)), 7),
+    ];
+    let mut ranges = RANGES
+        .into_iter()
+        .filter_map(|(base, prefix)| Cidr::new(base, prefix));
+    ranges.any(|outer| outer.prefix() <= range.prefix() && outer.contains(range.address()))
+}
+
+/// The first free range for each subnet, from a place in the pool that the site's name tells: so a site that comes back
+/// has what it had, even from a broker that has forgotten it, and a newcomer not what somebody else had until a moment
+/// ago, whose jobs may still run.
+fn choose(site: &str, subnets: &[Subnet], mut taken: Vec<Cidr>) -> Result<Vec<Subnet>, String> {
+    let digest = Sha256::digest(site);
+    let start = digest[..16]
+        .iter()
+        .fold(0, |sum: u128, byte| sum << 8 | u128::from(*byte));
+    let mut left = [32 - POOL_V4.1, 128 - POOL_V6.1].map(|bits| 1_u128 << (u32::from(bits) - SHARE));
+    let mut chosen = Vec::new();
+    for subnet in subnets {
+        let (base, bits, width) = match subnet.0.address() {
+            IpAddr::V4(_) => (u128::from(POOL_V4.0), 32 - u32::from(POOL_V4.1), 32),
+            IpAddr::V6(_) => (POOL_V6.0, 128 - u32::from(POOL_V6.1), 128),
+        };
+        let host_bits = width - u32::from(subnet.0.prefix());
+        let left = &mut left[usize::from(width == 128)];
+        let most = 1_u128 << (bits - SHARE);
+        *left = 1_u128
+            .checked_shl(host_bits)
+            .and_then(|size| left.checked_sub(size))
+            .ok_or_else(|| {
+                format!(
+                    "subnet {} is too large: the broker gives a site {most} virtual addresses at most; name the smaller ranges in \
+                     which its nodes are",
+                    subnet.0
+                )
+            })?;
+        let range = first_free(base, bits, host_bits, start, &taken, subnet.0.prefix());
         let range = range.ok_or_else(|| {
             format!(
-                "no virtual addresses are left for subnet {}: name smaller ranges in which the site's nodes are",
+                "no virtual addresses are left for subnet {}: 'causeway grid list' shows who has them; sites that are gone can be \
+                 revoked, and virtual_subnets in [site] can name private ranges of another kind",
                 subnet.0
             )
         })?;
+        taken.push(range);
         chosen.push(Subnet(range));
     }
     Ok(chosen)
 }
 
-/// The range of this number in the pool, as large as the subnet; `None` beyond its end.
-fn candidate(subnet: &Cidr, number: u32) -> Option<Cidr> {
-    let prefix = subnet.prefix();
-    let (base, pool, width) = match subnet.address() {
-        IpAddr::V4(_) => (u128::from(POOL_V4.0), POOL_V4.1, 32),
-        IpAddr::V6(_) => (POOL_V6.0, POOL_V6.1, 128),
-    };
-    let bits = u32::from(prefix.checked_sub(pool)?);
-    // All of the pool would be one site's.
-    if bits == 0 || (bits < 32 && number >> bits != 0) {
-        return None;
+fn first_free(
+    base: u128,
+    bits: u32,
+    host_bits: u32,
+    start: u128,
+    taken: &[Cidr],
+    prefix: u8,
+) -> Option<Cidr> {
+    let count = 1_u128 << (bits - host_bits);
+    let mut number = start % count;
+    // Every step that is not the last passes a range that is taken, the first of them twice where the search goes round.
+    for _ in 0..=2 * taken.len() {
+        let address = base + (number << host_bits);
+        let address = match bits {
+            22 => IpAddr::V4(u32::try_from(address).ok()?.into()),
+            _ => IpAddr::V6(address.into()),
+        };
+        let range = Cidr::new(address, prefix)?;
+        let Some(blocking) = taken.iter().find(|taken| taken.overlaps(&range)) else {
+            return Some(range);
+        };
+        let passed = 1_u128 << u32::from(prefix.saturating_sub(blocking.prefix())).min(127);
+        // To the end of what is taken; both are powers of two.
+        number = (number / passed + 1) * passed;
+        if number >= count {
+            number = 0;
+        }
     }
-    let host_bits = width - u32::from(prefix);
-    let address = base | u128::from(number).checked_shl(host_bits)?;
-    let address = match subnet.address() {
-        IpAddr::V4(_) => IpAddr::V4(u32::try_from(address).ok()?.into()),
-        IpAddr::V6(_) => IpAddr::V6(address.into()),
-    };
-    Cidr::new(address, prefix)
+    None
 }
 
 #[cfg(test)]
@@ -116,74 +175,110 @@ mod tests {
     }
 
     #[test]
-    fn every_site_gets_ranges_of_its_own_and_keeps_them() {
+    fn every_site_gets_ranges_of_its_own_and_the_same_again() {
         let mut members = Members::default();
-        let mut join = |site: &str, subnets: &[&str]| join(&mut members, overlapping(site, subnets)).unwrap();
-        assert_eq!(join("rennes", &["192.168.1.0/24"]), "100.64.0.0/24");
-        assert_eq!(
-            join("nancy", &["192.168.1.0/24", "fd00::/64"]),
-            "100.64.1.0/24,fdca:7573:6577::/64"
-        );
-        assert_eq!(join("lyon", &["192.168.0.0/16"]), "100.65.0.0/16");
-        assert_eq!(join("rennes", &["192.168.1.0/24"]), "100.64.0.0/24");
-        assert_eq!(
-            join("rennes", &["192.168.1.0/24", "10.0.0.7/32"]),
-            "100.64.0.0/24,100.64.2.0/32"
-        );
+        let subnets = ["192.168.1.0/24", "fd00::/64", "10.0.0.7/32", "172.16.0.0/16"];
+        let sites = ["rennes", "nancy", "lyon", "grenoble"];
+        let given = sites.map(|site| join(&mut members, overlapping(site, &subnets)).unwrap());
+        let mut ranges: Vec<Cidr> = given
+            .iter()
+            .flat_map(|given| given.split(','))
+            .map(|text| text.parse().unwrap())
+            .collect();
+        while let Some(range) = ranges.pop() {
+            let is_v4 = range.address().is_ipv4();
+            let pool: Cidr = if is_v4 {
+                "100.64.0.0/10"
+            } else {
+                "fdca:7573:6577::/48"
+            }
+            .parse()
+            .unwrap();
+            assert!(
+                pool.contains(range.address()) && ranges.iter().all(|other| !other.overlaps(&range)),
+                "{range}"
+            );
+        }
+        for (site, given) in sites.iter().zip(&given) {
+            assert_eq!(
+                join(&mut members, overlapping(site, &subnets)).as_ref(),
+                Ok(given)
+            );
+        }
+        // A broker that has forgotten them all, and hears of them in another order.
+        let mut again = Members::default();
+        for (site, given) in sites.iter().zip(&given).rev() {
+            let now = join(&mut again, overlapping(site, &subnets[..2])).unwrap();
+            assert!(given.starts_with(&now), "{site}: {given}, then {now}");
+        }
+        assert!(members.remove("rennes"));
+        let newcomer = join(&mut members, overlapping("bordeaux", &subnets)).unwrap();
+        assert_ne!(newcomer, given[0], "jobs of who was removed may still run");
     }
 
     #[test]
     fn a_site_that_needs_none_gets_none_and_may_not_have_what_is_virtual() {
         let mut members = Members::default();
-        assert_eq!(
-            join(&mut members, overlapping("rennes", &["192.168.1.0/24"])).unwrap(),
-            "100.64.0.0/24"
-        );
+        let given = join(&mut members, overlapping("rennes", &["192.168.1.0/24"])).unwrap();
         let mut plain = overlapping("nancy", &["10.0.0.0/8"]);
         plain.record.overlap_ok = false;
         assert_eq!(join(&mut members, plain.clone()).unwrap(), "");
         plain.site = "lyon".into();
-        plain.record.subnets = vec![Subnet("100.64.0.0/16".parse().unwrap())];
+        plain.record.subnets = vec![Subnet("100.64.0.0/10".parse().unwrap())];
         let why = join(&mut members, plain).unwrap_err();
         assert!(
-            why.contains("100.64.0.0/24, by which the grid knows site rennes"),
+            why.contains(&format!("{given}, by which the grid knows site rennes")),
             "{why}"
         );
     }
 
     #[test]
-    fn a_wish_is_granted_where_it_is_free_and_of_the_right_size() {
+    fn a_wish_is_granted_where_it_is_free_and_private_and_of_the_right_size() {
         let mut members = Members::default();
-        let mut rennes = overlapping("rennes", &["192.168.1.0/24"]);
-        rennes.record.virtual_subnets = vec![Subnet("172.20.5.0/24".parse().unwrap())];
-        assert_eq!(join(&mut members, rennes.clone()).unwrap(), "172.20.5.0/24");
-        let nancy = Member {
-            site: "nancy".into(),
-            ..rennes.clone()
+        let wishing = |site: &str, wish: &str| {
+            let mut member = overlapping(site, &["192.168.1.0/24"]);
+            member.record.virtual_subnets = vec![Subnet(wish.parse().unwrap())];
+            member
         };
-        assert_eq!(join(&mut members, nancy).unwrap(), "100.64.0.0/24", "taken");
-        rennes.record.virtual_subnets = vec![Subnet("172.20.5.0/25".parse().unwrap())];
-        assert_eq!(join(&mut members, rennes).unwrap(), "172.20.5.0/24", "as before");
+        let granted = join(&mut members, wishing("rennes", "172.20.5.0/24")).unwrap();
+        assert_eq!(granted, "172.20.5.0/24");
+        for refused in [
+            "172.20.5.0/24",
+            "172.20.0.0/25",
+            "198.51.100.0/24",
+            "172.20.5.0/16",
+        ] {
+            let given = join(&mut members, wishing("nancy", refused)).unwrap();
+            assert!(given.starts_with("100."), "{refused}: {given}");
+        }
+        assert_eq!(
+            join(&mut members, wishing("rennes", "172.20.5.0/25")).unwrap(),
+            granted,
+            "as before"
+        );
     }
 
     #[test]
-    fn ranges_in_use_anywhere_are_passed_over_and_too_large_ones_refused() {
+    fn no_site_takes_all_there_is_and_what_is_in_use_is_passed_over() {
         let mut members = Members::default();
-        let mut carrier = overlapping("carrier", &["100.64.0.0/12"]);
+        let mut carrier = overlapping("carrier", &["100.64.0.0/11"]);
         carrier.record.overlap_ok = false;
         join(&mut members, carrier).unwrap();
-        assert_eq!(
-            join(&mut members, overlapping("rennes", &["192.168.1.0/24"])).unwrap(),
-            "100.80.0.0/24"
-        );
-        for large in ["10.0.0.0/8", "64.0.0.0/10", "fd00::/48"] {
-            let why = join(&mut members, overlapping("lyon", &[large])).unwrap_err();
-            assert!(why.contains("smaller ranges"), "{large}: {why}");
+        for large in [
+            &["10.0.0.0/8"][..],
+            &["10.0.0.0/12"],
+            &["10.0.0.0/14", "10.16.0.0/13"],
+            &["fd00::/50"],
+        ] {
+            let why = join(&mut members, overlapping("lyon", large)).unwrap_err();
+            assert!(why.contains("too large"), "{large:?}: {why}");
         }
-        assert!(join(&mut members, overlapping("lyon", &["10.0.0.0/11"])).is_ok());
-        assert!(
-            join(&mut members, overlapping("nancy", &["10.0.0.0/11"])).is_err(),
-            "the other half is rennes'"
-        );
+        for site in ["rennes", "nancy", "lyon", "grenoble"] {
+            let given = join(&mut members, overlapping(site, &["10.0.0.0/13"])).unwrap();
+            let range: Cidr = given.parse().unwrap();
+            assert!(range.overlaps(&"100.96.0.0/11".parse().unwrap()), "{given}");
+        }
+        let why = join(&mut members, overlapping("bordeaux", &["10.0.0.7/32"])).unwrap_err();
+        assert!(why.contains("no virtual addresses are left"), "{why}");
     }
 }

@@ -253,8 +253,9 @@ impl Gateway {
 
     fn start_job(&mut self, key: usize, mut job: Job) {
         // By its real addresses others would not find it, or somebody else.
-        if self.config.overlap_ok && !self.directory.own_site().is_virtual() {
-            let why = "the grid's broker has not given this site virtual addresses yet ('causeway status' says whether it answers)";
+        if self.awaits_addresses() {
+            let why = "the grid's broker has not given this site virtual addresses yet: 'causeway status' says whether it answers; one of \
+                       an earlier version never will";
             return self.answer(key, Reply::Error(why.to_owned()));
         }
         let mut bytes = [0; Token::BYTES];
@@ -444,6 +445,7 @@ impl Gateway {
             self.end_streams(token);
         }
         self.end_starters(token);
+        self.settle_addresses();
     }
 
     /// What another gateway says.

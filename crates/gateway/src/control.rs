@@ -230,6 +230,12 @@ impl SiteInfo {
         if !fits || !pairs.all(|(subnet, real)| subnet.is_of_size(real)) {
             return Err("announces virtual subnets that are not of its real ones' size".to_owned());
         }
+        let mut earlier = subnets.iter().enumerate();
+        if !real_subnets.is_empty()
+            && earlier.any(|(at, one)| subnets[..at].iter().any(|other| one.overlaps(other)))
+        {
+            return Err("announces virtual subnets that overlap with each other".to_owned());
+        }
         Ok(Site {
             name: self.name.clone(),
             subnets,

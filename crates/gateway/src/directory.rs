@@ -59,35 +59,50 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
     Known { info, site }
 }
 
-/// Whether an address could mean a node of either site. Real addresses may be the same where both sites are known by
-/// virtual ones: then nobody but their own nodes uses them.
-fn clash(one: &Site, other: &Site) -> Option<Cidr> {
+/// Where an address could mean a node of either site: the one site's range, and whether a virtual one is in it. Real ones
+/// may be the same where both sites are known by virtual ones: then nobody but their own nodes uses them.
+fn clash(one: &Site, other: &Site) -> Option<(Cidr, bool)> {
     let pairs = [
-        (&one.subnets, &other.subnets),
-        (&one.subnets, &other.real_subnets),
-        (&one.real_subnets, &other.subnets),
+        (
+            &one.subnets,
+            &other.subnets,
+            one.is_virtual() || other.is_virtual(),
+        ),
+        (&one.subnets, &other.real_subnets, one.is_virtual()),
+        (&one.real_subnets, &other.subnets, other.is_virtual()),
     ];
-    pairs.into_iter().find_map(|(ours, theirs)| {
+    pairs.into_iter().find_map(|(ours, theirs, is_virtual)| {
         let mut ours = ours.iter();
-        ours.find(|one| theirs.iter().any(|other| one.overlaps(other)))
-            .copied()
+        let found = ours.find(|one| theirs.iter().any(|other| one.overlaps(other)))?;
+        Some((*found, is_virtual))
     })
 }
 
 impl Directory {
-    pub(crate) fn new(config: &Config) -> Directory {
+    /// With the own site known by these ranges, where there are any.
+    pub(crate) fn new(config: &Config, virtual_subnets: &[Cidr]) -> Directory {
         Directory {
-            own: own(config, &config.virtual_subnets),
+            own: own(config, virtual_subnets),
             others: Vec::new(),
         }
     }
 
-    /// The broker has said by which addresses the grid knows this site; true when that is news.
-    pub(crate) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) -> bool {
-        let known = own(config, subnets);
-        let is_news = known.site != self.own.site;
-        self.own = known;
-        is_news
+    /// The grid knows the own site by these ranges from now on.
+    pub(crate) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
+        self.own = own(config, subnets);
+    }
+
+    /// By which the grid knows this site, where it does not by its real ones.
+    pub(crate) fn virtual_subnets(&self) -> Vec<String> {
+        match self.own.info.real_subnets.as_slice() {
+            [] => Vec::new(),
+            _ => self.own.info.subnets.clone(),
+        }
+    }
+
+    /// A site that is gone has no addresses.
+    pub(crate) fn forget(&mut self, site: &str) {
+        self.others.retain(|known| known.info.name != site);
     }
 
     pub(crate) fn own_site(&self) -> &Site {
@@ -122,12 +137,21 @@ impl Directory {
             .chain([&self.own])
             .filter(|known| known.info.name != from)
         {
-            if let Some(subnet) = clash(&site, &known.site) {
-                return Err(format!(
-                    "subnet {subnet} is also at {}; sites with the same addresses need virtual ones, both of them: overlap_ok \
-                     or virtual_subnets in [site]",
-                    known.info.name
-                ));
+            let other = &known.info.name;
+            match clash(&site, &known.site) {
+                None => {}
+                Some((subnet, true)) => {
+                    return Err(format!(
+                        "subnet {subnet} is also at {other}, and virtual at one of them at least: name another range in \
+                         virtual_subnets"
+                    ));
+                }
+                Some((subnet, false)) => {
+                    return Err(format!(
+                        "subnet {subnet} is also at {other}; sites with the same addresses need virtual ones, both of them: \
+                         overlap_ok or virtual_subnets in [site]"
+                    ));
+                }
             }
         }
         self.check_nodes(from, &info)?;
@@ -313,8 +337,7 @@ mod tests {
             "{why}"
         );
         let config = crate::config::tests::rennes();
-        assert!(rennes.take_virtual_subnets(&config, &["100.64.1.0/24".parse().unwrap()]));
-        assert!(!rennes.take_virtual_subnets(&config, &["100.64.1.0/24".parse().unwrap()]));
+        rennes.take_virtual_subnets(&config, &["100.64.1.0/24".parse().unwrap()]);
         let why = rennes.learn("nancy", virtually("nancy", 1)).unwrap_err();
         assert!(why.contains("100.64.1.0/24 is also at rennes"), "{why}");
         rennes.learn("nancy", virtually("nancy", 2)).unwrap();

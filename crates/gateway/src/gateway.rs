@@ -220,7 +220,10 @@ impl Gateway {
         signals.register(poll.registry(), Class::Signals.token(0))?;
         listeners.register(poll.registry())?;
         let mut gateway = Gateway {
-            directory: Directory::new(&config),
+            directory: Directory::new(
+                &config,
+                grid.as_ref().map_or(&config.virtual_subnets[..], Grid::given),
+            ),
             report: Report::new(&config.site),
             ports: DeliveryPorts::new(config.delivery_ports.clone()),
             contacts: config

@@ -42,6 +42,10 @@ pub(crate) struct Grid {
     clock_ahead_seconds: Option<i64>,
     /// What the broker says of all sites.
     members: Members,
+    /// What this gateway tells of itself.
+    record: Record,
+    /// The ranges by which the grid knows this site, as the broker said last; none where these are the real ones.
+    given: Vec<Cidr>,
     /// The gateways that are met half-way.
     pub(crate) meetings: Meetings,
 }
@@ -79,14 +83,14 @@ impl Grid {
         // A loop that cannot be woken looks when it wakes by itself.
         let wake = Box::new(move || drop(waker.wake()));
         let credentials = membership.credentials.clone();
-        if config.overlap_ok && config.virtual_subnets.is_empty() {
-            // As before, if it can be had: running jobs know no other.
-            let known = causeway_broker::client::known_member(directory, &membership.grid, &membership.site);
-            config.virtual_subnets = known.map_or_else(Vec::new, |member| virtual_subnets(config, &member));
-        }
+        let known = causeway_broker::client::known_member(directory, &membership.grid, &membership.site);
+        let given = known.map_or_else(Vec::new, |member| virtual_subnets(config, &member));
         let (name, certified) = (membership.grid.clone(), membership.certified.clone());
-        let record = record(config)?;
-        let client = ClientConfig::new(membership, directory.to_owned(), record, wake);
+        let mut record = record(config)?;
+        if record.virtual_subnets.is_empty() {
+            record.virtual_subnets = given.iter().copied().map(Subnet).collect();
+        }
+        let client = ClientConfig::new(membership, directory.to_owned(), record.clone(), wake);
         let client = Client::start(client).map_err(|error| wrong(&error))?;
         let context = tls::Context::of_member(&credentials, client.trust())?;
         let grid = Grid {
@@ -99,6 +103,8 @@ impl Grid {
             broker: None,
             clock_ahead_seconds: None,
             members: Members::default(),
+            record,
+            given,
             meetings: Meetings::default(),
         };
         Ok((grid, context))
@@ -120,6 +126,20 @@ impl Grid {
     /// The broker answers, as far as is known.
     pub(crate) fn serves(&self) -> bool {
         self.away.is_none()
+    }
+
+    /// See the field.
+    pub(crate) fn given(&self) -> &[Cidr] {
+        &self.given
+    }
+
+    /// Has the broker keep these ranges for this site, or give them to it again.
+    fn ask_for(&mut self, ranges: &[Cidr]) {
+        let wish: Vec<Subnet> = ranges.iter().copied().map(Subnet).collect();
+        if self.record.virtual_subnets != wish {
+            self.record.virtual_subnets = wish;
+            self.client.update(self.record.clone());
+        }
     }
 
     fn trust(&self) -> &Trust {
@@ -176,11 +196,16 @@ fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), St
             .map(|subnet| subnet.0.to_string())
             .collect::<Vec<_>>()
     };
-    if said.is_virtual() && info.subnets != texts(&known.virtual_subnets) {
+    let is_known_as = match known.virtual_subnets.as_slice() {
+        [] => &known.record.subnets,
+        ranges => ranges,
+    };
+    let is_virtual = !known.virtual_subnets.is_empty();
+    if (said.is_virtual() || is_virtual) && info.subnets != texts(is_known_as) {
         return Err(format!(
             "announces itself as {}, but the grid knows it as {}",
             info.subnets.join(", "),
-            texts(&known.virtual_subnets).join(", ")
+            texts(is_known_as).join(", ")
         ));
     }
     let real = if said.is_virtual() {
@@ -354,10 +379,43 @@ impl Gateway {
     /// What the grid knows of this site: by which addresses, among others.
     fn on_own_member(&mut self, member: &Member) {
         let given = virtual_subnets(&self.config, member);
-        if !self.directory.take_virtual_subnets(&self.config, &given) {
+        let Some(grid) = &mut self.grid else { return };
+        if !given.is_empty() {
+            grid.ask_for(&given);
+        }
+        grid.given = given;
+        self.settle_addresses();
+    }
+
+    /// Whether others are to hear of this site only when the broker has said by which addresses the grid knows it.
+    pub(crate) fn awaits_addresses(&self) -> bool {
+        self.grid.is_some() && self.config.overlap_ok && !self.directory.own_site().is_virtual()
+    }
+
+    /// Takes the addresses that the broker gives, unless jobs run that know others.
+    pub(crate) fn settle_addresses(&mut self) {
+        let own = self.directory.own_site();
+        let in_use = if own.is_virtual() {
+            own.subnets.clone()
+        } else {
+            Vec::new()
+        };
+        let Some(grid) = &mut self.grid else { return };
+        if grid.given == in_use {
             return;
         }
         let text = |subnets: &[Cidr]| subnets.iter().map(Cidr::to_string).collect::<Vec<_>>().join(", ");
+        if !in_use.is_empty() && self.jobs.len() > 0 {
+            // A broker from an old backup may have given them to nobody.
+            grid.ask_for(&in_use);
+            return self.report.say(format_args!(
+                "running jobs know this site as {}: not as {}, which the broker gives it now, before they have ended",
+                text(&in_use),
+                text(&grid.given)
+            ));
+        }
+        let given = grid.given.clone();
+        self.directory.take_virtual_subnets(&self.config, &given);
         self.report.say(format_args!(
             "the grid knows this site's {} as {}",
             text(&self.config.subnets),
@@ -414,6 +472,7 @@ impl Gateway {
         if let Some(pair) = self.tunnels.get(site).copied() {
             self.end_pair(pair, &end, true);
         }
+        self.directory.forget(site);
         what.clone_into(&mut self.contacts[index].trouble);
     }
 
@@ -508,6 +567,10 @@ mod tests {
         check_claims(&members, "aix", &more).unwrap();
         let mut node = info("aix", 3);
         node.nodes[0].name = "nancy-1".into();
+        for (claim, what) in [(info("aix", 2), "subnet 10.2.0.0/24"), (node, "node nancy-1")] {
+            let why = check_claims(&members, "aix", &claim).unwrap_err();
+            assert!(why.contains(what) && why.contains("of site nancy"), "{why}");
+        }
         let virtually = SiteInfo {
             subnets: vec!["100.64.5.0/24".into()],
             real_subnets: vec!["10.3.0.0/24".into()],
@@ -521,9 +584,10 @@ mod tests {
             ..member("aix", 3)
         });
         check_claims(&members, "aix", &virtually).unwrap();
-        for (claim, what) in [(info("aix", 2), "subnet 10.2.0.0/24"), (node, "node nancy-1")] {
-            let why = check_claims(&members, "aix", &claim).unwrap_err();
-            assert!(why.contains(what) && why.contains("of site nancy"), "{why}");
-        }
+        let why = check_claims(&members, "aix", &info("aix", 3)).unwrap_err();
+        assert!(
+            why.contains("as 10.3.0.0/24, but the grid knows it as 100.64.5.0/24"),
+            "{why}"
+        );
     }
 }

@@ -391,8 +391,10 @@ impl Gateway {
 
     /// First words on a new tunnel: who we are, and which jobs run.
     pub(crate) fn greet(&mut self, pair: usize) {
-        let own = self.directory.own().clone();
-        self.tell(pair, GatewayToGateway::Site(own));
+        if !self.awaits_addresses() {
+            let own = self.directory.own().clone();
+            self.tell(pair, GatewayToGateway::Site(own));
+        }
         for announcement in self.jobs.of_this_site() {
             self.tell(pair, announcement);
         }

@@ -229,7 +229,7 @@ impl Gateway {
             token,
             wants_verdict,
         } = preface;
-        let source = self.in_grid(source);
+        let source = of_family_of(self.in_grid(source), destination);
         let request = OpenRequest {
             token,
             target: Target::Connection { source, destination },
@@ -258,7 +258,6 @@ impl Gateway {
 
     /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has it.
     fn in_grid(&self, own: SocketAddr) -> SocketAddr {
-        let own = canonical(own);
         SocketAddr::new(self.directory.own_site().in_grid(own.ip()), own.port())
     }
 
@@ -281,7 +280,7 @@ impl Gateway {
                 format!("connection to {destination} with an unknown job token"),
             );
         }
-        if self.in_grid(preface.source) != self.in_grid(peer) {
+        if canonical(self.in_grid(preface.source)) != canonical(self.in_grid(peer)) {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }
@@ -359,5 +358,37 @@ impl Gateway {
         self.schedule(entry);
         self.touch(pair_key);
         Ok(entry)
+    }
+}
+
+/// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6 one; what it is translated
+/// to must be one, too.
+fn of_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
+    match (source, destination) {
+        (SocketAddr::V4(source), SocketAddr::V6(_)) => {
+            SocketAddr::new(source.ip().to_ipv6_mapped().into(), source.port())
+        }
+        (source, _) => source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_and_destination_of_a_stream_are_of_one_family() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        for (source, destination, expected) in [
+            ("[::ffff:10.1.0.1]:7", "[fd00:2::1]:9", "[::ffff:10.1.0.1]:7"),
+            ("100.64.0.1:7", "[fd00:2::1]:9", "[::ffff:100.64.0.1]:7"),
+            ("100.64.0.1:7", "100.64.1.1:9", "100.64.0.1:7"),
+            ("[fd00:1::1]:7", "[fd00:2::1]:9", "[fd00:1::1]:7"),
+        ] {
+            assert_eq!(
+                of_family_of(address(source), address(destination)),
+                address(expected)
+            );
+        }
     }
 }

@@ -47,12 +47,14 @@ impl State {
     ) -> Result<Turn, Refusal> {
         let now = self.now();
         let mut news = false;
-        if let Some(record) = asked.record.take() {
+        if let Some(mut record) = asked.record.take() {
             if let Err(conflict) = self.members.admit(site, &record) {
                 return Err(Refusal::new(ErrorKind::Overlap, conflict.to_string()));
             }
             let virtual_subnets = virtual_addresses::assign(&self.members, site, &record)
                 .map_err(|why| Refusal::new(ErrorKind::Overlap, why))?;
+            // What it wished is between it and the broker.
+            record.virtual_subnets.clear();
             let instance = record.instance.clone();
             news = self.members.put(Member {
                 site: site.to_owned(),

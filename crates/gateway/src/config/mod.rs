@@ -6,6 +6,7 @@ mod reader;
 
 use crate::control::NodeInfo;
 use crate::private;
+use causeway_broker::may_be_virtual;
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, grid};
@@ -444,6 +445,18 @@ fn read_virtual<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr])
     if ranges.len() != subnets.len() || !pairs.all(|(subnet, range)| subnet.is_of_size(range)) {
         let why = "needs one range for each of the subnets, in their order and of their size";
         reader.mistake_at(site, "virtual_subnets", why);
+    }
+    let mut earlier = ranges.iter().enumerate();
+    if let Some((_, range)) = earlier.find(|(at, one)| ranges[..*at].iter().any(|other| one.overlaps(other)))
+    {
+        let why = format!("{range} overlaps with an earlier one: an address would mean two nodes");
+        reader.mistake_at(site, "virtual_subnets", &why);
+    }
+    if let Some(range) = ranges.iter().find(|range| !may_be_virtual(range)) {
+        let why = format!(
+            "{range} may be somebody's: virtual ranges are private (RFC 1918), shared (100.64.0.0/10) or unique local (fc00::/7)"
+        );
+        reader.mistake_at(site, "virtual_subnets", &why);
     }
     let mut clashes = ranges
         .iter()

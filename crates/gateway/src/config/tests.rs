@@ -60,6 +60,7 @@ fn virtual_subnets_are_as_many_and_as_large_as_the_real_ones_and_apart_from_them
             "one range for each",
         ),
         ("virtual_subnets = [\"10.1.0.0/24\"]", "overlaps with the subnets"),
+        ("virtual_subnets = [\"198.51.100.0/24\"]", "may be somebody's"),
         ("virtual_subnets = [\"nonsense\"]", "is not a subnet"),
         ("overlap_ok = true", "only the broker of a grid"),
     ] {

@@ -17,7 +17,7 @@ use crate::socket;
 use crate::starter::Starter;
 use crate::timers::Deadline;
 use causeway_tunnel::SnapshotError;
-use causeway_wire::Token;
+use causeway_wire::{Cidr, Token};
 use mio::net::{TcpListener, UnixListener};
 use nix::unistd::Pid;
 use std::fs::File;
@@ -76,6 +76,18 @@ impl Gateway {
         gateway.ports.inherit(kept.next_delivery_port);
         gateway.report.inherit(kept.refused);
         gateway.jobs = Jobs::inherit(kept.jobs);
+        // Those that jobs know, whatever the configuration wishes now.
+        let ranges: Result<Vec<Cidr>, _> = kept.virtual_subnets.iter().map(|text| text.parse()).collect();
+        let subnets = &gateway.config.subnets;
+        let fit = |ranges: &Vec<Cidr>| {
+            let mut pairs = ranges.iter().zip(subnets);
+            ranges.is_empty()
+                || ranges.len() == subnets.len() && pairs.all(|(range, real)| range.is_of_size(real))
+        };
+        let Some(ranges) = ranges.ok().filter(fit) else {
+            return Err(InheritError::Contradiction("virtual subnets are not of this site's size").into());
+        };
+        gateway.directory.take_virtual_subnets(&gateway.config, &ranges);
         for info in kept.others {
             let site = info.name.clone();
             if let Err(why) = gateway.directory.learn(&site, info) {
@@ -133,6 +145,9 @@ impl Gateway {
             pairs.push((key, Pair::inherit(kept, index, self.config.tunnel, now)?));
         }
         self.pairs = pairs.into_iter().collect();
+        if self.awaits_addresses() {
+            return Ok(());
+        }
         let own = self.directory.own().clone();
         for key in self.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
             // Its nodes may have changed with the configuration.

@@ -235,6 +235,7 @@ impl Gateway {
             refused: self.report.refused().clone(),
             carried_bytes: self.desk.carried_bytes,
             listeners,
+            virtual_subnets: self.directory.virtual_subnets(),
             others: self.directory.others().cloned().collect(),
             contacts: contacts.collect(),
             jobs: self.jobs.keep(),
@@ -289,6 +290,10 @@ impl Config {
             (
                 "site.virtual_subnets",
                 self.membership.is_some() || self.virtual_subnets == other.virtual_subnets,
+            ),
+            (
+                "site.overlap_ok",
+                self.membership.is_none() || self.overlap_ok == other.overlap_ok,
             ),
             ("listen.lan", self.lan == other.lan),
             ("listen.wan", self.wan == other.wan),
