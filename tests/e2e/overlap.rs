@@ -76,7 +76,7 @@ fn debian_open_mpi_runs_for_newcomers_to_whom_the_broker_gives_virtual_addresses
             "--wan",
             &wan,
         ];
-        fresh.leave(site, &line, &format!("{site}.log"));
+        fresh.leave(site, &line, site);
     }
     fresh.wait_for("the tunnel", || {
         let status = fresh.on("rennes", &["status"]).output().unwrap();

@@ -135,7 +135,7 @@ fn debian_mpis_and_a_static_program_run_without_the_shim_where_routers_hand_conn
     write_configuration(&fresh);
     for (site, ..) in SITES {
         let line = ["gateway", "--config", &config(&fresh, site)];
-        fresh.leave(site, &line, &format!("{site}.log"));
+        fresh.leave(site, &line, site);
     }
     fresh.wait_for("the tunnel", || {
         let status = fresh.on("rennes", &["status"]).output().unwrap();
