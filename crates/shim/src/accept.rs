@@ -31,7 +31,9 @@ pub enum Accepted {
 
 /// Looks at a socket that accept() has just returned. `peer` is what the kernel says of it.
 pub fn accepted(fd: c_int, peer: Option<SocketAddr>) -> Accepted {
-    let Some(peer) = peer else { return Accepted::Native };
+    let Some(peer) = peer.filter(|peer| address::is_of_network(*peer)) else {
+        return Accepted::Native;
+    };
     let Some(context) = context() else {
         return Accepted::Native;
     };
