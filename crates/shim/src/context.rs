@@ -63,6 +63,21 @@ pub fn context() -> Option<&'static Context> {
     }
 }
 
+/// The context for a connection from this peer. One that looks delivered by a gateway of this node's shows that this gateway is
+/// there: it is asked at once, as without an answer the program would get the preface as data.
+pub fn context_for(peer: SocketAddr) -> Option<&'static Context> {
+    let State::Lost(lost) = state() else {
+        return context();
+    };
+    if !lost.candidates().iter().any(|site| site.delivers_from(peer)) {
+        return context();
+    }
+    match lost.find_again().map(publish) {
+        Some(State::At(context)) => Some(context),
+        _ => None,
+    }
+}
+
 /// Whether an address leads nowhere while the own site is not known: it is a virtual one, which no kernel knows, so that a
 /// native attempt would hang.
 pub fn leads_nowhere(destination: IpAddr) -> bool {
@@ -172,10 +187,15 @@ fn tell_lost(candidates: &[&Site]) {
 }
 
 impl Lost {
+    /// The sites at which the node may be.
+    fn candidates(&self) -> Vec<&Site> {
+        let addresses: Vec<IpAddr> = self.addresses.iter().map(|(_, ip)| *ip).collect();
+        self.grid.sites_of(&addresses)
+    }
+
     /// Asks the gateways once more.
     fn find_again(&self) -> Option<State> {
-        let addresses: Vec<IpAddr> = self.addresses.iter().map(|(_, ip)| *ip).collect();
-        let here = ask::which(&self.grid.sites_of(&addresses), &self.token).cloned();
+        let here = ask::which(&self.candidates(), &self.token).cloned();
         self.again.has_asked();
         let here = here?;
         if self.debug {

@@ -2,11 +2,13 @@
 
 mod support;
 
-use causeway_wire::Token;
 use causeway_wire::question::Question;
+use causeway_wire::{Preface, Token};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
 use support::*;
 
 const CONNECTED: &[u8] = &[1, 0, 0, 0];
@@ -223,17 +225,43 @@ for i in range(3):
     });
 }
 
+/// Who connects to this port of loopback hears a byte once the gateway is up.
+fn gateway_on_demand() -> (u16, JoinHandle<Receiver<(Preface, Vec<u8>)>>) {
+    let starter = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = starter.local_addr().unwrap().port();
+    let started = std::thread::spawn(move || {
+        let (mut process, _) = starter.accept().unwrap();
+        let prefaces = answering_gateway(GATEWAY, CONNECTED);
+        process.write_all(b"!").unwrap();
+        prefaces
+    });
+    (port, started)
+}
+
+#[test]
+fn what_a_gateway_delivers_makes_a_process_ask_again_at_once() {
+    on_a_node(|node| {
+        let (port, started) = gateway_on_demand();
+        passes_in_overlap(
+            node,
+            &format!(
+                r#"
+server = listening((REAL, 0)); assert server.getsockname()[0] == REAL
+start = tcp(); start.connect(("127.0.0.1", {port})); assert start.recv(1) == b"!"
+client = from_gateway(server); client.sendall(preface(source=(AWAY, 77), destination=(HOME, 5000)) + b"hello")
+taken, peer = server.accept()
+assert peer == (AWAY, 77) and taken.recv(5) == b"hello", peer
+"#
+            ),
+        );
+        let _prefaces = started.join().unwrap();
+    });
+}
+
 #[test]
 fn a_process_finds_its_site_when_the_gateway_comes_up_later() {
     on_a_node(|node| {
-        let starter = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = starter.local_addr().unwrap().port();
-        let started = std::thread::spawn(move || {
-            let (mut process, _) = starter.accept().unwrap();
-            let prefaces = answering_gateway(GATEWAY, CONNECTED);
-            process.write_all(b"!").unwrap();
-            prefaces
-        });
+        let (port, started) = gateway_on_demand();
         let stderr = passes_in_overlap(
             node,
             &format!(
