@@ -2,6 +2,7 @@
 //! the same; what they say must.
 #![no_main]
 
+use causeway_wire::Token;
 use causeway_wire::preface::{Decoded, MAX_BYTES, Preface};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -13,7 +14,13 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             let length = again.len();
             assert_eq!(Preface::decode(&again), Ok(Decoded::Complete { preface, length }));
         }
-        Ok(Decoded::Question { length, .. }) => assert!(length <= bytes.len().min(MAX_BYTES)),
+        Ok(Decoded::Question { question, length }) => {
+            assert!(length <= bytes.len().min(MAX_BYTES));
+            let again = question.encode();
+            let length = again.len();
+            assert_eq!(Preface::decode(&again), Ok(Decoded::Question { question, length }));
+            let _ = question.read_answer(&Token([0; Token::BYTES]), bytes);
+        }
         Err(error) => {
             // What is refused stays refused, however much follows.
             let longer = [bytes, &[0; 16]].concat();

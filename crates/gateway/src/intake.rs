@@ -9,7 +9,7 @@ use crate::leg::{Socket, Stage};
 use crate::timers::Deadline;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
-use causeway_wire::question::Answer;
+use causeway_wire::question::Question;
 use causeway_wire::{Preface, Reason, Verdict};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
@@ -158,7 +158,7 @@ impl Gateway {
             match Preface::decode(&intake.bytes[..intake.filled]) {
                 Ok(Decoded::Incomplete { needed }) => intake.needed = needed,
                 Ok(Decoded::Complete { preface, .. }) => return self.admit(key, preface),
-                Ok(Decoded::Question { token, .. }) => return self.answer_question(key, &token),
+                Ok(Decoded::Question { question, .. }) => return self.answer_question(key, &question),
                 Err(error) => return self.turn_away(key, "bad-preface", error.to_string()),
             }
         }
@@ -203,17 +203,28 @@ impl Gateway {
         }
     }
 
-    /// Says whose gateway this is, to who knows of a job.
-    fn answer_question(&mut self, key: usize, token: &causeway_wire::Token) {
-        let Some(mut intake) = self.intakes.try_remove(key) else {
+    /// Says whose gateway this is, to nodes of this site and for a job that is known. Others could hand the answer on to
+    /// nodes of another site, as if they were the gateway there.
+    fn answer_question(&mut self, key: usize, question: &Question) {
+        let Some(mut intake) = self.take_intake(key) else {
             return;
         };
-        if self.jobs.knows(token) {
-            // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
-            let _ = intake.socket.write(&Answer::encode(&self.config.site));
-        } else {
-            let why = "asks whose gateway this is with an unknown job token";
-            self.report.refuse("unknown-token", intake.peer.ip(), why);
+        let peer = intake.peer.ip().to_canonical();
+        if !self.directory.own_site().has_node(peer) {
+            let why = "asks whose gateway this is, and is no node of this site";
+            return self.report.refuse("foreign-source", peer, why);
+        }
+        // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
+        let mut tokens = self.jobs.iter().map(|(token, _)| token);
+        match tokens.find(|token| question.is_of(token)) {
+            Some(token) => {
+                // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
+                let _ = intake.socket.write(&question.answer(token, &self.config.site));
+            }
+            None => {
+                let why = "asks whose gateway this is with an unknown job token";
+                self.report.refuse("unknown-token", peer, why);
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod common;
 
+use causeway_wire::question::{NONCE_BYTES, Question};
 use causeway_wire::{Reason, Verdict};
 use common::{Grid, connect_from, wait_for};
 use std::collections::VecDeque;
@@ -212,6 +213,24 @@ fn silent_connections_get_a_share_of_few_files_and_shims_still_get_through() {
         !refused.contains_key("accept") && refused["intakes"] >= 350,
         "{refused:?}"
     );
+}
+
+#[test]
+fn questions_that_were_answered_push_nobody_out() {
+    let grid = Grid::with_far_files("far_gateway", 200);
+    let question = Question::new(&grid.token, [3; NONCE_BYTES]).encode();
+    let answer = |mut stream: TcpStream| {
+        stream.write_all(&question).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).map(|_| answer.len())
+    };
+    // One that takes its time, and more questions than there are places.
+    let slow = grid.dial_at(2);
+    for _ in 0..50 {
+        assert!(answer(grid.dial_at(2)).unwrap() > 0);
+    }
+    assert!(answer(slow).unwrap() > 0);
+    assert_eq!(grid.status(2).refused.get("intakes"), None);
 }
 
 /// Not a test: the process of the gateway that is flooded.

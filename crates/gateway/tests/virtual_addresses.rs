@@ -4,9 +4,9 @@
 
 mod common;
 
-use causeway_wire::question::{self, Answer};
+use causeway_wire::question::{Answer, NONCE_BYTES, Question};
 use causeway_wire::{Reason, Token, Verdict};
-use common::{DEADLINE, Grid, accept, pattern, send_preface};
+use common::{DEADLINE, Grid, accept, connect_from, pattern, send_preface};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
@@ -70,23 +70,36 @@ fn real_addresses_of_such_a_site_mean_nothing_at_other_sites() {
     assert_eq!(refused, Verdict::Failed(Reason::Unreachable));
 }
 
+fn question(token: Token) -> Question {
+    Question::new(&token, [3; NONCE_BYTES])
+}
+
 fn ask(mut stream: TcpStream, token: Token) -> Vec<u8> {
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    stream.write_all(&question::encode(token)).unwrap();
+    stream.write_all(&question(token).encode()).unwrap();
     let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
+    stream.read_to_end(&mut answer).unwrap();
     answer
 }
 
 #[test]
 fn a_gateway_says_whose_it_is_to_processes_of_a_job_and_to_nobody_else() {
     let grid = Grid::with_far_site(VIRTUAL);
-    let answer = ask(grid.dial_at(2), grid.token);
-    assert_eq!(Answer::decode(&answer), Answer::Site("site2"));
-    assert_eq!(
-        Answer::decode(&ask(grid.dial(), grid.token)),
-        Answer::Site("site1")
-    );
+    let (_another, _held) = grid.job("another");
+    for (stream, site) in [(grid.dial_at(2), "site2"), (grid.dial(), "site1")] {
+        let answer = ask(stream, grid.token);
+        let read = question(grid.token).read_answer(&grid.token, &answer);
+        assert_eq!(read, Answer::Site(site));
+    }
     assert!(ask(grid.dial_at(2), Token([9; 16])).is_empty());
     assert_eq!(grid.status(2).refused.get("unknown-token"), Some(&1));
+}
+
+#[test]
+fn a_gateway_does_not_say_whose_it_is_to_nodes_of_other_sites() {
+    let grid = Grid::with_far_site(VIRTUAL);
+    let stranger = connect_from(grid.address(1, 1, 0), grid.address(2, 253, 7000));
+    assert!(ask(stranger, grid.token).is_empty());
+    let refused = grid.status(2).refused;
+    assert_eq!(refused.get("foreign-source"), Some(&1), "{refused:?}");
 }

@@ -4,7 +4,7 @@
 //! Connections from anywhere else are left alone, byte for byte.
 
 use crate::address::{self, Sockaddr};
-use crate::context::{Context, context};
+use crate::context::{Context, context_for};
 use crate::report::{self, Matter};
 use crate::sys::{self, Errno};
 use crate::table;
@@ -31,8 +31,10 @@ pub enum Accepted {
 
 /// Looks at a socket that accept() has just returned. `peer` is what the kernel says of it.
 pub fn accepted(fd: c_int, peer: Option<SocketAddr>) -> Accepted {
-    let Some(peer) = peer else { return Accepted::Native };
-    let Some(context) = context() else {
+    let Some(peer) = peer.filter(|peer| address::is_of_network(*peer)) else {
+        return Accepted::Native;
+    };
+    let Some(context) = context_for(peer) else {
         return Accepted::Native;
     };
     let native = || {

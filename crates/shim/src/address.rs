@@ -72,6 +72,12 @@ pub fn in_family_of(address: SocketAddr, like: SocketAddr) -> Option<SocketAddr>
     Some(SocketAddr::new(ip, address.port()))
 }
 
+/// Whether an address is one of a network: loopback and "any" are the same at every site.
+pub fn is_of_network(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    !ip.is_loopback() && !ip.is_unspecified()
+}
+
 /// Whether the address is an IPv4 one in IPv6 clothes.
 pub fn is_mapped(address: SocketAddr) -> bool {
     address.is_ipv6() && address.ip().to_canonical().is_ipv4()
@@ -100,6 +106,23 @@ mod tests {
     fn every_form_round_trips() {
         for text in ["10.1.2.3:65535", "[fd00::1]:1", "[::ffff:10.1.2.3]:80"] {
             assert_eq!(decode(Sockaddr::from(parse(text)).as_bytes()), Some(parse(text)));
+        }
+    }
+
+    #[test]
+    fn loopback_and_any_are_of_no_network_in_either_form() {
+        for text in [
+            "127.0.0.1:1",
+            "0.0.0.0:1",
+            "[::1]:1",
+            "[::]:1",
+            "[::ffff:127.0.0.1]:1",
+            "[::ffff:0.0.0.0]:1",
+        ] {
+            assert!(!is_of_network(parse(text)), "{text}");
+        }
+        for text in ["10.1.2.3:1", "[fd00::1]:1", "[::ffff:10.1.2.3]:1"] {
+            assert!(is_of_network(parse(text)), "{text}");
         }
     }
 

@@ -1,12 +1,13 @@
 //! Asks the gateways of several sites which of them is this node's: where sites have the same private addresses,
 //! the node's own ones do not tell, and nothing that differs between sites may travel in the environment.
 //!
-//! All are asked at once; the first that answers to this job's token is on the node's network, as the others are
-//! not: their sites' addresses lead nowhere here, or to this site's own hosts.
+//! All are asked at once. The own site's is on the node's network; the addresses of the others lead nowhere here, or to
+//! this site's own hosts, which may be anybody's. So an answer counts only from who knows the job's token, and only for a
+//! site that has its gateway at the address that was asked: what another gateway says is not passed off as its own.
 
 use crate::address::Sockaddr;
 use crate::sys::{self, Errno};
-use causeway_wire::question::{self, Answer, MAX_ANSWER_BYTES};
+use causeway_wire::question::{Answer, MAX_ANSWER_BYTES, Question};
 use causeway_wire::{Site, Token};
 use libc::c_int;
 use std::net::SocketAddr;
@@ -15,9 +16,15 @@ use std::time::{Duration, Instant};
 /// A gateway of the site answers within milliseconds.
 const DEADLINE: Duration = Duration::from_secs(3);
 
+/// A connection that does not stand by then is begun anew: the kernel sends a lost SYN again only after a second, as said
+/// in `connect`.
+const ATTEMPT: Duration = Duration::from_millis(300);
+
 /// One question under way; its socket is closed with it.
 struct Asked {
+    gateway: SocketAddr,
     fd: c_int,
+    begun: Instant,
     bytes: [u8; MAX_ANSWER_BYTES],
     filled: usize,
     is_sent: bool,
@@ -29,9 +36,9 @@ impl Drop for Asked {
     }
 }
 
-/// The site among the candidates that this node is in; `None` when no gateway says so in time.
-pub fn which<'a>(candidates: &[&'a Site], token: Token) -> Option<&'a Site> {
-    let question = question::encode(token);
+/// The site among the candidates that this node is in; `None` when no gateway proves it in time.
+pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
+    let question = Question::new(token, sys::random().ok()?);
     let mut gateways: Vec<SocketAddr> = candidates
         .iter()
         .flat_map(|site| site.gateways.iter().copied())
@@ -40,27 +47,26 @@ pub fn which<'a>(candidates: &[&'a Site], token: Token) -> Option<&'a Site> {
     gateways.dedup();
     let mut asked: Vec<Asked> = gateways.into_iter().filter_map(begin).collect();
     let deadline = Instant::now() + DEADLINE;
-    while !asked.is_empty() {
+    while !asked.is_empty() && Instant::now() < deadline {
         let wanted: Vec<(c_int, libc::c_short)> = asked
             .iter()
             .map(|one| (one.fd, if one.is_sent { libc::POLLIN } else { libc::POLLOUT }))
             .collect();
-        let ready = sys::wait_any(&wanted, deadline).ok()?;
-        // The deadline.
+        let ready = sys::wait_any(&wanted, next_attempt(&asked).min(deadline)).ok()?;
         if ready.is_empty() {
-            return None;
+            asked = asked.into_iter().filter_map(begin_anew).collect();
         }
         for at in ready.into_iter().rev() {
-            match proceed(&mut asked[at], &question) {
-                Ok(None) => {}
-                Ok(Some(name)) => {
-                    let named = candidates.iter().find(|site| site.name == name);
-                    if let Some(site) = named {
-                        return Some(site);
-                    }
-                    drop(asked.remove(at));
+            let heard = proceed(&mut asked[at], &question, token);
+            if let Ok(Some(name)) = &heard {
+                let gateway = asked[at].gateway;
+                let of_gateway = |site: &&&Site| site.name == *name && site.gateways.contains(&gateway);
+                if let Some(site) = candidates.iter().find(of_gateway) {
+                    return Some(site);
                 }
-                Err(()) => drop(asked.remove(at)),
+            }
+            if !matches!(heard, Ok(None)) {
+                drop(asked.remove(at));
             }
         }
     }
@@ -70,7 +76,9 @@ pub fn which<'a>(candidates: &[&'a Site], token: Token) -> Option<&'a Site> {
 fn begin(gateway: SocketAddr) -> Option<Asked> {
     let fd = sys::tcp_socket(gateway.is_ipv4()).ok()?;
     let asked = Asked {
+        gateway,
         fd,
+        begun: Instant::now(),
         bytes: [0; MAX_ANSWER_BYTES],
         filled: 0,
         is_sent: false,
@@ -81,11 +89,26 @@ fn begin(gateway: SocketAddr) -> Option<Asked> {
     }
 }
 
+/// When the first of the attempts to connect is over; far away where none is under way.
+fn next_attempt(asked: &[Asked]) -> Instant {
+    let connecting = asked.iter().filter(|one| !one.is_sent);
+    let ends = connecting.map(|one| one.begun + ATTEMPT).min();
+    ends.unwrap_or_else(|| Instant::now() + DEADLINE)
+}
+
+fn begin_anew(asked: Asked) -> Option<Asked> {
+    if asked.is_sent || asked.begun.elapsed() < ATTEMPT {
+        return Some(asked);
+    }
+    begin(asked.gateway)
+}
+
 /// Sends the question or reads of the answer. An error is the end of this one.
-fn proceed(asked: &mut Asked, question: &[u8]) -> Result<Option<String>, ()> {
+fn proceed(asked: &mut Asked, question: &Question, token: &Token) -> Result<Option<String>, ()> {
     if !asked.is_sent {
         // It fits the empty buffer of a new connection, or there is none.
-        asked.is_sent = sys::send(asked.fd, question) == Ok(question.len());
+        let bytes = question.encode();
+        asked.is_sent = sys::send(asked.fd, &bytes) == Ok(bytes.len());
         return if asked.is_sent { Ok(None) } else { Err(()) };
     }
     match sys::receive(asked.fd, &mut asked.bytes[asked.filled..]) {
@@ -94,7 +117,7 @@ fn proceed(asked: &mut Asked, question: &[u8]) -> Result<Option<String>, ()> {
         Err(Errno(libc::EAGAIN)) => {}
         Err(_) => return Err(()),
     }
-    match Answer::decode(&asked.bytes[..asked.filled]) {
+    match question.read_answer(token, &asked.bytes[..asked.filled]) {
         Answer::Incomplete => Ok(None),
         Answer::Site(name) => Ok(Some(name.to_owned())),
         Answer::Nonsense => Err(()),

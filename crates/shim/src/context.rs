@@ -2,6 +2,9 @@
 //!
 //! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
 //! lock, which a fork in another thread could leave locked for ever in the child.
+//!
+//! Where several sites have the node's addresses and no gateway answers, the rest is known all the same: what surely
+//! leads to no neighbour is refused, and a later call asks again.
 
 use crate::address::in_family_of;
 use crate::report::{self, Matter};
@@ -9,7 +12,8 @@ use crate::{ask, interfaces};
 use causeway_wire::{Grid, Site, Token, env};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
 
 /// The grid as seen from this process.
 #[derive(Debug)]
@@ -26,81 +30,238 @@ pub struct Context {
     pub debug: bool,
 }
 
-static STATE: AtomicPtr<Option<Context>> = AtomicPtr::new(std::ptr::null_mut());
-
-/// The context; `None` when the process is not part of a job or not at a site.
-pub fn context() -> Option<&'static Context> {
-    let mut state = STATE.load(Ordering::Acquire);
-    if state.is_null() {
-        let new = Box::into_raw(Box::new(read()));
-        state = match STATE.compare_exchange(state, new, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => new,
-            // The one that lost the race stays allocated: this happens once or twice in a process's life.
-            Err(first) => first,
-        };
-    }
-    // SAFETY: it came from Box::into_raw and is never freed.
-    unsafe { &*state }.as_ref()
+/// What is known, from the first call on.
+enum State {
+    /// Connections are none of the shim's business, for good.
+    Off,
+    /// The node may be at any of several sites, and no gateway has said at which. Ends when one does.
+    Lost(Box<Lost>),
+    /// The node is at a site, for good.
+    At(Box<Context>),
 }
 
-fn read() -> Option<Context> {
+/// What is known of a grid in which this node has not found its place.
+struct Lost {
+    grid: Grid,
+    token: Token,
+    addresses: Vec<(Vec<u8>, IpAddr)>,
+    debug: bool,
+    again: Again,
+}
+
+static STATE: AtomicPtr<State> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The context; `None` when the process is not part of a job, or not at a site as far as it knows.
+pub fn context() -> Option<&'static Context> {
+    let state = match state() {
+        State::Lost(lost) if lost.again.is_due() => lost.find_again().map_or_else(state, publish),
+        known => known,
+    };
+    match state {
+        State::At(context) => Some(context),
+        State::Off | State::Lost(_) => None,
+    }
+}
+
+/// The context for a connection from this peer. One that looks delivered by a gateway of this node's shows that this gateway is
+/// there: it is asked at once, as without an answer the program would get the preface as data.
+pub fn context_for(peer: SocketAddr) -> Option<&'static Context> {
+    let State::Lost(lost) = state() else {
+        return context();
+    };
+    if !lost.candidates().iter().any(|site| site.delivers_from(peer)) {
+        return context();
+    }
+    match lost.find_again().map(publish) {
+        Some(State::At(context)) => Some(context),
+        _ => None,
+    }
+}
+
+/// Whether an address leads nowhere while the own site is not known: it is a virtual one, which no kernel knows, so that a
+/// native attempt would hang.
+pub fn leads_nowhere(destination: IpAddr) -> bool {
+    let State::Lost(lost) = state() else { return false };
+    let mut sites = lost.grid.sites.iter();
+    sites.any(|site| site.is_virtual() && site.contains(destination))
+}
+
+fn state() -> &'static State {
+    let state = STATE.load(Ordering::Acquire);
+    if state.is_null() {
+        return publish(read());
+    }
+    // SAFETY: it came from Box::into_raw and is never freed.
+    unsafe { &*state }
+}
+
+/// Puts a state in the place of none, or of a [`State::Lost`]. What is replaced or loses a race stays allocated, as others
+/// may read it: that happens once or twice in a process's life.
+fn publish(new: State) -> &'static State {
+    let is_better = matches!(new, State::At(_));
+    let new = Box::into_raw(Box::new(new));
+    let mut present = STATE.load(Ordering::Acquire);
+    loop {
+        // SAFETY: as in `state`.
+        match unsafe { present.as_ref() } {
+            Some(known) if !(is_better && matches!(known, State::Lost(_))) => return known,
+            _ => {}
+        }
+        match STATE.compare_exchange(present, new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: as in `state`.
+            Ok(_) => return unsafe { &*new },
+            Err(other) => present = other,
+        }
+    }
+}
+
+fn read() -> State {
     let debug = std::env::var_os(env::DEBUG).is_some_and(|value| value == "1");
     let (grid, token) = match settings(std::env::var_os(env::GRID), std::env::var_os(env::TOKEN)) {
-        Ok(settings) => settings?,
+        Ok(None) => return State::Off,
+        Ok(Some(settings)) => settings,
         Err(line) => {
             report::once(
                 Matter::Environment,
                 0,
                 format_args!("{line}; connections stay native"),
             );
-            return None;
+            return State::Off;
         }
     };
     let addresses = interfaces::own_addresses();
     let ips: Vec<IpAddr> = addresses.iter().map(|(_, ip)| *ip).collect();
-    let here = match find_site(&grid, &ips, token) {
-        Ok(here) => here.clone(),
-        Err(line) => {
+    let candidates = grid.sites_of(&ips);
+    let here = match candidates.as_slice() {
+        [] => {
+            let line = format_args!(
+                "no address of this node lies in a site of {} ({})",
+                env::GRID,
+                names(&mut grid.sites.iter())
+            );
             report::once(Matter::NoSite, 0, format_args!("{line}; connections stay native"));
-            return None;
+            return State::Off;
         }
+        [here] => Some((*here).clone()),
+        several => ask::which(several, &token).cloned(),
+    };
+    let Some(here) = here else {
+        tell_lost(&candidates);
+        return State::Lost(Box::new(Lost {
+            token,
+            addresses,
+            debug,
+            again: Again::from_now(),
+            grid,
+        }));
     };
     if debug {
         report::debug(format_args!("at site {}", here.name));
     }
-    Some(Context {
+    State::At(Box::new(Context {
         grid,
         here,
         token,
         addresses,
         debug,
-    })
+    }))
 }
 
-/// Where the node is, by its addresses or, where several sites have these, by the gateway that answers.
-fn find_site<'a>(grid: &'a Grid, addresses: &[IpAddr], token: Token) -> Result<&'a Site, String> {
-    let names = |sites: &mut dyn Iterator<Item = &Site>| -> String {
-        let names: Vec<&str> = sites.map(|site| site.name.as_str()).collect();
-        names.join(", ")
-    };
-    match grid.sites_of(addresses).as_slice() {
-        [] => Err(format!(
-            "no address of this node lies in a site of {} ({})",
-            env::GRID,
-            names(&mut grid.sites.iter())
-        )),
-        [here] => Ok(here),
-        several => ask::which(several, token).ok_or_else(|| {
-            let gateways: Vec<String> = several
-                .iter()
-                .flat_map(|site| site.gateways.iter().map(SocketAddr::to_string))
-                .collect();
-            format!(
-                "this node may be at any of {}, which have the same addresses, and none of their gateways ({}) answers here",
-                names(&mut several.iter().copied()),
-                gateways.join(", ")
-            )
-        }),
+fn names(sites: &mut dyn Iterator<Item = &Site>) -> String {
+    let names: Vec<&str> = sites.map(|site| site.name.as_str()).collect();
+    names.join(", ")
+}
+
+fn tell_lost(candidates: &[&Site]) {
+    let gateways: Vec<String> = candidates
+        .iter()
+        .flat_map(|site| site.gateways.iter().map(SocketAddr::to_string))
+        .collect();
+    let line = format_args!(
+        "this node may be at any of {}, which have the same addresses, and none of their gateways ({}) answers here; \
+         connections to virtual addresses fail until one does, others stay native",
+        names(&mut candidates.iter().copied()),
+        gateways.join(", ")
+    );
+    report::once(Matter::NoSite, 0, line);
+}
+
+impl Lost {
+    /// The sites at which the node may be.
+    fn candidates(&self) -> Vec<&Site> {
+        let addresses: Vec<IpAddr> = self.addresses.iter().map(|(_, ip)| *ip).collect();
+        self.grid.sites_of(&addresses)
+    }
+
+    /// Asks the gateways once more.
+    fn find_again(&self) -> Option<State> {
+        let here = ask::which(&self.candidates(), &self.token).cloned();
+        self.again.has_asked();
+        let here = here?;
+        if self.debug {
+            report::debug(format_args!("at site {}, as its gateway says now", here.name));
+        }
+        Some(State::At(Box::new(Context {
+            grid: self.grid.clone(),
+            here,
+            token: self.token,
+            addresses: self.addresses.clone(),
+            debug: self.debug,
+        })))
+    }
+}
+
+/// When to ask again: a gateway that is being started anew answers some seconds later, and one that is not there at all
+/// must not hold every call up. A child of fork goes on with what its parent had left, asked or not.
+struct Again {
+    since: Instant,
+    /// Milliseconds from then on.
+    not_before: AtomicU64,
+    left: AtomicU32,
+}
+
+/// A question takes up to three seconds, of a call that need not last any.
+const QUESTIONS_AGAIN: u32 = 5;
+const MILLISECONDS_BETWEEN: u64 = 1000;
+
+impl Again {
+    fn from_now() -> Again {
+        Again {
+            since: Instant::now(),
+            not_before: AtomicU64::new(MILLISECONDS_BETWEEN),
+            left: AtomicU32::new(QUESTIONS_AGAIN),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.since.elapsed().as_millis() as u64
+    }
+
+    fn is_due(&self) -> bool {
+        self.is_due_at(self.now())
+    }
+
+    /// Whether the caller, and no other thread, is to ask.
+    fn is_due_at(&self, now: u64) -> bool {
+        let not_before = self.not_before.load(Ordering::Relaxed);
+        if now < not_before || self.left.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let later = now + MILLISECONDS_BETWEEN;
+        let claim = self
+            .not_before
+            .compare_exchange(not_before, later, Ordering::Relaxed, Ordering::Relaxed);
+        claim.is_ok()
+            && self
+                .left
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
+                .is_ok()
+    }
+
+    /// The time between counts from the end of a question.
+    fn has_asked(&self) {
+        self.not_before
+            .fetch_max(self.now() + MILLISECONDS_BETWEEN, Ordering::Relaxed);
     }
 }
 
@@ -147,6 +308,18 @@ fn settings(grid: Option<OsString>, token: Option<OsString>) -> Result<Option<(G
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_is_repeated_once_a_second_by_one_caller_and_not_for_ever() {
+        let again = Again::from_now();
+        assert!(!again.is_due_at(MILLISECONDS_BETWEEN - 1));
+        let mut now = MILLISECONDS_BETWEEN;
+        for _ in 0..QUESTIONS_AGAIN {
+            assert!(again.is_due_at(now) && !again.is_due_at(now), "at {now}");
+            now += MILLISECONDS_BETWEEN;
+        }
+        assert!(!again.is_due_at(now) && !again.is_due_at(u64::MAX / 2));
+    }
 
     const GRID: &str = "1|rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767";
 

@@ -63,9 +63,8 @@ pub unsafe extern "C-unwind" fn bind(fd: c_int, address: *const sockaddr, length
     // SAFETY: the caller's promise.
     let wanted = unsafe { read_address(address, length) };
     let real = guard(None, || {
-        wanted
-            .filter(|wanted| !wanted.ip().is_unspecified() && !wanted.ip().is_loopback())
-            .and_then(|wanted| with_virtual_addresses()?.real(wanted))
+        let wanted = wanted.filter(|wanted| address::is_of_network(*wanted))?;
+        with_virtual_addresses()?.real(wanted)
     });
     match real.map(Sockaddr::from) {
         Some(real) => {
@@ -127,7 +126,7 @@ pub unsafe extern "C-unwind" fn getpeername(
     // SAFETY: the caller's promise. The kernel overwrites the length, and the room is needed after that.
     let room = unsafe { length.as_ref() }.copied();
     let result = forward!(getpeername(fd, address, length));
-    let neighbour = || with_virtual_addresses()?.shown(sys::peer_name(fd).ok()?);
+    let neighbour = || shown_instead(sys::peer_name(fd));
     let peer = || table::true_peer(fd).or_else(neighbour);
     if let (0, Some(room)) = (result, room)
         && let Some(peer) = guard(None, peer)
@@ -151,7 +150,7 @@ pub unsafe extern "C-unwind" fn getsockname(
     // SAFETY: the caller's promise; see getpeername.
     let room = unsafe { length.as_ref() }.copied();
     let result = forward!(getsockname(fd, address, length));
-    let own = || with_virtual_addresses()?.shown(sys::local_name(fd).ok()?);
+    let own = || shown_instead(sys::local_name(fd));
     if let (0, Some(room)) = (result, room)
         && let Some(own) = guard(None, own)
     {
@@ -359,6 +358,13 @@ unsafe fn show_one(entry: *mut u8) -> c_int {
         }
         Shown::Nothing => fail(Errno(libc::EADDRNOTAVAIL)),
     }
+}
+
+/// What the grid calls an address that the kernel has given. The context is asked for only where it could matter: a
+/// program that uses local sockets alone must not wait for a gateway.
+fn shown_instead(kernel: Result<SocketAddr, Errno>) -> Option<SocketAddr> {
+    let real = kernel.ok().filter(|real| address::is_of_network(*real))?;
+    with_virtual_addresses()?.shown(real)
 }
 
 /// The context, where the grid knows this site by other addresses than its own.

@@ -7,8 +7,10 @@
 //! Where another site has the same private addresses, a process sees its site's virtual ones wherever it asks for an
 //! address, and may use them wherever it gives one.
 //!
-//! Not handled: virtual addresses in `sendto`, `sendmsg` and `recvfrom` of datagrams, and in netlink; sockets made by raw system calls or io_uring, `sendto(MSG_FASTOPEN)`, `/proc/net/if_inet6`, and
-//! the true peer of a socket that was inherited across exec.
+//! Not handled: virtual addresses in `sendto`, `sendmsg` and `recvfrom` of datagrams; names, which resolve to real addresses
+//! (`getaddrinfo` of the own one too); listings of interfaces other than getifaddrs, SIOCGIFCONF and SIOCGIFADDR, as netlink
+//! and `/proc/net/if_inet6`; sockets made by raw system calls or io_uring, `sendto(MSG_FASTOPEN)`, and the true peer of a
+//! socket that was inherited across exec.
 
 mod accept;
 mod address;

@@ -258,6 +258,15 @@ pub fn tcp_socket(v4: bool) -> Result<c_int, Errno> {
     c_int::try_from(fd).map_err(|_| Errno(libc::EMFILE))
 }
 
+/// getrandom(2).
+pub fn random<const BYTES: usize>() -> Result<[u8; BYTES], Errno> {
+    let mut bytes = [0; BYTES];
+    // SAFETY: the kernel writes at most the array's length to it.
+    let filled = check(unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) })?;
+    // No call for up to 256 bytes gives fewer, as its manual page says.
+    (filled == BYTES).then_some(bytes).ok_or(Errno(libc::EIO))
+}
+
 /// Whether O_NONBLOCK is set.
 pub fn is_nonblocking(fd: c_int) -> Result<bool, Errno> {
     // SAFETY: F_GETFL takes no argument.

@@ -2,6 +2,13 @@
 
 mod support;
 
+use causeway_wire::question::Question;
+use causeway_wire::{Preface, Token};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
 use support::*;
 
 const CONNECTED: &[u8] = &[1, 0, 0, 0];
@@ -108,20 +115,195 @@ assert address_of(b"site0") == HOME and address_of(b"lo") == "127.0.0.1"
     });
 }
 
+/// Where nancy's gateway is at nancy; here it may be anybody's host.
+const NANCYS_GATEWAY: &str = "10.1.0.252:7000";
+
+const CONNECTS_FROM_RENNES: &str = r#"
+s = tcp(); s.connect((AWAY, 1234))
+assert s.getpeername() == (AWAY, 1234) and s.getsockname()[0] == HOME, s.getsockname()
+"#;
+
+/// A host at the address of nancy's gateway says this before the own gateway answers.
+fn is_told_first_and_not_believed(node: &Node, says: impl Fn(&Question) -> Vec<u8> + Clone + Send + 'static) {
+    add_address("10.1.0.252/24");
+    let heard = Arc::new(Barrier::new(2));
+    let told = Arc::clone(&heard);
+    let impostor = move |stream: &mut TcpStream, question: &Question| {
+        let _ = stream.write_all(&says(question));
+        // The process hangs up on what it does not believe.
+        let _ = stream.read_to_end(&mut Vec::new());
+        told.wait();
+    };
+    let _impostor = asked_gateway(NANCYS_GATEWAY, impostor, |_| ());
+    let late = move |stream: &mut TcpStream, question: &Question| {
+        heard.wait();
+        answer_as_rennes(stream, question);
+    };
+    let prefaces = asked_gateway(GATEWAY, late, answering(CONNECTED));
+    passes_in_overlap(node, CONNECTS_FROM_RENNES);
+    assert_eq!(prefaces.recv().unwrap().0.source.ip().to_string(), "100.64.1.1");
+}
+
 #[test]
-fn where_no_gateway_says_whose_the_node_is_everything_stays_native_and_one_line_says_why() {
+fn a_host_that_claims_to_be_another_sites_gateway_is_not_believed_without_the_token() {
+    on_a_node(|node| {
+        is_told_first_and_not_believed(node, |question| question.answer(&Token([0; 16]), "nancy"));
+    });
+}
+
+#[test]
+fn an_answer_to_another_question_is_not_believed() {
+    on_a_node(|node| {
+        is_told_first_and_not_believed(node, |_| Question::new(&TOKEN, [0; 16]).answer(&TOKEN, "nancy"));
+    });
+}
+
+#[test]
+fn garbage_is_no_answer() {
+    on_a_node(|node| is_told_first_and_not_believed(node, |_| vec![0x5A; 4096]));
+}
+
+#[test]
+fn no_question_is_like_another() {
+    on_a_node(|node| {
+        let (sender, questions) = std::sync::mpsc::channel();
+        let on_question = move |stream: &mut TcpStream, question: &Question| {
+            let _ = sender.send(*question);
+            answer_as_rennes(stream, question);
+        };
+        let _prefaces = asked_gateway(GATEWAY, on_question, answering(CONNECTED));
+        for _ in 0..2 {
+            passes_in_overlap(node, CONNECTS_FROM_RENNES);
+        }
+        assert_ne!(questions.recv().unwrap(), questions.recv().unwrap());
+    });
+}
+
+#[test]
+fn a_host_that_never_answers_keeps_nobody_from_hearing_the_own_gateway() {
+    on_a_node(|node| {
+        add_address("10.1.0.252/24");
+        let _silent = TcpListener::bind(NANCYS_GATEWAY).unwrap();
+        let _prefaces = answering_gateway(GATEWAY, CONNECTED);
+        passes_in_overlap(node, CONNECTS_FROM_RENNES);
+    });
+}
+
+#[test]
+fn an_answer_for_a_site_whose_gateway_is_elsewhere_is_none() {
+    on_a_node(|node| {
+        let passes_on = |stream: &mut TcpStream, question: &Question| {
+            let _ = stream.write_all(&question.answer(&TOKEN, "nancy"));
+        };
+        let _prefaces = asked_gateway(GATEWAY, passes_on, |_| ());
+        let stderr = passes_in_overlap(node, "assert tcp().connect_ex((AWAY, 1)) == errno.ENETUNREACH");
+        assert!(stderr.contains("none of their gateways"), "{stderr}");
+    });
+}
+
+#[test]
+fn where_no_gateway_says_whose_the_node_is_virtual_addresses_fail_at_once_and_others_stay_native() {
     on_a_node(|node| {
         let stderr = passes_in_overlap(
             node,
             r#"
 for i in range(3):
     server = listening((REAL, 0)); s = tcp(); s.connect(server.getsockname()); assert s.getpeername()[0] == REAL
+    for blocking, to in itertools.product((True, False), (HOME, AWAY)):
+        s = tcp(); s.setblocking(blocking); assert s.connect_ex((to, 1234)) == errno.ENETUNREACH
+    s = tcp(socket.AF_INET6); assert s.connect_ex(("fdca:2::1", 1234)) == errno.ENETUNREACH
 "#,
         );
         assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
-        assert!(
-            stderr.contains("may be at any of nancy, rennes") && stderr.contains("10.1.0.253:7000"),
-            "{stderr}"
+        for part in [
+            "may be at any of nancy, rennes",
+            "10.1.0.253:7000",
+            "connections to virtual addresses fail",
+        ] {
+            assert!(stderr.contains(part), "{part}: {stderr}");
+        }
+    });
+}
+
+/// Who connects to this port of loopback hears a byte once the gateway is up.
+fn gateway_on_demand() -> (u16, JoinHandle<Receiver<(Preface, Vec<u8>)>>) {
+    let starter = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = starter.local_addr().unwrap().port();
+    let started = std::thread::spawn(move || {
+        let (mut process, _) = starter.accept().unwrap();
+        let prefaces = answering_gateway(GATEWAY, CONNECTED);
+        process.write_all(b"!").unwrap();
+        prefaces
+    });
+    (port, started)
+}
+
+#[test]
+fn what_a_gateway_delivers_makes_a_process_ask_again_at_once() {
+    on_a_node(|node| {
+        let (port, started) = gateway_on_demand();
+        passes_in_overlap(
+            node,
+            &format!(
+                r#"
+server = listening((REAL, 0)); assert server.getsockname()[0] == REAL
+start = tcp(); start.connect(("127.0.0.1", {port})); assert start.recv(1) == b"!"
+client = from_gateway(server); client.sendall(preface(source=(AWAY, 77), destination=(HOME, 5000)) + b"hello")
+taken, peer = server.accept()
+assert peer == (AWAY, 77) and taken.recv(5) == b"hello", peer
+"#
+            ),
         );
+        let _prefaces = started.join().unwrap();
+    });
+}
+
+#[test]
+fn a_process_finds_its_site_when_the_gateway_comes_up_later() {
+    on_a_node(|node| {
+        let (port, started) = gateway_on_demand();
+        let stderr = passes_in_overlap(
+            node,
+            &format!(
+                r#"
+assert tcp().connect_ex((AWAY, 1234)) == errno.ENETUNREACH
+start = tcp(); start.connect(("127.0.0.1", {port})); assert start.recv(1) == b"!"
+def attempt():
+    s = tcp(); return s.connect_ex((AWAY, 1234)), s
+while (outcome := attempt())[0] == errno.ENETUNREACH: time.sleep(0.01)
+error, s = outcome; assert error == 0, os.strerror(error)
+assert s.getpeername() == (AWAY, 1234) and s.getsockname()[0] == HOME
+child = os.fork()
+if child == 0: os._exit(0 if attempt()[0] == 0 else 1)
+assert os.waitpid(child, 0)[1] == 0
+"#
+            ),
+        );
+        assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
+        let (preface, _) = started.join().unwrap().recv().unwrap();
+        assert_eq!(preface.source.ip().to_string(), "100.64.1.1");
+    });
+}
+
+#[test]
+fn names_of_local_and_loopback_sockets_ask_no_gateway() {
+    on_a_node(|node| {
+        let stderr = passes_in_overlap(
+            node,
+            r#"
+one, other = socket.socketpair(); one.getsockname(); other.getpeername()
+unix = socket.socket(socket.AF_UNIX); unix.bind("\0here"); unix.listen(1); assert unix.getsockname() == b"\0here"
+s = socket.socket(socket.AF_UNIX); s.connect("\0here"); unix.accept()[0].getpeername(); assert s.getpeername() == b"\0here"
+for family, any, loopback in [(socket.AF_INET, "0.0.0.0", "127.0.0.1"), (socket.AF_INET6, "::", "::1"),
+        (socket.AF_INET6, "::", "::ffff:127.0.0.1")]:
+    assert tcp(family).getsockname()[0] == any
+    for at in (any, loopback):
+        server = listening((at, 0), family); port = server.getsockname()[1]
+        s = tcp(family); s.connect((loopback, port)); taken, peer = server.accept()
+        assert peer == s.getsockname() == taken.getpeername() and s.getpeername() == taken.getsockname()
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); udp.bind(("", 0)); udp.getsockname()
+"#,
+        );
+        assert_eq!(lines_of_the_shim(&stderr), 0, "{stderr}");
     });
 }

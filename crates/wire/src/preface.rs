@@ -4,6 +4,7 @@
 //! delivers to. It is mandatory where it is expected, and never guessed at. Layout: "The PROXY protocol",
 //! section 2.2 (HAProxy, 2020); any program that reads that protocol can read ours.
 
+use crate::question::Question;
 use crate::token::Token;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -25,7 +26,7 @@ const TCP_OVER_IPV6: u8 = 0x21;
 const TLV_JOB: u8 = 0xE0;
 pub(crate) const TLV_QUESTION: u8 = 0xE1;
 const JOB_VERSION: u8 = 1;
-pub(crate) const JOB_BYTES: usize = 2 + Token::BYTES;
+const JOB_BYTES: usize = 2 + Token::BYTES;
 const FLAG_WANTS_VERDICT: u8 = 1;
 
 /// Who connects to whom, in the addresses the application used, and for which job.
@@ -84,8 +85,8 @@ pub enum Decoded {
     },
     /// No preface of a connection, but a node's [`crate::question`].
     Question {
-        /// The asking process's job.
-        token: Token,
+        /// What was asked, and proof of the job.
+        question: Question,
         /// Length of the question.
         length: usize,
     },
@@ -169,7 +170,7 @@ impl Preface {
     }
 }
 
-pub(crate) fn push_job(body: &mut Vec<u8>, token: Token, flags: u8) {
+fn push_job(body: &mut Vec<u8>, token: Token, flags: u8) {
     body.push(TLV_JOB);
     body.extend((JOB_BYTES as u16).to_be_bytes());
     body.push(JOB_VERSION);
@@ -194,11 +195,9 @@ fn decode_question(bytes: &[u8]) -> Result<Decoded, PrefaceError> {
         return Ok(Decoded::Incomplete { needed: length });
     };
     let tlvs = &body[address_bytes..];
-    let (token, _) = job_tlv(tlvs)?;
-    if find_tlv(tlvs, TLV_QUESTION)? != Some(&[1]) {
-        return Err(PrefaceError::Version(bytes[12]));
-    }
-    Ok(Decoded::Question { token, length })
+    let question = find_tlv(tlvs, TLV_QUESTION)?.and_then(Question::from_value);
+    let question = question.ok_or(PrefaceError::Version(bytes[12]))?;
+    Ok(Decoded::Question { question, length })
 }
 
 /// An IPv4-mapped IPv6 address as the IPv4 address it stands for; others unchanged.

@@ -173,7 +173,10 @@ fn remedy(why: &str) -> &'static str {
             "copy one key file to all head nodes (mode 0600), and start the gateways anew",
         ),
         ("encrypt", "set encrypt in [grid] alike at all sites"),
-        ("overlap", "give one of both sites other subnets"),
+        (
+            "overlap",
+            "set overlap_ok in [site] at both sites (virtual_subnets without a broker), or give one of them other subnets",
+        ),
     ];
     let found = known.iter().find(|(part, _)| why.to_lowercase().contains(part));
     found.map_or(
@@ -325,6 +328,18 @@ mod tests {
             clock.result == Verdict::Warn && clock.detail.contains("-3600000.0 ms"),
             "{clock}"
         );
+    }
+
+    #[test]
+    fn sites_with_the_same_addresses_are_told_of_virtual_ones_for_both() {
+        let why = "subnet 192.168.1.0/24 is also at nancy; sites with the same addresses need virtual ones, both of them: \
+                   overlap_ok or virtual_subnets in [site]";
+        let said = remedy(why);
+        assert!(
+            said.contains("overlap_ok") && said.contains("both sites"),
+            "{said}"
+        );
+        assert!(said.contains("virtual_subnets without a broker"), "{said}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where a host that was typed lies, from what the gateway knows of the grid.
 
-use causeway_gateway::control::{JobReply, SiteInfo};
+use causeway_gateway::control::{JobReply, SiteInfo, SiteStatus};
 use std::net::{IpAddr, SocketAddr};
 
 /// Where a host lies.
@@ -31,6 +31,26 @@ pub enum PlaceError {
         host: String,
         /// Sites that have not said what they have.
         unknown: String,
+    },
+    /// More than one site has a node of that name.
+    #[error(
+        "{host} is the name of nodes at several sites: give the address by which the grid knows the one you mean: {nodes}"
+    )]
+    Ambiguous {
+        /// As typed.
+        host: String,
+        /// Each one's address and site.
+        nodes: String,
+    },
+    /// Nodes of other sites really have it, and nobody here can mean them by it.
+    #[error(
+        "{address} is an address that only a site's own nodes use; from here, the grid knows it as {known}"
+    )]
+    Real {
+        /// As typed.
+        address: IpAddr,
+        /// Each virtual address and its site.
+        known: String,
     },
     /// Its site cannot be reached.
     #[error("{host} is at {site}, to which there is no tunnel: {why}")]
@@ -71,14 +91,26 @@ pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> 
         .sites
         .iter()
         .filter_map(|site| Some((site, site.info.as_ref()?)));
-    let found = known
-        .into_iter()
-        .find_map(|(site, info)| Some((site, info, address_in(info, host, site.name == job.site)?)));
-    let Some((site, info, ip)) = found else {
-        return Err(PlaceError::Nowhere {
-            host: host.to_owned(),
-            unknown: unknown_sites(job),
-        });
+    let found =
+        known.filter_map(|(site, info)| Some((site, info, address_in(info, host, site.name == job.site)?)));
+    let found: Vec<(&SiteStatus, &SiteInfo, IpAddr)> = found.collect();
+    let (site, info, ip) = match found[..] {
+        [] => return Err(nowhere(job, host)),
+        // Of an address the own site has the first word: here it is a neighbour's.
+        [first] => first,
+        [first, ..] if host.parse::<IpAddr>().is_ok() => {
+            let own = found.iter().find(|(site, ..)| site.name == job.site);
+            own.copied().unwrap_or(first)
+        }
+        [..] => {
+            let nodes = found
+                .iter()
+                .map(|(site, _, address)| (*address, site.name.as_str()));
+            return Err(PlaceError::Ambiguous {
+                host: host.to_owned(),
+                nodes: listed(nodes),
+            });
+        }
     };
     let address = SocketAddr::new(ip, port);
     if site.name == job.site {
@@ -127,6 +159,31 @@ fn address_in(info: &SiteInfo, host: &str, is_own: bool) -> Option<IpAddr> {
     site.contains(address).then_some(address)
 }
 
+fn nowhere(job: &JobReply, host: &str) -> PlaceError {
+    let infos = job.sites.iter().filter_map(|site| site.info.as_ref());
+    let virtual_ones: Vec<_> = infos
+        .filter_map(|info| info.site().ok().filter(|site| site.is_virtual()))
+        .collect();
+    if let Ok(address) = host.parse::<IpAddr>() {
+        let have = virtual_ones.iter().filter(|site| site.has_node(address));
+        let known = listed(have.map(|site| (site.in_grid(address), site.name.as_str())));
+        if !known.is_empty() {
+            return PlaceError::Real { address, known };
+        }
+    }
+    PlaceError::Nowhere {
+        host: host.to_owned(),
+        unknown: unknown_sites(job),
+    }
+}
+
+fn listed<'a>(nodes: impl Iterator<Item = (IpAddr, &'a str)>) -> String {
+    let nodes: Vec<String> = nodes
+        .map(|(address, site)| format!("{address} at {site}"))
+        .collect();
+    nodes.join(", ")
+}
+
 fn unknown_sites(job: &JobReply) -> String {
     let unknown = job.sites.iter().filter(|site| site.info.is_none());
     let unknown: Vec<String> = unknown
@@ -147,7 +204,7 @@ fn unknown_sites(job: &JobReply) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_gateway::control::{NodeInfo, SiteStatus};
+    use causeway_gateway::control::NodeInfo;
 
     fn site(name: &str, net: u8) -> SiteStatus {
         SiteStatus {
@@ -199,6 +256,52 @@ mod tests {
             find(&job(), "rennes-1", 22),
             Ok(Place::Here(([10, 1, 0, 1], 22).into()))
         );
+    }
+
+    /// Seen from lyon, whose addresses are its own alone: rennes and nancy have the same ones, and a node-1 each.
+    fn overlap() -> JobReply {
+        let mut job = job();
+        for (at, site) in job.sites[..2].iter_mut().enumerate() {
+            let info = site.info.as_mut().unwrap();
+            info.subnets = vec![format!("100.64.{at}.0/24")];
+            info.real_subnets = vec!["192.168.1.0/24".into()];
+            info.nodes[0].name = "node-1".into();
+            info.nodes[0].address = [100, 64, at as u8, 7].into();
+        }
+        job.sites.push(self::site("lyon", 3));
+        job.site = "lyon".into();
+        job
+    }
+
+    #[test]
+    fn a_name_that_nodes_of_two_sites_have_is_not_guessed_at_even_if_one_is_here() {
+        for own in ["lyon", "rennes", "nancy"] {
+            let mut job = overlap();
+            job.site = own.into();
+            let said = find(&job, "node-1", 22).unwrap_err().to_string();
+            assert!(
+                said.contains("several sites") && said.contains("100.64.0.7 at rennes, 100.64.1.7 at nancy"),
+                "{said}"
+            );
+        }
+        let mut job = overlap();
+        assert!(matches!(find(&job, "lyon-1", 22), Ok(Place::Here(_))));
+        job.site = "nancy".into();
+        let neighbour = Place::Here(([192, 168, 1, 7], 22).into());
+        assert_eq!(find(&job, "192.168.1.7", 22), Ok(neighbour));
+    }
+
+    #[test]
+    fn a_real_address_of_virtual_sites_is_answered_with_those_by_which_the_grid_knows_it() {
+        for typed in ["192.168.1.9", "::ffff:192.168.1.9"] {
+            let said = find(&overlap(), typed, 22).unwrap_err().to_string();
+            assert!(
+                said.contains("100.64.0.9 at rennes, 100.64.1.9 at nancy"),
+                "{said}"
+            );
+        }
+        let nowhere = find(&overlap(), "192.168.2.9", 22).unwrap_err();
+        assert!(matches!(nowhere, PlaceError::Nowhere { .. }), "{nowhere}");
     }
 
     #[test]

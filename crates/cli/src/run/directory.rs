@@ -4,8 +4,8 @@
 
 use super::distribution::Share;
 use super::launcher::Mpi;
+use causeway_gateway::control::NodeInfo;
 use std::io;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// Removed when dropped.
@@ -67,13 +67,17 @@ pub fn remove(path: &Path) {
     let _ = std::fs::remove_dir_all(path);
 }
 
-/// Nodes stand there by address where they can: no name of a site has to be known at another one. An IPv6 address
-/// would be cut at its colons.
+/// Whether the host list has a node by its name: an IPv6 address would be cut at its colons.
+pub fn stands_by_name(node: &NodeInfo) -> bool {
+    node.address.is_ipv6()
+}
+
+/// Nodes stand there by address where they can: no name of a site has to be known at another one.
 fn host_list(mpi: Mpi, shares: &[Share]) -> String {
     let line = |share: &Share| {
-        let host = match share.node.address {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(_) => share.node.name.clone(),
+        let host = match stands_by_name(share.node) {
+            false => share.node.address.to_string(),
+            true => share.node.name.clone(),
         };
         match mpi.is_open_mpi() {
             true => format!("{host} slots={}\n", share.ranks),
@@ -86,7 +90,6 @@ fn host_list(mpi: Mpi, shares: &[Share]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_gateway::control::NodeInfo;
 
     #[test]
     fn hosts_stand_by_address_in_the_words_of_each_mpi() {

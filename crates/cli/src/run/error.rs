@@ -52,6 +52,18 @@ pub enum RunError {
          'causeway gateway --print-nft' prints"
     )]
     NotTransparent(String),
+    /// Nobody translates its addresses.
+    #[error(
+        "without the shim (--direct, --transparent) the addresses of site {0} mean nothing: the grid knows it by virtual ones, as another site has \
+         its real ones too; leave it out (--sites), or run without that option"
+    )]
+    Virtual(String),
+    /// Started by name, at which of them nobody could tell.
+    #[error(
+        "node {0} stands in the host list by its name, as an IPv6 address cannot, and sites {1} each have a node of that name; give it another one in \
+         the configuration of one of their gateways, or leave these sites out (--sites)"
+    )]
+    SameName(String, String),
     /// A site that offers nothing.
     #[error("no node offers a slot at {0}; see 'nodes' in the configuration of the gateway there")]
     NoNodes(String),

@@ -21,6 +21,7 @@ use distribution::{Share, Wish};
 use error::RunError;
 use launcher::{Launcher, Mpi};
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -82,11 +83,18 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let preloads = preloads(&own, launcher.mpi, redirects)?;
     let line = CommandLine::parse(launcher.mpi, words);
     let plan = sites::plan(args.sites.as_deref(), &line);
-    let (job, connection) = start_job(args, plan)?;
+    let (mut job, connection) = start_job(args, plan)?;
+    if !redirects {
+        sites::name_own_hosts_as_they_are(&mut job);
+    }
     let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
     if args.transparent {
         sites::check_transparent(&job, &chosen)?;
     }
+    if !redirects {
+        sites::check_real(&chosen)?;
+    }
+    sites::check_names(&job, &chosen)?;
     let ip = sites::common_ip(&job, launcher.mpi, &chosen.sites)?;
     // The baseline of comparisons is the MPI as it comes.
     let eager_bytes = if args.direct {
@@ -115,7 +123,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
     environment.extend(of_the_job(&launcher, &job, redirects, &preloads, word));
     let mut command = Command::new(&launcher.path);
-    let extra = extra_arguments(&launcher, &line, &chosen.wish, &job, host_file.as_deref());
+    let own_address = sites::own_address(&job, redirects);
+    let extra = extra_arguments(&launcher, &line, &chosen.wish, own_address, host_file.as_deref());
     command.args(extra).args(words);
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
@@ -167,7 +176,7 @@ fn extra_arguments(
     launcher: &Launcher,
     line: &CommandLine,
     wish: &Wish,
-    job: &JobReply,
+    own_address: Option<(String, IpAddr)>,
     host_file: Option<&Path>,
 ) -> Vec<OsString> {
     let mut extra = Vec::new();
@@ -177,7 +186,7 @@ fn extra_arguments(
     // hydra's proxies call mpiexec back under its host name unless told otherwise, and names need not be known at
     // other sites. Intel's takes an address from an interface alone; its proxies do without one of that name.
     if !line.names_own_host
-        && let Some((interface, address)) = sites::own_address(job)
+        && let Some((interface, address)) = own_address
     {
         match launcher.mpi {
             Mpi::Mpich => extra.extend(["-localhost".into(), address.to_string().into()]),

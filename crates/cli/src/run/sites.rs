@@ -2,6 +2,7 @@
 //! `own_address`.
 
 use super::command_line::CommandLine;
+use super::directory::stands_by_name;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
 use super::launcher::Mpi;
@@ -74,6 +75,49 @@ pub fn check_transparent(job: &JobReply, chosen: &Chosen) -> Result<(), RunError
     opaque.map_or(Ok(()), |site| Err(RunError::NotTransparent(site.name.clone())))
 }
 
+/// Puts the real addresses of this site's nodes in the place of virtual ones, for a run in which nobody translates these.
+pub fn name_own_hosts_as_they_are(job: &mut JobReply) {
+    let mut sites = job.sites.iter_mut().filter(|site| site.name == job.site);
+    let Some(info) = sites.find_map(|site| site.info.as_mut()) else {
+        return;
+    };
+    if let Ok(site) = info.site()
+        && site.is_virtual()
+    {
+        for node in &mut info.nodes {
+            node.address = site.real(node.address);
+        }
+        info.subnets = std::mem::take(&mut info.real_subnets);
+    }
+}
+
+/// Refuses sites whose addresses nobody translates; see [`name_own_hosts_as_they_are`]. Of hosts that the user names the
+/// kernels judge.
+///
+/// # Errors
+/// The first such site.
+pub fn check_real(chosen: &Chosen) -> Result<(), RunError> {
+    let foreign = chosen.sites.iter().find(|site| !site.real_subnets.is_empty());
+    foreign.map_or(Ok(()), |site| Err(RunError::Virtual(site.name.clone())))
+}
+
+/// Refuses nodes that stand in the host list by a name which more than one site has.
+///
+/// # Errors
+/// The first such node.
+pub fn check_names(job: &JobReply, chosen: &Chosen) -> Result<(), RunError> {
+    let by_name = chosen.shares.iter().filter(|share| stands_by_name(share.node));
+    for Share { node, .. } in by_name {
+        let has = |info: &&SiteInfo| info.nodes.iter().any(|other| other.name == node.name);
+        let infos = job.sites.iter().filter_map(|site| site.info.as_ref());
+        let sites: Vec<&str> = infos.filter(has).map(|info| info.name.as_str()).collect();
+        if sites.len() > 1 {
+            return Err(RunError::SameName(node.name.clone(), sites.join(", ")));
+        }
+    }
+    Ok(())
+}
+
 /// The version of IP that the processes of a job use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ip {
@@ -119,8 +163,9 @@ pub fn common_ip(job: &JobReply, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, Run
     }
 }
 
-/// This host's address as the grid knows it, the one that other sites' daemons can call, and its interface.
-pub fn own_address(job: &JobReply) -> Option<(String, IpAddr)> {
+/// This host's address, the one that other sites' daemons can call, and its interface: as the grid knows it where the shim
+/// translates, else the real one.
+pub fn own_address(job: &JobReply, translates: bool) -> Option<(String, IpAddr)> {
     let grid: Grid = job.grid.parse().ok()?;
     let site = grid.sites.iter().find(|site| site.name == job.site)?;
     let interfaces = nix::ifaddrs::getifaddrs().ok()?;
@@ -131,8 +176,9 @@ pub fn own_address(job: &JobReply) -> Option<(String, IpAddr)> {
         Some((interface.interface_name, ip))
     });
     let own = addresses.filter(|(_, address)| site.has_node(*address));
-    own.min_by_key(|(_, address)| address.is_ipv6())
-        .map(|(name, address)| (name, site.in_grid(address)))
+    let (name, real) = own.min_by_key(|(_, address)| address.is_ipv6())?;
+    let address = if translates { site.in_grid(real) } else { real };
+    Some((name, address))
 }
 
 /// What is known of a job before there is one. A `--sites` that is not understood is said later.
@@ -378,6 +424,74 @@ mod tests {
             refusal.contains("gateway of nancy") && refusal.contains("--print-nft"),
             "{refusal}"
         );
+    }
+
+    /// Rennes and nancy both have 192.168.1.0/24, and nodes of the same names.
+    fn overlap() -> JobReply {
+        let mut job = job();
+        for (at, site) in job.sites[..2].iter_mut().enumerate() {
+            let info = site.info.as_mut().unwrap();
+            info.subnets = vec![format!("100.64.{at}.0/24"), format!("fdca:{at}::/64")];
+            info.gateways = vec![([192, 168, 1, 253], 7000).into()];
+            info.real_subnets = vec!["192.168.1.0/24".into(), "fd00::/64".into()];
+            for (number, node) in info.nodes.iter_mut().enumerate() {
+                node.name = format!("node-{number}");
+                node.address = [100, 64, at as u8, 7 + number as u8].into();
+            }
+        }
+        job
+    }
+
+    #[test]
+    fn without_the_shim_own_nodes_stand_by_their_real_addresses_and_other_virtual_sites_are_refused() {
+        let mut job = overlap();
+        name_own_hosts_as_they_are(&mut job);
+        let chosen = choose(&job, Some("rennes=2"), &line(&[None])).unwrap();
+        let hosts: Vec<String> = chosen
+            .shares
+            .iter()
+            .map(|share| share.node.address.to_string())
+            .collect();
+        assert_eq!(hosts, ["192.168.1.7", "192.168.1.8"]);
+        assert!(check_real(&chosen).is_ok());
+        let both = choose(&job, Some("rennes=1,nancy=1"), &line(&[None])).unwrap();
+        let refusal = check_real(&both).unwrap_err().to_string();
+        assert!(
+            refusal.contains("site nancy") && refusal.contains("virtual") && !refusal.contains('\n'),
+            "{refusal}"
+        );
+        let mut plain = self::job();
+        let before = plain.clone();
+        name_own_hosts_as_they_are(&mut plain);
+        assert_eq!(plain, before);
+    }
+
+    #[test]
+    fn the_launchers_own_host_is_virtual_only_where_the_shim_translates() {
+        let interfaces = nix::ifaddrs::getifaddrs().unwrap();
+        let mut v4 = interfaces.filter_map(|one| one.address?.as_sockaddr_in().map(|address| address.ip()));
+        let own = v4.next().unwrap();
+        let mut job = overlap();
+        job.grid = format!("2|rennes;100.64.0.9/32={own}/32;10.1.0.253:7000;20000-32767");
+        let address = |translates| own_address(&job, translates).unwrap().1;
+        assert_eq!(address(true), IpAddr::from([100, 64, 0, 9]));
+        assert_eq!(address(false), IpAddr::from(own));
+    }
+
+    #[test]
+    fn a_node_that_stands_by_its_name_must_be_the_only_one_of_that_name() {
+        let mut job = overlap();
+        let check =
+            |job: &JobReply| check_names(job, &choose(job, Some("rennes=1"), &line(&[None])).unwrap());
+        assert!(check(&job).is_ok(), "by its address");
+        job.sites[0].info.as_mut().unwrap().nodes[0].address = "fdca::7".parse().unwrap();
+        let refusal = check(&job).unwrap_err().to_string();
+        assert!(
+            refusal.contains("node node-0 ") && refusal.contains("sites rennes, nancy"),
+            "{refusal}"
+        );
+        job.sites[1].info.as_mut().unwrap().nodes[0].name = "another".into();
+        assert!(check(&job).is_ok());
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn site_line(site: &SiteStatus) -> String {
     });
     match &site.unreachable {
         None => format!("site {}  {nodes} nodes{known}\n", site.name),
-        Some(why) => format!("site {}  not reachable: {why}\n", site.name),
+        Some(why) => format!("site {}  not reachable: {why}{known}\n", site.name),
     }
 }
 
@@ -220,6 +220,33 @@ pub mod tests {
                 hindrance: String::new(),
             }],
         }
+    }
+
+    #[test]
+    fn a_site_is_known_by_its_virtual_addresses_whether_it_is_reached_or_not() {
+        let info = causeway_gateway::control::SiteInfo {
+            name: "nancy".into(),
+            subnets: vec!["100.64.1.0/24".into()],
+            real_subnets: vec!["192.168.1.0/24".into()],
+            gateways: Vec::new(),
+            delivery_ports: "20000-32767".into(),
+            nodes: Vec::new(),
+            low_ports: None,
+            relays: false,
+            transparent: false,
+        };
+        let mut site = SiteStatus {
+            name: "nancy".into(),
+            info: Some(info),
+            unreachable: None,
+        };
+        let known = "192.168.1.0/24 known as 100.64.1.0/24";
+        assert_eq!(site_line(&site), format!("site nancy  0 nodes  {known}\n"));
+        site.unreachable = Some("refused".into());
+        assert_eq!(
+            site_line(&site),
+            format!("site nancy  not reachable: refused  {known}\n")
+        );
     }
 
     #[test]

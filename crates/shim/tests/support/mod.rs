@@ -6,7 +6,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use causeway_wire::preface::Decoded;
-use causeway_wire::question::Answer;
+use causeway_wire::question::Question;
 use causeway_wire::{Preface, Token};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -131,6 +131,13 @@ pub fn on_a_node<F: FnOnce(&Node)>(body: F) {
         "{test} is not the name of a test: {}",
         shown(&command, &output)
     );
+}
+
+/// One more address of the node.
+pub fn add_address(address: &str) {
+    let mut ip = Command::new("ip");
+    let status = ip.args(["addr", "add", address, "dev", "site0"]).status();
+    assert!(status.expect("ip runs").success(), "{address}");
 }
 
 impl Node {
@@ -294,13 +301,31 @@ pub fn gateway(
     address: &str,
     on_intake: impl Fn(Intake) + Clone + Send + 'static,
 ) -> Receiver<(Preface, Vec<u8>)> {
+    asked_gateway(address, answer_as_rennes, on_intake)
+}
+
+/// What the gateway of the node's site does about a question.
+pub fn answer_as_rennes(stream: &mut TcpStream, question: &Question) {
+    if question.is_of(&TOKEN) {
+        let _ = stream.write_all(&question.answer(&TOKEN, "rennes"));
+    }
+}
+
+/// The same with what it does about questions.
+pub fn asked_gateway(
+    address: &str,
+    on_question: impl Fn(&mut TcpStream, &Question) + Clone + Send + 'static,
+    on_intake: impl Fn(Intake) + Clone + Send + 'static,
+) -> Receiver<(Preface, Vec<u8>)> {
     let listener = TcpListener::bind(address).expect("the gateway's address is free");
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (on_intake, sender) = (on_intake.clone(), sender.clone());
+            let (on_intake, on_question) = (on_intake.clone(), on_question.clone());
+            let sender = sender.clone();
             std::thread::spawn(move || {
-                if let Some(intake) = read_preface(stream.expect("accept works")) {
+                let stream = stream.expect("accept works");
+                if let Some(intake) = read_preface(stream, on_question) {
                     let _ = sender.send((intake.preface, intake.raw.clone()));
                     on_intake(intake);
                 }
@@ -312,7 +337,12 @@ pub fn gateway(
 
 /// A gateway that answers every preface that asks with these bytes, then echoes.
 pub fn answering_gateway(address: &str, answer: &'static [u8]) -> Receiver<(Preface, Vec<u8>)> {
-    gateway(address, move |mut intake| {
+    gateway(address, answering(answer))
+}
+
+/// What such a gateway does about a preface.
+pub fn answering(answer: &'static [u8]) -> impl Fn(Intake) + Clone + Send + 'static {
+    move |mut intake| {
         if intake.preface.wants_verdict {
             intake.stream.write_all(answer).expect("the shim reads");
         }
@@ -320,16 +350,16 @@ pub fn answering_gateway(address: &str, answer: &'static [u8]) -> Receiver<(Pref
         while let Ok(read @ 1..) = intake.stream.read(&mut bytes) {
             let _ = intake.stream.write_all(&bytes[..read]);
         }
-    })
+    }
 }
 
-fn read_preface(mut stream: TcpStream) -> Option<Intake> {
+fn read_preface(mut stream: TcpStream, on_question: impl Fn(&mut TcpStream, &Question)) -> Option<Intake> {
     let mut raw = Vec::new();
     loop {
         match Preface::decode(&raw).expect("a preface") {
             Decoded::Complete { preface, .. } => return Some(Intake { stream, preface, raw }),
-            Decoded::Question { .. } => {
-                let _ = stream.write_all(&Answer::encode("rennes"));
+            Decoded::Question { question, .. } => {
+                on_question(&mut stream, &question);
                 return None;
             }
             Decoded::Incomplete { needed } => {
