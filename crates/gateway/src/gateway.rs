@@ -81,9 +81,10 @@ pub(crate) enum Class {
     Quic,
     Broker,
     Splice,
+    Opening,
 }
 
-const CLASSES: [Class; 14] = [
+const CLASSES: [Class; 15] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -98,6 +99,7 @@ const CLASSES: [Class; 14] = [
     Class::Quic,
     Class::Broker,
     Class::Splice,
+    Class::Opening,
 ];
 
 impl Class {
@@ -342,6 +344,7 @@ impl Gateway {
             Class::Broker => self.on_broker(),
             // Two ends each.
             Class::Splice => self.on_splice(key / 2),
+            Class::Opening => self.on_opening(key),
         }
         std::ops::ControlFlow::Continue(())
     }
