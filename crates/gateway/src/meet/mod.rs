@@ -21,6 +21,7 @@ pub(crate) use rounds::Way;
 
 use crate::carrier::Carrier;
 use crate::config::Transport;
+use crate::dial::REDIAL;
 use crate::gateway::{Class, Gateway};
 use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
@@ -171,6 +172,27 @@ impl Gateway {
             meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
             meetings.openings.remove(&index);
         }
+        let now = self.now;
+        if self.missing_lane(index).is_some()
+            && let Some(meeting) = self.meeting(index, Way::Tcp)
+        {
+            meeting.begin_after(REDIAL, now);
+        }
+    }
+
+    /// The first lane over TCP that is still to be punched by this gateway, once one serves.
+    fn missing_lane(&self, index: usize) -> Option<usize> {
+        let site = &self.config.peers[index].site;
+        let served = self.grid.as_ref()?.meetings.served.get(&index);
+        if served != Some(&Way::Tcp) || self.config.site > *site || !self.has_lane(index) {
+            return None;
+        }
+        let pair = self.pair_of(site)?;
+        let is_well = |lane: &usize| {
+            let known = pair.lanes[*lane].and_then(|key| self.lanes.get(key));
+            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(*lane)
+        };
+        (0..self.lanes_wanted(index)).find(|lane| !is_well(lane))
     }
 
     /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
@@ -197,8 +219,10 @@ impl Gateway {
     /// The lane that was begun through the hole did not come up; false where none was.
     pub(crate) fn punch_failed(&mut self, index: usize, lane: usize, why: &str) -> bool {
         let now = self.now;
-        let is_quic = lane == QUIC_LANE || self.config.transport == Transport::Quic;
-        let way = if is_quic { Way::Udp } else { Way::Tcp };
+        let way = match (self.config.transport, lane) {
+            (Transport::Quic, _) | (Transport::Auto, QUIC_LANE) => Way::Udp,
+            _ => Way::Tcp,
+        };
         let dialled = self
             .meeting(index, way)
             .is_some_and(|meeting| meeting.on_dial_failed(why, now));
@@ -209,6 +233,9 @@ impl Gateway {
     }
 
     fn no_meeting(&mut self, index: usize) {
+        if self.has_lane(index) {
+            return;
+        }
         let Some(meetings) = self.meetings() else { return };
         let reasons = meetings
             .of(index)
@@ -242,7 +269,7 @@ impl Gateway {
         let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
         let due: Vec<(usize, Way)> = due.map(|(key, _)| *key).collect();
         for (index, way) in due {
-            let is_well = self.has_lane(index);
+            let is_well = self.has_lane(index) && (way == Way::Udp || self.missing_lane(index).is_none());
             self.with_meeting(index, way, |meeting, out| match is_well && meeting.is_resting() {
                 true => meeting.on_met(),
                 false => meeting.on_time(now, out),
@@ -505,9 +532,10 @@ impl Gateway {
             meetings.openings.remove(&index);
         }
         let site = self.config.peers[index].site.clone();
+        let lane = self.missing_lane(index).unwrap_or(0);
         match self.tcp_carrier(socket, Some(&site)) {
-            Ok(carrier) => self.begin_handshake(carrier, to, Some((index, 0)), None),
-            Err(error) => self.dial_failed(index, 0, &error.to_string()),
+            Ok(carrier) => self.begin_handshake(carrier, to, Some((index, lane)), None),
+            Err(error) => self.dial_failed(index, lane, &error.to_string()),
         }
     }
 }
