@@ -327,8 +327,10 @@ fn two_sites_that_let_nobody_in_punch_a_way_which_outlives_the_broker_and_is_pun
     let second = grid.gateway(2, &[], &grid.log(2));
     let _broker = grid.broker();
     grid.wait_for("the tunnel that is punched anew", Grid::is_joined);
+    // Whichever way has its turn when the broker is back.
     for site in [1, 2] {
-        assert_eq!(grid.techniques(site), punched);
+        let mut techniques = grid.techniques(site).into_iter();
+        assert!(techniques.all(|(_, how)| how.starts_with("punched")));
     }
     grid.streams_are_whole();
     drop((first, second));

@@ -277,7 +277,7 @@ impl Gateway {
         }
     }
 
-    /// A lane is up, and not silent: one of the two gateways' own: a relay's serves until there is one.
+    /// A lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
     pub(crate) fn has_lane(&self, index: usize) -> bool {
         let pair = self.tunnels.get(&self.config.peers[index].site);
         pair.is_some_and(|pair| self.has_direct_lane(*pair))
