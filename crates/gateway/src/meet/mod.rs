@@ -483,7 +483,8 @@ impl Gateway {
             let why = format!("ways to {OPENINGS} sites are being punched already");
             return Err(io::Error::other(why));
         }
-        let opening = Opening::begin(broker, self.poll.registry(), opening_token(index))?;
+        let dials = self.config.site < self.config.peers[index].site;
+        let opening = Opening::begin(broker, dials, self.poll.registry(), opening_token(index))?;
         meetings.openings.insert(index, opening);
         Ok(())
     }
