@@ -84,7 +84,7 @@ fn expected(one: &Kind, other: &Kind) -> &'static [&'static str] {
         one.is_symmetric || other.is_symmetric,
     ) {
         (true, _) => &["direct", "dialled in"],
-        (false, false) => &["punched"],
+        (false, false) => &["punched", "punched (TCP)"],
         (false, true) => &["relay through orsay"],
     }
 }

@@ -1,7 +1,8 @@
-//! What a host asks the broker over UDP: from which address do you see me? Both datagrams have 36 bytes, so that nobody gains by asking in another's name.
+//! What a host asks the broker: from which address do you see me? Over UDP, where both datagrams have 36 bytes, so that nobody gains by asking in
+//! another's name, and in the same words over TCP, since a NAT may map the two differently.
 //!
 //! ```text
-//! byte 0       0x30 question, 0x31 answer. Neither QUIC's own datagrams (RFC 9000, section 17) nor those of a lane begin so
+//! byte 0       0x30 question, 0x31 answer. Neither QUIC's own datagrams (RFC 9000, section 17) nor those of a lane begin so, nor TLS
 //! byte 1       version, 1
 //! byte 2-5     "cwrf"
 //! byte 6-17    id of the question: random, echoed in the answer, which is believed for it

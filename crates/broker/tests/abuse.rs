@@ -460,3 +460,35 @@ fn a_token_is_good_for_as_long_as_the_brokers_clock_says_whatever_that_of_who_jo
         causeway_broker::client::join(&grid.token(site), &grid.home(site), &clock.clock()).unwrap();
     }
 }
+
+#[test]
+fn over_tcp_the_same_question_is_answered_and_the_connection_kept_and_a_false_one_ended() {
+    use causeway_broker::reflection;
+    use std::io::{Read, Write};
+    let grid = Grid::new("g5k");
+    let connect = || {
+        let socket = std::net::TcpStream::connect(grid.address).unwrap();
+        socket.set_read_timeout(Some(DEADLINE)).unwrap();
+        socket
+    };
+    let mut socket = connect();
+    let question = reflection::question([7; 12]);
+    // In two pieces, as a network may bring it.
+    socket.write_all(&question[..1]).unwrap();
+    socket.write_all(&question[1..]).unwrap();
+    let mut answer = [0; reflection::BYTES];
+    socket.read_exact(&mut answer).unwrap();
+    let seen = socket.local_addr().unwrap();
+    assert_eq!(reflection::answered(&answer), Some(([7; 12], seen)));
+    socket.set_nonblocking(true).unwrap();
+    let kept = socket.read(&mut answer).unwrap_err();
+    assert_eq!(kept.kind(), std::io::ErrorKind::WouldBlock);
+    socket.set_nonblocking(false).unwrap();
+    socket.write_all(b"more").unwrap();
+    assert_eq!(socket.read(&mut answer).unwrap_or(0), 0, "ended");
+    let mut other = connect();
+    other
+        .write_all(&[reflection::QUESTION; reflection::BYTES])
+        .unwrap();
+    assert_eq!(other.read(&mut answer).unwrap_or(0), 0, "ended unanswered");
+}

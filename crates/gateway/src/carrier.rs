@@ -183,7 +183,8 @@ impl Carrier {
     }
 }
 
-fn is_connected(socket: &TcpStream) -> io::Result<bool> {
+/// Whether a connection of TCP stands.
+pub(crate) fn is_connected(socket: &TcpStream) -> io::Result<bool> {
     if let Some(error) = socket.take_error()? {
         return Err(error);
     }

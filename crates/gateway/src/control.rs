@@ -399,7 +399,7 @@ pub struct LaneStatus {
     /// "clear", "TLS 1.3" or "QUIC".
     #[serde(default)]
     pub carrier: String,
-    /// "direct" where this gateway dialled, "dialled in" where the other did, "punched" where both made a way, or "relay through SITE".
+    /// "direct" where this gateway dialled, "dialled in" where the other did, "punched" or "punched (TCP)" where both made a way, over UDP or TCP, or "relay through SITE".
     #[serde(default)]
     pub technique: String,
     /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present

@@ -190,7 +190,7 @@ impl Gateway {
     }
 
     pub(crate) fn dial_failed(&mut self, index: usize, lane: usize, why: &str) {
-        if self.punch_failed(index, why) {
+        if self.punch_failed(index, lane, why) {
             return;
         }
         if lane == QUIC_LANE {

@@ -95,9 +95,10 @@ pub(crate) enum Class {
     Broker,
     Splice,
     Transparent,
+    Opening,
 }
 
-const CLASSES: [Class; 15] = [
+const CLASSES: [Class; 16] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -113,6 +114,7 @@ const CLASSES: [Class; 15] = [
     Class::Broker,
     Class::Splice,
     Class::Transparent,
+    Class::Opening,
 ];
 
 impl Class {
@@ -378,6 +380,7 @@ impl Gateway {
             Class::Broker => self.on_broker(),
             // Two ends each.
             Class::Splice => self.on_splice(key / 2),
+            Class::Opening => self.on_opening(key),
         }
         std::ops::ControlFlow::Continue(())
     }

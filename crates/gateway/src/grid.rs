@@ -33,7 +33,8 @@ pub(crate) struct Grid {
     name: String,
     /// Why the broker does not answer; none while it does.
     away: Option<String>,
-    observed: Option<SocketAddr>,
+    /// From where its broker sees it.
+    pub(crate) observed: Option<SocketAddr>,
     /// The own addresses that the broker could not dial, with its reasons.
     unreached: Vec<(SocketAddr, String)>,
     certified: Certified,
@@ -318,7 +319,9 @@ impl Gateway {
             Event::Reached(results) => self.on_reached(results),
             Event::Failed { what, reason } => self.report.say(format_args!("{what}: {reason}")),
             Event::Trouble(what) => self.report.say(format_args!("{what}")),
-            Event::Message(message) if message.kind == meet::KIND => self.on_punch(&message),
+            Event::Message(message) if [meet::KIND, meet::TCP_KIND].contains(&&*message.kind) => {
+                self.on_punch(&message)
+            }
             Event::Jobs(jobs) => self.on_registered(&jobs),
             Event::Message(_) | Event::Relays(_) => {}
         }

@@ -365,7 +365,9 @@ impl Gateway {
         lane.congestion_control = congestion_control;
         lane.through = through;
         let peer = self.pairs.get(pair).map(|pair| pair.peer);
-        lane.punched = lane.carrier.quic().is_some() && peer.is_some_and(|peer| self.meets(peer));
+        lane.punched = peer
+            .filter(|_| is_direct)
+            .and_then(|peer| self.punched(peer, &lane.carrier));
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self
             .pairs

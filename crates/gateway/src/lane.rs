@@ -6,6 +6,7 @@
 use crate::carrier::Carrier;
 use crate::course::Course;
 use crate::gateway::{Class, Gateway};
+use crate::meet::Way;
 use crate::relay::Through;
 use crate::socket::{self, PathInfo};
 use crate::tail::Tail;
@@ -35,7 +36,7 @@ pub(crate) struct Lane {
     /// The relay it goes through.
     pub(crate) through: Option<Through>,
     /// Through a hole that both gateways made; see `meet`.
-    pub(crate) punched: bool,
+    pub(crate) punched: Option<Way>,
     pub(crate) congestion_control: String,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -103,7 +104,7 @@ impl Lane {
             peer,
             dialled,
             through: None,
-            punched: false,
+            punched: None,
             congestion_control: String::new(),
             sent_bytes: 0,
             received_bytes: rest.len() as u64,

@@ -5,6 +5,7 @@ use crate::gateway::Gateway;
 use crate::grid::Grid;
 use crate::lane::Lane;
 use crate::lanes::QUIC_LANE;
+use crate::meet::Way;
 use crate::pair::Pair;
 use causeway_wire::Token;
 use std::collections::HashMap;
@@ -167,9 +168,10 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
 fn technique(lane: &Lane) -> String {
     match (&lane.through, lane.punched, lane.dialled) {
         (Some(through), ..) => format!("relay through {}", through.site),
-        (None, true, _) => "punched".to_owned(),
-        (None, false, true) => "direct".to_owned(),
-        (None, false, false) => "dialled in".to_owned(),
+        (None, Some(Way::Udp), _) => "punched".to_owned(),
+        (None, Some(Way::Tcp), _) => "punched (TCP)".to_owned(),
+        (None, None, true) => "direct".to_owned(),
+        (None, None, false) => "dialled in".to_owned(),
     }
 }
 

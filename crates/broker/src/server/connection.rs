@@ -1,8 +1,9 @@
 //! One connection of a gateway: TLS, then requests one after the other.
 
 use super::crowd::{Displaced, Place};
-use super::{Shared, requests};
+use super::{Shared, reflect, requests};
 use crate::identity::Certified;
+use crate::reflection;
 use crate::tls;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -81,17 +82,18 @@ async fn serve(shared: Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
 async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, place: &Place) {
     let _ = socket.set_nodelay(true);
     let _ = SockRef::from(&socket).set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    let mut first = [0];
+    match timeout(shared.limits.handshake, socket.peek(&mut first)).await {
+        Ok(Ok(1)) if first == [reflection::QUESTION] => return reflect::once(shared, socket, address).await,
+        // TLS says what is wrong.
+        Ok(_) => {}
+        Err(_) => return too_slow(shared, address),
+    }
     let acceptor = TlsAcceptor::from(shared.own.config());
     let stream = match timeout(shared.limits.handshake, acceptor.accept(socket)).await {
         Ok(Ok(stream)) => stream,
         Ok(Err(error)) => return shared.log.refuse("handshake", address.ip(), why(&error)),
-        Err(_) => {
-            return shared.log.refuse(
-                "slow handshake",
-                address.ip(),
-                "the TLS handshake did not end in time",
-            );
-        }
+        Err(_) => return too_slow(shared, address),
     };
     let shown = stream.get_ref().1.peer_certificates();
     let certified = match shown.map(|shown| shared.trust.identify(shown)).transpose() {
@@ -120,6 +122,11 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
     } else {
         let _ = serving.await;
     }
+}
+
+fn too_slow(shared: &Shared, address: SocketAddr) {
+    let why = "the TLS handshake did not end in time";
+    shared.log.refuse("slow handshake", address.ip(), why);
 }
 
 /// What a failed handshake's end says.

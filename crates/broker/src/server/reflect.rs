@@ -1,4 +1,4 @@
-//! Answers over UDP from which address a question came (`crate::reflection`), at the port where the broker listens for TCP.
+//! Answers from which address a question came (`crate::reflection`): over UDP, at the port where the broker listens for TCP, and there too.
 
 use super::Shared;
 use crate::reflection;
@@ -7,8 +7,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::net::UdpSocket;
-use tokio::time::sleep;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::{sleep, timeout};
 
 /// Answers in a second: in all, so that a flood costs little of the host, and to one address, behind which there may be
 /// several sites that ask a few times in a minute.
@@ -39,6 +40,25 @@ pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
                 sleep(PAUSE).await;
             }
         }
+    }
+}
+
+/// A connection that begins as a question does instead of as TLS. It stays until the other side has met whom it wants to: its NAT keeps the port
+/// meanwhile.
+pub(super) async fn once(shared: &Shared, mut socket: TcpStream, from: SocketAddr) {
+    let answered = async {
+        let mut question = [0; reflection::BYTES];
+        socket.read_exact(&mut question).await?;
+        let id = reflection::asked(&question).ok_or(io::ErrorKind::InvalidData)?;
+        socket.write_all(&reflection::answer(id, from)).await
+    };
+    match timeout(shared.limits.handshake, answered).await {
+        // Whatever is said further ends it.
+        Ok(Ok(())) => drop(timeout(shared.limits.stranger_life, socket.read(&mut [0])).await),
+        Ok(Err(error)) => shared.log.refuse("reflection", from.ip(), error),
+        Err(_) => shared
+            .log
+            .refuse("reflection", from.ip(), "the question did not arrive in time"),
     }
 }
 

@@ -7,16 +7,21 @@
 //! byte 2-17    key that the receiver told the sender in its message
 //! ```
 
+use causeway_wire::Cidr;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// What the broker calls such messages.
+/// What the broker calls such messages: those about UDP, and those about TCP, which gateways of earlier versions leave unread.
 pub(crate) const KIND: &str = "punch";
+pub(crate) const TCP_KIND: &str = "punch-tcp";
 
 const VERSION: u32 = 1;
 
 /// Addresses that are knocked at: the mapped one, and some of hosts with several.
 pub(crate) const MOST_ADDRESSES: usize = 8;
+
+/// Ports below are other programs', for which somebody had to be root.
+const LEAST_PORT: u16 = 1024;
 
 /// First byte of a knock.
 pub(crate) const KNOCK: u8 = 0x32;
@@ -32,20 +37,21 @@ pub(crate) struct Punch {
     version: u32,
     /// An answer is not answered.
     pub(crate) answers: bool,
-    /// In hexadecimal, what the receiver's knocks are to have in them.
-    key: String,
-    /// Where the broker sees the sender's UDP socket.
+    /// In hexadecimal, what the receiver's knocks are to have in them; connections of TCP need none, since they say nothing before TLS does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// Where the broker sees the sender's socket.
     mapped: SocketAddr,
     /// Its addresses in its own network, which serve where both are behind one NAT.
     local: Vec<SocketAddr>,
 }
 
 impl Punch {
-    pub(crate) fn new(answers: bool, key: Key, mapped: SocketAddr, local: &[SocketAddr]) -> Punch {
+    pub(crate) fn new(answers: bool, key: Option<Key>, mapped: SocketAddr, local: &[SocketAddr]) -> Punch {
         Punch {
             version: VERSION,
             answers,
-            key: format!("{:032x}", u128::from_be_bytes(key)),
+            key: key.map(|key| format!("{:032x}", u128::from_be_bytes(key))),
             mapped,
             local: local.iter().copied().take(MOST_ADDRESSES - 1).collect(),
         }
@@ -61,7 +67,7 @@ impl Punch {
         if punch.version != VERSION {
             return Err(format!("version {}, expected {VERSION}", punch.version));
         }
-        if punch.key().is_none() {
+        if punch.key.is_some() && punch.key().is_none() {
             return Err("its key is not one of 32 hexadecimal digits".to_owned());
         }
         if punch.local.len() >= MOST_ADDRESSES {
@@ -71,8 +77,9 @@ impl Punch {
     }
 
     pub(crate) fn key(&self) -> Option<Key> {
-        let digits = self.key.len() == 32 && self.key.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = digits.then(|| u128::from_str_radix(&self.key, 16).ok())??;
+        let key = self.key.as_ref()?;
+        let digits = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = digits.then(|| u128::from_str_radix(key, 16).ok())??;
         Some(number.to_be_bytes())
     }
 
@@ -86,6 +93,22 @@ impl Punch {
         }
         addresses
     }
+}
+
+/// Where a gateway that is seen as `own` connects to, over TCP. Where nobody answers there, who knows nothing of these sites may: so only what a
+/// gateway can have bound or a NAT mapped, never this site's nodes nor, unless the broker is there too, this host; addresses in its own network only
+/// where both are behind one NAT.
+pub(crate) fn connectable(punch: &Punch, own: SocketAddr, subnets: &[Cidr]) -> Vec<SocketAddr> {
+    let behind_one = punch.mapped.ip() == own.ip();
+    let may = |address: &SocketAddr| {
+        address.is_ipv4() == own.is_ipv4()
+            && address.port() >= LEAST_PORT
+            && (!address.ip().is_loopback() || own.ip().is_loopback())
+            && !subnets.iter().any(|subnet| subnet.contains(address.ip()))
+    };
+    let mut addresses = punch.addresses();
+    addresses.retain(|address| may(address) && (behind_one || *address == punch.mapped));
+    addresses
 }
 
 /// A datagram there reaches one host.
@@ -123,15 +146,19 @@ mod tests {
     #[test]
     fn literal_text_is_as_the_other_end_expects() {
         let text = r#"{"version":1,"answers":true,"key":"07070707070707070707070707070707","mapped":"192.0.2.1:7001","local":["10.0.0.1:7001"]}"#;
-        let punch = Punch::new(true, KEY, address("192.0.2.1:7001"), &[address("10.0.0.1:7001")]);
+        let told = |key| Punch::new(true, key, address("192.0.2.1:7001"), &[address("10.0.0.1:7001")]);
+        let punch = told(Some(KEY));
         assert_eq!(punch.encode().unwrap(), text);
         assert_eq!(Punch::decode(text), Ok(punch.clone()));
         assert_eq!(punch.key(), Some(KEY));
+        let text = r#"{"version":1,"answers":true,"mapped":"192.0.2.1:7001","local":["10.0.0.1:7001"]}"#;
+        assert_eq!(told(None).encode().unwrap(), text);
+        assert_eq!(Punch::decode(text), Ok(told(None)));
     }
 
     #[test]
     fn what_is_no_such_message_is_refused_with_the_reason() {
-        let good = Punch::new(false, KEY, address("192.0.2.1:1"), &[])
+        let good = Punch::new(false, Some(KEY), address("192.0.2.1:1"), &[])
             .encode()
             .unwrap();
         for (from, to, why) in [
@@ -159,8 +186,35 @@ mod tests {
             "[ff02::1]:1",
             "10.0.0.2:1",
         ];
-        let punch = Punch::new(false, KEY, address("10.0.0.2:1"), &local.map(address));
+        let punch = Punch::new(false, Some(KEY), address("10.0.0.2:1"), &local.map(address));
         assert_eq!(punch.addresses(), [address("10.0.0.2:1")]);
+    }
+
+    #[test]
+    fn nobody_is_made_to_connect_to_what_is_no_gateway_of_another_site() {
+        let subnets: Vec<Cidr> = vec!["10.1.0.0/24".parse().unwrap()];
+        let to = |mapped: &str, local: &[&str], own: &str| {
+            let local: Vec<_> = local.iter().map(|text| address(text)).collect();
+            let punch = Punch::new(false, None, address(mapped), &local);
+            connectable(&punch, address(own), &subnets)
+        };
+        let local = ["10.2.0.1:5000", "10.1.0.9:5000", "10.2.0.1:22", "127.0.0.1:5000"];
+        let (mapped, own) = ("192.0.2.1:5000", "192.0.2.2:6000");
+        assert_eq!(to(mapped, &local, own), [address(mapped)]);
+        let one_nat = to(mapped, &local, "192.0.2.1:6000");
+        assert_eq!(one_nat, [address(mapped), address("10.2.0.1:5000")]);
+        for none in [
+            "192.0.2.1:443",
+            "10.1.0.7:5000",
+            "127.0.0.1:5000",
+            "[2001:db8::1]:5000",
+        ] {
+            assert_eq!(to(none, &[], own), []);
+        }
+        assert_eq!(
+            to("127.0.0.1:5000", &[], "127.0.0.1:6000"),
+            [address("127.0.0.1:5000")]
+        );
     }
 
     #[test]

@@ -1,25 +1,35 @@
-//! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which opens both firewalls and NATs, and one of
-//! them dials over QUIC (`quic`) through the hole. `rounds` decides what is done when, `message` is what is said.
+//! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which opens both firewalls and NATs. Over UDP one of
+//! them then dials over QUIC (`quic`) through the hole; over TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds`
+//! decides what is done when, `message` is what is said.
 //!
 //! ```text
-//!                  1. from where am I seen? (UDP)     ┌────────┐
+//!                  1. from where am I seen?           ┌────────┐
 //!   gateway A ──────────────────────────────────────> │ broker │ <──────── gateway B
 //!       │      2. A is here, knock there (HTTPS) ───> └────────┘ ───>          │
-//!       └─────── 3. knocks from both ─── 4. QUIC from the one that sorts first ┘
+//!       └────── 3. knocks from both ─── 4. the one that sorts first speaks ────┘
 //! ```
+//! Each way has rounds of its own; the one that has not served before gives the other a head start.
+//!
 //! The broker is needed for that only: a lane that stands outlives it. Who is at the far end, the certificates under the lane tell.
 
 mod message;
+mod opening;
 mod rounds;
 
-pub(crate) use message::{KIND, KNOCK};
+pub(crate) use message::{KIND, KNOCK, TCP_KIND};
+pub(crate) use rounds::Way;
 
+use crate::carrier::Carrier;
 use crate::config::Transport;
-use crate::gateway::Gateway;
+use crate::dial::REDIAL;
+use crate::gateway::{Class, Gateway};
 use crate::lanes::QUIC_LANE;
+use crate::pair::Pair;
 use causeway_broker::api::Message;
 use causeway_broker::reflection::{self, Id};
 use message::{Key, Punch};
+use mio::Token;
+use opening::{BROKER, Opening, SLOTS};
 use rounds::{Action, Meeting};
 use std::collections::BTreeMap;
 use std::io;
@@ -29,30 +39,65 @@ use std::time::{Duration, Instant};
 /// Begins every reason for there being no lane.
 const NEITHER: &str = "neither gateway can be dialled";
 
+/// Before the other way is tried as well: where UDP is let through at all, a lane over it is up within half a second of its round's beginning.
+const HEAD_START: Duration = Duration::from_secs(2);
+
+/// Sites with which a way over TCP is punched at a time: with ten sockets each these are a third of the files that a user has by default. A round that
+/// leads somewhere takes a moment, and the next ones come soon.
+const OPENINGS: usize = 32;
+
 /// The far gateways that neither can be dialled nor can dial.
 #[derive(Default)]
 pub(crate) struct Meetings {
     /// By their places among the peers.
-    by_peer: BTreeMap<usize, Meeting>,
+    by_peer: BTreeMap<(usize, Way), Meeting>,
+    /// Sockets of the rounds over TCP that are under way.
+    openings: BTreeMap<usize, Opening>,
+    /// How each peer was met last.
+    served: BTreeMap<usize, Way>,
     /// Where the broker was found; nothing begins before that.
     broker: Option<SocketAddr>,
     /// The question to it that is under way.
     asked: Option<Id>,
     /// Where it sees this gateway's UDP socket.
     mapped: Option<SocketAddr>,
-    /// It was said why there are none.
-    said_off: bool,
+}
+
+impl Meetings {
+    fn of(&mut self, index: usize) -> impl Iterator<Item = (Way, &mut Meeting)> {
+        let both = self
+            .by_peer
+            .range_mut((index, Way::ALL[0])..=(index, Way::ALL[1]));
+        both.map(|((_, way), meeting)| (*way, meeting))
+    }
+
+    /// How much later this way is tried than the one that served last.
+    fn head_start(&self, index: usize, way: Way) -> Duration {
+        let has_udp = self.by_peer.contains_key(&(index, Way::Udp));
+        match (self.served.get(&index), way) {
+            (Some(served), _) if *served != way => HEAD_START,
+            (None, Way::Tcp) if has_udp => HEAD_START,
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 impl Gateway {
-    fn meeting(&mut self, index: usize) -> Option<&mut Meeting> {
-        self.grid.as_mut()?.meetings.by_peer.get_mut(&index)
+    fn meeting(&mut self, index: usize, way: Way) -> Option<&mut Meeting> {
+        self.grid.as_mut()?.meetings.by_peer.get_mut(&(index, way))
+    }
+
+    fn meetings(&mut self) -> Option<&mut Meetings> {
+        Some(&mut self.grid.as_mut()?.meetings)
     }
 
     /// Only punching brings a lane to this peer.
     pub(crate) fn meets(&self, index: usize) -> bool {
         let grid = self.grid.as_ref();
-        grid.is_some_and(|grid| grid.meetings.by_peer.contains_key(&index))
+        grid.is_some_and(|grid| {
+            let mut ways = Way::ALL.into_iter();
+            ways.any(|way| grid.meetings.by_peer.contains_key(&(index, way)))
+        })
     }
 
     /// The broker tells where a peer can be dialled, if at all.
@@ -60,51 +105,44 @@ impl Gateway {
         let now = self.now;
         let site = self.config.peers[index].site.clone();
         let closed = self.config.public.is_empty() && self.contacts[index].addresses.is_empty();
-        if !closed || self.quic.is_none() {
-            self.forget_meeting(index);
-            if closed {
-                self.say_off(index);
-            }
+        if !closed {
+            return self.forget_meeting(index);
+        }
+        if self.meets(index) {
             return;
         }
-        let mut key = Key::default();
-        // Without random numbers every handshake fails, and says so.
-        if self.meets(index) || getrandom::fill(&mut key).is_err() {
-            return;
-        }
-        let mut meeting = Meeting::new(key, self.config.site < site);
-        match self.pair_of(&site) {
-            Some(pair) if pair.is_up() => {}
-            // Streams wait for it: this gateway was handed over to another program.
-            Some(_) => meeting.begin_after(Duration::ZERO, now),
-            None => meeting.begin(now),
-        }
-        self.contacts[index].trouble = format!("{NEITHER}; punching a way over UDP");
-        if let Some(grid) = &mut self.grid {
-            grid.meetings.by_peer.insert(index, meeting);
-        }
-    }
-
-    fn say_off(&mut self, index: usize) {
-        let why = match self.config.transport {
-            Transport::Tcp => {
-                "transport = \"tcp\" in [grid] keeps lanes from UDP, over which a way could be punched"
+        let ways = Way::ALL.into_iter().filter(|way| match way {
+            Way::Udp => self.quic.is_some(),
+            Way::Tcp => self.config.transport != Transport::Quic,
+        });
+        let ways: Vec<Way> = ways.collect();
+        let names: Vec<String> = ways.iter().map(Way::to_string).collect();
+        self.contacts[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        let was_up = self.pair_of(&site).map(Pair::is_up);
+        let dials = self.config.site < site;
+        let Some(meetings) = self.meetings() else { return };
+        for way in ways {
+            let mut key = Key::default();
+            // Without random numbers every handshake fails, and says so.
+            if getrandom::fill(&mut key).is_err() {
+                return;
             }
-            _ => "there is no UDP socket, over which a way could be punched",
-        };
-        self.contacts[index].trouble = format!("{NEITHER}, and {why}");
-        let site = &self.config.peers[index].site;
-        if let Some(grid) = &mut self.grid
-            && !std::mem::replace(&mut grid.meetings.said_off, true)
-        {
-            self.report
-                .say(format_args!("no lane to {site}: {NEITHER}, and {why}"));
+            let mut meeting = Meeting::new(way, key, dials);
+            match was_up {
+                Some(true) => {}
+                // Streams wait for it: this gateway was handed over to another program.
+                Some(false) => meeting.begin_after(Duration::ZERO, now),
+                None => meeting.begin(meetings.head_start(index, way), now),
+            }
+            meetings.by_peer.insert((index, way), meeting);
         }
     }
 
     pub(crate) fn forget_meeting(&mut self, index: usize) {
         if let Some(grid) = &mut self.grid {
-            grid.meetings.by_peer.remove(&index);
+            grid.meetings.by_peer.retain(|(other, _), _| *other != index);
+            grid.meetings.openings.remove(&index);
+            grid.meetings.served.remove(&index);
         }
     }
 
@@ -119,39 +157,92 @@ impl Gateway {
     /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
     pub(crate) fn meet_again(&mut self, index: usize, introduced: bool) {
         let now = self.now;
-        if let Some(meeting) = self.meeting(index) {
-            meeting.on_lost(introduced, now);
+        let Some(meetings) = self.meetings() else { return };
+        for way in Way::ALL {
+            let head_start = meetings.head_start(index, way);
+            if let Some(meeting) = meetings.by_peer.get_mut(&(index, way)) {
+                meeting.on_lost(introduced, head_start, now);
+            }
         }
     }
 
     /// The handshake of a lane is through, at either side.
     pub(crate) fn on_met(&mut self, index: usize) {
-        if let Some(meeting) = self.meeting(index) {
-            meeting.on_met();
+        if let Some(meetings) = self.meetings() {
+            meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
+            meetings.openings.remove(&index);
         }
+        let now = self.now;
+        if self.missing_lane(index).is_some()
+            && let Some(meeting) = self.meeting(index, Way::Tcp)
+        {
+            meeting.begin_after(REDIAL, now);
+        }
+    }
+
+    /// The first lane over TCP that is still to be punched by this gateway, once one serves.
+    fn missing_lane(&self, index: usize) -> Option<usize> {
+        let site = &self.config.peers[index].site;
+        let served = self.grid.as_ref()?.meetings.served.get(&index);
+        if served != Some(&Way::Tcp) || self.config.site > *site || !self.has_lane(index) {
+            return None;
+        }
+        let pair = self.pair_of(site)?;
+        let is_well = |lane: &usize| {
+            let known = pair.lanes[*lane].and_then(|key| self.lanes.get(key));
+            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(*lane)
+        };
+        (0..self.lanes_wanted(index)).find(|lane| !is_well(lane))
+    }
+
+    /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
+    pub(crate) fn punched(&mut self, index: usize, carrier: &Carrier) -> Option<Way> {
+        let way = match carrier.tcp() {
+            Some(_) => Way::Tcp,
+            None => Way::Udp,
+        };
+        let meetings = self.meetings()?;
+        meetings.by_peer.get(&(index, way))?;
+        meetings.served.insert(index, way);
+        Some(way)
     }
 
     /// The far gateway has said who it is.
     pub(crate) fn on_met_well(&mut self, index: usize) {
-        if let Some(meeting) = self.meeting(index) {
-            meeting.on_introduced();
+        if let Some(meetings) = self.meetings() {
+            meetings
+                .of(index)
+                .for_each(|(_, meeting)| meeting.on_introduced());
         }
     }
 
-    /// The lane that was dialled through the hole did not come up; false where none was.
-    pub(crate) fn punch_failed(&mut self, index: usize, why: &str) -> bool {
+    /// The lane that was begun through the hole did not come up; false where none was.
+    pub(crate) fn punch_failed(&mut self, index: usize, lane: usize, why: &str) -> bool {
         let now = self.now;
+        let way = match (self.config.transport, lane) {
+            (Transport::Quic, _) | (Transport::Auto, QUIC_LANE) => Way::Udp,
+            _ => Way::Tcp,
+        };
         let dialled = self
-            .meeting(index)
-            .is_some_and(|meeting| meeting.on_dial_failed(now));
+            .meeting(index, way)
+            .is_some_and(|meeting| meeting.on_dial_failed(why, now));
         if dialled {
-            self.no_meeting(index, why);
+            self.no_meeting(index);
         }
         dialled
     }
 
-    fn no_meeting(&mut self, index: usize, why: &str) {
-        let trouble = format!("{NEITHER}; punching a way over UDP failed: {why}; trying again");
+    fn no_meeting(&mut self, index: usize) {
+        if self.has_lane(index) {
+            return;
+        }
+        let Some(meetings) = self.meetings() else { return };
+        let reasons = meetings
+            .of(index)
+            .filter(|(_, meeting)| !meeting.trouble.is_empty());
+        let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
+        let reasons: Vec<String> = reasons.collect();
+        let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
         let contact = &mut self.contacts[index];
         if contact.trouble != trouble {
             let site = &self.config.peers[index].site;
@@ -176,48 +267,63 @@ impl Gateway {
         let Some(grid) = &self.grid else { return };
         let due = grid.meetings.by_peer.iter();
         let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
-        let due: Vec<usize> = due.map(|(index, _)| *index).collect();
-        for index in due {
-            let is_well = self.has_lane(index);
-            self.with_meeting(index, |meeting, out| match is_well && meeting.is_resting() {
+        let due: Vec<(usize, Way)> = due.map(|(key, _)| *key).collect();
+        for (index, way) in due {
+            let is_well = self.has_lane(index) && (way == Way::Udp || self.missing_lane(index).is_none());
+            self.with_meeting(index, way, |meeting, out| match is_well && meeting.is_resting() {
                 true => meeting.on_met(),
                 false => meeting.on_time(now, out),
             });
         }
     }
 
-    /// A lane is up, and not silent.
-    /// A lane of the two gateways' own: a relay's serves until there is one.
+    /// A lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
     pub(crate) fn has_lane(&self, index: usize) -> bool {
         let pair = self.tunnels.get(&self.config.peers[index].site);
         pair.is_some_and(|pair| self.has_direct_lane(*pair))
     }
 
-    fn with_meeting(&mut self, index: usize, act: impl FnOnce(&mut Meeting, &mut Vec<Action>)) {
+    fn with_meeting(&mut self, index: usize, way: Way, act: impl FnOnce(&mut Meeting, &mut Vec<Action>)) {
         let mut actions = Vec::new();
-        if let Some(meeting) = self.meeting(index) {
+        if let Some(meeting) = self.meeting(index, way) {
             act(meeting, &mut actions);
         }
         for action in actions {
-            self.act(index, action);
+            self.act(index, way, action);
+        }
+        let in_round = |meeting: &mut Meeting| meeting.is_in_round();
+        if way == Way::Tcp
+            && !self.meeting(index, way).is_some_and(in_round)
+            && let Some(meetings) = self.meetings()
+        {
+            meetings.openings.remove(&index);
         }
     }
 
-    fn act(&mut self, index: usize, action: Action) {
-        match action {
-            Action::Locate => {
-                if let Err(error) = self.locate() {
-                    let (now, why) = (self.now, format!("ask the broker over UDP: {error}"));
-                    self.with_meeting(index, |meeting, out| meeting.on_locating_failed(why, now, out));
+    fn act(&mut self, index: usize, way: Way, action: Action) {
+        match (action, way) {
+            (Action::Locate, _) => {
+                let located = match way {
+                    Way::Udp => self.locate(),
+                    Way::Tcp => self.open(index),
+                };
+                if let Err(error) = located {
+                    let (now, why) = (self.now, format!("ask the broker over {way}: {error}"));
+                    self.with_meeting(index, way, |meeting, out| {
+                        meeting.on_locating_failed(why, now, out);
+                    });
                 }
             }
-            Action::Call { answers } => self.call(index, answers),
-            Action::Knock { to, key } => {
+            (Action::Call { answers }, _) => self.call(index, way, answers),
+            (Action::Knock { to, key }, Way::Udp) => {
                 // Where this socket cannot send, another address may serve.
                 let _ = self.say_over_udp(to, &message::knock(key));
             }
-            Action::Dial { at } => self.dial_punched(index, at),
-            Action::Failed(why) => self.no_meeting(index, &why),
+            (Action::Knock { to, .. }, Way::Tcp) => self.knock_over_tcp(index, to),
+            (Action::Dial { at }, Way::Udp) => self.dial_punched(index, at),
+            // Begun by who has the connection.
+            (Action::Dial { .. }, Way::Tcp) => {}
+            (Action::Failed, _) => self.no_meeting(index),
         }
     }
 
@@ -230,7 +336,7 @@ impl Gateway {
 
     /// Asks the broker from where it sees the UDP socket.
     fn locate(&mut self) -> io::Result<()> {
-        let Some(meetings) = self.grid.as_mut().map(|grid| &mut grid.meetings) else {
+        let Some(meetings) = self.meetings() else {
             return Ok(());
         };
         let Some(broker) = meetings.broker else {
@@ -253,39 +359,50 @@ impl Gateway {
         let Some((id, mapped)) = reflection::answered(datagram) else {
             return;
         };
-        let Some(meetings) = self.grid.as_mut().map(|grid| &mut grid.meetings) else {
+        let Some(meetings) = self.meetings() else {
             return;
         };
         if meetings.asked != Some(id) {
             return;
         }
         (meetings.asked, meetings.mapped) = (None, Some(mapped));
-        let all: Vec<usize> = meetings.by_peer.keys().copied().collect();
+        let all = meetings.by_peer.keys().filter(|(_, way)| *way == Way::Udp);
+        let all: Vec<usize> = all.map(|(index, _)| *index).collect();
         for index in all {
-            self.with_meeting(index, |meeting, out| meeting.on_located(now, out));
+            self.with_meeting(index, Way::Udp, |meeting, out| meeting.on_located(now, out));
         }
     }
 
     /// Tells the far gateway where this one is.
-    fn call(&mut self, index: usize, answers: bool) {
-        let local = self.local_addresses();
+    fn call(&mut self, index: usize, way: Way, answers: bool) {
         let Some(grid) = &self.grid else { return };
-        let meeting = grid.meetings.by_peer.get(&index);
-        let Some((meeting, mapped)) = meeting.zip(grid.meetings.mapped) else {
+        let meetings = &grid.meetings;
+        let opening = meetings.openings.get(&index);
+        let (kind, mapped, port) = match way {
+            Way::Udp => {
+                let bound = self.quic.as_ref().and_then(|quic| quic.local_address());
+                (KIND, meetings.mapped, bound)
+            }
+            Way::Tcp => {
+                let bound = opening.and_then(Opening::local_address);
+                (TCP_KIND, opening.and_then(|opening| opening.mapped), bound)
+            }
+        };
+        let meeting = meetings.by_peer.get(&(index, way));
+        let Some((meeting, mapped)) = meeting.zip(mapped) else {
             return;
         };
-        let punch = Punch::new(answers, meeting.key, mapped, &local);
+        let local = port.map(|bound| self.local_addresses(bound)).unwrap_or_default();
+        let key = (way == Way::Udp).then_some(meeting.key);
+        let punch = Punch::new(answers, key, mapped, &local);
         if let Ok(body) = punch.encode() {
             // Busy: the round ends without an answer, and the next one asks again.
-            let _ = grid.client.send(&self.config.peers[index].site, KIND, &body);
+            let _ = grid.client.send(&self.config.peers[index].site, kind, &body);
         }
     }
 
-    /// Where the UDP socket is inside this site; a host's own loopback says nothing to others.
-    fn local_addresses(&self) -> Vec<SocketAddr> {
-        let Some(bound) = self.quic.as_ref().and_then(|quic| quic.local_address()) else {
-            return Vec::new();
-        };
+    /// Where a socket is inside this site; a host's own loopback says nothing to others.
+    fn local_addresses(&self, bound: SocketAddr) -> Vec<SocketAddr> {
         let known: Vec<IpAddr> = match bound.ip().is_unspecified() {
             true => self.config.lan.iter().map(SocketAddr::ip).collect(),
             false => vec![bound.ip()],
@@ -302,19 +419,28 @@ impl Gateway {
         let Some(index) = self.peer_of(&message.from) else {
             return;
         };
+        let way = match message.kind == TCP_KIND {
+            true => Way::Tcp,
+            false => Way::Udp,
+        };
         let punch = match Punch::decode(&message.body) {
-            Ok(punch) => punch,
-            Err(why) => {
+            Ok(punch) if punch.key().is_some() || way == Way::Tcp => punch,
+            other => {
+                let why = other.err().unwrap_or_else(|| "it has no key".to_owned());
                 let text = format!("a message about punching that is not understood: {why}");
                 return self.report.refuse("punch", &message.from, text);
             }
         };
-        if let Some(key) = punch.key() {
-            let addresses = punch.addresses();
-            self.with_meeting(index, |meeting, out| {
-                meeting.on_call(key, addresses, punch.answers, now, out);
-            });
-        }
+        let key = punch.key().unwrap_or_default();
+        let seen = self.grid.as_ref().and_then(|grid| grid.observed);
+        let addresses = match (way, seen) {
+            (Way::Udp, _) => punch.addresses(),
+            (Way::Tcp, Some(seen)) => message::connectable(&punch, seen, &self.config.subnets),
+            (Way::Tcp, None) => Vec::new(),
+        };
+        self.with_meeting(index, way, |meeting, out| {
+            meeting.on_call(key, addresses, punch.answers, now, out);
+        });
     }
 
     /// A knock, by its first byte.
@@ -323,10 +449,10 @@ impl Gateway {
             return;
         };
         let mut meetings = grid.meetings.by_peer.iter();
-        let whose = meetings.find(|(_, meeting)| meeting.key == key);
-        if let Some(index) = whose.map(|(index, _)| *index) {
+        let whose = meetings.find(|((_, way), meeting)| *way == Way::Udp && meeting.key == key);
+        if let Some(index) = whose.map(|((index, _), _)| *index) {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-            self.with_meeting(index, |meeting, out| meeting.on_knock(from, out));
+            self.with_meeting(index, Way::Udp, |meeting, out| meeting.on_knock(from, out));
         }
     }
 
@@ -341,4 +467,80 @@ impl Gateway {
             Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
         }
     }
+
+    /// Takes a port for a round over TCP, and asks the broker from where it sees that.
+    fn open(&mut self, index: usize) -> io::Result<()> {
+        let Some(meetings) = self.grid.as_mut().map(|grid| &mut grid.meetings) else {
+            return Ok(());
+        };
+        let Some(broker) = meetings
+            .broker
+            .filter(|_| !meetings.openings.contains_key(&index))
+        else {
+            return Ok(());
+        };
+        if meetings.openings.len() >= OPENINGS {
+            let why = format!("ways to {OPENINGS} sites are being punched already");
+            return Err(io::Error::other(why));
+        }
+        let dials = self.config.site < self.config.peers[index].site;
+        let opening = Opening::begin(broker, dials, self.poll.registry(), opening_token(index))?;
+        meetings.openings.insert(index, opening);
+        Ok(())
+    }
+
+    fn knock_over_tcp(&mut self, index: usize, to: SocketAddr) {
+        if let Some(grid) = &mut self.grid
+            && let Some(opening) = grid.meetings.openings.get_mut(&index)
+        {
+            opening.knock(to, self.poll.registry(), opening_token(index));
+        }
+    }
+
+    /// One of the sockets of a round over TCP reports something.
+    pub(crate) fn on_opening(&mut self, key: usize) {
+        let (index, slot, now) = (key / SLOTS, key % SLOTS, self.now);
+        let Some(grid) = &mut self.grid else { return };
+        let Some(opening) = grid.meetings.openings.get_mut(&index) else {
+            return;
+        };
+        if slot == BROKER {
+            return match opening.on_broker() {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.with_meeting(index, Way::Tcp, |meeting, out| meeting.on_located(now, out));
+                }
+                Err(error) => {
+                    let why = format!("ask the broker over TCP from where it sees this gateway: {error}");
+                    self.with_meeting(index, Way::Tcp, |meeting, out| {
+                        meeting.on_locating_failed(why, now, out);
+                    });
+                }
+            };
+        }
+        let Some((socket, to)) = opening.on_attempt(slot, self.poll.registry()) else {
+            return;
+        };
+        let mut out = Vec::new();
+        if let Some(meeting) = self.meeting(index, Way::Tcp) {
+            meeting.on_knock(to, &mut out);
+        }
+        if out.is_empty() {
+            // The far gateway speaks first, and is a stranger until then.
+            return self.on_tcp_gateway(socket, to);
+        }
+        if let Some(meetings) = self.meetings() {
+            meetings.openings.remove(&index);
+        }
+        let site = self.config.peers[index].site.clone();
+        let lane = self.missing_lane(index).unwrap_or(0);
+        match self.tcp_carrier(socket, Some(&site)) {
+            Ok(carrier) => self.begin_handshake(carrier, to, Some((index, lane)), None),
+            Err(error) => self.dial_failed(index, lane, &error.to_string()),
+        }
+    }
+}
+
+fn opening_token(index: usize) -> impl Fn(usize) -> Token {
+    move |slot| Class::Opening.token(index * SLOTS + slot)
 }

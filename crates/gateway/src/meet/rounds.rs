@@ -7,9 +7,12 @@
 //! ```
 //! The site that sorts first dials, at the address that the first knock came from. So a NAT that maps one of both anew for each
 //! destination is no obstacle where the other's firewall lets in other ports of an address it has sent to.
+//!
+//! Over TCP a knock is a connection that both try at once, and what comes up is the lane's: dialling is to speak first.
 
 use super::message::{Key, MOST_ADDRESSES};
 use crate::dial::REDIAL;
+use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -29,6 +32,34 @@ pub(crate) const KNOCKING: Duration = Duration::from_secs(6);
 /// Between questions and between knocks.
 const STEP: Duration = Duration::from_millis(250);
 
+/// Between connections that are refused: some NATs and hosts answer what they do not know yet, and what crosses on the way alone gets through. The site
+/// that sorts first keeps to one pace and the other to another, so that soon both try within a few milliseconds, however they began.
+const PACES: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(47)];
+
+/// How much later the site that sorts first connects: the other one's first segments have opened its firewall by then, unless the broker is far. Else the kernel sends
+/// another after a second.
+const HOLD: Duration = Duration::from_millis(150);
+
+/// What is punched through firewalls and NATs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Way {
+    Udp,
+    Tcp,
+}
+
+impl Way {
+    pub(crate) const ALL: [Way; 2] = [Way::Udp, Way::Tcp];
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Way::Udp => "UDP",
+            Way::Tcp => "TCP",
+        })
+    }
+}
+
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
@@ -36,12 +67,12 @@ pub(crate) enum Action {
     Locate,
     /// Tell the far gateway where this one is.
     Call { answers: bool },
-    /// Send a knock.
+    /// Send a knock; over TCP, connect, unless that is under way.
     Knock { to: SocketAddr, key: Key },
-    /// Dial a lane there.
+    /// Dial a lane there, or begin one on the connection with it.
     Dial { at: SocketAddr },
-    /// Nothing came of it, for this reason; it goes on later.
-    Failed(String),
+    /// Nothing came of it, for the meeting's trouble; it goes on later.
+    Failed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +104,9 @@ enum Phase {
 pub(crate) struct Meeting {
     /// What the far gateway's knocks have in them.
     pub(crate) key: Key,
+    /// Why the last round failed.
+    pub(crate) trouble: String,
+    way: Way,
     /// This site sorts first.
     dials: bool,
     phase: Phase,
@@ -83,9 +117,11 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
-    pub(crate) fn new(key: Key, dials: bool) -> Meeting {
+    pub(crate) fn new(way: Way, key: Key, dials: bool) -> Meeting {
         Meeting {
             key,
+            trouble: String::new(),
+            way,
             dials,
             phase: Phase::Met,
             backoff: FIRST_BACKOFF,
@@ -95,9 +131,9 @@ impl Meeting {
     }
 
     /// The last lane was lost or is silent. One that never led to a tunnel is not punched anew at that pace for ever.
-    pub(crate) fn on_lost(&mut self, introduced: bool, now: Instant) {
+    pub(crate) fn on_lost(&mut self, introduced: bool, head_start: Duration, now: Instant) {
         match (introduced, self.phase) {
-            (true, _) => self.begin_after(REDIAL, now),
+            (true, _) => self.begin_after(REDIAL + head_start, now),
             (false, Phase::Met) => self.rest(now),
             (false, _) => {}
         }
@@ -114,8 +150,8 @@ impl Meeting {
     }
 
     /// The usual pause before the first round: who can dial after all does so meanwhile.
-    pub(crate) fn begin(&mut self, now: Instant) {
-        self.begin_after(FIRST_BACKOFF, now);
+    pub(crate) fn begin(&mut self, head_start: Duration, now: Instant) {
+        self.begin_after(FIRST_BACKOFF + head_start, now);
     }
 
     /// A lane is there.
@@ -125,7 +161,16 @@ impl Meeting {
 
     /// It leads to a tunnel.
     pub(crate) fn on_introduced(&mut self) {
+        self.trouble.clear();
         self.backoff = FIRST_BACKOFF;
+    }
+
+    /// A round is under way.
+    pub(crate) fn is_in_round(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Locating { .. } | Phase::Calling { .. } | Phase::Knocking { .. }
+        )
     }
 
     pub(crate) fn is_resting(&self) -> bool {
@@ -133,9 +178,10 @@ impl Meeting {
     }
 
     /// The lane that was dialled did not come up. False where none was dialled.
-    pub(crate) fn on_dial_failed(&mut self, now: Instant) -> bool {
+    pub(crate) fn on_dial_failed(&mut self, why: &str, now: Instant) -> bool {
         let dialled = self.phase == Phase::Dialling;
         if dialled {
+            why.clone_into(&mut self.trouble);
             self.rest(now);
         }
         dialled
@@ -155,7 +201,7 @@ impl Meeting {
         };
         out.push(Action::Call { answers });
         self.phase = match answers {
-            true => knocking(now),
+            true => self.knocking(now),
             false => Phase::Calling { until: now + CALLING },
         };
         self.on_time(now, out);
@@ -185,7 +231,7 @@ impl Meeting {
                 if !answers {
                     out.push(Action::Call { answers: true });
                 }
-                self.phase = knocking(now);
+                self.phase = self.knocking(now);
             }
         }
         self.on_time(now, out);
@@ -222,7 +268,10 @@ impl Meeting {
         }
         match &mut self.phase {
             Phase::Locating { until, .. } if *until <= now => {
-                let why = format!("the broker's port does not answer over UDP within {LOCATING:?}");
+                let why = format!(
+                    "the broker's port does not answer over {} within {LOCATING:?}",
+                    self.way
+                );
                 self.fail(why, now, out);
             }
             Phase::Locating { step, .. } if *step <= now => {
@@ -234,14 +283,23 @@ impl Meeting {
                 self.fail(why, now, out);
             }
             Phase::Knocking { until, .. } if *until <= now => {
+                let (what, lets_out) = match self.way {
+                    Way::Udp => ("no datagram came through", "no UDP out"),
+                    Way::Tcp => ("no connection came up", "no TCP out to any port"),
+                };
                 let why = format!(
-                    "no datagram came through within {KNOCKING:?}: a firewall lets no UDP out, or a NAT at one of the sites uses \
-                     another port for each destination"
+                    "{what} within {KNOCKING:?}: a firewall lets {lets_out}, or a NAT at one of the sites uses another port for each \
+                     destination"
                 );
                 self.fail(why, now, out);
             }
             Phase::Knocking { step, .. } if *step <= now => {
-                *step = now + STEP;
+                *step = now
+                    + match (self.way, self.dials) {
+                        (Way::Udp, _) => STEP,
+                        (Way::Tcp, true) => PACES[0],
+                        (Way::Tcp, false) => PACES[1],
+                    };
                 let key = self.their_key;
                 out.extend(self.addresses.iter().map(|to| Action::Knock { to: *to, key }));
             }
@@ -249,9 +307,18 @@ impl Meeting {
         }
     }
 
+    fn knocking(&self, now: Instant) -> Phase {
+        let holds = self.way == Way::Tcp && self.dials;
+        Phase::Knocking {
+            until: now + KNOCKING,
+            step: if holds { now + HOLD } else { now },
+        }
+    }
+
     fn fail(&mut self, why: String, now: Instant, out: &mut Vec<Action>) {
+        self.trouble = why;
         self.rest(now);
-        out.push(Action::Failed(why));
+        out.push(Action::Failed);
     }
 
     fn rest(&mut self, now: Instant) {
@@ -267,13 +334,6 @@ fn locating(now: Instant, answers: bool) -> Phase {
         until: now + LOCATING,
         step: now,
         answers,
-    }
-}
-
-fn knocking(now: Instant) -> Phase {
-    Phase::Knocking {
-        until: now + KNOCKING,
-        step: now,
     }
 }
 
@@ -300,8 +360,11 @@ mod tests {
     #[test]
     fn two_gateways_tell_each_other_where_they_are_and_the_first_one_dials_where_a_knock_came_from() {
         let now = Instant::now();
-        let (mut first, mut second) = (Meeting::new([1; 16], true), Meeting::new([2; 16], false));
-        first.begin(now);
+        let (mut first, mut second) = (
+            Meeting::new(Way::Udp, [1; 16], true),
+            Meeting::new(Way::Udp, [2; 16], false),
+        );
+        first.begin(Duration::ZERO, now);
         assert_eq!(time(&mut first, now + SECOND), []);
         let now = now + FIRST_BACKOFF;
         assert_eq!(time(&mut first, now), [Action::Locate]);
@@ -336,7 +399,7 @@ mod tests {
     #[test]
     fn two_gateways_that_call_at_the_same_time_meet_as_well() {
         let now = Instant::now();
-        let mut meeting = Meeting::new([1; 16], false);
+        let mut meeting = Meeting::new(Way::Udp, [1; 16], false);
         let mut out = Vec::new();
         meeting.begin_after(Duration::ZERO, now);
         meeting.on_time(now, &mut out);
@@ -353,9 +416,9 @@ mod tests {
     #[test]
     fn every_phase_ends_in_time_says_why_and_is_tried_again_ever_more_rarely() {
         let mut now = Instant::now();
-        let mut meeting = Meeting::new([1; 16], true);
+        let mut meeting = Meeting::new(Way::Udp, [1; 16], true);
         let mut pauses = Vec::new();
-        meeting.begin(now);
+        meeting.begin(Duration::ZERO, now);
         for round in 0..8 {
             now = meeting.deadline().unwrap();
             let mut out = time(&mut meeting, now);
@@ -367,8 +430,8 @@ mod tests {
             }
             let failed = loop {
                 now = meeting.deadline().unwrap();
-                if let Some(Action::Failed(why)) = time(&mut meeting, now).pop() {
-                    break why;
+                if let Some(Action::Failed) = time(&mut meeting, now).pop() {
+                    break meeting.trouble.clone();
                 }
             };
             let expected = ["does not answer over UDP", "no answer by way of", "no datagram"][round.min(2)];
@@ -381,23 +444,70 @@ mod tests {
     #[test]
     fn a_lane_that_fails_or_dies_is_punched_anew_and_late_words_begin_nothing() {
         let now = Instant::now();
-        let mut meeting = Meeting::new([1; 16], true);
+        let mut meeting = Meeting::new(Way::Udp, [1; 16], true);
         let mut out = Vec::new();
         meeting.on_knock(at(1), &mut out);
         meeting.on_call([2; 16], vec![at(2)], true, now, &mut out);
         meeting.on_located(now, &mut out);
         assert_eq!((out.len(), meeting.deadline()), (0, None));
-        assert!(!meeting.on_dial_failed(now));
+        assert!(!meeting.on_dial_failed("none", now));
         meeting.on_call([2; 16], vec![at(2)], false, now, &mut out);
         meeting.on_located(now, &mut out);
         meeting.on_knock(at(2), &mut out);
         assert_eq!(out.pop(), Some(Action::Dial { at: at(2) }));
         meeting.begin_after(Duration::ZERO, now);
         assert_eq!(meeting.deadline(), None, "a handshake is under way");
-        assert!(meeting.on_dial_failed(now));
+        assert!(meeting.on_dial_failed("refused", now));
+        assert_eq!(meeting.trouble, "refused");
         assert_eq!(meeting.deadline(), Some(now + FIRST_BACKOFF));
         meeting.on_met();
         meeting.begin_after(STEP, now);
         assert_eq!(meeting.deadline(), Some(now + STEP));
+    }
+
+    #[test]
+    fn over_tcp_both_connect_until_one_comes_up_on_which_the_first_speaks() {
+        let now = Instant::now();
+        let mut meetings = [true, false].map(|dials| Meeting::new(Way::Tcp, Key::default(), dials));
+        let mut out = Vec::new();
+        for meeting in &mut meetings {
+            meeting.begin(STEP, now);
+            assert_eq!(
+                time(meeting, now + FIRST_BACKOFF),
+                [],
+                "the other way has a head start"
+            );
+            assert_eq!(time(meeting, now + FIRST_BACKOFF + STEP), [Action::Locate]);
+            meeting.on_located(now, &mut out);
+            out.clear();
+            meeting.on_call(Key::default(), vec![at(1)], true, now, &mut out);
+        }
+        assert_eq!(out, [knock(1, Key::default())], "the first one's comes later");
+        // Their knocks fall on the same moment sooner or later, however far apart they began.
+        let knocks = |meeting: &mut Meeting, began: Duration| -> Vec<Duration> {
+            let mut moments = Vec::new();
+            while moments.len() < 40 {
+                let at = meeting.deadline().unwrap();
+                assert_eq!(time(meeting, at), [knock(1, Key::default())]);
+                moments.push(at - now + began);
+            }
+            moments
+        };
+        let first = knocks(&mut meetings[0], Duration::ZERO);
+        let second = knocks(&mut meetings[1], Duration::from_millis(20));
+        let apart = first
+            .iter()
+            .flat_map(|one| second.iter().map(|other| one.abs_diff(*other)));
+        assert!(apart.min().unwrap() <= Duration::from_millis(4));
+        let [first, second] = &mut meetings;
+        out.clear();
+        second.on_knock(at(1), &mut out);
+        assert_eq!((out.len(), second.is_in_round()), (0, true));
+        first.on_knock(at(1), &mut out);
+        assert_eq!(out, [Action::Dial { at: at(1) }]);
+        assert!(!first.is_in_round() && first.on_dial_failed("refused", now));
+        let late = time(second, now + KNOCKING);
+        assert_eq!(late, [Action::Failed]);
+        assert!(second.trouble.starts_with("no connection came up within 6s"));
     }
 }
