@@ -1,12 +1,12 @@
 //! A node whose addresses another site has too: its program sees and uses virtual ones, its kernel the real ones.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;
 
+use causeway_wire::Token;
 use causeway_wire::question::Question;
-use causeway_wire::{Preface, Token};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use support::*;
@@ -226,7 +226,7 @@ for i in range(3):
 }
 
 /// Who connects to this port of loopback hears a byte once the gateway is up.
-fn gateway_on_demand() -> (u16, JoinHandle<Receiver<(Preface, Vec<u8>)>>) {
+fn gateway_on_demand() -> (u16, JoinHandle<Prefaces>) {
     let starter = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = starter.local_addr().unwrap().port();
     let started = std::thread::spawn(move || {

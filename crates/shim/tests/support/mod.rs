@@ -295,12 +295,12 @@ pub struct Intake {
     pub raw: Vec<u8>,
 }
 
+/// Prefaces that a gateway of a test has read, and as they came.
+pub type Prefaces = Receiver<(Preface, Vec<u8>)>;
+
 /// Listens like a gateway and hands every connection whose preface has arrived to `on_intake`, each in its own
 /// thread; also tells it to the receiver.
-pub fn gateway(
-    address: &str,
-    on_intake: impl Fn(Intake) + Clone + Send + 'static,
-) -> Receiver<(Preface, Vec<u8>)> {
+pub fn gateway(address: &str, on_intake: impl Fn(Intake) + Clone + Send + 'static) -> Prefaces {
     asked_gateway(address, answer_as_rennes, on_intake)
 }
 
@@ -316,7 +316,7 @@ pub fn asked_gateway(
     address: &str,
     on_question: impl Fn(&mut TcpStream, &Question) + Clone + Send + 'static,
     on_intake: impl Fn(Intake) + Clone + Send + 'static,
-) -> Receiver<(Preface, Vec<u8>)> {
+) -> Prefaces {
     let listener = TcpListener::bind(address).expect("the gateway's address is free");
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -336,7 +336,7 @@ pub fn asked_gateway(
 }
 
 /// A gateway that answers every preface that asks with these bytes, then echoes.
-pub fn answering_gateway(address: &str, answer: &'static [u8]) -> Receiver<(Preface, Vec<u8>)> {
+pub fn answering_gateway(address: &str, answer: &'static [u8]) -> Prefaces {
     gateway(address, answering(answer))
 }
 
