@@ -1,6 +1,6 @@
 //! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which opens both firewalls and NATs. Over UDP one of
 //! them then dials over QUIC (`quic`) through the hole; over TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds`
-//! decides what is done when, `message` is what is said.
+//! decides what is done when, `over_udp` and `over_tcp` do it, `message` is what is said.
 //!
 //! ```text
 //!                  1. from where am I seen?           ┌────────┐
@@ -14,6 +14,8 @@
 
 mod message;
 mod opening;
+mod over_tcp;
+mod over_udp;
 mod rounds;
 
 pub(crate) use message::{KIND, KNOCK, TCP_KIND};
@@ -22,17 +24,15 @@ pub(crate) use rounds::Way;
 use crate::carrier::Carrier;
 use crate::config::Transport;
 use crate::dial::REDIAL;
-use crate::gateway::{Class, Gateway};
+use crate::gateway::Gateway;
 use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
 use causeway_broker::api::Message;
-use causeway_broker::reflection::{self, Id};
+use causeway_broker::reflection::Id;
 use message::{Key, Punch};
-use mio::Token;
-use opening::{BROKER, Opening, SLOTS};
+use opening::Opening;
 use rounds::{Action, Meeting};
 use std::collections::BTreeMap;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -41,10 +41,6 @@ const NEITHER: &str = "neither gateway can be dialled";
 
 /// Before the other way is tried as well: where UDP is let through at all, a lane over it is up within half a second of its round's beginning.
 const HEAD_START: Duration = Duration::from_secs(2);
-
-/// Sites with which a way over TCP is punched at a time: with ten sockets each these are a third of the files that a user has by default. A round that
-/// leads somewhere takes a moment, and the next ones come soon.
-const OPENINGS: usize = 32;
 
 /// The far gateways that neither can be dialled nor can dial.
 #[derive(Default)]
@@ -180,21 +176,6 @@ impl Gateway {
         }
     }
 
-    /// The first lane over TCP that is still to be punched by this gateway, once one serves.
-    fn missing_lane(&self, index: usize) -> Option<usize> {
-        let site = &self.config.peers[index].site;
-        let served = self.grid.as_ref()?.meetings.served.get(&index);
-        if served != Some(&Way::Tcp) || self.config.site > *site || !self.has_lane(index) {
-            return None;
-        }
-        let pair = self.pair_of(site)?;
-        let is_well = |lane: &usize| {
-            let known = pair.lanes[*lane].and_then(|key| self.lanes.get(key));
-            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(*lane)
-        };
-        (0..self.lanes_wanted(index)).find(|lane| !is_well(lane))
-    }
-
     /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
     pub(crate) fn punched(&mut self, index: usize, carrier: &Carrier) -> Option<Way> {
         let way = match carrier.tcp() {
@@ -327,52 +308,6 @@ impl Gateway {
         }
     }
 
-    fn say_over_udp(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        match &self.quic {
-            Some(quic) => quic.say(to, datagram),
-            None => Ok(()),
-        }
-    }
-
-    /// Asks the broker from where it sees the UDP socket.
-    fn locate(&mut self) -> io::Result<()> {
-        let Some(meetings) = self.meetings() else {
-            return Ok(());
-        };
-        let Some(broker) = meetings.broker else {
-            return Ok(());
-        };
-        let id = match meetings.asked {
-            Some(id) => id,
-            None => {
-                let mut id = Id::default();
-                getrandom::fill(&mut id).map_err(io::Error::other)?;
-                *meetings.asked.insert(id)
-            }
-        };
-        self.say_over_udp(broker, &reflection::question(id))
-    }
-
-    /// An answer to that, by its first byte.
-    pub(crate) fn on_reflection(&mut self, datagram: &[u8]) {
-        let now = self.now;
-        let Some((id, mapped)) = reflection::answered(datagram) else {
-            return;
-        };
-        let Some(meetings) = self.meetings() else {
-            return;
-        };
-        if meetings.asked != Some(id) {
-            return;
-        }
-        (meetings.asked, meetings.mapped) = (None, Some(mapped));
-        let all = meetings.by_peer.keys().filter(|(_, way)| *way == Way::Udp);
-        let all: Vec<usize> = all.map(|(index, _)| *index).collect();
-        for index in all {
-            self.with_meeting(index, Way::Udp, |meeting, out| meeting.on_located(now, out));
-        }
-    }
-
     /// Tells the far gateway where this one is.
     fn call(&mut self, index: usize, way: Way, answers: bool) {
         let Some(grid) = &self.grid else { return };
@@ -442,105 +377,4 @@ impl Gateway {
             meeting.on_call(key, addresses, punch.answers, now, out);
         });
     }
-
-    /// A knock, by its first byte.
-    pub(crate) fn on_knock(&mut self, datagram: &[u8], from: SocketAddr) {
-        let Some((key, grid)) = message::knocked(datagram).zip(self.grid.as_ref()) else {
-            return;
-        };
-        let mut meetings = grid.meetings.by_peer.iter();
-        let whose = meetings.find(|((_, way), meeting)| *way == Way::Udp && meeting.key == key);
-        if let Some(index) = whose.map(|((index, _), _)| *index) {
-            let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-            self.with_meeting(index, Way::Udp, |meeting, out| meeting.on_knock(from, out));
-        }
-    }
-
-    fn dial_punched(&mut self, index: usize, address: SocketAddr) {
-        let lane = match self.config.transport {
-            Transport::Quic => 0,
-            _ => QUIC_LANE,
-        };
-        let site = self.config.peers[index].site.clone();
-        match self.dial_quic(&site, address) {
-            Ok(carrier) => self.begin_handshake(carrier, address, Some((index, lane)), None),
-            Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
-        }
-    }
-
-    /// Takes a port for a round over TCP, and asks the broker from where it sees that.
-    fn open(&mut self, index: usize) -> io::Result<()> {
-        let Some(meetings) = self.grid.as_mut().map(|grid| &mut grid.meetings) else {
-            return Ok(());
-        };
-        let Some(broker) = meetings
-            .broker
-            .filter(|_| !meetings.openings.contains_key(&index))
-        else {
-            return Ok(());
-        };
-        if meetings.openings.len() >= OPENINGS {
-            let why = format!("ways to {OPENINGS} sites are being punched already");
-            return Err(io::Error::other(why));
-        }
-        let dials = self.config.site < self.config.peers[index].site;
-        let opening = Opening::begin(broker, dials, self.poll.registry(), opening_token(index))?;
-        meetings.openings.insert(index, opening);
-        Ok(())
-    }
-
-    fn knock_over_tcp(&mut self, index: usize, to: SocketAddr) {
-        if let Some(grid) = &mut self.grid
-            && let Some(opening) = grid.meetings.openings.get_mut(&index)
-        {
-            opening.knock(to, self.poll.registry(), opening_token(index));
-        }
-    }
-
-    /// One of the sockets of a round over TCP reports something.
-    pub(crate) fn on_opening(&mut self, key: usize) {
-        let (index, slot, now) = (key / SLOTS, key % SLOTS, self.now);
-        let Some(grid) = &mut self.grid else { return };
-        let Some(opening) = grid.meetings.openings.get_mut(&index) else {
-            return;
-        };
-        if slot == BROKER {
-            return match opening.on_broker() {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.with_meeting(index, Way::Tcp, |meeting, out| meeting.on_located(now, out));
-                }
-                Err(error) => {
-                    let why = format!("ask the broker over TCP from where it sees this gateway: {error}");
-                    self.with_meeting(index, Way::Tcp, |meeting, out| {
-                        meeting.on_locating_failed(why, now, out);
-                    });
-                }
-            };
-        }
-        let Some((socket, to)) = opening.on_attempt(slot, self.poll.registry()) else {
-            return;
-        };
-        let mut out = Vec::new();
-        if let Some(meeting) = self.meeting(index, Way::Tcp) {
-            meeting.on_knock(to, &mut out);
-        }
-        if out.is_empty() {
-            // The far gateway speaks first, and is a stranger until then.
-            return self.on_tcp_gateway(socket, to);
-        }
-        if let Some(meetings) = self.meetings() {
-            meetings.openings.remove(&index);
-        }
-        let site = self.config.peers[index].site.clone();
-        let lane = self.missing_lane(index).unwrap_or(0);
-        match self.tcp_carrier(socket, Some(&site)) {
-            Ok(carrier) => self.begin_handshake(carrier, to, Some((index, lane)), None),
-            Err(error) => self.dial_failed(index, lane, &error.to_string()),
-        }
-    }
-}
-
-fn opening_token(index: usize) -> impl Fn(usize) -> Token {
-    move |slot| Class::Opening.token(index * SLOTS + slot)
 }

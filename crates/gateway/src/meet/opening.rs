@@ -1,5 +1,5 @@
-//! TCP simultaneous open (RFC 9293, section 3.5): both gateways connect, each from the port that the other connects to, and whichever segment gets
-//! through makes one connection of the two.
+//! TCP simultaneous open (RFC 9293, section 3.5): both gateways connect, each from the port that the other connects to. Each opens its own firewall by
+//! that, and their two connections are one.
 //!
 //! One port serves a round: the broker is asked from it, so that a NAT maps it, then all connections go out from it. Each round has another, so
 //! that nothing of an earlier one is in its way. A socket that listens there keeps it and hears nothing: what comes before the own connection has gone

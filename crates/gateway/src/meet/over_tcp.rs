@@ -1,0 +1,105 @@
+//! What a round over TCP does: opens a port, connects from it, and begins a lane on what comes up.
+
+use super::opening::{BROKER, Opening, SLOTS};
+use super::rounds::Way;
+use crate::gateway::{Class, Gateway};
+use mio::Token;
+use std::io;
+use std::net::SocketAddr;
+
+/// Sites with which a way over TCP is punched at a time: with ten sockets each these are a third of the files that a user has by default. A round that
+/// leads somewhere takes a moment, and the next ones come soon.
+const OPENINGS: usize = 32;
+
+impl Gateway {
+    /// The first lane over TCP that is still to be punched by this gateway, once one serves.
+    pub(super) fn missing_lane(&self, index: usize) -> Option<usize> {
+        let site = &self.config.peers[index].site;
+        let served = self.grid.as_ref()?.meetings.served.get(&index);
+        if served != Some(&Way::Tcp) || self.config.site > *site || !self.has_lane(index) {
+            return None;
+        }
+        let pair = self.pair_of(site)?;
+        let is_well = |lane: &usize| {
+            let known = pair.lanes[*lane].and_then(|key| self.lanes.get(key));
+            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(*lane)
+        };
+        (0..self.lanes_wanted(index)).find(|lane| !is_well(lane))
+    }
+
+    /// Takes a port for a round over TCP, and asks the broker from where it sees that.
+    pub(super) fn open(&mut self, index: usize) -> io::Result<()> {
+        let Some(meetings) = self.grid.as_mut().map(|grid| &mut grid.meetings) else {
+            return Ok(());
+        };
+        let Some(broker) = meetings
+            .broker
+            .filter(|_| !meetings.openings.contains_key(&index))
+        else {
+            return Ok(());
+        };
+        if meetings.openings.len() >= OPENINGS {
+            let why = format!("ways to {OPENINGS} sites are being punched already");
+            return Err(io::Error::other(why));
+        }
+        let dials = self.config.site < self.config.peers[index].site;
+        let opening = Opening::begin(broker, dials, self.poll.registry(), opening_token(index))?;
+        meetings.openings.insert(index, opening);
+        Ok(())
+    }
+
+    pub(super) fn knock_over_tcp(&mut self, index: usize, to: SocketAddr) {
+        if let Some(grid) = &mut self.grid
+            && let Some(opening) = grid.meetings.openings.get_mut(&index)
+        {
+            opening.knock(to, self.poll.registry(), opening_token(index));
+        }
+    }
+
+    /// One of the sockets of a round over TCP reports something.
+    pub(crate) fn on_opening(&mut self, key: usize) {
+        let (index, slot, now) = (key / SLOTS, key % SLOTS, self.now);
+        let Some(grid) = &mut self.grid else { return };
+        let Some(opening) = grid.meetings.openings.get_mut(&index) else {
+            return;
+        };
+        if slot == BROKER {
+            return match opening.on_broker() {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.with_meeting(index, Way::Tcp, |meeting, out| meeting.on_located(now, out));
+                }
+                Err(error) => {
+                    let why = format!("ask the broker over TCP from where it sees this gateway: {error}");
+                    self.with_meeting(index, Way::Tcp, |meeting, out| {
+                        meeting.on_locating_failed(why, now, out);
+                    });
+                }
+            };
+        }
+        let Some((socket, to)) = opening.on_attempt(slot, self.poll.registry()) else {
+            return;
+        };
+        let mut out = Vec::new();
+        if let Some(meeting) = self.meeting(index, Way::Tcp) {
+            meeting.on_knock(to, &mut out);
+        }
+        if out.is_empty() {
+            // The far gateway speaks first, and is a stranger until then.
+            return self.on_tcp_gateway(socket, to);
+        }
+        if let Some(meetings) = self.meetings() {
+            meetings.openings.remove(&index);
+        }
+        let site = self.config.peers[index].site.clone();
+        let lane = self.missing_lane(index).unwrap_or(0);
+        match self.tcp_carrier(socket, Some(&site)) {
+            Ok(carrier) => self.begin_handshake(carrier, to, Some((index, lane)), None),
+            Err(error) => self.dial_failed(index, lane, &error.to_string()),
+        }
+    }
+}
+
+fn opening_token(index: usize) -> impl Fn(usize) -> Token {
+    move |slot| Class::Opening.token(index * SLOTS + slot)
+}
