@@ -174,53 +174,28 @@ fn receive_with(fd: c_int, into: &mut [u8], flags: c_int) -> Result<usize, Errno
 /// Waits for events of poll(2), an error or a hang-up; false when the deadline came first. Signals do not end
 /// the wait: their handlers run and it goes on.
 pub fn wait(fd: c_int, events: libc::c_short, deadline: Instant) -> Result<bool, Errno> {
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = libc::timespec {
-            tv_sec: left.as_secs() as libc::time_t,
-            tv_nsec: left.subsec_nanos() as c_long,
-        };
-        let mut poll = libc::pollfd {
-            fd,
-            events,
-            revents: 0,
-        };
-        let no_mask = std::ptr::null::<c_void>();
-        // SAFETY: one live pollfd and one live timespec; no signal mask.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_ppoll,
-                &raw mut poll,
-                1,
-                &raw const timeout,
-                no_mask,
-                0_usize,
-            )
-        };
-        match check(result) {
-            Ok(ready) => return Ok(ready > 0),
-            Err(Errno(libc::EINTR)) => continue,
-            Err(errno) => return Err(errno),
-        }
-    }
-}
-
-/// close(2).
-pub fn close(fd: c_int) {
-    // SAFETY: closing a number is safe; the callers close what they alone hold.
-    unsafe { libc::syscall(libc::SYS_close, fd) };
+    let mut poll = [unready(fd, events)];
+    poll_until(&mut poll, deadline).map(|ready| ready > 0)
 }
 
 /// Waits as [`wait`] does, for any of several; the places of those that are ready, in order, none at the deadline.
 pub fn wait_any(wanted: &[(c_int, libc::c_short)], deadline: Instant) -> Result<Vec<usize>, Errno> {
-    let mut polls: Vec<libc::pollfd> = wanted
-        .iter()
-        .map(|(fd, events)| libc::pollfd {
-            fd: *fd,
-            events: *events,
-            revents: 0,
-        })
-        .collect();
+    let mut polls: Vec<_> = wanted.iter().map(|(fd, events)| unready(*fd, *events)).collect();
+    poll_until(&mut polls, deadline)?;
+    let ready = polls.iter().enumerate().filter(|(_, poll)| poll.revents != 0);
+    Ok(ready.map(|(at, _)| at).collect())
+}
+
+fn unready(fd: c_int, events: libc::c_short) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events,
+        revents: 0,
+    }
+}
+
+/// How many are ready.
+fn poll_until(polls: &mut [libc::pollfd], deadline: Instant) -> Result<usize, Errno> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = libc::timespec {
@@ -240,13 +215,16 @@ pub fn wait_any(wanted: &[(c_int, libc::c_short)], deadline: Instant) -> Result<
             )
         };
         match check(result) {
-            Ok(_) => break,
-            Err(Errno(libc::EINTR)) => continue,
-            Err(errno) => return Err(errno),
+            Err(Errno(libc::EINTR)) => {}
+            result => return result,
         }
     }
-    let ready = polls.iter().enumerate().filter(|(_, poll)| poll.revents != 0);
-    Ok(ready.map(|(at, _)| at).collect())
+}
+
+/// close(2).
+pub fn close(fd: c_int) {
+    // SAFETY: closing a number is safe; the callers close what they alone hold.
+    unsafe { libc::syscall(libc::SYS_close, fd) };
 }
 
 /// A TCP socket of its own, which neither blocks nor survives exec.

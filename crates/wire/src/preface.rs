@@ -114,8 +114,11 @@ impl Preface {
         };
         body.extend(self.source.port().to_be_bytes());
         body.extend(self.destination.port().to_be_bytes());
-        let flags = if self.wants_verdict { FLAG_WANTS_VERDICT } else { 0 };
-        push_job(&mut body, self.token, flags);
+        body.push(TLV_JOB);
+        body.extend((JOB_BYTES as u16).to_be_bytes());
+        body.push(JOB_VERSION);
+        body.push(if self.wants_verdict { FLAG_WANTS_VERDICT } else { 0 });
+        body.extend(self.token.0);
 
         let mut bytes = Vec::with_capacity(FIXED_BYTES + body.len());
         bytes.extend(SIGNATURE);
@@ -168,14 +171,6 @@ impl Preface {
         };
         Ok(Decoded::Complete { preface, length })
     }
-}
-
-fn push_job(body: &mut Vec<u8>, token: Token, flags: u8) {
-    body.push(TLV_JOB);
-    body.extend((JOB_BYTES as u16).to_be_bytes());
-    body.push(JOB_VERSION);
-    body.push(flags);
-    body.extend(token.0);
 }
 
 /// Reads what follows the fixed part of a LOCAL header: addresses, if there are any, count for nothing.
