@@ -9,6 +9,9 @@
 //! So a lane remembers the rate that its training found, and its congestion control begins anew once per round trip
 //! while it carries messages: in its start-up BBR takes back neither pace nor window, and its pace is bounded by what the lane
 //! remembers. A transfer of many round trips is BBR's own business again, with no bound, and what it finds then is remembered.
+//!
+//! Round trips are those of the empty path: one that counts the queue grows with it, and a pace a little too high then never ends (64 MB ran 2 MB of
+//! queue over, which looked like a path that loses by chance).
 
 use crate::gateway::Gateway;
 use crate::lanes;
@@ -25,8 +28,12 @@ const BULK_ROUNDS: u32 = 8;
 /// And after so many BBR has left its start-up, and its ten round trips hold nothing but this transfer.
 const TRUSTED_ROUNDS: u32 = 16;
 
-/// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little faster.
+/// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little faster. And below it while a queue stands.
 const HEADROOM: u64 = 16;
+
+/// A lane that was filled for so many round trips has a round trip that tells of its queue, which stands above this fraction of the least.
+const QUEUE_ROUNDS: u32 = 2;
+const QUEUE: u32 = 4;
 
 /// One of so many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than remembered.
 const HEAVY_LOSS: u32 = 8;
@@ -35,6 +42,9 @@ const LOSS_SEGMENTS: u32 = 256;
 /// A path is lossy when messages lost something at so many looks, this far apart.
 const CHANCE_LOOKS: u32 = 3;
 const CHANCE_APART: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(20);
+
+/// What is lost so soon after a long transfer was lost by it.
+const BULK_PAST: Duration = Duration::from_secs(1);
 
 /// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 const TRAINING_PAUSE: Duration = Duration::from_secs(30);
@@ -56,6 +66,8 @@ pub(crate) struct Course {
     doubtful: bool,
     /// Since when the kernel has had more to send than it takes.
     busy_since: Option<Instant>,
+    /// When a transfer was last left to BBR.
+    bulk_at: Option<Instant>,
     look_at: Instant,
     trained_at: Instant,
     pause: Duration,
@@ -76,6 +88,8 @@ enum Step {
     Nothing,
     /// Bound its pace, in bytes per second, and let its congestion control begin anew.
     Begin(u64),
+    /// Bound its pace, and no more.
+    Bound(u64),
     /// Leave it to its congestion control.
     Release,
     Train,
@@ -89,6 +103,7 @@ impl Course {
             found: 0,
             doubtful: true,
             busy_since: None,
+            bulk_at: None,
             look_at: now,
             trained_at: now,
             pause: TRAINING_PAUSE,
@@ -137,12 +152,17 @@ impl Course {
             };
         }
         let busy = self.busy_since.map_or(Duration::ZERO, |since| now - since);
-        if busy >= round * BULK_ROUNDS {
+        let empty_round = Duration::from_micros(path.least_rtt_microseconds.into());
+        if busy >= empty_round * BULK_ROUNDS {
             // What BBR loses while it looks for more says nothing of the remembered pace.
             self.count_loss(path);
-            let is_trusted = busy >= round * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
+            self.bulk_at = Some(now);
+            let is_trusted = busy >= empty_round * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
             if !is_trusted {
-                return Step::Nothing;
+                return match self.rate {
+                    0 => Step::Nothing,
+                    rate => Step::Bound(rate),
+                };
             }
             (self.rate, self.found, self.doubtful) = (bbr.bandwidth, bbr.bandwidth, false);
             self.best = self.best.max(self.rate);
@@ -156,7 +176,11 @@ impl Course {
         let begins = self.rate > 0 && path.window_bytes >= product;
         if begins && !self.doubtful {
             self.recover(path);
-            return Step::Begin(self.rate + self.rate / HEADROOM);
+            let headroom = self.rate / HEADROOM;
+            return Step::Begin(match busy >= empty_round * QUEUE_ROUNDS && has_queue(path) {
+                true => self.rate - headroom,
+                false => self.rate + headroom,
+            });
         }
         self.doubtful = true;
         if trains && now - self.trained_at >= self.pause && busy.is_zero() {
@@ -177,8 +201,9 @@ impl Course {
         if path.retransmits == self.chance_retransmits || since < *CHANCE_APART.start() {
             return false;
         }
-        // A path that was away loses everything, and a long transfer what its own probing for more runs over.
-        let by_chance = path.timeouts == self.chance_timeouts && self.busy_since.is_none();
+        // A path that was away loses everything, and a long transfer what its own probing for more runs over, which is seen some round trips later.
+        let fills = self.busy_since.is_some() || self.bulk_at.is_some_and(|at| now <= at + BULK_PAST);
+        let by_chance = path.timeouts == self.chance_timeouts && !fills;
         if by_chance {
             let follows = since <= *CHANCE_APART.end();
             self.chances = if follows { self.chances + 1 } else { 1 };
@@ -192,8 +217,7 @@ impl Course {
     fn recover(&mut self, path: &PathInfo) {
         let lost = path.retransmits != self.retransmits_seen;
         self.retransmits_seen = path.retransmits;
-        let queued = path.rtt_microseconds > path.least_rtt_microseconds / 4 * 5;
-        if !lost && !queued {
+        if !lost && !has_queue(path) {
             self.rate = (self.rate + self.rate / 8).min(self.best);
         }
     }
@@ -218,6 +242,10 @@ impl Course {
             self.doubtful = true;
         }
     }
+}
+
+fn has_queue(path: &PathInfo) -> bool {
+    path.rtt_microseconds > path.least_rtt_microseconds / QUEUE * (QUEUE + 1)
 }
 
 impl Gateway {
@@ -256,6 +284,9 @@ impl Gateway {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.
                     let _ = socket::set_most_rate(tcp, Some(rate));
                     socket::begin_anew(tcp);
+                }
+                Step::Bound(rate) => {
+                    let _ = socket::set_most_rate(tcp, Some(rate));
                 }
                 Step::Release => {
                     let _ = socket::set_most_rate(tcp, None);
@@ -338,13 +369,30 @@ mod tests {
         };
         assert_eq!(at(0, &FORGETFUL), (Step::Begin(RATE + RATE / 16), RATE));
         assert_eq!(at(7, &FORGETFUL), (Step::Begin(RATE + RATE / 16), RATE));
-        assert_eq!(at(8, &FORGETFUL), (Step::Nothing, RATE));
-        assert_eq!(at(16, &starting), (Step::Nothing, RATE));
+        assert_eq!(at(8, &FORGETFUL), (Step::Bound(RATE), RATE));
+        assert_eq!(at(16, &starting), (Step::Bound(RATE), RATE));
         assert_eq!(at(17, &FORGETFUL), (Step::Release, RATE / 30));
         course.on_written(false, now + ROUND * 18);
         let step = course.look(&path(), &FORGETFUL, (None, true), now + ROUND * 18);
         let found = RATE / 30 + RATE / 240;
         assert_eq!(step, Step::Begin(found + found / 16));
+    }
+
+    #[test]
+    fn a_queue_that_a_transfer_has_made_is_drained_and_does_not_make_its_round_trips_count_for_less() {
+        let now = Instant::now();
+        let mut course = trained(now);
+        course.on_written(true, now);
+        let queued = PathInfo {
+            rtt_microseconds: 20_000,
+            ..path()
+        };
+        let mut at = |rounds: u32| course.look(&queued, &FORGETFUL, (None, true), now + ROUND * rounds);
+        // What the round trip says at first is of the transfer before.
+        assert_eq!(at(1), Step::Begin(RATE + RATE / 16));
+        assert_eq!(at(2), Step::Begin(RATE - RATE / 16));
+        assert_eq!(at(8), Step::Bound(RATE));
+        assert_eq!(at(16), Step::Release);
     }
 
     #[test]
@@ -508,6 +556,13 @@ mod tests {
         let mut course = trained(start);
         course.on_written(true, start);
         assert_eq!(lossy(&mut course, &again_and_again), [false; 5]);
+        let mut course = trained(start);
+        for (milliseconds, again, timeouts) in again_and_again {
+            course.on_written(true, at(milliseconds - 200));
+            course.look(&path(again, timeouts), &FORGETFUL, (None, true), at(milliseconds - 20));
+            course.on_written(false, at(milliseconds - 10));
+            assert!(!course.loses_by_chance(&path(again, timeouts), at(milliseconds)));
+        }
     }
 
     #[test]
