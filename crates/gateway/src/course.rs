@@ -28,12 +28,12 @@ const BULK_ROUNDS: u32 = 8;
 /// And after so many BBR has left its start-up, and its ten round trips hold nothing but this transfer.
 const TRUSTED_ROUNDS: u32 = 16;
 
-/// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little faster. And below it while a queue stands.
+/// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little faster. None while a queue stands.
 const HEADROOM: u64 = 16;
 
-/// A lane that was filled for so many round trips has a round trip that tells of its queue, which stands above this fraction of the least.
+/// A lane that was filled for so many round trips has a round trip that tells of its queue: one more than half as long again as the least. Acknowledgements
+/// that a busy machine sends late make it a quarter longer.
 const QUEUE_ROUNDS: u32 = 2;
-const QUEUE: u32 = 4;
 
 /// One of so many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than remembered.
 const HEAVY_LOSS: u32 = 8;
@@ -176,11 +176,9 @@ impl Course {
         let begins = self.rate > 0 && path.window_bytes >= product;
         if begins && !self.doubtful {
             self.recover(path);
-            let headroom = self.rate / HEADROOM;
-            return Step::Begin(match busy >= empty_round * QUEUE_ROUNDS && has_queue(path) {
-                true => self.rate - headroom,
-                false => self.rate + headroom,
-            });
+            let queued = busy >= empty_round * QUEUE_ROUNDS && has_queue(path);
+            let headroom = if queued { 0 } else { self.rate / HEADROOM };
+            return Step::Begin(self.rate + headroom);
         }
         self.doubtful = true;
         if trains && now - self.trained_at >= self.pause && busy.is_zero() {
@@ -245,7 +243,7 @@ impl Course {
 }
 
 fn has_queue(path: &PathInfo) -> bool {
-    path.rtt_microseconds > path.least_rtt_microseconds / QUEUE * (QUEUE + 1)
+    path.rtt_microseconds > path.least_rtt_microseconds / 2 * 3
 }
 
 impl Gateway {
@@ -379,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_a_transfer_has_made_is_drained_and_does_not_make_its_round_trips_count_for_less() {
+    fn a_queue_that_a_transfer_has_made_does_not_grow_and_does_not_make_its_round_trips_count_for_less() {
         let now = Instant::now();
         let mut course = trained(now);
         course.on_written(true, now);
@@ -390,7 +388,7 @@ mod tests {
         let mut at = |rounds: u32| course.look(&queued, &FORGETFUL, (None, true), now + ROUND * rounds);
         // What the round trip says at first is of the transfer before.
         assert_eq!(at(1), Step::Begin(RATE + RATE / 16));
-        assert_eq!(at(2), Step::Begin(RATE - RATE / 16));
+        assert_eq!(at(2), Step::Begin(RATE));
         assert_eq!(at(8), Step::Bound(RATE));
         assert_eq!(at(16), Step::Release);
     }
@@ -408,7 +406,7 @@ mod tests {
         }
         assert_eq!(course.rate(), RATE);
         let queue = PathInfo {
-            rtt_microseconds: 13_000,
+            rtt_microseconds: 16_000,
             ..path()
         };
         let loss = PathInfo {
