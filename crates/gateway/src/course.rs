@@ -35,6 +35,9 @@ const HEADROOM: u64 = 16;
 /// that a busy machine sends late make it a quarter longer.
 const QUEUE_ROUNDS: u32 = 2;
 
+/// What a filled lane without a queue adds to its rate in a round trip, as a fraction.
+const GROWTH: u64 = 32;
+
 /// One of so many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than remembered.
 const HEAVY_LOSS: u32 = 8;
 const LOSS_SEGMENTS: u32 = 256;
@@ -43,8 +46,8 @@ const LOSS_SEGMENTS: u32 = 256;
 const CHANCE_LOOKS: u32 = 3;
 const CHANCE_APART: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(20);
 
-/// What is lost so soon after a long transfer was lost by it.
-const BULK_PAST: Duration = Duration::from_secs(1);
+/// What is lost so soon after a transfer that fills the path was lost by it.
+const PRESSED_PAST: Duration = Duration::from_secs(1);
 
 /// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 const TRAINING_PAUSE: Duration = Duration::from_secs(30);
@@ -66,8 +69,8 @@ pub(crate) struct Course {
     doubtful: bool,
     /// Since when the kernel has had more to send than it takes.
     busy_since: Option<Instant>,
-    /// When a transfer was last left to BBR.
-    bulk_at: Option<Instant>,
+    /// When a transfer was last left to BBR, or had made a queue.
+    pressed_at: Option<Instant>,
     look_at: Instant,
     trained_at: Instant,
     pause: Duration,
@@ -103,7 +106,7 @@ impl Course {
             found: 0,
             doubtful: true,
             busy_since: None,
-            bulk_at: None,
+            pressed_at: None,
             look_at: now,
             trained_at: now,
             pause: TRAINING_PAUSE,
@@ -156,7 +159,7 @@ impl Course {
         if busy >= empty_round * BULK_ROUNDS {
             // What BBR loses while it looks for more says nothing of the remembered pace.
             self.count_loss(path);
-            self.bulk_at = Some(now);
+            self.pressed_at = Some(now);
             let is_trusted = busy >= empty_round * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
             if !is_trusted {
                 return match self.rate {
@@ -175,10 +178,15 @@ impl Course {
         let product = lanes::holds(path.least_rtt_microseconds, self.rate.saturating_mul(8));
         let begins = self.rate > 0 && path.window_bytes >= product;
         if begins && !self.doubtful {
-            self.recover(path);
-            let queued = busy >= empty_round * QUEUE_ROUNDS && has_queue(path);
-            let headroom = if queued { 0 } else { self.rate / HEADROOM };
-            return Step::Begin(self.rate + headroom);
+            let lost = std::mem::replace(&mut self.retransmits_seen, path.retransmits) != path.retransmits;
+            if busy >= empty_round * QUEUE_ROUNDS && has_queue(path) {
+                self.pressed_at = Some(now);
+                return Step::Begin(self.rate);
+            }
+            if !lost && !has_queue(path) {
+                self.grow(busy >= empty_round * QUEUE_ROUNDS);
+            }
+            return Step::Begin(self.rate + self.rate / HEADROOM);
         }
         self.doubtful = true;
         if trains && now - self.trained_at >= self.pause && busy.is_zero() {
@@ -200,7 +208,7 @@ impl Course {
             return false;
         }
         // A path that was away loses everything, and a long transfer what its own probing for more runs over, which is seen some round trips later.
-        let fills = self.busy_since.is_some() || self.bulk_at.is_some_and(|at| now <= at + BULK_PAST);
+        let fills = self.busy_since.is_some() || self.pressed_at.is_some_and(|at| now <= at + PRESSED_PAST);
         let by_chance = path.timeouts == self.chance_timeouts && !fills;
         if by_chance {
             let follows = since <= *CHANCE_APART.end();
@@ -211,13 +219,13 @@ impl Course {
         self.chances >= CHANCE_LOOKS
     }
 
-    /// Back towards the best, as long as neither loss nor a queue speaks against it.
-    fn recover(&mut self, path: &PathInfo) {
-        let lost = path.retransmits != self.retransmits_seen;
-        self.retransmits_seen = path.retransmits;
-        if !lost && !has_queue(path) {
-            self.rate = (self.rate + self.rate / 8).min(self.best);
+    /// Back towards the best, as neither loss nor a queue speaks against it; and beyond, a little, where the lane was `filled` at its pace and
+    /// that made none: training on a busy machine finds less than the path has, and transfers too short for BBR would never find out.
+    fn grow(&mut self, filled: bool) {
+        if filled && self.rate >= self.best {
+            self.best += self.best / GROWTH;
         }
+        self.rate = (self.rate + self.rate / 8).min(self.best);
     }
 
     fn count_loss(&mut self, path: &PathInfo) {
@@ -366,7 +374,7 @@ mod tests {
             (step, course.rate())
         };
         assert_eq!(at(0, &FORGETFUL), (Step::Begin(RATE + RATE / 16), RATE));
-        assert_eq!(at(7, &FORGETFUL), (Step::Begin(RATE + RATE / 16), RATE));
+        assert_eq!(at(1, &FORGETFUL), (Step::Begin(RATE + RATE / 16), RATE));
         assert_eq!(at(8, &FORGETFUL), (Step::Bound(RATE), RATE));
         assert_eq!(at(16, &starting), (Step::Bound(RATE), RATE));
         assert_eq!(at(17, &FORGETFUL), (Step::Release, RATE / 30));
@@ -374,6 +382,27 @@ mod tests {
         let step = course.look(&path(), &FORGETFUL, (None, true), now + ROUND * 18);
         let found = RATE / 30 + RATE / 240;
         assert_eq!(step, Step::Begin(found + found / 16));
+    }
+
+    #[test]
+    fn a_rate_that_training_found_too_low_grows_while_transfers_fill_the_lane_and_make_no_queue() {
+        let now = Instant::now();
+        let mut course = trained(now);
+        // A message that waits for its answer has not filled it for long.
+        course.on_written(true, now);
+        course.look(&path(), &FORGETFUL, (None, true), now + ROUND);
+        assert_eq!(course.rate(), RATE);
+        for rounds in 2..7 {
+            course.look(&path(), &FORGETFUL, (None, true), now + ROUND * rounds);
+        }
+        let grown = course.rate();
+        assert!(grown > RATE + RATE / 8 && grown < RATE + RATE / 4);
+        let queue = PathInfo {
+            rtt_microseconds: 16_000,
+            ..path()
+        };
+        let step = course.look(&queue, &FORGETFUL, (None, true), now + ROUND * 7);
+        assert_eq!((step, course.rate()), (Step::Begin(grown), grown));
     }
 
     #[test]
