@@ -68,6 +68,7 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
         items.push(checked(mpi, "ring", count));
         items.push(checked(mpi, "alltoall", count));
     }
+    items.extend(collectives(mpi, extent));
     if extent == Extent::ThreeSitesInShort {
         return items;
     }
@@ -158,6 +159,27 @@ fn checked(mpi: &Mpi, program: &str, ranks: u32) -> Item {
         seconds: 90,
         expected: Expected::Says(vec!["all right".into()]),
     }
+}
+
+/// What crosses between sites in each collective, and random ones against the MPI's own.
+fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
+    let (placement, sizes, ranks) = match extent {
+        Extent::TwoSites | Extent::Suite => ("rennes=3,nancy=2", "3 2", 5),
+        Extent::ThreeSites | Extent::ThreeSitesInShort => ("orsay=2,rennes=2,bordeaux=1", "2 2 1", 5),
+    };
+    let run = run(mpi, &format!("--sites {placement}"), ranks);
+    let programs = mpi.programs.join("collectives");
+    let item = |name: &str, arguments: &str, says: &str| Item {
+        name: format!("{}-{name}", mpi.name),
+        command: format!("{run} {}/{name} {arguments}", programs.display()),
+        seconds: 120,
+        expected: Expected::Says(vec![says.to_owned()]),
+    };
+    [
+        item("crossings", sizes, "as they must be"),
+        item("sites", sizes, "all right"),
+        item("compare", "200 1", "the same"),
+    ]
 }
 
 /// Two ranks with the WAN between them: the first node of the first and of the second site.

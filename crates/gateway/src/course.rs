@@ -586,7 +586,12 @@ mod tests {
         let mut course = trained(start);
         for (milliseconds, again, timeouts) in again_and_again {
             course.on_written(true, at(milliseconds - 200));
-            course.look(&path(again, timeouts), &FORGETFUL, (None, true), at(milliseconds - 20));
+            course.look(
+                &path(again, timeouts),
+                &FORGETFUL,
+                (None, true),
+                at(milliseconds - 20),
+            );
             course.on_written(false, at(milliseconds - 10));
             assert!(!course.loses_by_chance(&path(again, timeouts), at(milliseconds)));
         }

@@ -54,6 +54,24 @@ pub unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len
     }
 }
 
+/// The name of the site at which this process is, for the library of collectives in the same process; empty when it is not known.
+///
+/// # Safety
+/// `name` points to `bytes` bytes that may be written.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn causeway_own_site(name: *mut libc::c_char, bytes: usize) {
+    let known = guard(None, || context().map(|context| context.here.name.as_str()));
+    let text = known.unwrap_or_default().as_bytes();
+    let length = text.len().min(bytes.saturating_sub(1));
+    if bytes > 0 {
+        // SAFETY: the caller's promise; `length` and the final zero fit.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), name, length);
+            *name.add(length) = 0;
+        }
+    }
+}
+
 /// bind(2), to a virtual address of this node.
 ///
 /// # Safety

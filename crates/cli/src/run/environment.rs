@@ -94,10 +94,15 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 
-/// Ours first, then what the user preloads.
-pub fn preload(ours: &[PathBuf], present: Option<&OsStr>) -> OsString {
+/// Ours first, then what the user preloads, and the collectives last: a tool that looks at MPI calls (Score-P, mpiP, Darshan) sees those of the
+/// program, and hands them on.
+pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> OsString {
     let present = present.filter(|present| !present.is_empty());
-    let all: Vec<&OsStr> = ours.iter().map(|path| path.as_os_str()).chain(present).collect();
+    let first = ours.iter().map(|path| path.as_os_str());
+    let all: Vec<&OsStr> = first
+        .chain(present)
+        .chain(last.iter().map(|path| path.as_os_str()))
+        .collect();
     all.join(OsStr::new(":"))
 }
 
@@ -284,13 +289,16 @@ mod tests {
     }
 
     #[test]
-    fn the_users_own_preloads_follow_ours() {
+    fn the_users_own_preloads_follow_ours_and_go_before_the_collectives() {
         let ours = [PathBuf::from("/c/shim.so"), PathBuf::from("/c/end.so")];
-        assert_eq!(preload(&ours, None), "/c/shim.so:/c/end.so");
-        assert_eq!(preload(&ours, Some(OsStr::new(""))), "/c/shim.so:/c/end.so");
+        assert_eq!(preload(&ours, None, &[]), "/c/shim.so:/c/end.so");
+        assert_eq!(preload(&ours, Some(OsStr::new("")), &[]), "/c/shim.so:/c/end.so");
+        let trace = Some(OsStr::new("/t/trace.so"));
+        assert_eq!(preload(&ours[..1], trace, &[]), "/c/shim.so:/t/trace.so");
+        let last = [PathBuf::from("/c/mpi.so")];
         assert_eq!(
-            preload(&ours[..1], Some(OsStr::new("/t/trace.so"))),
-            "/c/shim.so:/t/trace.so"
+            preload(&ours[..1], trace, &last),
+            "/c/shim.so:/t/trace.so:/c/mpi.so"
         );
     }
 }

@@ -4,6 +4,7 @@
 //! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the program.
 
 mod child;
+mod collectives;
 mod command_line;
 mod directory;
 mod distribution;
@@ -48,6 +49,9 @@ pub struct Args {
     /// (docs/transparent.md).
     #[arg(long, conflicts_with = "direct")]
     pub transparent: bool,
+    /// Leave collective operations to the MPI (docs/collectives.md).
+    #[arg(long)]
+    pub no_collectives: bool,
     /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
@@ -97,11 +101,21 @@ fn run(args: &Args) -> Result<u8, RunError> {
     sites::check_names(&job, &chosen)?;
     let ip = sites::common_ip(&job, launcher.mpi, &chosen.sites)?;
     // The baseline of comparisons is the MPI as it comes.
-    let eager_bytes = if args.direct {
+    let status = if args.direct {
         None
     } else {
-        let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
-        tuning::eager_bytes(&gateway_status()?, ranks)
+        Some(gateway_status()?)
+    };
+    let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
+    let eager_bytes = status
+        .as_ref()
+        .and_then(|status| tuning::eager_bytes(status, ranks));
+    let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
+    // The shim tells a process its site.
+    let hierarchical = redirects && !args.no_collectives && sites.len() != 1;
+    let collectives = match hierarchical {
+        true => collectives::libraries(&own, launcher.mpi),
+        false => Vec::new(),
     };
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass it on to.
     let signals = child::hold_signals().map_err(RunError::Signals)?;
@@ -121,7 +135,13 @@ fn run(args: &Args) -> Result<u8, RunError> {
     };
     let mut environment =
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
-    environment.extend(of_the_job(&launcher, &job, redirects, &preloads, word));
+    if let (Some(status), true) = (&status, hierarchical) {
+        let settings = collectives::settings(status, &sites).into_iter();
+        let open = settings.filter(|(name, _)| std::env::var_os(name).is_none());
+        environment.extend(open.map(|(name, value)| (name, value.into())));
+    }
+    let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
+    environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
     let mut command = Command::new(&launcher.path);
     let own_address = sites::own_address(&job, redirects);
     let extra = extra_arguments(&launcher, &line, &chosen.wish, own_address, host_file.as_deref());
@@ -210,7 +230,7 @@ fn of_the_job(
     launcher: &Launcher,
     job: &JobReply,
     redirects: bool,
-    preloads: &[PathBuf],
+    preload: OsString,
     word: &OsString,
 ) -> Vec<(&'static str, OsString)> {
     let mut set = vec![
@@ -220,11 +240,8 @@ fn of_the_job(
     if redirects {
         set.push((causeway_wire::env::GRID, job.grid.clone().into()));
     }
-    if !preloads.is_empty() {
-        set.push((
-            "LD_PRELOAD",
-            environment::preload(preloads, std::env::var_os("LD_PRELOAD").as_deref()),
-        ));
+    if !preload.is_empty() {
+        set.push(("LD_PRELOAD", preload));
     }
     // A launcher given by its path, from a virtual environment say, finds its other parts in PATH.
     if word.as_encoded_bytes().contains(&b'/') {

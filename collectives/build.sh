@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# build.sh DIRECTORY: compiles libcauseway_mpi_NAME.so into it, for each binary interface of MPI whose headers are found: openmpi and mpich
+# of Debian's packages, abi (the standard one, MPI 5) of MPICH's package from PyPI.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/.." && pwd)
+out=$1
+flags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden -shared -Wl,-z,defs -pthread)
+
+build() { # name, header that shows the interface is there, flags
+    local library=$out/libcauseway_mpi_$1.so
+    if [ ! -e "$2" ]; then
+        echo "collectives for $1: no $2, left out" >&2
+        return
+    fi
+    # Compiled beside and renamed: a library that is loaded is never written to.
+    "${CC:-cc}" "${flags[@]}" "${@:3}" -I "$here/src" -I "$(dirname "$2")" "$here"/src/*.c "$here"/src/algorithms/*.c -o "$library.part" -ldl
+    mv "$library.part" "$library"
+}
+
+mkdir -p "$out"
+machine=$("${CC:-cc}" -print-multiarch)
+build openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
+build mpich "/usr/include/$machine/mpich/mpi.h"
+build abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI

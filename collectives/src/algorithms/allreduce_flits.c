@@ -1,0 +1,88 @@
+/* R/2 + s/B + two flits inside a site: each site reduces flit after flit to one rank; these exchange what they have, put it together in the
+ * order of sites, and hand it out. `ahead` flits are reduced before the first is handed out: so many as cover the way there. */
+#include "../combine.h"
+#include "algorithms.h"
+
+#include <stdlib.h>
+
+struct run {
+    struct levels *on;
+    const void *from;
+    void *into;
+    const struct shape *shape;
+    MPI_Op op;
+    struct flits flits;
+    /* Of the speaker alone. */
+    struct parts parts;
+    struct requests sent, received;
+    void **piece;
+};
+
+static int reduce_here(struct run *run, int i)
+{
+    struct levels *on = run->on;
+    int count = flit_count(&run->flits, i);
+    void *own = element_at(run->into, flit_at(&run->flits, i), run->shape);
+    const void *from = run->from == MPI_IN_PLACE ? run->from : element_at(run->from, flit_at(&run->flits, i), run->shape);
+    if (on->local_rank > 0) {
+        from = run->from == MPI_IN_PLACE ? own : from;
+        return real.Reduce(from, NULL, count, run->shape->type, run->op, 0, on->local);
+    }
+    int status = real.Reduce(from, own, count, run->shape->type, run->op, 0, on->local);
+    for (int s = 0; s < on->sites; s++)
+        if (s != on->site)
+            TRY(status, requests_send(&run->sent, on, own, count, run->shape->type, speaker(on, s, -1), TAG_ALLREDUCE));
+    return status;
+}
+
+static int hand_out(struct run *run, int i)
+{
+    struct levels *on = run->on;
+    int count = flit_count(&run->flits, i);
+    void *own = element_at(run->into, flit_at(&run->flits, i), run->shape);
+    int status = MPI_SUCCESS;
+    if (on->local_rank == 0) {
+        for (int s = 0, at = 0; s < on->sites; s++) {
+            if (s != on->site)
+                TRY(status, requests_wait_for(&run->received, i * (on->sites - 1) + at++));
+            run->piece[s] = element_at(run->parts.origin[s], flit_at(&run->flits, i), run->shape);
+        }
+        /* What is still being sent must not change: the result replaces it. */
+        for (int s = 0; s < on->sites - 1; s++)
+            TRY(status, requests_wait_for(&run->sent, i * (on->sites - 1) + s));
+        TRY(status, combine(on, run->piece, on->sites, own, count, run->shape, run->op));
+    }
+    if (on->local_size > 1)
+        TRY(status, real.Bcast(own, count, run->shape->type, 0, on->local));
+    return status;
+}
+
+int allreduce_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+                    int64_t flit, int ahead)
+{
+    struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .flits = flits_of(count, shape->size, flit)};
+    int status = MPI_SUCCESS;
+    if (on->local_rank == 0) {
+        status = parts_make(&run.parts, on, count, shape, into);
+        if (status == MPI_SUCCESS && !(run.piece = malloc(on->sites * sizeof *run.piece)))
+            status = MPI_ERR_NO_MEM;
+        for (int i = 0; i < run.flits.pieces; i++)
+            for (int s = 0; s < on->sites; s++)
+                if (s != on->site)
+                    TRY(status, requests_receive(&run.received, on,
+                                                 element_at(run.parts.origin[s], flit_at(&run.flits, i), shape),
+                                                 flit_count(&run.flits, i), shape->type, speaker(on, s, -1),
+                                                 TAG_ALLREDUCE));
+    }
+    for (int i = 0; i < run.flits.pieces + ahead; i++) {
+        if (i < run.flits.pieces)
+            TRY(status, reduce_here(&run, i));
+        if (i >= ahead)
+            TRY(status, hand_out(&run, i - ahead));
+    }
+    requests_free(&run.sent, status);
+    requests_free(&run.received, status);
+    parts_free(&run.parts);
+    free(run.piece);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and then its own. */
+#include "algorithms.h"
+
+#include <stdlib.h>
+
+int barrier_speakers(struct levels *on)
+{
+    struct requests some = {0};
+    int status = MPI_SUCCESS;
+    char go = 0;
+    if (on->local_size > 1)
+        status = real.Barrier(on->local);
+    if (on->local_rank == 0) {
+        for (int s = 0; s < on->sites; s++)
+            if (s != on->site) {
+                int other = speaker(on, s, -1);
+                TRY(status, requests_receive(&some, on, NULL, 0, handle.byte, other, TAG_BARRIER));
+                TRY(status, requests_send(&some, on, NULL, 0, handle.byte, other, TAG_BARRIER));
+            }
+        TRY(status, requests_wait(&some));
+    }
+    /* A byte, since a broadcast of none need not wait for anybody. */
+    if (on->local_size > 1)
+        TRY(status, real.Bcast(&go, 1, handle.byte, 0, on->local));
+    requests_free(&some, status);
+    return status;
+}

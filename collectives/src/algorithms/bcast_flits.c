@@ -1,0 +1,58 @@
+/* R/2 + s/B + one flit inside a site: the root sends one message to each other site, in flits; whoever receives them there hands each on
+ * while the next is under way. */
+#include "algorithms.h"
+
+#include <stdlib.h>
+
+static int from_root(struct levels *on, const struct bytes *bytes, const struct flits *flits, int root)
+{
+    struct requests some = {0};
+    int status = MPI_SUCCESS;
+    for (int i = 0; i < flits->pieces; i++)
+        for (int s = 0; s < on->sites; s++)
+            if (s != on->site)
+                TRY(status, requests_send(&some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte,
+                                          speaker(on, s, root), TAG_BCAST));
+    if (on->local_size > 1)
+        TRY(status, real.Bcast(bytes->at, (int)bytes->length, handle.byte, on->local_rank, on->local));
+    TRY(status, requests_wait(&some));
+    requests_free(&some, status);
+    return status;
+}
+
+static int to_site(struct levels *on, const struct bytes *bytes, const struct flits *flits, int root)
+{
+    struct requests some = {0};
+    int status = MPI_SUCCESS;
+    if (on->local_rank == 0)
+        for (int i = 0; i < flits->pieces; i++)
+            TRY(status, requests_receive(&some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, root,
+                                         TAG_BCAST));
+    for (int i = 0; i < flits->pieces; i++) {
+        if (on->local_rank == 0)
+            TRY(status, requests_wait_for(&some, i));
+        if (on->local_size > 1)
+            TRY(status, real.Bcast(bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, 0, on->local));
+    }
+    requests_free(&some, status);
+    return status;
+}
+
+int bcast_flits(struct levels *on, void *buffer, int count, const struct shape *shape, int root, int64_t flit)
+{
+    struct bytes bytes;
+    int status = on->rank == root ? bytes_pack(buffer, count, shape, on->across, &bytes)
+                                  : bytes_room(buffer, count, shape, &bytes);
+    struct flits flits = flits_of(bytes.length, 1, flit);
+    if (on->rank == root)
+        TRY(status, from_root(on, &bytes, &flits, root));
+    else if (on->site == on->site_of[root]) {
+        if (on->local_size > 1)
+            TRY(status, real.Bcast(bytes.at, (int)bytes.length, handle.byte, on->local_rank_of[root], on->local));
+    } else
+        TRY(status, to_site(on, &bytes, &flits, root));
+    if (on->rank != root)
+        TRY(status, bytes_unpack(&bytes, buffer, count, shape, on->across));
+    bytes_free(&bytes);
+    return status;
+}

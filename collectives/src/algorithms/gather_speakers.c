@@ -1,0 +1,27 @@
+/* R/2 + n s/B, one message from each other site: the ranks of a site give what they have to one of them. */
+#include "algorithms.h"
+
+#include <stdlib.h>
+
+int gather_speakers(struct levels *on, const char *from, int64_t length, char *room, int root)
+{
+    struct requests some = {0};
+    int status = MPI_SUCCESS;
+    int to = speaker(on, on->site, root);
+    char *here = NULL, *memory = NULL;
+    if (on->rank == root) {
+        here = room + on->first[on->site] * length;
+        for (int s = 0; s < on->sites; s++)
+            if (s != on->site)
+                TRY(status, requests_receive(&some, on, room + on->first[s] * length, site_size(on, s) * length, handle.byte,
+                                             speaker(on, s, root), TAG_GATHER));
+    } else if (on->rank == to && !(here = memory = malloc(on->local_size * length + 1))) {
+        status = MPI_ERR_NO_MEM;
+    }
+    TRY(status, real.Gather(from, (int)length, handle.byte, here, (int)length, handle.byte, on->local_rank_of[to], on->local));
+    if (on->rank == to && on->rank != root)
+        TRY(status, requests_send(&some, on, here, on->local_size * length, handle.byte, root, TAG_GATHER));
+    requests_free(&some, status);
+    free(memory);
+    return status;
+}

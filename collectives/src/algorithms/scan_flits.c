@@ -1,0 +1,113 @@
+/* R/2 + s/B + two flits inside a site, where each site's ranks follow each other: the last rank of a site knows what the site adds
+ * up to and tells every later site, whose first rank puts together what lies before it and hands that out. */
+#include "../combine.h"
+#include "algorithms.h"
+
+#include <stdlib.h>
+
+struct run {
+    struct levels *on;
+    const void *from;
+    void *into;
+    const struct shape *shape;
+    MPI_Op op;
+    int inclusive;
+    struct flits flits;
+    struct parts parts;
+    void *total, *before;
+    void **piece;
+    struct requests sent, received;
+};
+
+static int is_last(const struct levels *on) { return on->local_rank == on->local_size - 1; }
+
+/* Inside the site, and off to the later ones. */
+static int scan_here(struct run *run, int i)
+{
+    struct levels *on = run->on;
+    int64_t at = flit_at(&run->flits, i);
+    int count = flit_count(&run->flits, i), status = MPI_SUCCESS;
+    void *into = element_at(run->into, at, run->shape);
+    const void *from = element_at(run->from, at, run->shape);
+    if (run->inclusive)
+        status = real.Scan(run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op, on->local);
+    if (!run->total)
+        return run->inclusive ? status : real.Exscan(run->from == run->into ? MPI_IN_PLACE : from, into, count,
+                                                     run->shape->type, run->op, on->local);
+    void *total = element_at(run->total, at, run->shape);
+    struct bytes bytes = {0};
+    TRY(status, bytes_pack(run->inclusive ? into : from, count, run->shape, on->across, &bytes));
+    TRY(status, unpack(bytes.at, bytes.length, total, count, run->shape, on->across));
+    bytes_free(&bytes);
+    if (!run->inclusive) {
+        TRY(status, real.Exscan(run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op,
+                                on->local));
+        if (on->local_rank > 0)
+            TRY(status, real.Reduce_local(into, total, count, run->shape->type, run->op));
+    }
+    for (int s = on->site + 1; s < on->sites; s++)
+        TRY(status, requests_send(&run->sent, on, total, count, run->shape->type, speaker(on, s, -1), TAG_SCAN));
+    return status;
+}
+
+/* What lies before the site, to its ranks. */
+static int add_before(struct run *run, int i)
+{
+    struct levels *on = run->on;
+    int64_t at = flit_at(&run->flits, i);
+    int count = flit_count(&run->flits, i), status = MPI_SUCCESS;
+    void *into = element_at(run->into, at, run->shape), *before = element_at(run->before, at, run->shape);
+    if (on->local_rank == 0) {
+        for (int s = 0; s < on->site; s++) {
+            TRY(status, requests_wait_for(&run->received, i * on->site + s));
+            run->piece[s] = element_at(run->parts.origin[s], at, run->shape);
+        }
+        TRY(status, combine(on, run->piece, on->site, before, count, run->shape, run->op));
+    }
+    if (on->local_size > 1)
+        TRY(status, real.Bcast(before, count, run->shape->type, 0, on->local));
+    if (run->inclusive || on->local_rank > 0) {
+        TRY(status, real.Reduce_local(before, into, count, run->shape->type, run->op));
+    } else {
+        struct bytes bytes = {0};
+        TRY(status, bytes_pack(before, count, run->shape, on->across, &bytes));
+        TRY(status, unpack(bytes.at, bytes.length, into, count, run->shape, on->across));
+        bytes_free(&bytes);
+    }
+    return status;
+}
+
+int scan_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+               int inclusive, int64_t flit, int ahead)
+{
+    struct run run = {.on = on, .from = from == MPI_IN_PLACE ? into : from, .into = into, .shape = shape, .op = op, .inclusive = inclusive, .flits = flits_of(count, shape->size, flit)};
+    int status = MPI_SUCCESS;
+    void *total = NULL, *before = NULL;
+    if (is_last(on) && on->site < on->sites - 1 && !(total = elements(count, shape, &run.total)))
+        status = MPI_ERR_NO_MEM;
+    if (on->site > 0 && !(before = elements(count, shape, &run.before)))
+        status = MPI_ERR_NO_MEM;
+    if (on->local_rank == 0 && on->site > 0) {
+        TRY(status, parts_make(&run.parts, on, count, shape, run.before));
+        if (!(run.piece = malloc(on->sites * sizeof *run.piece)))
+            status = MPI_ERR_NO_MEM;
+        for (int i = 0; i < run.flits.pieces; i++)
+            for (int s = 0; s < on->site; s++)
+                TRY(status, requests_receive(&run.received, on, element_at(run.parts.origin[s], flit_at(&run.flits, i), shape),
+                                             flit_count(&run.flits, i), shape->type,
+                                             on->members[on->first[s + 1] - 1], TAG_SCAN));
+    }
+    for (int i = 0; i < run.flits.pieces + ahead; i++) {
+        if (i < run.flits.pieces)
+            TRY(status, scan_here(&run, i));
+        if (i >= ahead && on->site > 0)
+            TRY(status, add_before(&run, i - ahead));
+    }
+    requests_free(&run.sent, status);
+    requests_free(&run.received, status);
+    parts_free(&run.parts);
+    free(run.piece);
+    free(total);
+    free(before);
+    return status;
+}

@@ -1,0 +1,40 @@
+/* Which algorithm an operation gets. Every rank must come to the same answer, so it is asked of nothing but what all know. */
+#ifndef CAUSEWAY_CHOICE_H
+#define CAUSEWAY_CHOICE_H
+
+#include "levels.h"
+
+#include <stdint.h>
+
+enum operation {
+    OF_BARRIER, OF_BCAST, OF_REDUCE, OF_ALLREDUCE, OF_REDUCE_SCATTER, OF_GATHER, OF_SCATTER, OF_ALLGATHER, OF_ALLTOALL, OF_SCAN,
+    OPERATIONS
+};
+
+enum algorithm {
+    /* The MPI's own. */
+    NATIVE,
+    /* One rank of each site speaks for it. */
+    SPEAKERS,
+    /* The same, cut in flits. */
+    FLITS,
+    /* Several ranks carry in parallel. */
+    LANES,
+    /* Everybody sends to whom it concerns, at once. */
+    DIRECT,
+};
+
+struct choice {
+    enum algorithm algorithm;
+    int64_t flit;
+    /* Flits that are under way before the first arrives. */
+    int ahead;
+};
+
+/* Reads the environment; rank 0's word holds for all. Called once, with sites_learn. */
+void choice_learn(void);
+
+/* `bytes`: one rank's part; of a scattered or reduced vector, the whole. */
+struct choice choose(const struct levels *on, enum operation operation, int64_t bytes);
+
+#endif

@@ -1,0 +1,60 @@
+#define _GNU_SOURCE
+#include "combine.h"
+
+#include <stdlib.h>
+
+int elements_copy(struct levels *on, const void *from, void *into, int count, const struct shape *shape)
+{
+    struct bytes bytes;
+    if (from == into || count == 0)
+        return MPI_SUCCESS;
+    int status = bytes_pack(from, count, shape, on->across, &bytes);
+    TRY(status, unpack(bytes.at, bytes.length, into, count, shape, on->across));
+    bytes_free(&bytes);
+    return status;
+}
+
+int combine(struct levels *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op)
+{
+    int status = MPI_SUCCESS, commutes = 0;
+    void *last = parts[sites - 1];
+    if (count == 0)
+        return MPI_SUCCESS;
+    /* Of two that commute either may come first: no copy. */
+    if (sites == 2 && into == parts[0])
+        TRY(status, real.Op_commutative(op, &commutes));
+    if (commutes)
+        return real.Reduce_local(last, into, count, shape->type, op);
+    /* MPI_Reduce_local puts `in op inout` into inout: from the last site to the first. */
+    for (int s = sites - 2; s >= 0; s--)
+        TRY(status, real.Reduce_local(parts[s], last, count, shape->type, op));
+    TRY(status, elements_copy(on, last, into, count, shape));
+    return status;
+}
+
+int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own)
+{
+    parts->sites = on->sites;
+    parts->origin = calloc(2 * on->sites, sizeof(void *));
+    if (!parts->origin)
+        return MPI_ERR_NO_MEM;
+    parts->memory = parts->origin + on->sites;
+    for (int s = 0; s < on->sites; s++) {
+        if (s == on->site && own) {
+            parts->origin[s] = own;
+            continue;
+        }
+        parts->memory[s] = elements(count, shape, &parts->origin[s]);
+        if (!parts->memory[s])
+            return MPI_ERR_NO_MEM;
+    }
+    return MPI_SUCCESS;
+}
+
+void parts_free(struct parts *parts)
+{
+    for (int s = 0; parts->origin && s < parts->sites; s++)
+        free(parts->memory[s]);
+    free(parts->origin);
+    *parts = (struct parts){0};
+}

@@ -1,0 +1,29 @@
+/* Adding up what sites found, always in the order of sites, so that every rank and every run gets the same bits. */
+#ifndef CAUSEWAY_COMBINE_H
+#define CAUSEWAY_COMBINE_H
+
+#include "transfer.h"
+
+/* parts[s] holds `count` elements that site s found; all are used up. The result is put into `into`, which may be one of them. */
+int combine(struct levels *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op);
+
+/* Elements of any type from one place to another. */
+int elements_copy(struct levels *on, const void *from, void *into, int count, const struct shape *shape);
+
+/* Memory for what the sites found, `count` elements each: origin[s] for site s. */
+struct parts {
+    void **origin;
+    void **memory;
+    int sites;
+};
+
+/* `own` is this site's, and not freed; NULL when it is to be made too. */
+int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own);
+void parts_free(struct parts *parts);
+
+static inline void *element_at(const void *origin, int64_t index, const struct shape *shape)
+{
+    return (char *)origin + index * shape->extent;
+}
+
+#endif

@@ -1,0 +1,202 @@
+#define _GNU_SOURCE
+#include "levels.h"
+
+#include "sites.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* What a communicator carries that is not improved. */
+static struct levels plain;
+
+static int keyval;
+static int keyval_made;
+static pthread_mutex_t making_keyval = PTHREAD_MUTEX_INITIALIZER;
+
+/* This thread is inside an operation of ours: what the MPI calls meanwhile is its own business. */
+static _Thread_local int inside __attribute__((tls_model("initial-exec")));
+
+static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)value, (void)copy;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+static int delete_nothing(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    return MPI_SUCCESS;
+}
+
+static int make_keyval(void)
+{
+    pthread_mutex_lock(&making_keyval);
+    if (!keyval_made)
+        keyval_made = real.Comm_create_keyval(copy_none, delete_nothing, &keyval, NULL) == MPI_SUCCESS;
+    pthread_mutex_unlock(&making_keyval);
+    return keyval_made;
+}
+
+static void free_levels(struct levels *on)
+{
+    if (on == &plain)
+        return;
+    if (on->local != handle.comm_null)
+        real.Comm_free(&on->local);
+    if (on->across != handle.comm_null)
+        real.Comm_free(&on->across);
+    free(on->site_of);
+    free(on);
+}
+
+/* Sites of the ranks of a group, numbered as in sites.h; 0 when one of them is of another world. */
+static int world_sites(MPI_Group group, int size, int *site)
+{
+    MPI_Group world;
+    if (real.Comm_group(handle.comm_world, &world))
+        return 0;
+    int *ranks = malloc(2 * size * sizeof *ranks);
+    int *world_ranks = ranks + size;
+    for (int i = 0; i < size; i++)
+        ranks[i] = i;
+    int known = real.Group_translate_ranks(group, size, ranks, world, world_ranks) == MPI_SUCCESS;
+    for (int i = 0; known && i < size; i++) {
+        known = world_ranks[i] != MPI_UNDEFINED;
+        if (known)
+            site[i] = sites_of(world_ranks[i]);
+    }
+    free(ranks);
+    real.Group_free(&world);
+    return known;
+}
+
+/* Numbers the sites that take part by their lowest ranks, and groups the ranks. */
+static void group_by_site(struct levels *on)
+{
+    int *number = malloc(sites_count * sizeof *number);
+    for (int s = 0; s < sites_count; s++)
+        number[s] = -1;
+    on->sites = 0;
+    for (int i = 0; i < on->size; i++) {
+        int *of = &number[on->site_of[i]];
+        if (*of < 0)
+            *of = on->sites++;
+        on->site_of[i] = *of;
+    }
+    free(number);
+    int next = 0;
+    on->in_order = 1;
+    for (int s = 0; s < on->sites; s++) {
+        on->first[s] = next;
+        for (int i = 0; i < on->size; i++)
+            if (on->site_of[i] == s) {
+                on->in_order &= i == next;
+                on->local_rank_of[i] = next - on->first[s];
+                on->members[next++] = i;
+            }
+    }
+    on->first[on->sites] = next;
+    on->site = on->site_of[on->rank];
+    on->local_size = site_size(on, on->site);
+    on->local_rank = on->local_rank_of[on->rank];
+}
+
+static int make_communicators(struct levels *on, MPI_Group group)
+{
+    /* No MPI_Comm_dup: it would call the program's own functions for copying attributes. */
+    int status = real.Comm_create(on->user, group, &on->across);
+    if (status)
+        return status;
+    MPI_Group here;
+    status = real.Group_incl(group, on->local_size, on->members + on->first[on->site], &here);
+    if (status)
+        return status;
+    status = real.Comm_create_group(on->across, here, 0, &on->local);
+    real.Group_free(&here);
+    if (status)
+        return status;
+    real.Comm_set_errhandler(on->across, handle.errors_return);
+    real.Comm_set_errhandler(on->local, handle.errors_return);
+    return MPI_SUCCESS;
+}
+
+static struct levels *make_levels(MPI_Comm comm)
+{
+    int inter, size, rank;
+    if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) || size < 2 ||
+        real.Comm_rank(comm, &rank))
+        return &plain;
+    MPI_Group group;
+    if (real.Comm_group(comm, &group))
+        return &plain;
+    struct levels *on = calloc(1, sizeof *on);
+    on->user = comm;
+    on->across = on->local = handle.comm_null;
+    on->size = size;
+    on->rank = rank;
+    on->site_of = calloc(3 * size + sites_count + 1, sizeof(int));
+    on->local_rank_of = on->site_of + size;
+    on->members = on->local_rank_of + size;
+    on->first = on->members + size;
+    int improved = world_sites(group, size, on->site_of);
+    if (improved) {
+        group_by_site(on);
+        improved = on->sites > 1 && make_communicators(on, group) == MPI_SUCCESS;
+    }
+    real.Group_free(&group);
+    if (improved)
+        return on;
+    free_levels(on);
+    return &plain;
+}
+
+struct levels *levels_enter(MPI_Comm comm)
+{
+    if (!mpi_calls_load() || sites_count < 2 || inside || comm == handle.comm_null)
+        return NULL;
+    inside = 1;
+    struct levels *on = &plain;
+    int is_known = 0;
+    if (keyval_made || make_keyval()) {
+        if (real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && !is_known) {
+            on = make_levels(comm);
+            real.Comm_set_attr(comm, keyval, on);
+        }
+    }
+    if (on != &plain)
+        return on;
+    inside = 0;
+    return NULL;
+}
+
+int levels_leave(struct levels *on, int status)
+{
+    inside = 0;
+    if (status != MPI_SUCCESS)
+        real.Comm_call_errhandler(on->user, status);
+    return status;
+}
+
+void levels_forget(MPI_Comm comm)
+{
+    if (!keyval_made || inside || comm == handle.comm_null)
+        return;
+    struct levels *on;
+    int is_known;
+    inside = 1;
+    if (real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known) {
+        real.Comm_delete_attr(comm, keyval);
+        free_levels(on);
+    }
+    inside = 0;
+}
+
+void levels_end(void)
+{
+    levels_forget(handle.comm_world);
+    if (keyval_made)
+        real.Comm_free_keyval(&keyval);
+    keyval_made = 0;
+    sites_forget();
+}

@@ -1,0 +1,49 @@
+/* A communicator seen as sites of ranks, with what its collectives need at both levels. */
+#ifndef CAUSEWAY_LEVELS_H
+#define CAUSEWAY_LEVELS_H
+
+#include "mpi_calls.h"
+
+#include <stddef.h>
+
+struct levels {
+    MPI_Comm user;
+    /* The same ranks, for messages between sites, which the program's own receives must not see. */
+    MPI_Comm across;
+    /* The ranks of this site, in the communicator's order. */
+    MPI_Comm local;
+    int size, rank;
+    /* At least two; numbered by their lowest ranks. */
+    int sites, site;
+    int local_size, local_rank;
+    /* By rank. */
+    int *site_of, *local_rank_of;
+    /* Ranks grouped by site: those of site s are members[first[s]] to members[first[s + 1] - 1]. */
+    int *members, *first;
+    /* Each site's ranks follow each other, so that what is combined site by site is combined in the order of ranks. */
+    int in_order;
+};
+
+/* The levels of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,
+ * processes of another world. The first call on a communicator is collective over it. Between a call that did not give
+ * NULL and levels_leave, collectives that the MPI below calls itself are left to it. */
+struct levels *levels_enter(MPI_Comm comm);
+
+/* Ends an improved operation; gives errors to the communicator's error handler. */
+int levels_leave(struct levels *on, int status);
+
+/* Before a communicator is freed. */
+void levels_forget(MPI_Comm comm);
+
+/* In MPI_Finalize. */
+void levels_end(void);
+
+static inline int site_size(const struct levels *on, int site) { return on->first[site + 1] - on->first[site]; }
+
+/* The rank that speaks for a site, in an operation whose root, if it is there, speaks itself. */
+static inline int speaker(const struct levels *on, int site, int root)
+{
+    return root >= 0 && on->site_of[root] == site ? root : on->members[on->first[site]];
+}
+
+#endif

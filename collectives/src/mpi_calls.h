@@ -1,0 +1,58 @@
+/* What this library calls of the MPI below it, by pointers found at run time: it is preloaded into programs that load their
+ * MPI later, and into launchers that have none, so it must need no symbol of any MPI. */
+#ifndef CAUSEWAY_MPI_CALLS_H
+#define CAUSEWAY_MPI_CALLS_H
+
+#ifdef CAUSEWAY_STANDARD_ABI
+#include <mpi_abi.h>
+#else
+#include <mpi.h>
+#endif
+
+/* The standard binary interface leaves out what MPI 4 has replaced, and Open MPI 4 does not have what replaces it. */
+#ifdef CAUSEWAY_STANDARD_ABI
+#define CALL_INFO(CALL) CALL(Info_get_string)
+#else
+#define CALL_INFO(CALL) CALL(Info_get)
+#endif
+
+/* Every MPI since 3.0 has these. */
+#define MPI_CALLS(CALL)                                                                                                \
+    CALL(Allgather) CALL(Allgatherv) CALL(Allreduce) CALL(Alltoall) CALL(Alltoallv) CALL(Alltoallw) CALL(Barrier)      \
+    CALL(Bcast) CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_group) CALL(Comm_create_keyval)          \
+    CALL(Comm_delete_attr) CALL(Comm_disconnect) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr)            \
+    CALL(Comm_group) CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split)    \
+    CALL(Comm_split_type) CALL_INFO(CALL)                                                                              \
+    CALL(Comm_test_inter) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Group_free) CALL(Group_incl)     \
+    CALL(Group_translate_ranks) CALL(Init) CALL(Init_thread) CALL(Irecv) CALL(Isend) CALL(Op_commutative) CALL(Pack)   \
+    CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) CALL(Reduce_scatter_block) CALL(Scan) CALL(Scatter)           \
+    CALL(Scatterv) CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size)            \
+    CALL(Request_free) CALL(Unpack) CALL(Wait)
+
+struct mpi_calls {
+#define CALL(name) __typeof__(PMPI_##name) *name;
+    MPI_CALLS(CALL)
+#undef CALL
+};
+
+/* Handles that Open MPI knows by the addresses of objects, which are symbols too. */
+struct mpi_handles {
+    MPI_Comm comm_world, comm_null;
+    MPI_Datatype byte, integer, packed, datatype_null;
+    MPI_Request request_null;
+    MPI_Errhandler errors_return;
+    MPI_Op op_null;
+    MPI_Info info_null;
+};
+
+extern struct mpi_calls real;
+extern struct mpi_handles handle;
+
+/* Finds them all, once; false when there is no MPI in this process. */
+int mpi_calls_load(void);
+
+/* Whether the MPI of this process has the binary interface that this library was built for. One that has another is called with the
+ * program's own arguments, and with nothing else. */
+int mpi_calls_fit(void);
+
+#endif

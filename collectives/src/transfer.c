@@ -1,0 +1,185 @@
+#define _GNU_SOURCE
+#include "transfer.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic int64_t crossed_messages, crossed_bytes;
+
+int shape_of(MPI_Datatype type, struct shape *shape)
+{
+    MPI_Aint lb;
+    int integers, addresses, types, combiner;
+    shape->type = type;
+    if (type == handle.datatype_null || real.Type_size(type, &shape->size) || shape->size == MPI_UNDEFINED ||
+        real.Type_get_extent(type, &lb, &shape->extent) ||
+        real.Type_get_true_extent(type, &shape->true_lb, &shape->true_extent) ||
+        real.Type_get_envelope(type, &integers, &addresses, &types, &combiner))
+        return 0;
+    shape->is_plain = combiner == MPI_COMBINER_NAMED && shape->size == shape->extent && lb == 0 && shape->true_lb == 0;
+    return 1;
+}
+
+int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length, MPI_Comm comm)
+{
+    if (length == 0)
+        return MPI_SUCCESS;
+    if (shape->is_plain) {
+        memcpy(to, buffer, length);
+        return MPI_SUCCESS;
+    }
+    int position = 0;
+    return real.Pack(buffer, (int)count, shape->type, to, (int)length, &position, comm);
+}
+
+int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm)
+{
+    if (length == 0)
+        return MPI_SUCCESS;
+    if (shape->is_plain) {
+        memcpy(buffer, from, length);
+        return MPI_SUCCESS;
+    }
+    int position = 0;
+    return real.Unpack(from, (int)length, &position, buffer, (int)count, shape->type, comm);
+}
+
+int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes)
+{
+    bytes->length = count * shape->size;
+    bytes->owned = NULL;
+    bytes->at = buffer;
+    if (shape->is_plain || bytes->length == 0)
+        return MPI_SUCCESS;
+    bytes->at = bytes->owned = malloc(bytes->length);
+    return bytes->owned ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm, struct bytes *bytes)
+{
+    int status = bytes_room((void *)buffer, count, shape, bytes);
+    if (status == MPI_SUCCESS && bytes->owned)
+        status = pack(buffer, count, shape, bytes->owned, bytes->length, comm);
+    return status;
+}
+
+int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm)
+{
+    return bytes->owned ? unpack(bytes->owned, bytes->length, buffer, count, shape, comm) : MPI_SUCCESS;
+}
+
+void bytes_free(struct bytes *bytes)
+{
+    free(bytes->owned);
+    bytes->owned = NULL;
+}
+
+void *elements(int64_t count, const struct shape *shape, void **origin)
+{
+    /* The extent may be negative: the last element then lies lowest. */
+    int64_t span = count > 0 ? (count - 1) * (int64_t)llabs(shape->extent) : 0;
+    char *memory = malloc(shape->true_extent + span + 1);
+    if (memory)
+        *origin = memory - shape->true_lb + (shape->extent < 0 ? span : 0);
+    return memory;
+}
+
+static struct request *one_more(struct requests *some)
+{
+    if (some->count == some->room) {
+        int room = some->room ? 2 * some->room : 16;
+        struct request *all = realloc(some->all, room * sizeof *all);
+        if (!all)
+            return NULL;
+        some->all = all;
+        some->room = room;
+    }
+    return &some->all[some->count];
+}
+
+int requests_send(struct requests *some, const struct levels *on, const void *from, int64_t count, MPI_Datatype type,
+                  int to, int tag)
+{
+    struct request *request = one_more(some);
+    if (!request || count > INT_MAX)
+        return MPI_ERR_NO_MEM;
+    if (on->site_of[to] != on->site) {
+        int size = 1;
+        real.Type_size(type, &size);
+        atomic_fetch_add_explicit(&crossed_messages, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&crossed_bytes, count * size, memory_order_relaxed);
+    }
+    int status = real.Isend(from, (int)count, type, to, tag, on->across, &request->handle);
+    request->receives = 0;
+    some->count += status == MPI_SUCCESS;
+    return status;
+}
+
+int requests_receive(struct requests *some, const struct levels *on, void *into, int64_t count, MPI_Datatype type,
+                     int from, int tag)
+{
+    struct request *request = one_more(some);
+    if (!request || count > INT_MAX)
+        return MPI_ERR_NO_MEM;
+    int status = real.Irecv(into, (int)count, type, from, tag, on->across, &request->handle);
+    request->receives = 1;
+    some->count += status == MPI_SUCCESS;
+    return status;
+}
+
+int requests_wait(struct requests *some)
+{
+    int status = MPI_SUCCESS;
+    /* One after the other: an error is then the request's own, and none is left behind. */
+    for (int i = 0; i < some->count; i++) {
+        int this = requests_wait_for(some, i);
+        if (status == MPI_SUCCESS)
+            status = this;
+    }
+    some->count = 0;
+    return status;
+}
+
+int requests_wait_for(struct requests *some, int which)
+{
+    MPI_Request *request = &some->all[which].handle;
+    return *request == handle.request_null ? MPI_SUCCESS : real.Wait(request, MPI_STATUS_IGNORE);
+}
+
+void requests_free(struct requests *some, int status)
+{
+    for (int i = 0; status != MPI_SUCCESS && i < some->count; i++) {
+        MPI_Request *request = &some->all[i].handle;
+        if (*request == handle.request_null)
+            continue;
+        if (some->all[i].receives)
+            real.Cancel(request);
+        else
+            real.Request_free(request);
+        *request = some->all[i].receives ? *request : handle.request_null;
+    }
+    requests_wait(some);
+    free(some->all);
+    *some = (struct requests){0};
+}
+
+struct flits flits_of(int64_t count, int64_t element_bytes, int64_t flit_bytes)
+{
+    int64_t bytes = count * element_bytes;
+    int64_t pieces = flit_bytes > 0 ? (bytes + flit_bytes - 1) / flit_bytes : 1;
+    if (pieces > count)
+        pieces = count;
+    if (pieces < 1)
+        pieces = 1;
+    if (pieces > 4096)
+        pieces = 4096;
+    return (struct flits){.count = count, .pieces = (int)pieces};
+}
+
+void causeway_crossings(struct crossings *crossings)
+{
+    crossings->messages = atomic_load(&crossed_messages);
+    crossings->bytes = atomic_load(&crossed_bytes);
+}

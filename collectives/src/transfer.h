@@ -1,0 +1,92 @@
+/* Messages between sites, buffers as bytes, and how a message is cut. */
+#ifndef CAUSEWAY_TRANSFER_H
+#define CAUSEWAY_TRANSFER_H
+
+#include "levels.h"
+
+#include <stdint.h>
+
+/* Of a datatype. */
+struct shape {
+    MPI_Datatype type;
+    /* Bytes of data in one element. */
+    int size;
+    MPI_Aint extent, true_lb, true_extent;
+    /* Elements lie in memory as they travel: no packing. */
+    int is_plain;
+};
+
+/* False when the datatype cannot be described by these (more than 2^31 bytes, or no datatype): not for us. */
+int shape_of(MPI_Datatype type, struct shape *shape);
+
+/* A buffer's contents as bytes. */
+struct bytes {
+    char *at;
+    int64_t length;
+    /* What `at` is, when it is not the buffer itself. */
+    char *owned;
+};
+
+/* Packs, unless the type is plain. `out` gets room for what arrives; bytes_unpack puts it into the buffer. */
+int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm, struct bytes *bytes);
+int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes);
+int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm);
+void bytes_free(struct bytes *bytes);
+
+/* Puts `length` packed bytes into `count` elements of a buffer. */
+int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm);
+int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length, MPI_Comm comm);
+
+/* Memory for so many elements; what to hand to MPI is *origin, what to free is returned. NULL without memory. */
+void *elements(int64_t count, const struct shape *shape, void **origin);
+
+/* Messages under way. */
+struct requests {
+    struct request {
+        MPI_Request handle;
+        int receives;
+    } *all;
+    int count, room;
+};
+
+/* Between ranks of on->across; from and to one's own site too. Elements, at most INT_MAX of them. */
+int requests_send(struct requests *some, const struct levels *on, const void *from, int64_t count, MPI_Datatype type,
+                  int to, int tag);
+int requests_receive(struct requests *some, const struct levels *on, void *into, int64_t count, MPI_Datatype type,
+                     int from, int tag);
+int requests_wait(struct requests *some);
+/* Waits for one of them alone. */
+int requests_wait_for(struct requests *some, int which);
+/* Waits for all. After an error nobody may ever answer: then nothing is left that writes into memory, and no more is waited for. */
+void requests_free(struct requests *some, int status);
+
+/* How a message of `count` elements is cut: piece i of `pieces` begins at element flit_at(i). */
+struct flits {
+    int64_t count;
+    int pieces;
+};
+
+struct flits flits_of(int64_t count, int64_t element_bytes, int64_t flit_bytes);
+
+static inline int64_t flit_at(const struct flits *flits, int piece)
+{
+    return flits->count / flits->pieces * piece + flits->count % flits->pieces * piece / flits->pieces;
+}
+
+static inline int flit_count(const struct flits *flits, int piece)
+{
+    return (int)(flit_at(flits, piece + 1) - flit_at(flits, piece));
+}
+
+/* What crossed from this rank's site: messages and bytes sent by this process to other sites since the start. */
+struct crossings {
+    int64_t messages, bytes;
+};
+
+/* Tests read it (dlsym); the program does not see it. */
+__attribute__((visibility("default"))) void causeway_crossings(struct crossings *crossings);
+
+/* Evaluates to the status of what is left undone after the first error. */
+#define TRY(status, call) ((status) == MPI_SUCCESS ? ((status) = (call)) : (status))
+
+#endif

@@ -1,0 +1,383 @@
+/* Random collectives on random communicators, each done twice, by way of the preload library and by the MPI alone; every byte of every buffer
+ * must be the same after both.
+ *
+ * compare CASES [SEED]: prints what was compared, and for the first difference how to have it again. */
+#include "native.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define MOST_RANKS 64
+#define COMMUNICATORS 6
+
+static uint64_t state;
+
+/* xorshift64*, the same on all ranks. */
+static uint32_t draw(uint32_t below)
+{
+    state ^= state >> 12;
+    state ^= state << 25;
+    state ^= state >> 27;
+    return (uint32_t)((state * 2685821657736338717ULL) >> 33) % below;
+}
+
+/* 2 x 2 matrices over the integers modulo 2^32: associative, and not commutative. */
+static void multiply(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    uint32_t *a = in, *b = inout;
+    (void)type;
+    for (int i = 0; i < *count; i++, a += 4, b += 4) {
+        uint32_t c[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]};
+        memcpy(b, c, sizeof c);
+    }
+}
+
+static void exclusive_or(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    uint32_t *a = in, *b = inout;
+    (void)type;
+    for (int i = 0; i < 4 * *count; i++)
+        b[i] ^= a[i];
+}
+
+struct kind {
+    const char *name;
+    MPI_Datatype type;
+    /* For reductions; of those, what the elements are made of. */
+    MPI_Op ops[4];
+    int op_count;
+    enum { BYTES, INTS, DOUBLES, PAIRS, MATRICES } filled;
+    MPI_Aint extent;
+};
+
+static struct kind kinds[12];
+static int kind_count;
+
+static void add_kind(const char *name, MPI_Datatype type, int filled, int op_count, MPI_Op a, MPI_Op b, MPI_Op c)
+{
+    MPI_Aint lb;
+    struct kind *kind = &kinds[kind_count++];
+    *kind = (struct kind){.name = name, .type = type, .filled = filled, .op_count = op_count, .ops = {a, b, c}};
+    MPI_Type_get_extent(type, &lb, &kind->extent);
+}
+
+static void make_kinds(void)
+{
+    MPI_Datatype four, spread, resized, mixed;
+    MPI_Op product, difference;
+    MPI_Op_create(multiply, 0, &product);
+    MPI_Op_create(exclusive_or, 1, &difference);
+    add_kind("byte", MPI_BYTE, BYTES, 2, MPI_BXOR, MPI_BAND, MPI_OP_NULL);
+    add_kind("int", MPI_INT, INTS, 3, MPI_SUM, MPI_MAX, MPI_PROD);
+    add_kind("double", MPI_DOUBLE, DOUBLES, 3, MPI_SUM, MPI_MIN, MPI_MAX);
+    add_kind("double and int", MPI_DOUBLE_INT, PAIRS, 2, MPI_MAXLOC, MPI_MINLOC, MPI_OP_NULL);
+    MPI_Type_contiguous(4, MPI_UNSIGNED, &four);
+    MPI_Type_commit(&four);
+    add_kind("matrix", four, MATRICES, 2, product, difference, MPI_OP_NULL);
+    MPI_Type_vector(3, 2, 4, MPI_SHORT, &spread);
+    MPI_Type_commit(&spread);
+    add_kind("vector", spread, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
+    MPI_Type_create_resized(MPI_INT, -4, 20, &resized);
+    MPI_Type_commit(&resized);
+    add_kind("resized int", resized, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
+    int lengths[2] = {1, 4};
+    MPI_Aint places[2] = {4, 0};
+    MPI_Datatype types[2] = {MPI_INT, MPI_CHAR};
+    MPI_Type_create_struct(2, lengths, places, types, &mixed);
+    MPI_Type_commit(&mixed);
+    add_kind("struct out of order", mixed, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
+}
+
+static MPI_Comm communicators[COMMUNICATORS];
+
+static void make_communicators(int rank, int size)
+{
+    MPI_Group all, some;
+    int odd[MOST_RANKS], count = 0;
+    communicators[0] = MPI_COMM_WORLD;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &communicators[1]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &communicators[2]);
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicators[3]);
+    int dims[1] = {size}, periods[1] = {1};
+    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 1, &communicators[4]);
+    /* Every rank in an order that is neither the world's nor its reverse. */
+    for (int i = 0; i < size; i++)
+        odd[count++] = (i % 2 ? size - 1 - i / 2 : i / 2);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, count, odd, &some);
+    MPI_Comm_create(MPI_COMM_WORLD, some, &communicators[5]);
+    MPI_Group_free(&all);
+    MPI_Group_free(&some);
+}
+
+/* A buffer: memory with room before and behind, so that writing outside shows. */
+struct memory {
+    char *all, *at;
+    size_t bytes;
+};
+
+#define MARGIN 64
+
+static struct memory memory_of(int64_t elements, const struct kind *kind)
+{
+    struct memory memory;
+    memory.bytes = elements * (kind->extent > 0 ? kind->extent : 1) + 2 * MARGIN + 64;
+    memory.all = malloc(memory.bytes);
+    memory.at = memory.all + MARGIN;
+    memset(memory.all, 0xa5, memory.bytes);
+    return memory;
+}
+
+static void fill(struct memory *memory, int64_t elements, const struct kind *kind, int rank)
+{
+    uint32_t word = 12345u + 977u * rank;
+    char *at = memory->at;
+    for (int64_t i = 0; i < elements; i++, at += kind->extent) {
+        word = word * 1664525u + 1013904223u;
+        double number = (double)(word >> 20);
+        switch (kind->filled) {
+        case INTS:
+            *(int *)(void *)at = (int)(word >> 8) % 1000;
+            break;
+        case DOUBLES:
+            *(double *)(void *)at = number;
+            break;
+        case PAIRS:
+            memcpy(at, &number, sizeof number);
+            *(int *)(void *)(at + sizeof number) = (int)(word % 7);
+            break;
+        case MATRICES:
+            for (int j = 0; j < 4; j++)
+                ((uint32_t *)(void *)at)[j] = word >> j;
+            break;
+        default:
+            for (MPI_Aint j = 0; j < kind->extent; j++)
+                at[j] = (char)(word >> (j % 4 * 8)) + (char)j;
+        }
+    }
+}
+
+enum { BARRIER, BCAST, REDUCE, ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER,
+       ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, SCAN, EXSCAN, OPERATIONS };
+
+static const char *const names[OPERATIONS] = {"barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "reduce_scatter_block",
+    "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw", "scan", "exscan"};
+
+struct one {
+    int operation, which, count, root, in_place;
+    const struct kind *kind;
+    MPI_Op op;
+    MPI_Comm comm;
+    int rank, size;
+    int counts[MOST_RANKS], places[MOST_RANKS], total;
+    /* Of the v and w forms of alltoall: what rank i sends to rank j. */
+    int table[MOST_RANKS][MOST_RANKS];
+};
+
+#define CALL(name, ...) (ours ? MPI_##name(__VA_ARGS__) : NATIVE(name)(__VA_ARGS__))
+
+static int call(const struct one *one, char *from, char *into, int ours)
+{
+    MPI_Datatype type = one->kind->type;
+    int here = one->counts[one->rank], at_root = one->rank == one->root;
+    void *in_place = MPI_IN_PLACE;
+    int out_counts[MOST_RANKS], out_places[MOST_RANKS], in_counts[MOST_RANKS], in_places[MOST_RANKS];
+    MPI_Datatype types[MOST_RANKS];
+    int unit = one->operation == ALLTOALLW ? (int)one->kind->extent : 1;
+    for (int i = 0, out = 0, in = 0; i < one->size; i++) {
+        out_counts[i] = one->table[one->rank][i], in_counts[i] = one->table[i][one->rank];
+        out_places[i] = out * unit, in_places[i] = in * unit;
+        out += out_counts[i], in += in_counts[i];
+        types[i] = type;
+    }
+    switch (one->operation) {
+    case BARRIER:
+        return CALL(Barrier, one->comm);
+    case BCAST:
+        return CALL(Bcast, into, one->count, type, one->root, one->comm);
+    case REDUCE:
+        /* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0. */
+        if (!ours && one->in_place && at_root)
+            memcpy(from, into, (size_t)(one->count * one->kind->extent));
+        if (!ours)
+            return NATIVE(Reduce)(from, into, one->count, type, one->op, one->root, one->comm);
+        return CALL(Reduce, one->in_place && at_root ? in_place : from, into, one->count, type, one->op, one->root, one->comm);
+    case ALLREDUCE:
+        return CALL(Allreduce, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+    case REDUCE_SCATTER:
+        return CALL(Reduce_scatter, one->in_place ? in_place : from, into, one->counts, type, one->op, one->comm);
+    case REDUCE_SCATTER_BLOCK:
+        return CALL(Reduce_scatter_block, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+    case GATHER:
+        /* MPICH 4.0.2's own gather and scatter fail ("message truncated", or worse) for 2803 structs of {8: double, 0: 3 chars} on 5 ranks. */
+        for (int i = 0; !ours && i < one->size; i++)
+            in_counts[i] = one->count, in_places[i] = i * one->count;
+        if (!ours)
+            return NATIVE(Gatherv)(one->in_place && at_root ? in_place : from, one->count, type, into, in_counts, in_places, type,
+                                   one->root, one->comm);
+        return CALL(Gather, one->in_place && at_root ? in_place : from, one->count, type, into, one->count, type, one->root,
+                    one->comm);
+    case GATHERV:
+        return CALL(Gatherv, one->in_place && at_root ? in_place : from, here, type, into, one->counts, one->places, type, one->root,
+                    one->comm);
+    case SCATTER:
+        for (int i = 0; !ours && i < one->size; i++)
+            out_counts[i] = one->count, out_places[i] = i * one->count;
+        if (!ours)
+            return NATIVE(Scatterv)(from, out_counts, out_places, type, one->in_place && at_root ? in_place : into, one->count, type,
+                                    one->root, one->comm);
+        return CALL(Scatter, from, one->count, type, one->in_place && at_root ? in_place : into, one->count, type, one->root,
+                    one->comm);
+    case SCATTERV:
+        return CALL(Scatterv, from, one->counts, one->places, type, one->in_place && at_root ? in_place : into, here, type, one->root,
+                    one->comm);
+    case ALLGATHER:
+        return CALL(Allgather, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
+    case ALLGATHERV:
+        return CALL(Allgatherv, one->in_place ? in_place : from, here, type, into, one->counts, one->places, type, one->comm);
+    case ALLTOALL:
+        return CALL(Alltoall, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
+    case ALLTOALLV:
+        return CALL(Alltoallv, from, out_counts, out_places, type, into, in_counts, in_places, type, one->comm);
+    case ALLTOALLW:
+        return CALL(Alltoallw, from, out_counts, out_places, types, into, in_counts, in_places, types, one->comm);
+    case SCAN:
+        return CALL(Scan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+    default:
+        return CALL(Exscan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+    }
+}
+
+static int reduces(int operation)
+{
+    return operation == REDUCE || operation == ALLREDUCE || operation == REDUCE_SCATTER || operation == REDUCE_SCATTER_BLOCK ||
+           operation == SCAN || operation == EXSCAN;
+}
+
+/* Mostly small, sometimes none, sometimes cut in several flits. */
+static int draw_count(int ranks)
+{
+    switch (draw(12)) {
+    case 0:
+        return 0;
+    case 1:
+        return 1;
+    case 2:
+        return 5000 + draw(60000) / ranks;
+    case 3:
+    case 4:
+        return 500 + draw(3000);
+    default:
+        return 1 + draw(60);
+    }
+}
+
+static void draw_one(struct one *one)
+{
+    memset(one, 0, sizeof *one);
+    one->operation = draw(OPERATIONS);
+    one->which = draw(COMMUNICATORS);
+    one->comm = communicators[one->which];
+    MPI_Comm_rank(one->comm, &one->rank);
+    MPI_Comm_size(one->comm, &one->size);
+    do {
+        one->kind = &kinds[draw(kind_count)];
+    } while (reduces(one->operation) && one->kind->op_count == 0);
+    one->op = one->kind->op_count ? one->kind->ops[draw(one->kind->op_count)] : MPI_OP_NULL;
+    one->count = draw_count(one->size);
+    /* The ranks of a split communicator differ in number: the root must be one of all. */
+    one->root = draw(1000) % one->size;
+    one->in_place = draw(3) == 0;
+    uint32_t gap = draw(3);
+    for (int i = 0; i < one->size; i++) {
+        one->counts[i] = one->count / 2 + (int)((uint32_t)(one->count + i * 7) % (one->count + 1)) / 2;
+        one->places[i] = one->total;
+        one->total += one->counts[i];
+        if (one->operation != REDUCE_SCATTER)
+            one->total += gap;
+        for (int j = 0; j < one->size; j++)
+            one->table[i][j] = (i * 5 + j * 3 + one->count) % (one->count / one->size + 2);
+    }
+}
+
+static int64_t most_elements(const struct one *one)
+{
+    int64_t most = (int64_t)one->count * one->size + one->total;
+    int64_t rows = ((int64_t)one->count / one->size + 2) * one->size;
+    return most > rows ? most : rows;
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size, wrong = 0, done[OPERATIONS] = {0};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    int cases = argc > 1 ? atoi(argv[1]) : 1000;
+    uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    if (!dlsym(RTLD_DEFAULT, "causeway_crossings") || size > MOST_RANKS) {
+        fprintf(stderr, "compare: %s\n", size > MOST_RANKS ? "too many ranks" : "the library is not preloaded");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    make_kinds();
+    make_communicators(rank, size);
+    int number = 0;
+    for (; number < cases && !wrong; number++) {
+        struct one one;
+        state = (seed * 1000003ULL + number + 1) * 0x9e3779b97f4a7c15ULL | 1;
+        draw(2);
+        draw_one(&one);
+        struct memory memory[2][2];
+        int status[2];
+        for (int ours = 0; ours < 2; ours++) {
+            if (getenv("COMPARE_TELLS"))
+                fprintf(stderr, "rank %d: case %d, %s: %s, communicator %d, %d of %s, root %d, in place %d\n", rank, number,
+                        ours ? "causeway" : "native", names[one.operation], one.which, one.count, one.kind->name, one.root,
+                        one.in_place);
+            for (int i = 0; i < 2; i++) {
+                memory[ours][i] = memory_of(most_elements(&one), one.kind);
+                fill(&memory[ours][i], most_elements(&one), one.kind, rank * 2 + i);
+            }
+            status[ours] = call(&one, memory[ours][0].at, memory[ours][1].at, ours);
+        }
+        int differs = status[0] != status[1];
+        for (int i = 0; i < 2; i++)
+            differs |= memcmp(memory[0][i].all, memory[1][i].all, memory[0][i].bytes) != 0;
+        /* MPI leaves undefined what these ranks get. */
+        if (one.operation == EXSCAN && one.rank == 0)
+            differs = status[0] != status[1];
+        if (one.operation == REDUCE_SCATTER && one.in_place)
+            differs = status[0] != status[1] ||
+                      memcmp(memory[0][1].at, memory[1][1].at, one.counts[one.rank] * one.kind->extent) != 0;
+        if (one.operation == REDUCE_SCATTER_BLOCK && one.in_place)
+            differs = status[0] != status[1] || memcmp(memory[0][1].at, memory[1][1].at, one.count * one.kind->extent) != 0;
+        if (one.operation == REDUCE && one.in_place && one.rank == one.root)
+            differs = status[0] != status[1] || memcmp(memory[0][1].all, memory[1][1].all, memory[0][1].bytes) != 0;
+        if (differs)
+            fprintf(stderr, "rank %d: case %d of seed %llu: %s, communicator %d, %d of %s, op %d, root %d%s: statuses %d %d\n", rank,
+                    number, (unsigned long long)seed, names[one.operation], one.which, one.count, one.kind->name,
+                    (int)(one.op == one.kind->ops[1]), one.root, one.in_place ? ", in place" : "", status[0], status[1]);
+        for (int ours = 0; ours < 2; ours++)
+            for (int i = 0; i < 2; i++)
+                free(memory[ours][i].all);
+        NATIVE(Allreduce)(&differs, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        done[one.operation]++;
+    }
+    struct {
+        int64_t messages, bytes;
+    } crossed;
+    ((void (*)(void *))dlsym(RTLD_DEFAULT, "causeway_crossings"))(&crossed);
+    int64_t all = 0;
+    NATIVE(Allreduce)(&crossed.messages, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("%d cases of seed %llu on %d ranks: %s; %lld messages between sites\n", number, (unsigned long long)seed, size,
+               wrong ? "DIFFERENT" : "the same", (long long)all);
+        for (int i = 0; i < OPERATIONS; i++)
+            printf("  %s %d\n", names[i], done[i]);
+        wrong |= all == 0;
+    }
+    for (int i = 1; i < COMMUNICATORS; i++)
+        MPI_Comm_free(&communicators[i]);
+    MPI_Finalize();
+    return wrong;
+}
