@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "algorithms.h"
 #include "choice.h"
+#include "combine.h"
 #include "sites.h"
 
 #include <limits.h>
@@ -497,17 +498,24 @@ EXPORT int MPI_Alltoall(const void *from, int count, MPI_Datatype type, void *in
     struct shape shape = {0}, into_shape;
     struct choice choice;
     struct levels *on = enter(comm, OF_ALLTOALL, into_count, into_type, &into_shape, &choice);
-    /* In place needs a second buffer for everything: only where it is small. */
-    if (on && ((from == MPI_IN_PLACE && choice.algorithm != SPEAKERS) ||
-               (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &shape)))))
+    if (on && from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &shape)))
+        on = give_up(on);
+    if (on && (int64_t)into_count * on->size > INT_MAX)
         on = give_up(on);
     if (!on)
         return PASS(Alltoall, from, count, type, into, into_count, into_type, comm);
     if (choice.algorithm == SPEAKERS)
         return levels_leave(on, alltoall_small(on, from, count, &shape, into, into_count, &into_shape));
     struct exchange out = {0}, in = {0};
+    void *memory = NULL, *copy = NULL;
     int status = exchange_make(&out, on);
     TRY(status, exchange_make(&in, on));
+    /* In place everything is sent from a copy. */
+    if (from == MPI_IN_PLACE && status == MPI_SUCCESS) {
+        memory = elements((int64_t)into_count * on->size, &into_shape, &copy);
+        status = memory ? elements_copy(on, into, copy, into_count * on->size, &into_shape) : MPI_ERR_NO_MEM;
+        from = copy, count = into_count, type = into_type, shape = into_shape;
+    }
     for (int i = 0; i < on->size && status == MPI_SUCCESS; i++) {
         out.counts[i] = count, in.counts[i] = into_count;
         out.types[i] = type, in.types[i] = into_type;
@@ -517,6 +525,7 @@ EXPORT int MPI_Alltoall(const void *from, int count, MPI_Datatype type, void *in
     TRY(status, alltoall_direct(on, from, out.counts, out.places, out.types, into, in.counts, in.places, in.types));
     exchange_free(&out);
     exchange_free(&in);
+    free(memory);
     return levels_leave(on, status);
 }
 BOTH(Alltoall);

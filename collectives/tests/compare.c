@@ -236,6 +236,11 @@ static int call(const struct one *one, char *from, char *into, int ours)
     case ALLGATHERV:
         return CALL(Allgatherv, one->in_place ? in_place : from, here, type, into, one->counts, one->places, type, one->comm);
     case ALLTOALL:
+        /* MPICH 4.0.2's own crashes in place with MPI_DOUBLE_INT. */
+        if (!ours && one->in_place)
+            memcpy(from, into, (size_t)(one->count * one->kind->extent) * (size_t)one->size);
+        if (!ours)
+            return NATIVE(Alltoall)(from, one->count, type, into, one->count, type, one->comm);
         return CALL(Alltoall, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
     case ALLTOALLV:
         return CALL(Alltoallv, from, out_counts, out_places, type, into, in_counts, in_places, type, one->comm);
@@ -351,7 +356,7 @@ int main(int argc, char **argv)
                       memcmp(memory[0][1].at, memory[1][1].at, one.counts[one.rank] * one.kind->extent) != 0;
         if (one.operation == REDUCE_SCATTER_BLOCK && one.in_place)
             differs = status[0] != status[1] || memcmp(memory[0][1].at, memory[1][1].at, one.count * one.kind->extent) != 0;
-        if (one.operation == REDUCE && one.in_place && one.rank == one.root)
+        if ((one.operation == REDUCE && one.in_place && one.rank == one.root) || (one.operation == ALLTOALL && one.in_place))
             differs = status[0] != status[1] || memcmp(memory[0][1].all, memory[1][1].all, memory[0][1].bytes) != 0;
         if (differs)
             fprintf(stderr, "rank %d: case %d of seed %llu: %s, communicator %d, %d of %s, op %d, root %d%s: statuses %d %d\n", rank,
