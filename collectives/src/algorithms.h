@@ -24,6 +24,9 @@ int allreduce_flits(struct levels *on, const void *from, void *into, int count, 
 int reduce_scatter_speakers(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape,
                             MPI_Op op);
 
+int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
+                         int64_t flit);
+
 /* Every rank's bytes to the root: room holds, at the root, `length` bytes of each rank in the order of on->members. */
 int gather_speakers(struct levels *on, const char *from, int64_t length, char *room, int root);
 int gather_direct(struct levels *on, const void *from, int count, MPI_Datatype type, void *into, const int counts[],
@@ -48,6 +51,8 @@ int alltoall_direct(struct levels *on, const void *from, const int counts[], con
 /* Only where on->in_order. */
 int scan_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                int inclusive, int64_t flit, int ahead);
+/* Any order, where the operation commutes. */
+int scan_direct(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
 /* Any order, by way of everything everywhere. */
 int scan_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                   int inclusive);

@@ -16,7 +16,7 @@
 /* From so many bytes of each rank on, what a site's ranks send is not gathered first: it takes longer than their messages save. */
 #define DIRECT_BYTES (8 * 1024)
 
-/* Scans of ranks in any order take everything everywhere. */
+/* Scans of ranks in any order take everything everywhere where the operation does not commute. */
 #define GATHERED_SCAN_BYTES (64 * 1024)
 
 static const char *const operations[OPERATIONS] = {
@@ -70,7 +70,7 @@ static int ahead(void)
     return flits > MOST_AHEAD ? MOST_AHEAD : (int)flits;
 }
 
-struct choice choose(const struct levels *on, enum operation operation, int64_t bytes)
+struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes)
 {
     struct choice choice = {.algorithm = NATIVE, .flit = settings.flit, .ahead = ahead()};
     if (settings.native[operation] || bytes < 0 || bytes > MOST_BYTES || bytes * on->size > MOST_BYTES * (int64_t)on->size)
@@ -79,8 +79,10 @@ struct choice choose(const struct levels *on, enum operation operation, int64_t 
     int fits = bytes * on->size <= MOST_BYTES;
     switch (operation) {
     case OF_BARRIER:
-    case OF_REDUCE_SCATTER:
         choice.algorithm = SPEAKERS;
+        break;
+    case OF_REDUCE_SCATTER:
+        choice.algorithm = bytes < on->size * DIRECT_BYTES ? SPEAKERS : LANES;
         break;
     case OF_BCAST:
     case OF_REDUCE:
@@ -96,7 +98,7 @@ struct choice choose(const struct levels *on, enum operation operation, int64_t 
         choice.algorithm = !fits ? NATIVE : bytes < DIRECT_BYTES ? SPEAKERS : LANES;
         break;
     case OF_SCAN:
-        choice.algorithm = on->in_order ? FLITS : bytes <= GATHERED_SCAN_BYTES && fits ? SPEAKERS : NATIVE;
+        choice.algorithm = on->in_order ? FLITS : commutes ? DIRECT : bytes <= GATHERED_SCAN_BYTES && fits ? SPEAKERS : NATIVE;
         break;
     default:
         break;

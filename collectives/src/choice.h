@@ -34,7 +34,7 @@ struct choice {
 /* Reads the environment; rank 0's word holds for all. Called once, with sites_learn. */
 void choice_learn(void);
 
-/* `bytes`: one rank's part; of a scattered or reduced vector, the whole. */
-struct choice choose(const struct levels *on, enum operation operation, int64_t bytes);
+/* `bytes`: one rank's part; of a reduced vector the whole. `commutes`: the operation of a reduction does. */
+struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes);
 
 #endif

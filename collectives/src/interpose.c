@@ -77,30 +77,35 @@ static struct levels *give_up(struct levels *on)
     return NULL;
 }
 
-/* The levels of an operation with `count` elements of a type, when it is to be improved. */
-static struct levels *enter(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, struct shape *shape,
-                            struct choice *choice)
+/* The levels of an operation with `count` elements of a type, when it is to be improved; a reduction's `op`, whose order of ranks must be
+ * kept where it does not commute. */
+static struct levels *enter_with(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, const MPI_Op *op,
+                                 struct shape *shape, struct choice *choice)
 {
-    if (sites_count < 2)
+    int commutes = 1;
+    if (sites_count < 2 || (op && *op == handle.op_null))
         return NULL;
     struct levels *on = levels_enter(comm);
     if (!on)
         return NULL;
-    if (count < 0 || !shape_of(type, shape))
+    if (count < 0 || !shape_of(type, shape) || (op && real.Op_commutative(*op, &commutes)))
         return give_up(on);
-    *choice = choose(on, operation, count * shape->size);
+    if (!commutes && !on->in_order && operation != OF_SCAN)
+        return give_up(on);
+    *choice = choose(on, operation, count * shape->size, commutes);
     return choice->algorithm == NATIVE ? give_up(on) : on;
 }
 
-/* A reduction's order of ranks must be kept where the operation does not commute. */
+static struct levels *enter(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, struct shape *shape,
+                            struct choice *choice)
+{
+    return enter_with(comm, operation, count, type, NULL, shape, choice);
+}
+
 static struct levels *enter_reduction(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, MPI_Op op,
                                       struct shape *shape, struct choice *choice)
 {
-    struct levels *on = op == handle.op_null ? NULL : enter(comm, operation, count, type, shape, choice);
-    int commutes = 0;
-    if (on && !on->in_order && operation != OF_SCAN && (real.Op_commutative(op, &commutes) || !commutes))
-        return give_up(on);
-    return on;
+    return enter_with(comm, operation, count, type, &op, shape, choice);
 }
 
 static int is_root(const struct levels *on, int root) { return root >= 0 && root < on->size; }
@@ -108,7 +113,7 @@ static int is_root(const struct levels *on, int root) { return root >= 0 && root
 EXPORT int MPI_Barrier(MPI_Comm comm)
 {
     struct levels *on = sites_count > 1 ? levels_enter(comm) : NULL;
-    if (on && choose(on, OF_BARRIER, 0).algorithm == NATIVE)
+    if (on && choose(on, OF_BARRIER, 0, 1).algorithm == NATIVE)
         on = give_up(on);
     return on ? levels_leave(on, barrier_speakers(on)) : PASS(Barrier, comm);
 }
@@ -151,6 +156,13 @@ EXPORT int MPI_Allreduce(const void *from, void *into, int count, MPI_Datatype t
 }
 BOTH(Allreduce);
 
+static int reduce_scatter(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
+                          const struct choice *choice)
+{
+    return choice->algorithm == LANES ? reduce_scatter_lanes(on, from, into, counts, shape, op, choice->flit)
+                                      : reduce_scatter_speakers(on, from, into, counts, shape, op);
+}
+
 EXPORT int MPI_Reduce_scatter(const void *from, void *into, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct shape shape;
@@ -165,7 +177,7 @@ EXPORT int MPI_Reduce_scatter(const void *from, void *into, const int counts[], 
     }
     if (!on)
         return PASS(Reduce_scatter, from, into, counts, type, op, comm);
-    return levels_leave(on, reduce_scatter_speakers(on, from, into, counts, &shape, op));
+    return levels_leave(on, reduce_scatter(on, from, into, counts, &shape, op, &choice));
 }
 BOTH(Reduce_scatter);
 
@@ -183,7 +195,7 @@ EXPORT int MPI_Reduce_scatter_block(const void *from, void *into, int count, MPI
     int *counts = malloc(on->size * sizeof *counts);
     for (int i = 0; counts && i < on->size; i++)
         counts[i] = count;
-    int status = counts ? reduce_scatter_speakers(on, from, into, counts, &shape, op) : MPI_ERR_NO_MEM;
+    int status = counts ? reduce_scatter(on, from, into, counts, &shape, op, &choice) : MPI_ERR_NO_MEM;
     free(counts);
     return levels_leave(on, status);
 }
@@ -272,7 +284,7 @@ EXPORT int MPI_Gatherv(const void *from, int count, MPI_Datatype type, void *int
     struct shape shape = {0};
     struct levels *on = sites_count > 1 ? levels_enter(comm) : NULL;
     /* What each sends only it and the root know: nobody can choose by it. */
-    if (on && (!is_root(on, root) || choose(on, OF_GATHER, 0).algorithm == NATIVE ||
+    if (on && (!is_root(on, root) || choose(on, OF_GATHER, 0, 1).algorithm == NATIVE ||
                (on->rank == root && (!counts || !places || !shape_of(into_type, &shape)))))
         on = give_up(on);
     if (!on)
@@ -349,7 +361,7 @@ EXPORT int MPI_Scatterv(const void *from, const int counts[], const int places[]
 {
     struct shape shape = {0};
     struct levels *on = sites_count > 1 ? levels_enter(comm) : NULL;
-    if (on && (!is_root(on, root) || choose(on, OF_SCATTER, 0).algorithm == NATIVE ||
+    if (on && (!is_root(on, root) || choose(on, OF_SCATTER, 0, 1).algorithm == NATIVE ||
                (on->rank == root && (!counts || !places || !shape_of(from_type, &shape)))))
         on = give_up(on);
     if (!on)
@@ -536,7 +548,7 @@ EXPORT int MPI_Alltoallv(const void *from, const int counts[], const int places[
     struct shape shape = {0}, into_shape = {0};
     /* In place is a word of every rank or of none. */
     struct levels *on = sites_count > 1 && from != MPI_IN_PLACE ? levels_enter(comm) : NULL;
-    if (on && (choose(on, OF_ALLTOALL, 0).algorithm == NATIVE || !counts || !places || !into_counts || !into_places ||
+    if (on && (choose(on, OF_ALLTOALL, 0, 1).algorithm == NATIVE || !counts || !places || !into_counts || !into_places ||
                !shape_of(type, &shape) || !shape_of(into_type, &into_shape)))
         on = give_up(on);
     if (!on)
@@ -560,7 +572,7 @@ EXPORT int MPI_Alltoallw(const void *from, const int counts[], const int places[
                          const int into_counts[], const int into_places[], const MPI_Datatype into_types[], MPI_Comm comm)
 {
     struct levels *on = sites_count > 1 && from != MPI_IN_PLACE ? levels_enter(comm) : NULL;
-    if (on && (choose(on, OF_ALLTOALL, 0).algorithm == NATIVE || !counts || !places || !types || !into_counts || !into_places ||
+    if (on && (choose(on, OF_ALLTOALL, 0, 1).algorithm == NATIVE || !counts || !places || !types || !into_counts || !into_places ||
                !into_types))
         on = give_up(on);
     if (!on)
@@ -581,10 +593,14 @@ static int scan(const void *from, void *into, int count, MPI_Datatype type, MPI_
     struct levels *on = enter_reduction(comm, OF_SCAN, count, type, op, &shape, &choice);
     if (!on)
         return inclusive ? PASS(Scan, from, into, count, type, op, comm) : PASS(Exscan, from, into, count, type, op, comm);
-    int status = choice.algorithm == FLITS
-                     ? scan_flits(on, from, into, count, &shape, op, inclusive, choice.flit, choice.ahead)
-                     : scan_gathered(on, from, into, count, &shape, op, inclusive);
-    return levels_leave(on, status);
+    switch (choice.algorithm) {
+    case FLITS:
+        return levels_leave(on, scan_flits(on, from, into, count, &shape, op, inclusive, choice.flit, choice.ahead));
+    case DIRECT:
+        return levels_leave(on, scan_direct(on, from, into, count, &shape, op, inclusive));
+    default:
+        return levels_leave(on, scan_gathered(on, from, into, count, &shape, op, inclusive));
+    }
 }
 
 EXPORT int MPI_Scan(const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)

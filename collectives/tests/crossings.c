@@ -79,6 +79,8 @@ int main(int argc, char **argv)
     expect("reduce_scatter_block", each, others * ranks * SMALL);
     start(), MPI_Reduce_scatter(out, in, counts, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
     expect("reduce_scatter", each, others * ranks * SMALL);
+    start(), MPI_Reduce_scatter_block(out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
+    expect("large reduce_scatter_block", others * ranks * PIECES, others * ranks * LARGE);
     start(), MPI_Gather(out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD), expect("gather", others, away * SMALL);
     start(), MPI_Gather(out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect("large gather", away, away * LARGE);
     start(), MPI_Gatherv(out, SMALL, MPI_BYTE, in, counts, places, MPI_BYTE, 0, MPI_COMM_WORLD);

@@ -1,5 +1,6 @@
 /* R/2 + n s/B + one flit inside a site: every rank sends its part to one rank of each other site at once, in flits, with nothing
- * done inside the site before; what came is handed out flit by flit, while the next is under way. Several ranks carry in parallel. */
+ * done inside the site before; the site's own parts are handed out while these are under way, and what came flit by flit. Several
+ * ranks carry in parallel. */
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -16,8 +17,15 @@ static int64_t cut(int64_t length, int piece, int pieces)
     return length / pieces * piece + length % pieces * piece / pieces;
 }
 
-/* Hands out piece i of all parts: local rank r gives its own and those it takes from other sites, in the order of members. */
-static int hand_out(struct levels *on, const int64_t lengths[], const int64_t room_at[], char *room, int i, int pieces,
+/* Whether local rank r gives part m to its site. */
+static int gives(const struct levels *on, int r, int m, int own)
+{
+    int is_here = on->site_of[on->members[m]] == on->site;
+    return own ? is_here && on->local_rank_of[on->members[m]] == r : !is_here && taker(on, m, on->site) == r;
+}
+
+/* Hands out piece i of the parts of this site (`own`), or of those that its ranks took from others, in the order of members. */
+static int hand_out(struct levels *on, const int64_t lengths[], const int64_t room_at[], char *room, int own, int i, int pieces,
                     char *scratch, int *counts)
 {
     int *places = counts + on->local_size;
@@ -26,8 +34,7 @@ static int hand_out(struct levels *on, const int64_t lengths[], const int64_t ro
         places[r] = total;
         counts[r] = 0;
         for (int m = 0; m < on->size; m++) {
-            int is_own = on->members[m] == on->members[on->first[on->site] + r];
-            if (is_own || (on->site_of[on->members[m]] != on->site && taker(on, m, on->site) == r)) {
+            if (gives(on, r, m, own)) {
                 int64_t from = cut(lengths[m], i, pieces), to = cut(lengths[m], i + 1, pieces);
                 if (r == on->local_rank)
                     memcpy(scratch + places[r] + counts[r], room + room_at[m] + from, to - from);
@@ -40,8 +47,7 @@ static int hand_out(struct levels *on, const int64_t lengths[], const int64_t ro
     for (int r = 0; r < on->local_size && status == MPI_SUCCESS; r++) {
         const char *at = scratch + places[r];
         for (int m = 0; m < on->size; m++) {
-            int is_own = on->members[m] == on->members[on->first[on->site] + r];
-            if (is_own || (on->site_of[on->members[m]] != on->site && taker(on, m, on->site) == r)) {
+            if (gives(on, r, m, own)) {
                 int64_t from = cut(lengths[m], i, pieces), to = cut(lengths[m], i + 1, pieces);
                 if (r != on->local_rank)
                     memcpy(room + room_at[m] + from, at, to - from);
@@ -64,7 +70,7 @@ int allgather_lanes(struct levels *on, const char *from, const int64_t lengths[]
         sum += lengths[m];
     }
     int pieces = flits_of(longest, 1, flit).pieces;
-    char *scratch = malloc(sum / pieces + on->size + 1);
+    char *scratch = malloc(sum + 1);
     int *counts = malloc(2 * on->local_size * sizeof *counts);
     int *last = calloc(pieces, sizeof *last);
     if (!scratch || !counts || !last)
@@ -88,11 +94,13 @@ int allgather_lanes(struct levels *on, const char *from, const int64_t lengths[]
                 TRY(status, requests_send(&sent, on, room + room_at[own] + at, length, handle.byte,
                                           on->members[on->first[s] + taker(on, own, s)], TAG_ALLGATHER));
         }
+    if (on->local_size > 1)
+        TRY(status, hand_out(on, lengths, room_at, room, 1, 0, 1, scratch, counts));
     for (int i = 0, next = 0; i < pieces && status == MPI_SUCCESS; i++) {
         while (next < last[i])
             TRY(status, requests_wait_for(&received, next)), next++;
         if (on->local_size > 1)
-            TRY(status, hand_out(on, lengths, room_at, room, i, pieces, scratch, counts));
+            TRY(status, hand_out(on, lengths, room_at, room, 0, i, pieces, scratch, counts));
     }
     requests_free(&received, status);
     requests_free(&sent, status);
