@@ -2,6 +2,7 @@
 #include "levels.h"
 
 #include "sites.h"
+#include "transfer.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -164,8 +165,10 @@ struct levels *levels_enter(MPI_Comm comm)
             real.Comm_set_attr(comm, keyval, on);
         }
     }
-    if (on != &plain)
+    if (on != &plain) {
+        transfer_reap(0);
         return on;
+    }
     inside = 0;
     return NULL;
 }
@@ -194,6 +197,7 @@ void levels_forget(MPI_Comm comm)
 
 void levels_end(void)
 {
+    transfer_reap(1);
     levels_forget(handle.comm_world);
     if (keyval_made)
         real.Comm_free_keyval(&keyval);

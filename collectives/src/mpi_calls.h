@@ -27,7 +27,7 @@
     CALL(Group_translate_ranks) CALL(Init) CALL(Init_thread) CALL(Irecv) CALL(Isend) CALL(Op_commutative) CALL(Pack)   \
     CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) CALL(Reduce_scatter_block) CALL(Scan) CALL(Scatter)           \
     CALL(Scatterv) CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size)            \
-    CALL(Request_free) CALL(Unpack) CALL(Wait)
+    CALL(Request_free) CALL(Test) CALL(Unpack) CALL(Wait)
 
 struct mpi_calls {
 #define CALL(name) __typeof__(PMPI_##name) *name;

@@ -60,6 +60,9 @@ int requests_wait_for(struct requests *some, int which);
 /* Waits for all. After an error nobody may ever answer: then nothing is left that writes into memory, and no more is waited for. */
 void requests_free(struct requests *some, int status);
 
+/* Ends what can be ended of messages that nobody waits for any more (`all`: waits for all of them). */
+void transfer_reap(int all);
+
 /* How a message of `count` elements is cut: piece i of `pieces` begins at element flit_at(i). */
 struct flits {
     int64_t count;
