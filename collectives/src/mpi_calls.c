@@ -22,21 +22,21 @@ static const char *const libraries[] = {
 #endif
 };
 
-/* Python loads its MPI with dlopen() and local scope, where RTLD_NEXT does not look: then the library is asked for by
- * name, without loading it. */
+/* The MPI's library is asked for by name, without loading it: Python loads its MPI with dlopen() and local scope, where RTLD_NEXT does not
+ * look, and behind this library there may be its twin for another binary interface, whose handles are of another size. To an MPI of
+ * another interface the twin, if any, comes first. */
 static void *next(const char *name)
 {
-    void *found = dlsym(RTLD_NEXT, name);
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+    void *found = NULL;
+    for (size_t i = 0; !found && i < sizeof libraries / sizeof *libraries; i++) {
         void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
         if (library) {
             fits = 1;
-            if (!found)
-                found = dlsym(library, name);
+            found = dlsym(library, name);
             dlclose(library);
         }
     }
-    return found;
+    return found ? found : dlsym(RTLD_NEXT, name);
 }
 
 #if defined(OPEN_MPI)

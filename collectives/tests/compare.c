@@ -325,7 +325,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int cases = argc > 1 ? atoi(argv[1]) : 1000;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    if (!dlsym(RTLD_DEFAULT, "causeway_crossings") || size > MOST_RANKS) {
+    if (!dlsym(RTLD_DEFAULT, CROSSINGS) || size > MOST_RANKS) {
         fprintf(stderr, "compare: %s\n", size > MOST_RANKS ? "too many ranks" : "the library is not preloaded");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
@@ -376,7 +376,7 @@ int main(int argc, char **argv)
     struct {
         int64_t messages, bytes;
     } crossed;
-    ((void (*)(void *))dlsym(RTLD_DEFAULT, "causeway_crossings"))(&crossed);
+    ((void (*)(void *))dlsym(RTLD_DEFAULT, CROSSINGS))(&crossed);
     int64_t all = 0;
     NATIVE(Allreduce)(&crossed.messages, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) {

@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    read_crossings = (void (*)(struct crossings *))dlsym(RTLD_DEFAULT, "causeway_crossings");
+    read_crossings = (void (*)(struct crossings *))dlsym(RTLD_DEFAULT, CROSSINGS);
     int sum = 0;
     for (int i = 1; i < argc; i++)
         sum += site_size[sites++] = atoi(argv[i]);

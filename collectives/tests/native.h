@@ -20,6 +20,14 @@ static inline void *native_symbol(const char *name)
     exit(2);
 }
 
+#if defined(OPEN_MPI)
+#define CROSSINGS "causeway_crossings_openmpi"
+#elif defined(STANDARD_ABI)
+#define CROSSINGS "causeway_crossings_abi"
+#else
+#define CROSSINGS "causeway_crossings_mpich"
+#endif
+
 #define NATIVE(name) ((__typeof__(PMPI_##name) *)native_symbol("PMPI_" #name))
 
 #endif

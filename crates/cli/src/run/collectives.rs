@@ -5,9 +5,9 @@ use causeway_gateway::control::Status;
 use std::path::{Path, PathBuf};
 
 /// File names beside the causeway binary: one for each binary interface that programs of an MPI may have. A library whose
-/// interface a program does not have hands its calls on.
+/// interface a program does not have hands its calls on; the one with the wider handles comes first, so that none is cut.
 const OPEN_MPI: &[&str] = &["libcauseway_mpi_openmpi.so"];
-const MPICH: &[&str] = &["libcauseway_mpi_mpich.so", "libcauseway_mpi_abi.so"];
+const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
 /// Variables of collectives/src/choice.c.
 const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
