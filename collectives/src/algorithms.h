@@ -37,9 +37,8 @@ int scatter_direct(struct levels *on, const void *from, const int counts[], cons
 
 /* Every rank's bytes to all: room gets them in the order of on->members. */
 int allgather_speakers(struct levels *on, const char *from, int64_t length, char *room);
-/* lengths[] in the order of on->members; room_at[] says where each begins in room, and where the last ends. */
-int allgather_lanes(struct levels *on, const char *from, const int64_t lengths[], const int64_t room_at[], char *room,
-                    int64_t flit);
+/* lengths[] and room_at[], where each part lies in room, in the order of on->members; one's own is there. */
+int allgather_lanes(struct levels *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t flit);
 
 /* Of each rank `length` bytes for each rank, all in the order of on->members. */
 int alltoall_speakers(struct levels *on, const char *from, int64_t length, char *into);

@@ -10,7 +10,7 @@
 #define MOST_BYTES (1 << 30)
 
 /* A flit's time inside a site is what comes on top of the way between sites, and each costs the site's ranks a wake-up. */
-#define FLIT_BYTES (128 * 1024)
+#define FLIT_BYTES (256 * 1024)
 #define MOST_AHEAD 64
 
 /* From so many bytes of each rank on, what a site's ranks send is not gathered first: it takes longer than their messages save. */

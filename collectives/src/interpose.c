@@ -381,31 +381,38 @@ static int allgather(struct levels *on, const void *from, int count, const struc
                      const int counts[], const MPI_Aint places[], const struct shape *into_shape, const struct choice *choice)
 {
     struct bytes own = {0};
-    int64_t *lengths = malloc((2 * on->size + 1) * sizeof *lengths), *at = lengths + on->size;
+    int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
+    /* In lanes everything comes to its place at once, where that is so many bytes in a row. */
+    int lanes = choice->algorithm == LANES, in_place = lanes && into_shape->is_plain;
     if (!lengths)
         return MPI_ERR_NO_MEM;
-    at[0] = 0;
     for (int i = 0; i < on->size; i++) {
-        lengths[i] = (int64_t)counts[on->members[i]] * into_shape->size;
-        at[i + 1] = at[i] + lengths[i];
+        int rank = on->members[i];
+        lengths[i] = (int64_t)counts[rank] * into_shape->size;
+        at[i] = in_place ? places[rank] : all;
+        all += lengths[i];
     }
-    char *room = malloc(at[on->size] + 1);
-    int status = room ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    char *memory = in_place ? NULL : malloc(all + 1), *room = in_place ? into : memory;
+    int status = room || all == 0 ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (from == MPI_IN_PLACE)
         TRY(status, bytes_pack((char *)into + places[on->rank], counts[on->rank], into_shape, on->across, &own));
     else
         TRY(status, bytes_pack(from, count, shape, on->across, &own));
-    if (choice->algorithm == LANES)
-        TRY(status, allgather_lanes(on, own.at, lengths, at, room, choice->flit));
-    else
+    if (lanes) {
+        char *mine = room + at[on->first[on->site] + on->local_rank];
+        if (status == MPI_SUCCESS && own.length > 0 && own.at != mine)
+            memcpy(mine, own.at, own.length);
+        TRY(status, allgather_lanes(on, lengths, at, room, choice->flit));
+    } else {
         TRY(status, allgather_speakers(on, own.at, lengths[0], room));
-    for (int i = 0; i < on->size; i++) {
+    }
+    for (int i = 0; i < on->size && !in_place; i++) {
         int rank = on->members[i];
         if (rank != on->rank || from != MPI_IN_PLACE)
             TRY(status, unpack(room + at[i], lengths[i], (char *)into + places[rank], counts[rank], into_shape, on->across));
     }
     bytes_free(&own);
-    free(room);
+    free(memory);
     free(lengths);
     return status;
 }

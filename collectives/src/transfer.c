@@ -190,7 +190,7 @@ int requests_send(struct requests *some, const struct levels *on, const void *fr
     }
     request->receives = 0;
     /* Below the first bound MPICH copies by itself. */
-    if (bytes > UNCONFIRMED_BYTES && bytes <= COPIED_BYTES) {
+    if (on->site_of[to] != on->site && bytes > UNCONFIRMED_BYTES && bytes <= COPIED_BYTES) {
         transfer_reap(0);
         request->handle = handle.request_null;
         int copy = send_copy(on, from, count, type, to, tag);

@@ -45,7 +45,7 @@ static int64_t pairs(void)
 
 int main(int argc, char **argv)
 {
-    enum { SMALL = 1024, FLIT = 128 * 1024, PIECES = 5, LARGE = PIECES * FLIT };
+    enum { SMALL = 1024, FLIT = 256 * 1024, PIECES = 5, LARGE = PIECES * FLIT };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
