@@ -48,7 +48,7 @@ struct mpi_handles {
 extern struct mpi_calls real;
 extern struct mpi_handles handle;
 
-/* Finds them all, once; false when there is no MPI in this process. */
+/* Finds them, once; false when some are missing: those of a library with another interface, or all, without an MPI. */
 int mpi_calls_load(void);
 
 /* Whether the MPI of this process has the binary interface that this library was built for. One that has another is called with the

@@ -44,7 +44,7 @@ EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, 
         int status = real.Comm_rank(handle.comm_world, &rank);
         return status == MPI_SUCCESS ? real.Comm_split(comm, sites_of(rank), key, part) : status;
     }
-    return mpi_calls_load() ? real.Comm_split_type(comm, type, key, info, part) : 16;
+    return real.Comm_split_type ? real.Comm_split_type(comm, type, key, info, part) : 16;
 }
 
 EXPORT __typeof__(MPI_Comm_split_type) PMPI_Comm_split_type __attribute__((alias("MPI_Comm_split_type")));

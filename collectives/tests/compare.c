@@ -48,6 +48,8 @@ struct kind {
     int op_count;
     enum { BYTES, INTS, DOUBLES, PAIRS, MATRICES } filled;
     MPI_Aint extent;
+    /* Without what follows the last. */
+    size_t bytes;
 };
 
 static struct kind kinds[12];
@@ -58,7 +60,10 @@ static void add_kind(const char *name, MPI_Datatype type, int filled, int op_cou
     MPI_Aint lb;
     struct kind *kind = &kinds[kind_count++];
     *kind = (struct kind){.name = name, .type = type, .filled = filled, .op_count = op_count, .ops = {a, b, c}};
+    MPI_Aint bytes;
     MPI_Type_get_extent(type, &lb, &kind->extent);
+    MPI_Type_get_true_extent(type, &lb, &bytes);
+    kind->bytes = (size_t)bytes;
 }
 
 static void make_kinds(void)
@@ -176,6 +181,26 @@ struct one {
 
 #define CALL(name, ...) (ours ? MPI_##name(__VA_ARGS__) : NATIVE(name)(__VA_ARGS__))
 
+/* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0, and adds up wrongly where two nodes have
+ * unlike numbers of ranks, in reverse. */
+static int reduce_by_hand(const struct one *one, const char *from, char *into)
+{
+    size_t bytes = (size_t)one->count * (size_t)one->kind->extent;
+    char *all = malloc(bytes * (size_t)one->size + 1);
+    int counts[MOST_RANKS], places[MOST_RANKS];
+    for (int i = 0; i < one->size; i++)
+        counts[i] = one->count, places[i] = i * one->count;
+    int status = NATIVE(Gatherv)(from, one->count, one->kind->type, all, counts, places, one->kind->type, one->root, one->comm);
+    if (one->rank == one->root) {
+        for (int i = one->size - 2; i >= 0; i--)
+            NATIVE(Reduce_local)(all + bytes * (size_t)i, all + bytes * (size_t)(one->size - 1), one->count, one->kind->type, one->op);
+        for (int i = 0; i < one->count; i++)
+            memcpy(into + i * one->kind->extent, all + bytes * (size_t)(one->size - 1) + i * one->kind->extent, one->kind->bytes);
+    }
+    free(all);
+    return status;
+}
+
 static int call(const struct one *one, char *from, char *into, int ours)
 {
     MPI_Datatype type = one->kind->type;
@@ -196,11 +221,8 @@ static int call(const struct one *one, char *from, char *into, int ours)
     case BCAST:
         return CALL(Bcast, into, one->count, type, one->root, one->comm);
     case REDUCE:
-        /* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0. */
-        if (!ours && one->in_place && at_root)
-            memcpy(from, into, (size_t)(one->count * one->kind->extent));
         if (!ours)
-            return NATIVE(Reduce)(from, into, one->count, type, one->op, one->root, one->comm);
+            return reduce_by_hand(one, one->in_place && at_root ? into : from, into);
         return CALL(Reduce, one->in_place && at_root ? in_place : from, into, one->count, type, one->op, one->root, one->comm);
     case ALLREDUCE:
         return CALL(Allreduce, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);

@@ -163,8 +163,9 @@ fn checked(mpi: &Mpi, program: &str, ranks: u32) -> Item {
 
 /// What crosses between sites in each collective, and random ones against the MPI's own.
 fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
+    // A rank on each node: MPICH 4.0.2 by itself adds up wrongly where nodes have unlike numbers (collectives/tests/compare.c).
     let (placement, sizes, ranks) = match extent {
-        Extent::TwoSites | Extent::Suite => ("rennes=3,nancy=2", "3 2", 5),
+        Extent::TwoSites | Extent::Suite => ("rennes=2,nancy=2", "2 2", 4),
         Extent::ThreeSites | Extent::ThreeSitesInShort => ("orsay=2,rennes=2,bordeaux=1", "2 2 1", 5),
     };
     let run = run(mpi, &format!("--sites {placement}"), ranks);

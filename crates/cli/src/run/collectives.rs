@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 const OPEN_MPI: &[&str] = &["libcauseway_mpi_openmpi.so"];
 const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
+/// All of them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    OPEN_MPI.iter().chain(MPICH).copied()
+}
+
 /// Variables of collectives/src/choice.c.
 const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
@@ -39,4 +44,42 @@ pub fn settings(status: &Status, sites: &[String]) -> Vec<(&'static str, String)
     let round = round.map(|round| (ROUND_MICROSECONDS, round.to_string()));
     let rate = rate.map(|rate| (MEGABITS, rate.max(100).to_string()));
     round.into_iter().chain(rate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tuning;
+
+    fn status(links: &[(&str, u32, u64)]) -> Status {
+        let numbers: Vec<_> = links.iter().map(|(_, rtt, rate)| (*rtt, *rate)).collect();
+        let mut status = tuning::tests::status(&numbers);
+        for (tunnel, (site, ..)) in status.tunnels.iter_mut().zip(links) {
+            tunnel.site = (*site).to_owned();
+        }
+        status
+    }
+
+    #[test]
+    fn the_longest_and_the_slowest_way_to_the_jobs_own_sites_are_told() {
+        let status = status(&[
+            ("nancy", 11_600, 900_000_000),
+            ("orsay", 8_000, 400_000_000),
+            ("far", 90_000, 1),
+        ]);
+        let told = |sites: &[&str]| {
+            let sites: Vec<String> = sites.iter().map(|site| (*site).to_owned()).collect();
+            let settings = settings(&status, &sites).into_iter();
+            settings.map(|(_, value)| value).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&["rennes", "nancy", "orsay"]), ["11600", "400"]);
+        assert_eq!(told(&["rennes", "far"]), ["90000", "100"]);
+        assert_eq!(told(&[]), ["90000", "100"]);
+        assert!(told(&["rennes"]).is_empty());
+    }
+
+    #[test]
+    fn the_library_with_the_wider_handles_comes_first() {
+        assert_eq!(MPICH[0], "libcauseway_mpi_abi.so");
+    }
 }

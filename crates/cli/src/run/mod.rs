@@ -33,6 +33,11 @@ pub const SHIM: &str = "libcauseway_shim.so";
 /// File name of the library that lets MPICH over UCX end, beside the causeway binary; see compat/finalize.c.
 pub const FINALIZE: &str = "libcauseway_finalize.so";
 
+/// File names of all libraries that may be preloaded into a job's processes.
+pub fn preloaded_names() -> impl Iterator<Item = &'static str> {
+    [SHIM, FINALIZE].into_iter().chain(collectives::names())
+}
+
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
 

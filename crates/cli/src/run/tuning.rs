@@ -38,12 +38,12 @@ pub fn eager_bytes(status: &Status, ranks: u32) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use causeway_gateway::control::TunnelStatus;
 
     /// Round-trip times in microseconds and rates in bits per second.
-    fn status(links: &[(u32, u64)]) -> Status {
+    pub(in crate::run) fn status(links: &[(u32, u64)]) -> Status {
         let tunnel = |(rtt, rate): &(u32, u64)| TunnelStatus {
             site: "nancy".into(),
             peer: ([198, 51, 100, 5], 7001).into(),

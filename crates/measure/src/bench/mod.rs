@@ -5,6 +5,7 @@
 //! says what each does.
 
 mod alltoall;
+mod collectives;
 mod encryption;
 mod idle;
 mod latency;
@@ -61,6 +62,8 @@ pub enum Section {
     Share,
     /// All-to-all of 2 MB.
     Alltoall,
+    /// Collectives with and without the library for them.
+    Collectives,
     /// Ten thousand streams at once.
     Streams,
     /// How long a job takes to start.
@@ -85,6 +88,7 @@ impl Section {
             Section::Encryption => encryption::measure(bench),
             Section::Share => share::measure(bench),
             Section::Alltoall => alltoall::measure(bench),
+            Section::Collectives => collectives::measure(bench),
             Section::Streams => streams::measure(bench),
             Section::Start => start::measure(bench),
             Section::Loopback => loopback::measure(bench),
