@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-mpis test-cuts test-matrix test-suites fuzz lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-collectives test-mpis test-cuts test-matrix test-suites fuzz lint demo bench bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,8 +53,17 @@ test-unit: $(TARGET)/debug/libcauseway_finalize.so $(TARGET)/debug/collectives.s
 test-e2e: build programs
 	$(E2E) debian_ plain_sockets punching:: --skip all_ --skip mpi4py_
 
+# CASES for each MPI; a few of them are part of test-e2e, over the lab's sites.
+CASES ?= 20000
+test-collectives: setup build programs ## random collectives against the MPI's own, CASES (20000) for each MPI, on this host (five minutes)
+	@setup/pypi.sh mpich
+	@collectives/build.sh $(TARGET)/release
+	@tests/mpi/build.sh mpich && collectives/tests/build.sh abi
+	@collectives/tests/random.sh $(CASES)
+
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@setup/pypi.sh $(PYPI_MPIS)
+	@collectives/build.sh $(TARGET)/release
 	@tests/mpi/build.sh $(PYPI_MPIS)
 	$(E2E) pypi all_programs
 

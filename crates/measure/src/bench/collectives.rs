@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Bytes of one rank's part; of a reduced or broadcast vector, of all.
-const SIZES: &str = "8,1024,65536,1048576";
+const SIZES: &str = "8,65536,1048576";
 
 /// Bars change above this.
 const SMALL: u64 = 64 << 10;
