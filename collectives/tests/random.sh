@@ -10,11 +10,12 @@ placements=(a,b a,a,b a,a,b,b a,b,a,c,b a,a,b,b,c a,b,b,a,c,c,a)
 each=$((cases / ${#placements[@]} + 1))
 
 run() { # name, command... -n: what is compared, for each placement
-    local name=$1 seed=1 sites ranks
+    local name=$1 seed=1 sites ranks found
     shift
     for sites in "${placements[@]}"; do
         ranks=$(tr , '\n' <<<"$sites" | wc -l)
-        echo "$name, sites $sites: $(CAUSEWAY_COLLECTIVES_SITES=$sites "$@" "$ranks" "$program" "$each" "$seed" | head -n 1)"
+        found=$(CAUSEWAY_COLLECTIVES_SITES=$sites "$@" "$ranks" "$program" "$each" "$seed") || { echo "$found" && exit 1; }
+        echo "$name, sites $sites: $(sed -n '/cases of/p' <<<"$found")"
         seed=$((seed + 1))
     done
 }
