@@ -73,7 +73,7 @@ static int ahead(void)
 struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes)
 {
     struct choice choice = {.algorithm = NATIVE, .flit = settings.flit, .ahead = ahead()};
-    if (settings.native[operation] || bytes < 0 || bytes > MOST_BYTES || bytes * on->size > MOST_BYTES * (int64_t)on->size)
+    if (settings.native[operation] || bytes > MOST_BYTES)
         return choice;
     /* What one rank holds for all must fit too. */
     int fits = bytes * on->size <= MOST_BYTES;

@@ -154,7 +154,8 @@ static struct levels *make_levels(MPI_Comm comm)
 
 struct levels *levels_enter(MPI_Comm comm)
 {
-    if (!mpi_calls_load() || sites_count < 2 || inside || comm == handle.comm_null)
+    /* Several sites are known only where all calls were found. */
+    if (sites_count < 2 || inside || comm == handle.comm_null)
         return NULL;
     inside = 1;
     struct levels *on = &plain;
@@ -197,6 +198,8 @@ void levels_forget(MPI_Comm comm)
 
 void levels_end(void)
 {
+    if (sites_count < 2)
+        return;
     transfer_reap(1);
     levels_forget(handle.comm_world);
     if (keyval_made)

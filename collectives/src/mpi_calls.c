@@ -60,8 +60,6 @@ static void load(void)
     OBJECT(comm_world, "ompi_mpi_comm_world");
     OBJECT(comm_null, "ompi_mpi_comm_null");
     OBJECT(byte, "ompi_mpi_byte");
-    OBJECT(integer, "ompi_mpi_int");
-    OBJECT(packed, "ompi_mpi_packed");
     OBJECT(datatype_null, "ompi_mpi_datatype_null");
     OBJECT(request_null, "ompi_request_null");
     OBJECT(errors_return, "ompi_mpi_errors_return");
@@ -72,8 +70,6 @@ static void load(void)
     handle = (struct mpi_handles){.comm_world = MPI_COMM_WORLD,
                                   .comm_null = MPI_COMM_NULL,
                                   .byte = MPI_BYTE,
-                                  .integer = MPI_INT,
-                                  .packed = MPI_PACKED,
                                   .datatype_null = MPI_DATATYPE_NULL,
                                   .request_null = MPI_REQUEST_NULL,
                                   .errors_return = MPI_ERRORS_RETURN,

@@ -38,7 +38,7 @@ struct mpi_calls {
 /* Handles that Open MPI knows by the addresses of objects, which are symbols too. */
 struct mpi_handles {
     MPI_Comm comm_world, comm_null;
-    MPI_Datatype byte, integer, packed, datatype_null;
+    MPI_Datatype byte, datatype_null;
     MPI_Request request_null;
     MPI_Errhandler errors_return;
     MPI_Op op_null;

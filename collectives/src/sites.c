@@ -10,7 +10,6 @@
 int sites_count = 1;
 
 static int *site_of_rank;
-static char (*names)[SITE_NAME_BYTES];
 
 /* A list of names by rank, for tests and for jobs that run without the shim. */
 #define LIST "CAUSEWAY_COLLECTIVES_SITES"
@@ -76,25 +75,20 @@ void sites_learn(void)
         if (site[i] == count)
             memmove(all[count++], all[i], SITE_NAME_BYTES);
     }
+    free(all);
     if (status != MPI_SUCCESS || count < 2) {
-        free(all);
         free(site);
         return;
     }
-    names = all;
     site_of_rank = site;
     sites_count = count;
 }
 
 int sites_of(int world_rank) { return site_of_rank ? site_of_rank[world_rank] : 0; }
 
-const char *sites_name(int site) { return names ? names[site] : ""; }
-
 void sites_forget(void)
 {
-    free(names);
     free(site_of_rank);
-    names = NULL;
     site_of_rank = NULL;
     sites_count = 1;
 }

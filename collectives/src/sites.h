@@ -14,8 +14,6 @@ extern int sites_count;
 /* The site of a rank of MPI_COMM_WORLD, below sites_count; sites are numbered by their lowest ranks. */
 int sites_of(int world_rank);
 
-const char *sites_name(int site);
-
 void sites_forget(void);
 
 #endif

@@ -1,12 +1,10 @@
 /* A program that asks for the resources its ranks share, and names the site, gets one communicator for each. */
 #define _GNU_SOURCE
 #include "../include/causeway_mpi.h"
-#include "mpi_calls.h"
+#include "enter.h"
 #include "sites.h"
 
 #include <string.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 /* Headers of Open MPI 4 do not know what its successor, of the same binary interface, calls by these numbers. */
 #if defined(OPEN_MPI)
@@ -44,7 +42,7 @@ EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, 
         int status = real.Comm_rank(handle.comm_world, &rank);
         return status == MPI_SUCCESS ? real.Comm_split(comm, sites_of(rank), key, part) : status;
     }
-    return real.Comm_split_type ? real.Comm_split_type(comm, type, key, info, part) : 16;
+    return PASS(Comm_split_type, comm, type, key, info, part);
 }
 
-EXPORT __typeof__(MPI_Comm_split_type) PMPI_Comm_split_type __attribute__((alias("MPI_Comm_split_type")));
+BOTH(Comm_split_type);
