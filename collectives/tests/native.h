@@ -2,6 +2,8 @@
 #ifndef CAUSEWAY_NATIVE_H
 #define CAUSEWAY_NATIVE_H
 
+/* RTLD_DEFAULT: this header comes first. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>

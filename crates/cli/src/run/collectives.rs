@@ -79,7 +79,23 @@ mod tests {
     }
 
     #[test]
-    fn the_library_with_the_wider_handles_comes_first() {
+    fn of_the_libraries_that_are_there_the_one_with_the_wider_handles_comes_first() {
         assert_eq!(MPICH[0], "libcauseway_mpi_abi.so");
+        let directory = tempfile::tempdir().unwrap();
+        let own = directory.path().join("causeway");
+        let found = |mpi| {
+            let paths = libraries(&own, mpi).into_iter();
+            let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+            paths.map(name).collect::<Vec<_>>()
+        };
+        assert!(found(Mpi::Mpich).is_empty());
+        for name in names() {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        assert_eq!(
+            found(Mpi::Intel),
+            ["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"]
+        );
+        assert_eq!(found(Mpi::OpenMpi5), ["libcauseway_mpi_openmpi.so"]);
     }
 }
