@@ -37,6 +37,7 @@ pub(super) struct Caller {
 pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     let mut stopping = shared.stopping.subscribe();
     loop {
+        shared.crowd.settled().await;
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => return,

@@ -12,13 +12,24 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
+/// Connections that have to go and have not closed their files yet; with more of them nobody new is accepted. Tasks of a busy
+/// host may end much later than new connections come.
+const LEAVING: usize = 64;
+
 pub(super) struct Crowd {
     inner: Arc<Mutex<Inner>>,
-    emptied: watch::Sender<usize>,
+    /// Files open: of those who are present and of those who are about to go.
+    open: watch::Sender<Open>,
     strangers: usize,
     strangers_per_address: usize,
     per_site: usize,
     all: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Open {
+    present: usize,
+    leaving: usize,
 }
 
 #[derive(Default)]
@@ -26,6 +37,7 @@ struct Inner {
     next: u64,
     /// By age, the oldest first.
     present: BTreeMap<u64, Present>,
+    leaving: usize,
 }
 
 struct Present {
@@ -39,7 +51,7 @@ pub(super) struct Place {
     number: u64,
     leave: Arc<Notify>,
     inner: Arc<Mutex<Inner>>,
-    emptied: watch::Sender<usize>,
+    open: watch::Sender<Open>,
 }
 
 /// Why somebody else had to go.
@@ -53,7 +65,7 @@ impl Crowd {
     pub(super) fn new(limits: &Limits, all: usize) -> Crowd {
         Crowd {
             inner: Arc::default(),
-            emptied: watch::Sender::new(0),
+            open: watch::Sender::new(Open::default()),
             strangers: limits.strangers,
             strangers_per_address: limits.strangers_per_address,
             per_site: limits.per_site,
@@ -97,12 +109,12 @@ impl Crowd {
             leave: leave.clone(),
         };
         inner.present.insert(number, present);
-        self.emptied.send_replace(inner.present.len());
+        self.open.send_replace(inner.open());
         let place = Place {
             number,
             leave,
             inner: self.inner.clone(),
-            emptied: self.emptied.clone(),
+            open: self.open.clone(),
         };
         (Some(place), displaced)
     }
@@ -119,14 +131,26 @@ impl Crowd {
         displaced
     }
 
+    /// Until few of those who have to go are still there.
+    pub(super) async fn settled(&self) {
+        let _ = self.open.subscribe().wait_for(|open| open.leaving < LEAVING).await;
+    }
+
     /// Until nobody is connected.
     pub(super) async fn empty(&self) {
-        let mut count = self.emptied.subscribe();
-        let _ = count.wait_for(|count| *count == 0).await;
+        let gone = |open: &Open| open.present + open.leaving == 0;
+        let _ = self.open.subscribe().wait_for(gone).await;
     }
 }
 
 impl Inner {
+    fn open(&self) -> Open {
+        Open {
+            present: self.present.len(),
+            leaving: self.leaving,
+        }
+    }
+
     fn end_oldest(
         &mut self,
         most: usize,
@@ -167,6 +191,7 @@ impl Inner {
         let mut crowd = self.present.iter().filter(|(_, present)| counts(present));
         let (&oldest, _) = crowd.next()?;
         let present = self.present.remove(&oldest)?;
+        self.leaving += 1;
         present.leave.notify_one();
         let whose = present.site.map_or_else(
             || "that show no certificate".to_owned(),
@@ -190,8 +215,11 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut inner = lock(&self.inner);
-        inner.present.remove(&self.number);
-        self.emptied.send_replace(inner.present.len());
+        if inner.present.remove(&self.number).is_none() {
+            // It had to go.
+            inner.leaving -= 1;
+        }
+        self.open.send_replace(inner.open());
     }
 }
 
@@ -232,6 +260,31 @@ mod tests {
         );
         drop((site, two, third, others, more));
         assert!(lock(&crowd.inner).present.is_empty());
+        assert_eq!(lock(&crowd.inner).leaving, 0);
+    }
+
+    #[tokio::test]
+    async fn nobody_new_is_accepted_before_most_of_those_who_have_to_go_are_gone() {
+        let limits = Limits {
+            strangers_per_address: 1,
+            ..Limits::default()
+        };
+        let crowd = Crowd::new(&limits, 1000);
+        let address = IpAddr::from([192, 0, 2, 1]);
+        let mut all: Vec<_> = (0..=LEAVING).map(|_| crowd.enter(address).0.unwrap()).collect();
+        let settled = crowd.settled();
+        tokio::pin!(settled);
+        assert!(is_pending(settled.as_mut()).await);
+        drop(all.remove(0));
+        settled.await;
+    }
+
+    async fn is_pending(future: impl Future<Output = ()>) -> bool {
+        tokio::select! {
+            biased;
+            () = future => false,
+            () = std::future::ready(()) => true,
+        }
     }
 
     #[test]
