@@ -31,11 +31,10 @@ impl Messages {
         if number < self.received || self.ahead.contains_key(&number) {
             return Ok(());
         }
-        // What is begun and what is ahead together: a sender keeps to messages, not frames, of that length.
-        if self.begun.len() + self.ahead_bytes + payload.len() > 2 * MAX_MESSAGE
-            || number > self.received + 4096
-        {
-            return Err(ProtocolError::Message(MAX_MESSAGE));
+        // A lane that stands still may hold a frame while others bring any number of later messages.
+        let is_next = number == self.received;
+        if !is_next && (self.ahead_bytes + payload.len() > 2 * MAX_MESSAGE || number > self.received + 4096) {
+            return Err(ProtocolError::Early);
         }
         self.ahead_bytes += payload.len();
         self.ahead.insert(number, (more, payload.to_vec()));
@@ -76,6 +75,32 @@ mod tests {
             }
         }
         assert_eq!(got, [b"ab".to_vec(), b"c".to_vec()]);
-        assert!(messages.on_frame(1 << 40, false, b"").is_err());
+        assert_eq!(messages.on_frame(1 << 40, false, b""), Err(ProtocolError::Early));
+    }
+
+    #[test]
+    fn later_messages_are_put_off_when_too_much_of_them_is_kept_and_the_next_one_never() {
+        let mut messages = Messages::default();
+        let part = vec![7; MAX_MESSAGE / 2];
+        for number in 1..=4 {
+            messages.on_frame(number, false, &part).unwrap();
+        }
+        assert_eq!(messages.on_frame(5, false, &part), Err(ProtocolError::Early));
+        messages.on_frame(0, false, &part).unwrap();
+        for _ in 0..5 {
+            assert_eq!(messages.next().unwrap(), Some(part.clone()));
+        }
+        messages.on_frame(5, false, &part).unwrap();
+        assert_eq!(messages.next().unwrap(), Some(part));
+    }
+
+    #[test]
+    fn a_message_longer_than_the_bound_breaks_the_protocol() {
+        let mut messages = Messages::default();
+        let part = vec![7; MAX_MESSAGE / 2 + 1];
+        messages.on_frame(0, true, &part).unwrap();
+        assert_eq!(messages.next(), Ok(None));
+        messages.on_frame(1, true, &part).unwrap();
+        assert_eq!(messages.next(), Err(ProtocolError::Message(MAX_MESSAGE)));
     }
 }

@@ -2,7 +2,7 @@
 //! in another process, time. After every step and after all lanes have healed it checks what a tunnel promises. The seeded
 //! test (programs.rs) and the fuzz target `tunnel` (fuzz/) both call [`play`].
 
-use causeway_tunnel::frame::HEADER_BYTES;
+use causeway_tunnel::frame::{HEADER_BYTES, ProtocolError};
 use causeway_tunnel::{Event, Limits, MAX_PAYLOAD, OpenRequest, Settings, Side, StreamId, Target, Tunnel};
 use causeway_wire::{Reason, Token};
 use std::collections::BTreeMap;
@@ -329,6 +329,10 @@ impl World {
         loop {
             let tunnel = &mut self.ends[end].tunnel;
             let event = tunnel.on_input(lane, &mut rest, self.now);
+            // Too much ahead of a lane that stands still: this one ends, and what it brought is sent again.
+            if event == Err(ProtocolError::Early) {
+                return self.lane_down(end, lane);
+            }
             let Some(event) = event.expect("the far end keeps to the protocol") else {
                 break;
             };
