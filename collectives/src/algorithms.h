@@ -10,7 +10,9 @@
 #include "levels.h"
 #include "transfer.h"
 
-enum tag { TAG_BARRIER = 1, TAG_BCAST, TAG_REDUCE, TAG_ALLREDUCE, TAG_GATHER, TAG_SCATTER, TAG_ALLGATHER, TAG_ALLTOALL, TAG_SCAN, TAG_REDUCE_SCATTER };
+enum tag { TAG_BARRIER = 1, TAG_BCAST, TAG_REDUCE, TAG_ALLREDUCE, TAG_GATHER, TAG_SCATTER, TAG_ALLGATHER, TAG_ALLTOALL, TAG_SCAN, TAG_REDUCE_SCATTER, TAG_HERE,
+    /* Parts of an allgather are told apart by theirs. */
+    TAG_PART = 64, MOST_PARTS = 16384 };
 
 int barrier_speakers(struct levels *on);
 

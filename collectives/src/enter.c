@@ -1,43 +1,58 @@
 #define _GNU_SOURCE
 #include "enter.h"
 
-struct levels *give_up(struct levels *on)
+#include "task.h"
+
+int give_up(struct plan *plan)
 {
-    if (on)
-        levels_leave(on, MPI_SUCCESS);
-    return NULL;
+    if (plan->on)
+        levels_leave(plan->on, MPI_SUCCESS);
+    plan->on = NULL;
+    return 0;
+}
+
+static struct levels *levels_for(const struct plan *plan, MPI_Comm comm)
+{
+    /* Making them waits for other ranks, which a call that does not wait may not. */
+    if (plan->form != BLOCKING && (!tasks_possible() || (plan->form == NONBLOCKING && !levels_known(comm))))
+        return NULL;
+    return levels_enter(comm);
 }
 
 /* `op`: a reduction's, whose order of ranks must be kept where it does not commute. */
-static struct levels *enter_with(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, const MPI_Op *op,
-                                 struct shape *shape, struct choice *choice)
+static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, const MPI_Op *op)
 {
     int commutes = 1;
-    struct levels *on = op && *op == handle.op_null ? NULL : levels_enter(comm);
-    if (!on)
-        return NULL;
-    if (count < 0 || !shape_of(type, shape) || (op && real.Op_commutative(*op, &commutes)))
-        return give_up(on);
-    if (!commutes && !on->in_order && operation != OF_SCAN)
-        return give_up(on);
-    *choice = choose(on, operation, count * shape->size, commutes);
-    return choice->algorithm == NATIVE ? give_up(on) : on;
+    plan->on = op && *op == handle.op_null ? NULL : levels_for(plan, comm);
+    if (!plan->on)
+        return 0;
+    if (count < 0 || !shape_of(type, &plan->shape) || (op && real.Op_commutative(*op, &commutes)))
+        return give_up(plan);
+    if (!commutes && !plan->on->in_order && operation != OF_SCAN)
+        return give_up(plan);
+    plan->choice = choose(plan->on, operation, count * plan->shape.size, commutes);
+    return plan->choice.algorithm == NATIVE ? give_up(plan) : 1;
 }
 
-struct levels *enter(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, struct shape *shape,
-                            struct choice *choice)
+int enter(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type)
 {
-    return enter_with(comm, operation, count, type, NULL, shape, choice);
+    return enter_with(plan, comm, operation, count, type, NULL);
 }
 
-struct levels *enter_reduction(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, MPI_Op op,
-                                      struct shape *shape, struct choice *choice)
+int enter_reduction(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, MPI_Op op)
 {
-    return enter_with(comm, operation, count, type, &op, shape, choice);
+    return enter_with(plan, comm, operation, count, type, &op);
 }
 
-struct levels *enter_any(MPI_Comm comm, enum operation operation)
+int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation)
 {
-    struct levels *on = levels_enter(comm);
-    return on && choose(on, operation, 0, 1).algorithm == NATIVE ? give_up(on) : on;
+    plan->on = levels_for(plan, comm);
+    if (!plan->on)
+        return 0;
+    return choose(plan->on, operation, 0, 1).algorithm == NATIVE ? give_up(plan) : 1;
+}
+
+int plan_do(struct plan *plan)
+{
+    return levels_leave(plan->on, plan->run(plan->on, plan));
 }

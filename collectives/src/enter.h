@@ -2,8 +2,7 @@
 #ifndef CAUSEWAY_ENTER_H
 #define CAUSEWAY_ENTER_H
 
-#include "choice.h"
-#include "transfer.h"
+#include "plan.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* Defines PMPI_X beside MPI_X. */
@@ -13,17 +12,55 @@
 #define NO_MPI 16
 #define PASS(name, ...) (mpi_calls_load(), real.name ? real.name(__VA_ARGS__) : NO_MPI)
 
-/* The levels of an operation with `count` elements of a type, when it is to be improved; NULL leaves it to the MPI. */
-struct levels *enter(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, struct shape *shape,
-                     struct choice *choice);
-struct levels *enter_reduction(MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, MPI_Op op,
-                               struct shape *shape, struct choice *choice);
+/* The blocking, non-blocking and persistent form of an operation. Its parameters are P_Name, their names A_Name; plan_name says how it is
+ * done, if it is improved. Open MPI 4 calls the last MPIX_Name_init, and its headers do not know the other name. */
+#define FORMS(Name, name)                                                                                              \
+    EXPORT int MPI_##Name(P_##Name)                                                                                    \
+    {                                                                                                                  \
+        struct plan plan = {.form = BLOCKING};                                                                         \
+        return plan_##name(&plan, A_##Name) ? plan_do(&plan) : PASS(Name, A_##Name);                                   \
+    }                                                                                                                  \
+    BOTH(Name);                                                                                                        \
+    EXPORT int MPI_I##name(P_##Name, MPI_Request *request)                                                             \
+    {                                                                                                                  \
+        struct plan plan = {.form = NONBLOCKING};                                                                      \
+        return plan_##name(&plan, A_##Name) ? plan_begin(&plan, request) : PASS(I##name, A_##Name, request);           \
+    }                                                                                                                  \
+    BOTH(I##name);                                                                                                     \
+    EXPORT int MPI_##Name##_init(P_##Name, MPI_Info info, MPI_Request *request)                                        \
+    {                                                                                                                  \
+        struct plan plan = {.form = PERSISTENT};                                                                       \
+        if (plan_##name(&plan, A_##Name))                                                                              \
+            return plan_keep(&plan, request);                                                                          \
+        int (*own)(P_##Name, MPI_Info, MPI_Request *) =                                                                \
+            (int (*)(P_##Name, MPI_Info, MPI_Request *))mpi_calls_find(#Name "_init");                                 \
+        return own ? own(A_##Name, info, request) : NO_MPI;                                                            \
+    }                                                                                                                  \
+    BOTH(Name##_init);                                                                                                 \
+    FORMS_OF_OPEN_MPI(Name)
+
+#if defined(OPEN_MPI)
+#define FORMS_OF_OPEN_MPI(Name)                                                                                        \
+    EXPORT __typeof__(MPI_##Name##_init) MPIX_##Name##_init __attribute__((alias("MPI_" #Name "_init")));              \
+    EXPORT __typeof__(MPI_##Name##_init) PMPIX_##Name##_init __attribute__((alias("MPI_" #Name "_init")))
+#else
+#define FORMS_OF_OPEN_MPI(Name) _Static_assert(1, "")
+#endif
+
+/* Decides on an operation with `count` elements of a type, and describes the type; false leaves it to the MPI. */
+int enter(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type);
+int enter_reduction(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, MPI_Op op);
 /* Of one whose bytes not all ranks know, so that nobody can choose by them. */
-struct levels *enter_any(MPI_Comm comm, enum operation operation);
+int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation);
 
 /* Leaves an operation to the MPI after all. */
-struct levels *give_up(struct levels *on);
+int give_up(struct plan *plan);
 
 static inline int is_root(const struct levels *on, int root) { return root >= 0 && root < on->size; }
+
+/* Does what was decided: now; from now on, beside the program; each time the request is started. */
+int plan_do(struct plan *plan);
+int plan_begin(struct plan *plan, MPI_Request *request);
+int plan_keep(struct plan *plan, MPI_Request *request);
 
 #endif

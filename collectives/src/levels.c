@@ -1,7 +1,10 @@
 #define _GNU_SOURCE
 #include "levels.h"
 
+#include "algorithms.h"
+#include "persistent.h"
 #include "sites.h"
+#include "task.h"
 #include "transfer.h"
 
 #include <pthread.h>
@@ -41,8 +44,6 @@ static int make_keyval(void)
 
 static void free_levels(struct levels *on)
 {
-    if (on == &plain)
-        return;
     if (on->local != handle.comm_null)
         real.Comm_free(&on->local);
     if (on->across != handle.comm_null)
@@ -133,6 +134,7 @@ static struct levels *make_levels(MPI_Comm comm)
         return &plain;
     struct levels *on = calloc(1, sizeof *on);
     on->user = comm;
+    on->holders = 1;
     on->across = on->local = handle.comm_null;
     on->size = size;
     on->rank = rank;
@@ -174,6 +176,43 @@ struct levels *levels_enter(MPI_Comm comm)
     return NULL;
 }
 
+int levels_known(MPI_Comm comm)
+{
+    struct levels *on;
+    int is_known = 0;
+    if (sites_count < 2 || !keyval_made || inside || comm == handle.comm_null)
+        return 0;
+    return real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known;
+}
+
+int levels_tags(struct levels *on, int is_persistent)
+{
+    static int most;
+    int is_there, *value, own = TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS);
+    if (!most)
+        most = real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &is_there) == MPI_SUCCESS && is_there ? *value : 32767;
+    /* All ranks call in the same order. Half are for persistent requests, which last; the first are for operations that wait. */
+    unsigned half = (unsigned)(most / own - 1) / 2;
+    half = half > 0 ? half : 1;
+    unsigned number = is_persistent ? half + on->kept++ % half : on->begun++ % half;
+    return own * (int)(1 + number);
+}
+
+void levels_hold(struct levels *on) { __atomic_add_fetch(&on->holders, 1, __ATOMIC_RELAXED); }
+
+void levels_release(struct levels *on)
+{
+    if (__atomic_sub_fetch(&on->holders, 1, __ATOMIC_ACQ_REL) == 0)
+        free_levels(on);
+}
+
+int levels_inside(int is_inside)
+{
+    int was = inside;
+    inside = is_inside;
+    return was;
+}
+
 int levels_leave(struct levels *on, int status)
 {
     inside = 0;
@@ -190,8 +229,10 @@ void levels_forget(MPI_Comm comm)
     int is_known;
     inside = 1;
     if (real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known) {
+        tasks_finish(on);
         real.Comm_delete_attr(comm, keyval);
-        free_levels(on);
+        if (on != &plain)
+            levels_release(on);
     }
     inside = 0;
 }
@@ -200,8 +241,10 @@ void levels_end(void)
 {
     if (sites_count < 2)
         return;
-    transfer_reap(1);
+    persistent_end();
     levels_forget(handle.comm_world);
+    transfer_reap(1);
+    tasks_end();
     if (keyval_made)
         real.Comm_free_keyval(&keyval);
     keyval_made = 0;

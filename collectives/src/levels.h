@@ -22,12 +22,31 @@ struct levels {
     int *members, *first;
     /* Each site's ranks follow each other, so that what is combined site by site is combined in the order of ranks. */
     int in_order;
+    /* Added to the tags of messages: operations that go on beside the program have their own. */
+    int tags;
+    /* Such operations so far, and persistent requests. */
+    unsigned begun, kept;
+    /* The communicator, and persistent requests. */
+    int holders;
 };
 
 /* The levels of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,
  * processes of another world. The first call on a communicator is collective over it. Between a call that did not give
  * NULL and levels_leave, collectives that the MPI below calls itself are left to it. */
 struct levels *levels_enter(MPI_Comm comm);
+
+/* Whether a communicator has its levels, so that entering it waits for nobody. */
+int levels_known(MPI_Comm comm);
+
+/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request. */
+int levels_tags(struct levels *on, int is_persistent);
+
+/* Keeps them until they are released as often. */
+void levels_hold(struct levels *on);
+void levels_release(struct levels *on);
+
+/* Says whether this thread is inside an operation of ours; what it was before. */
+int levels_inside(int is_inside);
 
 /* Ends an improved operation; gives errors to the communicator's error handler. */
 int levels_leave(struct levels *on, int status);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct mpi_calls real;
 struct mpi_handles handle;
@@ -58,6 +59,7 @@ static void load(void)
 #if defined(OPEN_MPI)
 #define OBJECT(field, symbol) all &= (handle.field = (__typeof__(handle.field))object(symbol)) != NULL
     OBJECT(comm_world, "ompi_mpi_comm_world");
+    OBJECT(comm_self, "ompi_mpi_comm_self");
     OBJECT(comm_null, "ompi_mpi_comm_null");
     OBJECT(byte, "ompi_mpi_byte");
     OBJECT(datatype_null, "ompi_mpi_datatype_null");
@@ -68,6 +70,7 @@ static void load(void)
 #undef OBJECT
 #else
     handle = (struct mpi_handles){.comm_world = MPI_COMM_WORLD,
+                                  .comm_self = MPI_COMM_SELF,
                                   .comm_null = MPI_COMM_NULL,
                                   .byte = MPI_BYTE,
                                   .datatype_null = MPI_DATATYPE_NULL,
@@ -77,6 +80,15 @@ static void load(void)
                                   .info_null = MPI_INFO_NULL};
 #endif
     fits &= all;
+}
+
+void *mpi_calls_find(const char *name)
+{
+    char own[64], extension[64];
+    snprintf(own, sizeof own, "PMPI_%s", name);
+    snprintf(extension, sizeof extension, "PMPIX_%s", name);
+    void *found = next(own);
+    return found ? found : next(extension);
 }
 
 int mpi_calls_fit(void)

@@ -19,15 +19,18 @@
 /* Every MPI since 3.0 has these. */
 #define MPI_CALLS(CALL)                                                                                                \
     CALL(Allgather) CALL(Allgatherv) CALL(Allreduce) CALL(Alltoall) CALL(Alltoallv) CALL(Alltoallw) CALL(Barrier)      \
-    CALL(Bcast) CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_group) CALL(Comm_create_keyval)          \
-    CALL(Comm_delete_attr) CALL(Comm_disconnect) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr)            \
-    CALL(Comm_group) CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split)    \
+    CALL(Bcast) CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_group) CALL(Comm_create_keyval) \
+    CALL(Comm_delete_attr) CALL(Comm_disconnect) CALL(Comm_dup) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr)            \
+    CALL(Comm_group) CALL(Comm_idup) CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split)    \
     CALL(Comm_split_type) CALL_INFO(CALL)                                                                              \
     CALL(Comm_test_inter) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Group_free) CALL(Group_incl)     \
     CALL(Group_translate_ranks) CALL(Init) CALL(Init_thread) CALL(Irecv) CALL(Isend) CALL(Op_commutative) CALL(Pack)   \
     CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) CALL(Reduce_scatter_block) CALL(Scan) CALL(Scatter)           \
     CALL(Scatterv) CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size)            \
-    CALL(Request_free) CALL(Test) CALL(Unpack) CALL(Wait)
+    CALL(Request_free) CALL(Test) CALL(Unpack) CALL(Wait) CALL(Iallgather) CALL(Iallgatherv) CALL(Iallreduce)          \
+    CALL(Ialltoall) CALL(Ialltoallv) CALL(Ialltoallw) CALL(Ibarrier) CALL(Ibcast) CALL(Iexscan) CALL(Igather)          \
+    CALL(Igatherv) CALL(Iprobe) CALL(Ireduce) CALL(Ireduce_scatter) CALL(Ireduce_scatter_block) CALL(Iscan)            \
+    CALL(Iscatter) CALL(Iscatterv) CALL(Op_free) CALL(Recv_init) CALL(Send) CALL(Start) CALL(Startall) CALL(Type_free)
 
 struct mpi_calls {
 #define CALL(name) __typeof__(PMPI_##name) *name;
@@ -37,7 +40,7 @@ struct mpi_calls {
 
 /* Handles that Open MPI knows by the addresses of objects, which are symbols too. */
 struct mpi_handles {
-    MPI_Comm comm_world, comm_null;
+    MPI_Comm comm_world, comm_self, comm_null;
     MPI_Datatype byte, datatype_null;
     MPI_Request request_null;
     MPI_Errhandler errors_return;
@@ -50,6 +53,9 @@ extern struct mpi_handles handle;
 
 /* Finds them, once; false when some are missing: those of a library with another interface, or all, without an MPI. */
 int mpi_calls_load(void);
+
+/* PMPI_name, or where there is none PMPIX_name, of those that not every MPI has; NULL where neither is there. */
+void *mpi_calls_find(const char *name);
 
 /* Whether the MPI of this process has the binary interface that this library was built for. One that has another is called with the
  * program's own arguments, and with nothing else. */

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "transfer.h"
 
+#include "task.h"
+
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -103,7 +105,7 @@ static struct copied {
     MPI_Request request;
     int64_t bytes;
 } *copied;
-static int64_t copied_bytes;
+static _Atomic int64_t copied_bytes;
 static atomic_int copies;
 static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
 
@@ -111,36 +113,48 @@ void transfer_reap(int all)
 {
     if (!atomic_load_explicit(&copies, memory_order_relaxed))
         return;
+    /* Others may be made meanwhile: the MPI's calls let other operations go on. */
     pthread_mutex_lock(&copying);
-    for (struct copied **at = &copied; *at;) {
-        struct copied *this = *at;
+    struct copied *list = copied;
+    copied = NULL;
+    pthread_mutex_unlock(&copying);
+    struct copied *left = NULL, **end = &left;
+    while (list) {
+        struct copied *this = list;
+        list = this->next;
         int done = 0;
-        if (all || copied_bytes > MOST_COPIED_BYTES) {
+        if (all) {
             real.Wait(&this->request, MPI_STATUS_IGNORE);
             done = 1;
         } else if (real.Test(&this->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
             done = 1;
         }
-        if (!done) {
-            at = &this->next;
-            continue;
+        if (done) {
+            atomic_fetch_sub(&copied_bytes, this->bytes);
+            atomic_fetch_sub(&copies, 1);
+            free(this);
+        } else {
+            *end = this;
+            end = &this->next;
+            *end = NULL;
         }
-        *at = this->next;
-        copied_bytes -= this->bytes;
-        atomic_fetch_sub(&copies, 1);
-        free(this);
     }
+    if (!left)
+        return;
+    pthread_mutex_lock(&copying);
+    *end = copied;
+    copied = left;
     pthread_mutex_unlock(&copying);
 }
 
-/* Sends from a copy; MPI_ERR_NO_MEM when there is none to be had, and the message is to be sent as it is. */
+/* Sends from a copy; MPI_ERR_NO_MEM when there is none to be had, or are too many, and the message is to be sent as it is. */
 static int send_copy(const struct levels *on, const void *from, int64_t count, MPI_Datatype type, int to, int tag)
 {
     MPI_Aint lb, extent, true_lb, true_extent;
     if (real.Type_get_extent(type, &lb, &extent) || real.Type_get_true_extent(type, &true_lb, &true_extent) || extent < 0)
         return MPI_ERR_NO_MEM;
     int64_t span = (count - 1) * extent + true_extent;
-    if (span > COPIED_BYTES)
+    if (span > COPIED_BYTES || copied_bytes > MOST_COPIED_BYTES)
         return MPI_ERR_NO_MEM;
     struct copied *this = malloc(sizeof *this + span);
     if (!this)
@@ -148,7 +162,7 @@ static int send_copy(const struct levels *on, const void *from, int64_t count, M
     char *memory = (char *)(this + 1);
     memcpy(memory, (const char *)from + true_lb, span);
     this->bytes = span;
-    int status = real.Isend(memory - true_lb, (int)count, type, to, tag, on->across, &this->request);
+    int status = real.Isend(memory - true_lb, (int)count, type, to, on->tags + tag, on->across, &this->request);
     if (status != MPI_SUCCESS) {
         free(this);
         return status;
@@ -156,7 +170,7 @@ static int send_copy(const struct levels *on, const void *from, int64_t count, M
     pthread_mutex_lock(&copying);
     this->next = copied;
     copied = this;
-    copied_bytes += span;
+    atomic_fetch_add(&copied_bytes, span);
     atomic_fetch_add(&copies, 1);
     pthread_mutex_unlock(&copying);
     return MPI_SUCCESS;
@@ -199,7 +213,7 @@ int requests_send(struct requests *some, const struct levels *on, const void *fr
             return copy;
         }
     }
-    int status = real.Isend(from, (int)count, type, to, tag, on->across, &request->handle);
+    int status = real.Isend(from, (int)count, type, to, on->tags + tag, on->across, &request->handle);
     some->count += status == MPI_SUCCESS;
     return status;
 }
@@ -210,7 +224,7 @@ int requests_receive(struct requests *some, const struct levels *on, void *into,
     struct request *request = one_more(some);
     if (!request || count > INT_MAX)
         return MPI_ERR_NO_MEM;
-    int status = real.Irecv(into, (int)count, type, from, tag, on->across, &request->handle);
+    int status = real.Irecv(into, (int)count, type, from, on->tags + tag, on->across, &request->handle);
     request->receives = 1;
     some->count += status == MPI_SUCCESS;
     return status;
@@ -232,7 +246,7 @@ int requests_wait(struct requests *some)
 int requests_wait_for(struct requests *some, int which)
 {
     MPI_Request *request = &some->all[which].handle;
-    return *request == handle.request_null ? MPI_SUCCESS : real.Wait(request, MPI_STATUS_IGNORE);
+    return *request == handle.request_null ? MPI_SUCCESS : task_wait(request);
 }
 
 void requests_free(struct requests *some, int status)

@@ -1,14 +1,22 @@
-/* Random collectives on random communicators, each done twice, by way of the preload library and by the MPI alone; every byte of every buffer
- * must be the same after both.
+/* Random collectives on random communicators, each done twice, by way of the preload library, in one of its three forms and several under
+ * way at a time, and by the MPI alone; every byte of every buffer must be the same after both.
  *
  * compare CASES [SEED]: prints what was compared, and for the first difference how to have it again. */
 #include "native.h"
 
 #include <stdint.h>
 #include <string.h>
+#if defined(OPEN_MPI) && MPI_VERSION < 4
+#include <mpi-ext.h>
+#define INIT(name) MPIX_##name##_init
+#else
+#define INIT(name) MPI_##name##_init
+#endif
 
 #define MOST_RANKS 64
 #define COMMUNICATORS 6
+/* Under way at a time. */
+#define MOST_AT_ONCE 6
 
 static uint64_t state;
 
@@ -174,12 +182,25 @@ struct one {
     MPI_Op op;
     MPI_Comm comm;
     int rank, size;
+    enum { BLOCKING, NONBLOCKING, PERSISTENT } form;
+    MPI_Request request;
+    /* Native and ours. */
+    int status[2];
     int counts[MOST_RANKS], places[MOST_RANKS], total;
+    /* What the v and w forms are told, which they may need until they are over. */
+    int out_counts[MOST_RANKS], out_places[MOST_RANKS], in_counts[MOST_RANKS], in_places[MOST_RANKS];
+    MPI_Datatype types[MOST_RANKS];
     /* Of the v and w forms of alltoall: what rank i sends to rank j. */
     int table[MOST_RANKS][MOST_RANKS];
 };
 
-#define CALL(name, ...) (ours ? MPI_##name(__VA_ARGS__) : NATIVE(name)(__VA_ARGS__))
+#define CALL(name, iname, ...)                                                                                         \
+    (!ours                      ? NATIVE(name)(__VA_ARGS__)                                                            \
+     : one->form == BLOCKING    ? MPI_##name(__VA_ARGS__)                                                              \
+     : one->form == NONBLOCKING ? MPI_I##iname(__VA_ARGS__, &one->request)                                             \
+                                : started(INIT(name)(__VA_ARGS__, MPI_INFO_NULL, &one->request), &one->request))
+
+static int started(int status, MPI_Request *request) { return status ? status : MPI_Start(request); }
 
 /* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0, and adds up wrongly where two nodes have
  * unlike numbers of ranks, in reverse. */
@@ -201,13 +222,13 @@ static int reduce_by_hand(const struct one *one, const char *from, char *into)
     return status;
 }
 
-static int call(const struct one *one, char *from, char *into, int ours)
+static int call(struct one *one, char *from, char *into, int ours)
 {
     MPI_Datatype type = one->kind->type;
     int here = one->counts[one->rank], at_root = one->rank == one->root;
     void *in_place = MPI_IN_PLACE;
-    int out_counts[MOST_RANKS], out_places[MOST_RANKS], in_counts[MOST_RANKS], in_places[MOST_RANKS];
-    MPI_Datatype types[MOST_RANKS];
+    int *out_counts = one->out_counts, *out_places = one->out_places, *in_counts = one->in_counts, *in_places = one->in_places;
+    MPI_Datatype *types = one->types;
     int unit = one->operation == ALLTOALLW ? (int)one->kind->extent : 1;
     for (int i = 0, out = 0, in = 0; i < one->size; i++) {
         out_counts[i] = one->table[one->rank][i], in_counts[i] = one->table[i][one->rank];
@@ -217,19 +238,19 @@ static int call(const struct one *one, char *from, char *into, int ours)
     }
     switch (one->operation) {
     case BARRIER:
-        return CALL(Barrier, one->comm);
+        return CALL(Barrier, barrier, one->comm);
     case BCAST:
-        return CALL(Bcast, into, one->count, type, one->root, one->comm);
+        return CALL(Bcast, bcast, into, one->count, type, one->root, one->comm);
     case REDUCE:
         if (!ours)
             return reduce_by_hand(one, one->in_place && at_root ? into : from, into);
-        return CALL(Reduce, one->in_place && at_root ? in_place : from, into, one->count, type, one->op, one->root, one->comm);
+        return CALL(Reduce, reduce, one->in_place && at_root ? in_place : from, into, one->count, type, one->op, one->root, one->comm);
     case ALLREDUCE:
-        return CALL(Allreduce, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Allreduce, allreduce, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
     case REDUCE_SCATTER:
-        return CALL(Reduce_scatter, one->in_place ? in_place : from, into, one->counts, type, one->op, one->comm);
+        return CALL(Reduce_scatter, reduce_scatter, one->in_place ? in_place : from, into, one->counts, type, one->op, one->comm);
     case REDUCE_SCATTER_BLOCK:
-        return CALL(Reduce_scatter_block, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Reduce_scatter_block, reduce_scatter_block, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
     case GATHER:
         /* MPICH 4.0.2's own gather and scatter fail ("message truncated", or worse) for 2803 structs of {8: double, 0: 3 chars} on 5 ranks. */
         for (int i = 0; !ours && i < one->size; i++)
@@ -237,10 +258,10 @@ static int call(const struct one *one, char *from, char *into, int ours)
         if (!ours)
             return NATIVE(Gatherv)(one->in_place && at_root ? in_place : from, one->count, type, into, in_counts, in_places, type,
                                    one->root, one->comm);
-        return CALL(Gather, one->in_place && at_root ? in_place : from, one->count, type, into, one->count, type, one->root,
+        return CALL(Gather, gather, one->in_place && at_root ? in_place : from, one->count, type, into, one->count, type, one->root,
                     one->comm);
     case GATHERV:
-        return CALL(Gatherv, one->in_place && at_root ? in_place : from, here, type, into, one->counts, one->places, type, one->root,
+        return CALL(Gatherv, gatherv, one->in_place && at_root ? in_place : from, here, type, into, one->counts, one->places, type, one->root,
                     one->comm);
     case SCATTER:
         for (int i = 0; !ours && i < one->size; i++)
@@ -248,30 +269,30 @@ static int call(const struct one *one, char *from, char *into, int ours)
         if (!ours)
             return NATIVE(Scatterv)(from, out_counts, out_places, type, one->in_place && at_root ? in_place : into, one->count, type,
                                     one->root, one->comm);
-        return CALL(Scatter, from, one->count, type, one->in_place && at_root ? in_place : into, one->count, type, one->root,
+        return CALL(Scatter, scatter, from, one->count, type, one->in_place && at_root ? in_place : into, one->count, type, one->root,
                     one->comm);
     case SCATTERV:
-        return CALL(Scatterv, from, one->counts, one->places, type, one->in_place && at_root ? in_place : into, here, type, one->root,
+        return CALL(Scatterv, scatterv, from, one->counts, one->places, type, one->in_place && at_root ? in_place : into, here, type, one->root,
                     one->comm);
     case ALLGATHER:
-        return CALL(Allgather, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
+        return CALL(Allgather, allgather, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
     case ALLGATHERV:
-        return CALL(Allgatherv, one->in_place ? in_place : from, here, type, into, one->counts, one->places, type, one->comm);
+        return CALL(Allgatherv, allgatherv, one->in_place ? in_place : from, here, type, into, one->counts, one->places, type, one->comm);
     case ALLTOALL:
         /* MPICH 4.0.2's own crashes in place with MPI_DOUBLE_INT. */
         if (!ours && one->in_place)
             memcpy(from, into, (size_t)(one->count * one->kind->extent) * (size_t)one->size);
         if (!ours)
             return NATIVE(Alltoall)(from, one->count, type, into, one->count, type, one->comm);
-        return CALL(Alltoall, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
+        return CALL(Alltoall, alltoall, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
     case ALLTOALLV:
-        return CALL(Alltoallv, from, out_counts, out_places, type, into, in_counts, in_places, type, one->comm);
+        return CALL(Alltoallv, alltoallv, from, out_counts, out_places, type, into, in_counts, in_places, type, one->comm);
     case ALLTOALLW:
-        return CALL(Alltoallw, from, out_counts, out_places, types, into, in_counts, in_places, types, one->comm);
+        return CALL(Alltoallw, alltoallw, from, out_counts, out_places, types, into, in_counts, in_places, types, one->comm);
     case SCAN:
-        return CALL(Scan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Scan, scan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
     default:
-        return CALL(Exscan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Exscan, exscan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
     }
 }
 
@@ -315,6 +336,8 @@ static void draw_one(struct one *one)
     /* The ranks of a split communicator differ in number: the root must be one of all. */
     one->root = draw(1000) % one->size;
     one->in_place = draw(3) == 0;
+    one->form = draw(3);
+    one->request = MPI_REQUEST_NULL;
     /* This one may lie on one site, where the MPI's own is called: nothing that MPICH 4.0.2 gets wrong. */
     if (one->which == 2) {
         one->in_place = 0;
@@ -339,9 +362,82 @@ static int64_t most_elements(const struct one *one)
     return most > rows ? most : rows;
 }
 
+static void begin(struct one *one, struct memory memory[2], int number, int rank, int ours)
+{
+    if (getenv("COMPARE_TELLS"))
+        fprintf(stderr, "rank %d: case %d, %s: %s, form %d, communicator %d, %d of %s, root %d, in place %d\n", rank, number,
+                ours ? "causeway" : "native", names[one->operation], one->form, one->which, one->count, one->kind->name, one->root,
+                one->in_place);
+    for (int i = 0; i < 2; i++) {
+        memory[i] = memory_of(most_elements(one), one->kind);
+        fill(&memory[i], most_elements(one), one->kind, rank * 2 + i);
+    }
+    one->status[ours] = call(one, memory[0].at, memory[1].at, ours);
+}
+
+/* Each rank waits in an order and a manner of its own. */
+static void end(struct one *some, int many)
+{
+    MPI_Request requests[MOST_AT_ONCE];
+    MPI_Status statuses[MOST_AT_ONCE];
+    int rank, flag = 0, which;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < many; i++)
+        requests[i] = some[i].request;
+    switch ((rank + many) % 4) {
+    case 0:
+        MPI_Waitall(many, requests, statuses);
+        break;
+    case 1:
+        for (int i = many - 1; i >= 0; i--)
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        break;
+    case 2:
+        /* Not MPI_Testall: MPICH 5.0.2 finds errors of others in its own persistent collectives. */
+        for (int i = 0; i < many; i++)
+            for (flag = 0; !flag;)
+                MPI_Test(&requests[i], &flag, statuses);
+        break;
+    default:
+        do {
+            MPI_Waitany(many, requests, &which, MPI_STATUS_IGNORE);
+        } while (which != MPI_UNDEFINED);
+    }
+    for (int i = 0; i < many; i++) {
+        if (some[i].form == PERSISTENT && some[i].request != MPI_REQUEST_NULL)
+            MPI_Request_free(&some[i].request);
+        some[i].request = MPI_REQUEST_NULL;
+    }
+}
+
+/* Frees the memory, too. */
+static int compare(const struct one *one, struct memory memory[2][2], int number, uint64_t seed, int rank)
+{
+    int statuses = one->status[0] != one->status[1], differs = statuses;
+    for (int i = 0; i < 2; i++)
+        differs |= memcmp(memory[0][i].all, memory[1][i].all, memory[0][i].bytes) != 0;
+    /* MPI leaves undefined what these ranks get. */
+    if (one->operation == EXSCAN && one->rank == 0)
+        differs = statuses;
+    if (one->operation == REDUCE_SCATTER && one->in_place)
+        differs = statuses || memcmp(memory[0][1].at, memory[1][1].at, one->counts[one->rank] * one->kind->extent) != 0;
+    if (one->operation == REDUCE_SCATTER_BLOCK && one->in_place)
+        differs = statuses || memcmp(memory[0][1].at, memory[1][1].at, one->count * one->kind->extent) != 0;
+    if ((one->operation == REDUCE && one->in_place && one->rank == one->root) || (one->operation == ALLTOALL && one->in_place))
+        differs = statuses || memcmp(memory[0][1].all, memory[1][1].all, memory[0][1].bytes) != 0;
+    if (differs)
+        fprintf(stderr, "rank %d: case %d of seed %llu: %s, form %d, communicator %d, %d of %s, op %d, root %d%s: statuses %d %d\n", rank,
+                number, (unsigned long long)seed, names[one->operation], one->form, one->which, one->count, one->kind->name,
+                (int)(one->op == one->kind->ops[1]), one->root, one->in_place ? ", in place" : "", one->status[0], one->status[1]);
+    for (int ours = 0; ours < 2; ours++)
+        for (int i = 0; i < 2; i++)
+            free(memory[ours][i].all);
+    return differs;
+}
+
 int main(int argc, char **argv)
 {
-    int rank, size, wrong = 0, done[OPERATIONS] = {0};
+    int rank, size, wrong = 0, done[OPERATIONS] = {0}, forms[3] = {0};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -354,46 +450,26 @@ int main(int argc, char **argv)
     make_kinds();
     make_communicators(rank, size);
     int number = 0;
-    for (; number < cases && !wrong; number++) {
-        struct one one;
+    static struct one some[MOST_AT_ONCE];
+    static struct memory memory[MOST_AT_ONCE][2][2];
+    while (number < cases && !wrong) {
         state = (seed * 1000003ULL + number + 1) * 0x9e3779b97f4a7c15ULL | 1;
         draw(2);
-        draw_one(&one);
-        struct memory memory[2][2];
-        int status[2];
+        int many = draw(3) ? 1 : 2 + (int)draw(MOST_AT_ONCE - 1), differs = 0;
+        for (int i = 0; i < many; i++)
+            draw_one(&some[i]);
         for (int ours = 0; ours < 2; ours++) {
-            if (getenv("COMPARE_TELLS"))
-                fprintf(stderr, "rank %d: case %d, %s: %s, communicator %d, %d of %s, root %d, in place %d\n", rank, number,
-                        ours ? "causeway" : "native", names[one.operation], one.which, one.count, one.kind->name, one.root,
-                        one.in_place);
-            for (int i = 0; i < 2; i++) {
-                memory[ours][i] = memory_of(most_elements(&one), one.kind);
-                fill(&memory[ours][i], most_elements(&one), one.kind, rank * 2 + i);
+            for (int i = 0; i < many; i++) {
+                begin(&some[i], memory[i][ours], number + i, rank, ours);
             }
-            status[ours] = call(&one, memory[ours][0].at, memory[ours][1].at, ours);
+            end(some, many);
         }
-        int differs = status[0] != status[1];
-        for (int i = 0; i < 2; i++)
-            differs |= memcmp(memory[0][i].all, memory[1][i].all, memory[0][i].bytes) != 0;
-        /* MPI leaves undefined what these ranks get. */
-        if (one.operation == EXSCAN && one.rank == 0)
-            differs = status[0] != status[1];
-        if (one.operation == REDUCE_SCATTER && one.in_place)
-            differs = status[0] != status[1] ||
-                      memcmp(memory[0][1].at, memory[1][1].at, one.counts[one.rank] * one.kind->extent) != 0;
-        if (one.operation == REDUCE_SCATTER_BLOCK && one.in_place)
-            differs = status[0] != status[1] || memcmp(memory[0][1].at, memory[1][1].at, one.count * one.kind->extent) != 0;
-        if ((one.operation == REDUCE && one.in_place && one.rank == one.root) || (one.operation == ALLTOALL && one.in_place))
-            differs = status[0] != status[1] || memcmp(memory[0][1].all, memory[1][1].all, memory[0][1].bytes) != 0;
-        if (differs)
-            fprintf(stderr, "rank %d: case %d of seed %llu: %s, communicator %d, %d of %s, op %d, root %d%s: statuses %d %d\n", rank,
-                    number, (unsigned long long)seed, names[one.operation], one.which, one.count, one.kind->name,
-                    (int)(one.op == one.kind->ops[1]), one.root, one.in_place ? ", in place" : "", status[0], status[1]);
-        for (int ours = 0; ours < 2; ours++)
-            for (int i = 0; i < 2; i++)
-                free(memory[ours][i].all);
+        for (int i = 0; i < many; i++, number++) {
+            differs |= compare(&some[i], memory[i], number, seed, rank);
+            done[some[i].operation]++;
+            forms[some[i].form]++;
+        }
         NATIVE(Allreduce)(&differs, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        done[one.operation]++;
     }
     struct {
         int64_t messages, bytes;
@@ -406,6 +482,7 @@ int main(int argc, char **argv)
                wrong ? "DIFFERENT" : "the same", (long long)all);
         for (int i = 0; i < OPERATIONS; i++)
             printf("  %s %d\n", names[i], done[i]);
+        printf("  (blocking %d, non-blocking %d, persistent %d)\n", forms[BLOCKING], forms[NONBLOCKING], forms[PERSISTENT]);
         wrong |= all == 0;
     }
     for (int i = 1; i < COMMUNICATORS; i++)

@@ -3,9 +3,6 @@
  * ranks carry in parallel, and nobody waits for a step of the others. */
 #include "algorithms.h"
 
-/* Parts are told apart by their tags. */
-#define TAG_PART 64
-
 /* Which rank of a site takes what a rank of another sends. */
 static int taker(const struct levels *on, int member, int site)
 {
@@ -24,7 +21,7 @@ static int hand_on(struct levels *on, struct requests *sent, const char *room, i
     for (int r = 1; r < on->local_size; r++) {
         /* Not all to the same rank first. */
         int to = on->members[on->first[on->site] + (on->local_rank + r) % on->local_size];
-        TRY(status, requests_send(sent, on, room + at, length, handle.byte, to, TAG_PART + m % 16384));
+        TRY(status, requests_send(sent, on, room + at, length, handle.byte, to, TAG_PART + m % MOST_PARTS));
     }
     return status;
 }
@@ -47,9 +44,9 @@ int allgather_lanes(struct levels *on, const int64_t lengths[], const int64_t ro
             if (there && by == on->rank && length > 0)
                 TRY(status, requests_receive(&taken, on, room + room_at[m] + at, length, handle.byte, giver, TAG_ALLGATHER));
             else if (whole && m != own && lengths[m] > 0)
-                TRY(status, requests_receive(&received, on, room + room_at[m], lengths[m], handle.byte, by, TAG_PART + m % 16384));
+                TRY(status, requests_receive(&received, on, room + room_at[m], lengths[m], handle.byte, by, TAG_PART + m % MOST_PARTS));
             else if (there && by != on->rank && length > 0)
-                TRY(status, requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by, TAG_PART + m % 16384));
+                TRY(status, requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by, TAG_PART + m % MOST_PARTS));
         }
     for (int i = 0; i < pieces; i++)
         for (int s = 0; s < on->sites; s++) {

@@ -1,4 +1,5 @@
 /* R/2 + n s/B, S * (S - 1) messages: the ranks of a site give what they have to one of them; these exchange it, and hand everything out. */
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ int allgather_speakers(struct levels *on, const char *from, int64_t length, char
             if (s != on->site)
                 TRY(status, requests_receive(&some, on, room + on->first[s] * length, site_size(on, s) * length, handle.byte,
                                              speaker(on, s, -1), TAG_ALLGATHER));
-    TRY(status, real.Gather(from, (int)length, handle.byte, here, (int)length, handle.byte, 0, on->local));
+    TRY(status, here_gather(on, from, length, here, 0));
     if (on->local_rank == 0) {
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
@@ -22,7 +23,7 @@ int allgather_speakers(struct levels *on, const char *from, int64_t length, char
         TRY(status, requests_wait(&some));
     }
     if (on->local_size > 1)
-        TRY(status, real.Bcast(room, (int)(on->size * length), handle.byte, 0, on->local));
+        TRY(status, here_bcast(on, room, (int)(on->size * length), handle.byte, 0));
     requests_free(&some, status);
     return status;
 }

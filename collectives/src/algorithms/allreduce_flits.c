@@ -1,6 +1,7 @@
 /* R/2 + s/B + two flits inside a site: each site reduces flit after flit to one rank; these exchange what they have, put it together in the
  * order of sites, and hand it out. `ahead` flits are reduced before the first is handed out: so many as cover the way there. */
 #include "../combine.h"
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -26,9 +27,9 @@ static int reduce_here(struct run *run, int i)
     const void *from = run->from == MPI_IN_PLACE ? run->from : element_at(run->from, flit_at(&run->flits, i), run->shape);
     if (on->local_rank > 0) {
         from = run->from == MPI_IN_PLACE ? own : from;
-        return real.Reduce(from, NULL, count, run->shape->type, run->op, 0, on->local);
+        return here_reduce(on, from, NULL, count, run->shape->type, run->op, 0);
     }
-    int status = real.Reduce(from, own, count, run->shape->type, run->op, 0, on->local);
+    int status = here_reduce(on, from, own, count, run->shape->type, run->op, 0);
     for (int s = 0; s < on->sites; s++)
         if (s != on->site)
             TRY(status, requests_send(&run->sent, on, own, count, run->shape->type, speaker(on, s, -1), TAG_ALLREDUCE));
@@ -53,7 +54,7 @@ static int hand_out(struct run *run, int i)
         TRY(status, combine(on, run->piece, on->sites, own, count, run->shape, run->op));
     }
     if (on->local_size > 1)
-        TRY(status, real.Bcast(own, count, run->shape->type, 0, on->local));
+        TRY(status, here_bcast(on, own, count, run->shape->type, 0));
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* R/2 + n n s/B, S * (S - 1) messages, and twice as much inside a site: one rank of each site gathers what its site has for each
  * other one, and hands out what came. */
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ int alltoall_speakers(struct levels *on, const char *from, int64_t length, char 
         if (!memory || !out)
             status = MPI_ERR_NO_MEM;
     }
-    TRY(status, real.Gather(from, (int)row, handle.byte, rows, (int)row, handle.byte, 0, on->local));
+    TRY(status, here_gather(on, from, row, rows, 0));
     if (on->local_rank == 0 && status == MPI_SUCCESS) {
         char *in = out + here * row;
         char *to = out;
@@ -46,7 +47,7 @@ int alltoall_speakers(struct levels *on, const char *from, int64_t length, char 
                            in + here * on->first[s] * length + (m * here + r) * length, length);
         rows = sorted;
     }
-    TRY(status, real.Scatter(rows, (int)row, handle.byte, into, (int)row, handle.byte, 0, on->local));
+    TRY(status, here_scatter(on, rows, row, into, 0));
     requests_free(&some, status);
     free(memory);
     free(out);

@@ -1,4 +1,5 @@
 /* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and then its own. */
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ int barrier_speakers(struct levels *on)
     int status = MPI_SUCCESS;
     char go = 0;
     if (on->local_size > 1)
-        status = real.Barrier(on->local);
+        status = here_barrier(on);
     if (on->local_rank == 0) {
         for (int s = 0; s < on->sites; s++)
             if (s != on->site) {
@@ -21,7 +22,7 @@ int barrier_speakers(struct levels *on)
     }
     /* A byte, since a broadcast of none need not wait for anybody. */
     if (on->local_size > 1)
-        TRY(status, real.Bcast(&go, 1, handle.byte, 0, on->local));
+        TRY(status, here_bcast(on, &go, 1, handle.byte, 0));
     requests_free(&some, status);
     return status;
 }

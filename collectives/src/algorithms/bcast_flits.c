@@ -1,5 +1,6 @@
 /* R/2 + s/B + one flit inside a site: the root sends one message to each other site, in flits; whoever receives them there hands each on
  * while the next is under way. */
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static int from_root(struct levels *on, const struct bytes *bytes, const struct 
                 TRY(status, requests_send(&some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte,
                                           speaker(on, s, root), TAG_BCAST));
     if (on->local_size > 1)
-        TRY(status, real.Bcast(bytes->at, (int)bytes->length, handle.byte, on->local_rank, on->local));
+        TRY(status, here_bcast(on, bytes->at, (int)bytes->length, handle.byte, on->local_rank));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
@@ -32,7 +33,7 @@ static int to_site(struct levels *on, const struct bytes *bytes, const struct fl
         if (on->local_rank == 0)
             TRY(status, requests_wait_for(&some, i));
         if (on->local_size > 1)
-            TRY(status, real.Bcast(bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, 0, on->local));
+            TRY(status, here_bcast(on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, 0));
     }
     requests_free(&some, status);
     return status;
@@ -48,7 +49,7 @@ int bcast_flits(struct levels *on, void *buffer, int count, const struct shape *
         TRY(status, from_root(on, &bytes, &flits, root));
     else if (on->site == on->site_of[root]) {
         if (on->local_size > 1)
-            TRY(status, real.Bcast(bytes.at, (int)bytes.length, handle.byte, on->local_rank_of[root], on->local));
+            TRY(status, here_bcast(on, bytes.at, (int)bytes.length, handle.byte, on->local_rank_of[root]));
     } else
         TRY(status, to_site(on, &bytes, &flits, root));
     if (on->rank != root)

@@ -1,4 +1,5 @@
 /* R/2 + n s/B, one message from each other site: the ranks of a site give what they have to one of them. */
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ int gather_speakers(struct levels *on, const char *from, int64_t length, char *r
     } else if (on->rank == to && !(here = memory = malloc(on->local_size * length + 1))) {
         status = MPI_ERR_NO_MEM;
     }
-    TRY(status, real.Gather(from, (int)length, handle.byte, here, (int)length, handle.byte, on->local_rank_of[to], on->local));
+    TRY(status, here_gather(on, from, length, here, on->local_rank_of[to]));
     if (on->rank == to && on->rank != root)
         TRY(status, requests_send(&some, on, here, on->local_size * length, handle.byte, root, TAG_GATHER));
     requests_free(&some, status);

@@ -1,6 +1,7 @@
 /* R/2 + s/B + one flit inside a site: each site reduces flit after flit to one rank, which sends it to the root; the root puts the sites'
  * results together. */
 #include "../combine.h"
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -21,8 +22,7 @@ static int at_root(struct levels *on, const void *from, void *into, const struct
                     requests_receive(&some, on, element_at(parts.origin[s], flit_at(flits, i), shape),
                                      flit_count(flits, i), shape->type, speaker(on, s, root), TAG_REDUCE));
     for (int i = 0; i < flits->pieces; i++) {
-        TRY(status, real.Reduce(element_at(from, flit_at(flits, i), shape), element_at(into, flit_at(flits, i), shape), flit_count(flits, i), shape->type, op,
-                                on->local_rank, on->local));
+        TRY(status, here_reduce(on, element_at(from, flit_at(flits, i), shape), element_at(into, flit_at(flits, i), shape), flit_count(flits, i), shape->type, op, on->local_rank));
     }
     for (int i = 0, next = 0; i < flits->pieces; i++) {
         for (int s = 0; s < on->sites; s++) {
@@ -63,8 +63,7 @@ int reduce_flits(struct levels *on, const void *from, void *into, int count, con
         status = MPI_ERR_NO_MEM;
     for (int i = 0; i < flits.pieces; i++) {
         void *here = found ? element_at(found, flit_at(&flits, i), shape) : NULL;
-        TRY(status, real.Reduce(element_at(from, flit_at(&flits, i), shape), here, flit_count(&flits, i), shape->type, op,
-                                on->local_rank_of[to], on->local));
+        TRY(status, here_reduce(on, element_at(from, flit_at(&flits, i), shape), here, flit_count(&flits, i), shape->type, op, on->local_rank_of[to]));
         if (found)
             TRY(status, requests_send(&some, on, here, flit_count(&flits, i), shape->type, root, TAG_REDUCE));
     }

@@ -1,6 +1,7 @@
 /* R/2 + n s/B + one flit inside a site: what a rank of another site gets is reduced, flit by flit, to one of this site's ranks, which sends it
  * there; what the site's own ranks get is reduced while that is under way. Several ranks carry in parallel. */
 #include "../combine.h"
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -46,8 +47,7 @@ int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const 
         int by = sender(on, on->site, to);
         for (int i = 0; i < flits.pieces && counts[to] > 0; i++) {
             void *here = by == on->rank ? element_at(found, done + flit_at(&flits, i), shape) : NULL;
-            TRY(status, real.Reduce(element_at(all, at[to] + flit_at(&flits, i), shape), here, flit_count(&flits, i), shape->type, op,
-                                    on->local_rank_of[by], on->local));
+            TRY(status, here_reduce(on, element_at(all, at[to] + flit_at(&flits, i), shape), here, flit_count(&flits, i), shape->type, op, on->local_rank_of[by]));
             if (here)
                 TRY(status, requests_send(&sent, on, here, flit_count(&flits, i), shape->type, to, TAG_REDUCE_SCATTER));
         }
@@ -57,8 +57,7 @@ int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const 
     for (int m = on->first[on->site]; m < on->first[on->site + 1]; m++) {
         int to = on->members[m];
         if (counts[to] > 0)
-            TRY(status, real.Reduce(element_at(all, at[to], shape), to == on->rank ? parts.origin[on->site] : NULL, counts[to],
-                                    shape->type, op, on->local_rank_of[to], on->local));
+            TRY(status, here_reduce(on, element_at(all, at[to], shape), to == on->rank ? parts.origin[on->site] : NULL, counts[to], shape->type, op, on->local_rank_of[to]));
     }
     TRY(status, requests_wait(&received));
     TRY(status, combine(on, parts.origin, on->sites, into, own, shape, op));

@@ -1,6 +1,7 @@
 /* R/2 + what one site's ranks get / B + twice the whole inside a site: each site reduces everything to one rank, which sends each other site what
  * its ranks get, puts together what its own get, and hands it out. */
 #include "../combine.h"
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -90,7 +91,7 @@ int reduce_scatter_speakers(struct levels *on, const void *from, void *into, con
         if (!memory || !own_memory)
             status = MPI_ERR_NO_MEM;
     }
-    TRY(status, real.Reduce(mine, all, (int)at[on->size], shape->type, op, 0, on->local));
+    TRY(status, here_reduce(on, mine, all, (int)at[on->size], shape->type, op, 0));
     if (on->local_rank == 0)
         TRY(status, speak(on, all, at, counts, own, shape, op));
     int *local_counts = places + on->local_size;
@@ -100,7 +101,7 @@ int reduce_scatter_speakers(struct levels *on, const void *from, void *into, con
         local_counts[i] = counts[on->members[on->first[on->site] + i]];
         sum += local_counts[i];
     }
-    TRY(status, real.Scatterv(own, local_counts, places, shape->type, into, counts[on->rank], shape->type, 0, on->local));
+    TRY(status, here_scatterv(on, own, local_counts, places, shape->type, into, counts[on->rank], 0));
     free(at);
     free(places);
     free(memory);

@@ -1,6 +1,7 @@
 /* R/2 + n s/B, for operations that commute and ranks in any order: inside each site a scan; who has added up the ranks of its site that lie
  * before a rank of another site sends it that, at once. */
 #include "../combine.h"
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -32,7 +33,7 @@ int scan_direct(struct levels *on, const void *from, void *into, int count, cons
             TRY(status, requests_receive(&received, on, parts.origin[s], count, shape->type, on->members[on->first[s] + there - 1],
                                          TAG_SCAN));
     }
-    TRY(status, real.Scan(from, sum, count, shape->type, op, on->local));
+    TRY(status, here_scan(on, from, sum, count, shape->type, op));
     for (int rank = 0; rank < on->size; rank++)
         if (on->site_of[rank] != on->site && before(on, on->site, rank) == on->local_rank + 1)
             TRY(status, requests_send(&sent, on, sum, count, shape->type, rank, TAG_SCAN));
@@ -40,7 +41,7 @@ int scan_direct(struct levels *on, const void *from, void *into, int count, cons
     if (inclusive)
         TRY(status, elements_copy(on, sum, parts.origin[on->site], count, shape));
     else
-        TRY(status, real.Exscan(from, parts.origin[on->site], count, shape->type, op, on->local));
+        TRY(status, here_exscan(on, from, parts.origin[on->site], count, shape->type, op));
     TRY(status, requests_wait(&received));
     for (int s = 0; s < on->sites && status == MPI_SUCCESS; s++)
         if (s == on->site ? inclusive || on->local_rank > 0 : before(on, s, on->rank) > 0)

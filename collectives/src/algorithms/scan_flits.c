@@ -1,6 +1,7 @@
 /* R/2 + s/B + two flits inside a site, where each site's ranks follow each other: the last rank of a site knows what the site adds
  * up to and tells every later site, whose first rank puts together what lies before it and hands that out. */
 #include "../combine.h"
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -30,18 +31,16 @@ static int scan_here(struct run *run, int i)
     void *into = element_at(run->into, at, run->shape);
     const void *from = element_at(run->from, at, run->shape);
     if (run->inclusive)
-        status = real.Scan(run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op, on->local);
+        status = here_scan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
     if (!run->total)
-        return run->inclusive ? status : real.Exscan(run->from == run->into ? MPI_IN_PLACE : from, into, count,
-                                                     run->shape->type, run->op, on->local);
+        return run->inclusive ? status : here_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
     void *total = element_at(run->total, at, run->shape);
     struct bytes bytes = {0};
     TRY(status, bytes_pack(run->inclusive ? into : from, count, run->shape, on->across, &bytes));
     TRY(status, unpack(bytes.at, bytes.length, total, count, run->shape, on->across));
     bytes_free(&bytes);
     if (!run->inclusive) {
-        TRY(status, real.Exscan(run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op,
-                                on->local));
+        TRY(status, here_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op));
         if (on->local_rank > 0)
             TRY(status, real.Reduce_local(into, total, count, run->shape->type, run->op));
     }
@@ -65,7 +64,7 @@ static int add_before(struct run *run, int i)
         TRY(status, combine(on, run->piece, on->site, before, count, run->shape, run->op));
     }
     if (on->local_size > 1)
-        TRY(status, real.Bcast(before, count, run->shape->type, 0, on->local));
+        TRY(status, here_bcast(on, before, count, run->shape->type, 0));
     if (run->inclusive || on->local_rank > 0) {
         TRY(status, real.Reduce_local(before, into, count, run->shape->type, run->op));
     } else {

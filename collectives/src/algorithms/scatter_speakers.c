@@ -1,4 +1,5 @@
 /* R/2 + n s/B, one message to each other site, whose ranks get their parts from one of them. */
+#include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -22,8 +23,7 @@ int scatter_speakers(struct levels *on, const char *room, int64_t length, char *
         TRY(status, requests_receive(&some, on, memory, on->local_size * length, handle.byte, root, TAG_SCATTER));
         TRY(status, requests_wait(&some));
     }
-    TRY(status, real.Scatter(here, (int)length, handle.byte, into, (int)length, handle.byte, on->local_rank_of[from],
-                             on->local));
+    TRY(status, here_scatter(on, here, length, into, on->local_rank_of[from]));
     requests_free(&some, status);
     free(memory);
     return status;

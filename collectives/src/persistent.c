@@ -1,0 +1,192 @@
+#define _GNU_SOURCE
+#include "persistent.h"
+
+#include "enter.h"
+#include "task.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Each has tags of its own: different ranks may start them in different order (MPI 4.0, section 6.13). */
+static struct persistent {
+    struct persistent *next;
+    MPI_Request request;
+    struct plan plan;
+    int tags, tag;
+} *all;
+static atomic_int count;
+
+/* What the program has freed: operations that are under way may still need it. */
+static struct freed {
+    struct freed *next;
+    int is_type;
+    MPI_Datatype type;
+    MPI_Op op;
+} *freed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int plan_begin(struct plan *plan, MPI_Request *request)
+{
+    struct levels *on = plan->on;
+    int tag = 0, status = MPI_SUCCESS;
+    int tags = levels_tags(on, 0);
+    TRY(status, ending_make(&tag, request, 0));
+    if (status != MPI_SUCCESS)
+        return levels_leave(on, status);
+    status = task_start(plan, tags, tag);
+    if (status != MPI_SUCCESS)
+        ending_free(tag, request);
+    return levels_leave(on, status);
+}
+
+int plan_keep(struct plan *plan, MPI_Request *request)
+{
+    struct levels *on = plan->on;
+    struct persistent *one = calloc(1, sizeof *one);
+    int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM, tags = levels_tags(on, 1);
+    TRY(status, ending_make(&one->tag, request, 1));
+    if (status == MPI_SUCCESS) {
+        one->plan = *plan;
+        one->tags = tags;
+        one->request = *request;
+        levels_hold(on);
+        pthread_mutex_lock(&lock);
+        one->next = all;
+        all = one;
+        pthread_mutex_unlock(&lock);
+        atomic_fetch_add(&count, 1);
+    } else {
+        free(one);
+    }
+    return levels_leave(on, status);
+}
+
+/* The request's, where it is one of these; `out` takes it away. */
+static struct persistent *find(MPI_Request request, int out)
+{
+    if (!atomic_load_explicit(&count, memory_order_relaxed))
+        return NULL;
+    pthread_mutex_lock(&lock);
+    struct persistent **at = &all;
+    while (*at && (*at)->request != request)
+        at = &(*at)->next;
+    struct persistent *one = *at;
+    if (one && out) {
+        *at = one->next;
+        atomic_fetch_sub(&count, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return one;
+}
+
+EXPORT int MPI_Start(MPI_Request *request)
+{
+    struct persistent *one = request ? find(*request, 0) : NULL;
+    int status = PASS(Start, request);
+    if (one && status == MPI_SUCCESS)
+        status = levels_leave(one->plan.on, task_start(&one->plan, one->tags, one->tag));
+    return status;
+}
+BOTH(Start);
+
+EXPORT int MPI_Startall(int many, MPI_Request requests[])
+{
+    if (!atomic_load(&count))
+        return PASS(Startall, many, requests);
+    int status = MPI_SUCCESS;
+    for (int i = 0; i < many; i++)
+        TRY(status, MPI_Start(&requests[i]));
+    return status;
+}
+BOTH(Startall);
+
+static void free_one(struct persistent *one)
+{
+    int was_inside = levels_inside(1);
+    levels_release(one->plan.on);
+    ending_free(one->tag, NULL);
+    free(one);
+    levels_inside(was_inside);
+}
+
+EXPORT int MPI_Request_free(MPI_Request *request)
+{
+    struct persistent *one = request ? find(*request, 1) : NULL;
+    if (one)
+        free_one(one);
+    return PASS(Request_free, request);
+}
+BOTH(Request_free);
+
+/* Frees what was put off, once nothing is under way. */
+static void free_late(void)
+{
+    if (tasks_any() || atomic_load(&count))
+        return;
+    pthread_mutex_lock(&lock);
+    struct freed *list = freed;
+    freed = NULL;
+    pthread_mutex_unlock(&lock);
+    while (list) {
+        struct freed *this = list;
+        list = this->next;
+        if (this->is_type)
+            real.Type_free(&this->type);
+        else
+            real.Op_free(&this->op);
+        free(this);
+    }
+}
+
+/* Whether a handle that the program frees is to be freed later. */
+static int put_off(struct freed what)
+{
+    if (freed)
+        free_late();
+    if (!tasks_any() && !atomic_load(&count))
+        return 0;
+    struct freed *this = malloc(sizeof *this);
+    if (!this)
+        return 0;
+    *this = what;
+    pthread_mutex_lock(&lock);
+    this->next = freed;
+    freed = this;
+    pthread_mutex_unlock(&lock);
+    return 1;
+}
+
+EXPORT int MPI_Type_free(MPI_Datatype *type)
+{
+    int combiner, integers, addresses, types;
+    /* One that may not be freed is the MPI's to complain of. */
+    if (type && (tasks_any() || atomic_load(&count)) && *type != handle.datatype_null &&
+        real.Type_get_envelope(*type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS && combiner != MPI_COMBINER_NAMED &&
+        put_off((struct freed){.is_type = 1, .type = *type})) {
+        *type = handle.datatype_null;
+        return MPI_SUCCESS;
+    }
+    return PASS(Type_free, type);
+}
+BOTH(Type_free);
+
+EXPORT int MPI_Op_free(MPI_Op *op)
+{
+    if (op && (tasks_any() || atomic_load(&count)) && *op != handle.op_null && put_off((struct freed){.op = *op})) {
+        *op = handle.op_null;
+        return MPI_SUCCESS;
+    }
+    return PASS(Op_free, op);
+}
+BOTH(Op_free);
+
+void persistent_end(void)
+{
+    while (all) {
+        struct persistent *one = find(all->request, 1);
+        real.Request_free(&one->request);
+        free_one(one);
+    }
+    free_late();
+}

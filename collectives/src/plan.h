@@ -1,0 +1,28 @@
+/* One call of a collective operation: its arguments as the program gave them, and how it is done. */
+#ifndef CAUSEWAY_PLAN_H
+#define CAUSEWAY_PLAN_H
+
+#include "choice.h"
+#include "transfer.h"
+
+enum form { BLOCKING, NONBLOCKING, PERSISTENT };
+
+struct plan {
+    enum form form;
+    /* NULL leaves the call to the MPI. */
+    struct levels *on;
+    struct choice choice;
+    struct shape shape, into_shape;
+    const void *from;
+    void *into;
+    int count, into_count;
+    const int *counts, *places, *into_counts, *into_places;
+    MPI_Datatype type, into_type;
+    const MPI_Datatype *types, *into_types;
+    MPI_Op op;
+    int root, inclusive;
+    /* Does it, on plan->on or communicators of the same ranks; may wait. */
+    int (*run)(struct levels *on, const struct plan *plan);
+};
+
+#endif

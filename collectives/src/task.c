@@ -1,0 +1,400 @@
+#define _GNU_SOURCE
+#include "task.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* The MPI's own calls and the program's reductions run on it. Only what is touched takes memory. */
+#define STACK_BYTES (2 << 20)
+/* Stacks kept for the next operations. */
+#define MOST_STACKS 16
+
+struct task {
+    struct task *next;
+    struct plan plan;
+    /* Those of the plan, with tags of its own. */
+    struct levels on;
+    int tag;
+    /* What it waits for. */
+    MPI_Request *awaits;
+    int status, has_begun, is_over;
+    char *stack;
+    ucontext_t own, back;
+};
+
+/* Held by whoever takes up tasks: one thread at a time, and not again from inside the MPI's calls that tasks make. */
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
+/* What is below. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct task *tasks;
+static atomic_int count;
+static int is_hooked;
+static char *stacks[MOST_STACKS];
+static int stack_count;
+static unsigned char tags_used[32768 / CHAR_BIT];
+static MPI_Comm self;
+static int self_made;
+
+static _Thread_local struct task *current __attribute__((tls_model("initial-exec")));
+
+static int run(void);
+
+/* Tasks may go on in another thread than they stopped in: nothing may keep the address of `current` across that. */
+__attribute__((noinline)) static struct task *current_task(void)
+{
+    __asm__ volatile("");
+    return current;
+}
+
+__attribute__((noinline)) static void set_current(struct task *task)
+{
+    __asm__ volatile("");
+    current = task;
+}
+
+/* --- The MPI's progress --- */
+
+#if defined(OPEN_MPI)
+
+static int (*hook_register)(int (*)(void));
+static int (*hook_unregister)(int (*)(void));
+
+static int hook(void)
+{
+    return atomic_load_explicit(&count, memory_order_relaxed) ? run() : 0;
+}
+
+static void find_hook(void)
+{
+    static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80"};
+    for (size_t i = 0; !hook_register && i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (!library)
+            continue;
+        hook_register = (int (*)(int (*)(void)))dlsym(library, "opal_progress_register");
+        hook_unregister = (int (*)(int (*)(void)))dlsym(library, "opal_progress_unregister");
+        dlclose(library);
+    }
+}
+
+static int hook_is_there(void) { return hook_register && hook_unregister; }
+
+static int is_complete(MPI_Request *request, int *status)
+{
+    int done = 0;
+    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
+    return done || *status != MPI_SUCCESS;
+}
+
+/* Stays until the end: asked, it looks at one number. */
+static int hook_on(void)
+{
+    pthread_mutex_lock(&lock);
+    int first = !is_hooked;
+    is_hooked = 1;
+    pthread_mutex_unlock(&lock);
+    return first ? hook_register(hook) : 0;
+}
+
+static void hook_off(void)
+{
+    if (is_hooked)
+        hook_unregister(hook);
+    is_hooked = 0;
+}
+
+#else
+
+/* As in MPICH's mpi.h, which older headers do not have. */
+typedef void *async_thing;
+typedef int async_stream;
+#define STREAM_NULL ((async_stream)0x3c000000)
+enum { ASYNC_NOPROGRESS, ASYNC_DONE };
+
+static int (*async_start)(int (*)(async_thing), void *, async_stream);
+static int (*request_is_complete)(MPI_Request);
+
+static int hook(async_thing thing)
+{
+    (void)thing;
+    pthread_mutex_lock(&lock);
+    int is_idle = atomic_load(&count) == 0;
+    if (is_idle)
+        is_hooked = 0;
+    pthread_mutex_unlock(&lock);
+    if (is_idle)
+        return ASYNC_DONE;
+    run();
+    return ASYNC_NOPROGRESS;
+}
+
+static void find_hook(void)
+{
+#if !defined(CAUSEWAY_STANDARD_ABI)
+    async_start = (int (*)(int (*)(async_thing), void *, async_stream))mpi_calls_find("Async_start");
+    request_is_complete = (int (*)(MPI_Request))mpi_calls_find("Request_is_complete");
+#endif
+}
+
+static int hook_is_there(void) { return async_start && request_is_complete; }
+
+/* MPI_Test would ask for progress inside progress. */
+static int is_complete(MPI_Request *request, int *status)
+{
+    int done = 0;
+    *status = MPI_SUCCESS;
+    if (!request_is_complete(*request))
+        return 0;
+    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
+    return done || *status != MPI_SUCCESS;
+}
+
+static int hook_on(void)
+{
+    pthread_mutex_lock(&lock);
+    int first = !is_hooked;
+    is_hooked = 1;
+    pthread_mutex_unlock(&lock);
+    return first ? async_start(hook, NULL, STREAM_NULL) : MPI_SUCCESS;
+}
+
+static void hook_off(void) {}
+
+#endif
+
+int tasks_possible(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_hook);
+    return hook_is_there();
+}
+
+int tasks_any(void) { return atomic_load(&count) > 0; }
+
+/* --- Endings --- */
+
+static int make_self(void)
+{
+    MPI_Group group;
+    int status = real.Comm_group(handle.comm_self, &group);
+    TRY(status, real.Comm_create(handle.comm_self, group, &self));
+    if (status != MPI_SUCCESS)
+        return status;
+    self_made = 1;
+    real.Group_free(&group);
+    return real.Comm_set_errhandler(self, handle.errors_return);
+}
+
+int ending_make(int *tag, MPI_Request *request, int is_persistent)
+{
+    int status = MPI_SUCCESS, found = 0;
+    pthread_mutex_lock(&lock);
+    if (!self_made)
+        status = make_self();
+    while (found < 32768 && tags_used[found / CHAR_BIT] & 1 << found % CHAR_BIT)
+        found++;
+    if (found == 32768)
+        status = MPI_ERR_NO_MEM;
+    if (status == MPI_SUCCESS)
+        tags_used[found / CHAR_BIT] |= (unsigned char)(1 << found % CHAR_BIT);
+    pthread_mutex_unlock(&lock);
+    if (status != MPI_SUCCESS)
+        return status;
+    *tag = found;
+    return is_persistent ? real.Recv_init(NULL, 0, handle.byte, 0, found, self, request)
+                         : real.Irecv(NULL, 0, handle.byte, 0, found, self, request);
+}
+
+void ending_free(int tag, MPI_Request *request)
+{
+    if (request && real.Cancel(request) == MPI_SUCCESS)
+        real.Wait(request, MPI_STATUS_IGNORE);
+    pthread_mutex_lock(&lock);
+    tags_used[tag / CHAR_BIT] &= (unsigned char)~(1 << tag % CHAR_BIT);
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- Tasks --- */
+
+static char *take_stack(void)
+{
+    pthread_mutex_lock(&lock);
+    char *stack = stack_count ? stacks[--stack_count] : NULL;
+    pthread_mutex_unlock(&lock);
+    if (stack)
+        return stack;
+    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED)
+        return NULL;
+    /* Overflow ends the program where it happens. */
+    mprotect(stack, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
+    return stack;
+}
+
+static void leave_stack(char *stack)
+{
+    pthread_mutex_lock(&lock);
+    int is_kept = stack_count < MOST_STACKS;
+    if (is_kept)
+        stacks[stack_count++] = stack;
+    pthread_mutex_unlock(&lock);
+    if (!is_kept)
+        munmap(stack, STACK_BYTES);
+}
+
+static void body(void)
+{
+    struct task *task = current_task();
+    task->status = task->plan.run(&task->on, &task->plan);
+    task->is_over = 1;
+    swapcontext(&task->own, &task->back);
+}
+
+static void resume(struct task *task)
+{
+    set_current(task);
+    swapcontext(&task->back, &task->own);
+    set_current(NULL);
+}
+
+int task_runs(void) { return current_task() != NULL; }
+
+int task_wait(MPI_Request *request)
+{
+    struct task *task = current_task();
+    int status;
+    if (!task)
+        return real.Wait(request, MPI_STATUS_IGNORE);
+    if (is_complete(request, &status))
+        return status;
+    task->awaits = request;
+    swapcontext(&task->own, &task->back);
+    return task->status;
+}
+
+static void finish(struct task *task)
+{
+    const char word = 1;
+    if (task->status != MPI_SUCCESS)
+        real.Comm_call_errhandler(task->on.user, task->status);
+    leave_stack(task->stack);
+    pthread_mutex_lock(&lock);
+    struct task **at = &tasks;
+    while (*at != task)
+        at = &(*at)->next;
+    *at = task->next;
+    pthread_mutex_unlock(&lock);
+    /* The program may go on from here, and free what the operation used. */
+    real.Send(&word, task->status != MPI_SUCCESS, handle.byte, 0, task->tag, self);
+    if (task->plan.form == NONBLOCKING)
+        ending_free(task->tag, NULL);
+    atomic_fetch_sub(&count, 1);
+    free(task);
+}
+
+/* So many operations may be under way that tags are used again: the earlier one comes first. */
+static int has_its_tags(const struct task *task)
+{
+    int is_first = 1;
+    pthread_mutex_lock(&lock);
+    for (const struct task *other = tasks; other != task; other = other->next)
+        is_first &= other->on.across != task->on.across || other->on.tags != task->on.tags;
+    pthread_mutex_unlock(&lock);
+    return is_first;
+}
+
+static int may_go_on(struct task *task)
+{
+    if (!task->has_begun)
+        return task->has_begun = has_its_tags(task);
+    return is_complete(task->awaits, &task->status);
+}
+
+/* Takes up each task that has no more to wait for; how many. */
+static int run(void)
+{
+    if (pthread_mutex_trylock(&running))
+        return 0;
+    int taken_up = 0, was_inside = levels_inside(1);
+    pthread_mutex_lock(&lock);
+    struct task *task = tasks;
+    pthread_mutex_unlock(&lock);
+    while (task) {
+        int goes_on = may_go_on(task);
+        if (goes_on)
+            resume(task);
+        pthread_mutex_lock(&lock);
+        struct task *next = task->next;
+        pthread_mutex_unlock(&lock);
+        if (task->is_over)
+            finish(task);
+        taken_up += goes_on;
+        task = next;
+    }
+    levels_inside(was_inside);
+    pthread_mutex_unlock(&running);
+    return taken_up;
+}
+
+int task_start(const struct plan *plan, int tags, int tag)
+{
+    struct task *task = calloc(1, sizeof *task);
+    char *stack = task ? take_stack() : NULL;
+    if (!stack) {
+        free(task);
+        return MPI_ERR_NO_MEM;
+    }
+    task->plan = *plan;
+    task->on = *plan->on;
+    task->on.tags = tags;
+    task->tag = tag;
+    task->stack = stack;
+    getcontext(&task->own);
+    task->own.uc_stack.ss_sp = stack;
+    task->own.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&task->own, body, 0);
+    pthread_mutex_lock(&lock);
+    struct task **end = &tasks;
+    while (*end)
+        end = &(*end)->next;
+    *end = task;
+    atomic_fetch_add(&count, 1);
+    pthread_mutex_unlock(&lock);
+    hook_on();
+    run();
+    return MPI_SUCCESS;
+}
+
+static int is_under_way(const struct levels *on)
+{
+    int found = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct task *task = tasks; task; task = task->next)
+        found |= task->plan.on == on;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void tasks_finish(const struct levels *on)
+{
+    /* No message has this tag: a call that lets the MPI make progress. */
+    for (int there; tasks_any() && is_under_way(on);)
+        real.Iprobe(0, 0, on->across, &there, MPI_STATUS_IGNORE);
+}
+
+void tasks_end(void)
+{
+    hook_off();
+    if (self_made)
+        real.Comm_free(&self);
+    self_made = 0;
+    while (stack_count)
+        munmap(stacks[--stack_count], STACK_BYTES);
+}

@@ -1,0 +1,172 @@
+/* Calls of one vector, or none: barrier, bcast, reductions, scans. MPI_X and PMPI_X are one function: C calls the one, Fortran, by MPI and
+ * flavour, one or the other, and tools that are preloaded before this library call the second. Each is improved where the communicator
+ * spans sites and the arguments are such that it can be, and otherwise the MPI's own. blocks.c has those with a block for each rank. */
+#define _GNU_SOURCE
+#include "algorithms.h"
+#include "enter.h"
+#include "sites.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#define P_Barrier MPI_Comm comm
+#define A_Barrier comm
+
+static int run_barrier(struct levels *on, const struct plan *plan)
+{
+    (void)plan;
+    return barrier_speakers(on);
+}
+
+static int plan_barrier(struct plan *plan, P_Barrier)
+{
+    plan->run = run_barrier;
+    return enter_any(plan, comm, OF_BARRIER);
+}
+FORMS(Barrier, barrier);
+
+#define P_Bcast void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm
+#define A_Bcast buffer, count, type, root, comm
+
+static int run_bcast(struct levels *on, const struct plan *plan)
+{
+    return bcast_flits(on, plan->into, plan->count, &plan->shape, plan->root, plan->choice.flit);
+}
+
+static int plan_bcast(struct plan *plan, P_Bcast)
+{
+    plan->into = buffer, plan->count = count, plan->root = root, plan->run = run_bcast;
+    return enter(plan, comm, OF_BCAST, count, type) && (is_root(plan->on, root) || give_up(plan));
+}
+FORMS(Bcast, bcast);
+
+static void reduction(struct plan *plan, const void *from, void *into, int count, MPI_Op op)
+{
+    plan->from = from, plan->into = into, plan->count = count, plan->op = op;
+}
+
+#define P_Reduce const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
+#define A_Reduce from, into, count, type, op, root, comm
+
+static int run_reduce(struct levels *on, const struct plan *plan)
+{
+    return reduce_flits(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->root, plan->choice.flit);
+}
+
+static int plan_reduce(struct plan *plan, P_Reduce)
+{
+    reduction(plan, from, into, count, op);
+    plan->root = root, plan->run = run_reduce;
+    return enter_reduction(plan, comm, OF_REDUCE, count, type, op) && (is_root(plan->on, root) || give_up(plan));
+}
+FORMS(Reduce, reduce);
+
+#define P_Allreduce const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define A_Allreduce from, into, count, type, op, comm
+
+static int run_allreduce(struct levels *on, const struct plan *plan)
+{
+    return allreduce_flits(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->choice.flit, plan->choice.ahead);
+}
+
+static int plan_allreduce(struct plan *plan, P_Allreduce)
+{
+    reduction(plan, from, into, count, op);
+    plan->run = run_allreduce;
+    return enter_reduction(plan, comm, OF_ALLREDUCE, count, type, op);
+}
+FORMS(Allreduce, allreduce);
+
+static int reduce_scatter(struct levels *on, const struct plan *plan, const int counts[])
+{
+    if (plan->choice.algorithm == LANES)
+        return reduce_scatter_lanes(on, plan->from, plan->into, counts, &plan->shape, plan->op, plan->choice.flit);
+    return reduce_scatter_speakers(on, plan->from, plan->into, counts, &plan->shape, plan->op);
+}
+
+/* How many ranks' blocks there are; 0 where the operation is not improved anyhow. */
+static int blocks(MPI_Comm comm)
+{
+    int size = 0;
+    return sites_count > 1 && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS ? size : 0;
+}
+
+#define P_Reduce_scatter const void *from, void *into, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define A_Reduce_scatter from, into, counts, type, op, comm
+
+static int run_reduce_scatter(struct levels *on, const struct plan *plan)
+{
+    return reduce_scatter(on, plan, plan->counts);
+}
+
+static int plan_reduce_scatter(struct plan *plan, P_Reduce_scatter)
+{
+    int size = blocks(comm);
+    int64_t all = 0;
+    reduction(plan, from, into, 0, op);
+    plan->counts = counts, plan->run = run_reduce_scatter;
+    if (!size || !counts)
+        return 0;
+    for (int i = 0; i < size && all >= 0; i++)
+        all = counts[i] < 0 ? -1 : all + counts[i];
+    return all <= INT_MAX && enter_reduction(plan, comm, OF_REDUCE_SCATTER, all, type, op);
+}
+FORMS(Reduce_scatter, reduce_scatter);
+
+#define P_Reduce_scatter_block const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define A_Reduce_scatter_block from, into, count, type, op, comm
+
+static int run_reduce_scatter_block(struct levels *on, const struct plan *plan)
+{
+    int *counts = malloc(on->size * sizeof *counts);
+    for (int i = 0; counts && i < on->size; i++)
+        counts[i] = plan->count;
+    int status = counts ? reduce_scatter(on, plan, counts) : MPI_ERR_NO_MEM;
+    free(counts);
+    return status;
+}
+
+static int plan_reduce_scatter_block(struct plan *plan, P_Reduce_scatter_block)
+{
+    int size = blocks(comm);
+    reduction(plan, from, into, count, op);
+    plan->run = run_reduce_scatter_block;
+    return size && (int64_t)count * size <= INT_MAX &&
+           enter_reduction(plan, comm, OF_REDUCE_SCATTER, (int64_t)count * size, type, op);
+}
+FORMS(Reduce_scatter_block, reduce_scatter_block);
+
+static int run_scan(struct levels *on, const struct plan *plan)
+{
+    switch (plan->choice.algorithm) {
+    case FLITS:
+        return scan_flits(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->inclusive, plan->choice.flit,
+                          plan->choice.ahead);
+    case DIRECT:
+        return scan_direct(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->inclusive);
+    default:
+        return scan_gathered(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->inclusive);
+    }
+}
+
+#define P_Scan P_Allreduce
+#define A_Scan A_Allreduce
+
+static int plan_scan(struct plan *plan, P_Scan)
+{
+    reduction(plan, from, into, count, op);
+    plan->inclusive = 1, plan->run = run_scan;
+    return enter_reduction(plan, comm, OF_SCAN, count, type, op);
+}
+FORMS(Scan, scan);
+
+#define P_Exscan P_Allreduce
+#define A_Exscan A_Allreduce
+
+static int plan_exscan(struct plan *plan, P_Exscan)
+{
+    reduction(plan, from, into, count, op);
+    plan->run = run_scan;
+    return enter_reduction(plan, comm, OF_SCAN, count, type, op);
+}
+FORMS(Exscan, exscan);

@@ -1,0 +1,191 @@
+/* Collectives that go on beside the program: they get on in whatever call it waits, many at a time, and with what they need although the
+ * program has freed it. Any deadlock here ends with the launcher's time. */
+#include "native.h"
+
+#include <pthread.h>
+#include <string.h>
+#if defined(OPEN_MPI) && MPI_VERSION < 4
+#include <mpi-ext.h>
+#define INIT(name) MPIX_##name##_init
+#else
+#define INIT(name) MPI_##name##_init
+#endif
+
+#define MANY 40
+#define ROUNDS 20
+
+static int rank, size, wrong;
+
+static void check(int is_right, const char *what)
+{
+    if (!is_right) {
+        fprintf(stderr, "rank %d: %s\n", rank, what);
+        wrong = 1;
+    }
+}
+
+static int sum_of_ranks(void) { return size * (size - 1) / 2; }
+
+/* Rank 0 of each pair waits for a message that the other sends when the collective is over, which rank 0 may have to help with. */
+static void they_get_on_while_the_program_receives(void)
+{
+    int found = 0, word = 0;
+    MPI_Request request;
+    MPI_Iallreduce(&rank, &found, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    if (rank == 0)
+        for (int i = 1; i < size; i++)
+            MPI_Recv(&word, 1, MPI_INT, i, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank > 0)
+        MPI_Send(&word, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
+    check(found == sum_of_ranks(), "an allreduce during receives");
+}
+
+/* The others come to the barrier when the broadcast, which rank 0 begins and may have to carry on, is over. */
+static void they_get_on_while_the_program_is_in_another_collective(void)
+{
+    static int data[100000];
+    MPI_Comm other, copy;
+    MPI_Request request;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other);
+    if (rank == 0)
+        for (int i = 0; i < 100000; i++)
+            data[i] = i;
+    MPI_Ibcast(data, 100000, MPI_INT, 0, MPI_COMM_WORLD, &request);
+    if (rank != 0)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(other);
+    MPI_Comm_dup(other, &copy);
+    if (rank == 0)
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(data[99999] == 99999 && data[77] == 77, "a broadcast during a barrier");
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&other);
+}
+
+static void many_go_on_at_a_time_and_end_in_any_order(void)
+{
+    static int found[MANY], got[MANY][1000];
+    MPI_Request requests[2 * MANY];
+    for (int i = 0; i < MANY; i++) {
+        for (int j = 0; j < 1000; j++)
+            got[i][j] = rank == i % size ? i + j : -1;
+        MPI_Iallreduce(&rank, &found[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2 * i]);
+        MPI_Ibcast(got[i], 1000, MPI_INT, i % size, MPI_COMM_WORLD, &requests[2 * i + 1]);
+    }
+    for (int i = 2 * MANY - 1; i >= 0; i--)
+        MPI_Wait(&requests[rank % 2 ? i : 2 * MANY - 1 - i], MPI_STATUS_IGNORE);
+    int right = 1;
+    for (int i = 0; i < MANY; i++)
+        right &= found[i] == sum_of_ranks() && got[i][0] == i && got[i][999] == i + 999;
+    check(right, "many at a time");
+}
+
+static void add(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int i = 0; i < 2 * *count; i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static void what_the_program_frees_is_kept_as_long_as_they_need_it(void)
+{
+    int from[2] = {rank, 1}, into[2];
+    MPI_Datatype pair;
+    MPI_Op op;
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    /* So that it is known. */
+    MPI_Barrier(comm);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Op_create(add, 1, &op);
+    MPI_Iallreduce(from, into, 1, pair, op, comm, &request);
+    MPI_Type_free(&pair);
+    MPI_Op_free(&op);
+    MPI_Comm_free(&comm);
+    check(pair == MPI_DATATYPE_NULL && op == MPI_OP_NULL && comm == MPI_COMM_NULL, "freed handles are null");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(into[0] == sum_of_ranks() && into[1] == size, "an allreduce with what has been freed");
+}
+
+static void persistent_ones_start_in_any_order_again_and_again(void)
+{
+    int sums[3], bits[3];
+    MPI_Request requests[3];
+    MPI_Status statuses[3];
+    for (int i = 0; i < 3; i++)
+        INIT(Allreduce)(&bits[i], &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i]);
+    int right = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < 3; i++)
+            bits[i] = round + i;
+        if (round % 2)
+            MPI_Startall(3, requests);
+        else
+            for (int i = 0; i < 3; i++)
+                MPI_Start(&requests[(i + rank) % 3]);
+        MPI_Waitall(3, requests, statuses);
+        for (int i = 0; i < 3; i++)
+            right &= sums[i] == size * (round + i);
+    }
+    check(right, "persistent ones");
+    for (int i = 0; i < 3; i++)
+        MPI_Request_free(&requests[i]);
+}
+
+static void *of_one_thread(void *argument)
+{
+    MPI_Comm comm = *(MPI_Comm *)argument;
+    int *right = calloc(1, sizeof *right), found;
+    *right = 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Request request;
+        MPI_Iallreduce(&rank, &found, 1, MPI_INT, MPI_SUM, comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        *right &= found == sum_of_ranks();
+    }
+    return right;
+}
+
+static void threads_have_their_own(void)
+{
+    pthread_t threads[3];
+    MPI_Comm comms[3];
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+        MPI_Barrier(comms[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, of_one_thread, &comms[i]);
+    for (int i = 0; i < 3; i++) {
+        void *right;
+        pthread_join(threads[i], &right);
+        check(*(int *)right, "threads");
+        free(right);
+        MPI_Comm_free(&comms[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int provided, wants_threads = argc > 1 && strcmp(argv[1], "threads") == 0;
+    MPI_Init_thread(&argc, &argv, wants_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    they_get_on_while_the_program_receives();
+    they_get_on_while_the_program_is_in_another_collective();
+    many_go_on_at_a_time_and_end_in_any_order();
+    what_the_program_frees_is_kept_as_long_as_they_need_it();
+    persistent_ones_start_in_any_order_again_and_again();
+    if (wants_threads && provided == MPI_THREAD_MULTIPLE)
+        threads_have_their_own();
+    int any = 0;
+    MPI_Reduce(&wrong, &any, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("collectives beside the program on %d ranks%s: %s\n", size, provided == MPI_THREAD_MULTIPLE ? " with threads" : "",
+               any ? "WRONG" : "right");
+    MPI_Finalize();
+    return any;
+}
