@@ -4,12 +4,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#if defined(OPEN_MPI) && MPI_VERSION < 4
-#include <mpi-ext.h>
-#define INIT(name) MPIX_##name##_init
-#else
-#define INIT(name) MPI_##name##_init
-#endif
 
 #define MANY 40
 #define ROUNDS 20

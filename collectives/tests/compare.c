@@ -6,12 +6,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#if defined(OPEN_MPI) && MPI_VERSION < 4
-#include <mpi-ext.h>
-#define INIT(name) MPIX_##name##_init
-#else
-#define INIT(name) MPI_##name##_init
-#endif
 
 #define MOST_RANKS 64
 #define COMMUNICATORS 6

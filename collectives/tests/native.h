@@ -30,6 +30,26 @@ static inline void *native_symbol(const char *name)
 #define CROSSINGS "causeway_crossings_mpich"
 #endif
 
+/* Whether the MPI lets others take part in its progress: collectives that go on beside the program are improved where it does. */
+static inline int lets_others_progress(void)
+{
+#if defined(OPEN_MPI)
+    return 1;
+#elif defined(STANDARD_ABI)
+    return 0;
+#else
+    return dlsym(RTLD_DEFAULT, "MPIX_Async_start") != NULL;
+#endif
+}
+
+/* Open MPI 4 calls persistent collectives by another name. */
+#if defined(OPEN_MPI) && MPI_VERSION < 4
+#include <mpi-ext.h>
+#define INIT(name) MPIX_##name##_init
+#else
+#define INIT(name) MPI_##name##_init
+#endif
+
 #define NATIVE(name) ((__typeof__(PMPI_##name) *)native_symbol("PMPI_" #name))
 
 #endif

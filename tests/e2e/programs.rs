@@ -179,6 +179,7 @@ fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
         item("crossings", sizes, "as they must be"),
         item("sites", sizes, "all right"),
         item("compare", "200 1", "the same"),
+        item("beside", "threads", "right"),
     ]
 }
 
