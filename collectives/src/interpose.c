@@ -4,6 +4,7 @@
  * those with a block for each rank. */
 #define _GNU_SOURCE
 #include "algorithms.h"
+#include "attributes.h"
 #include "enter.h"
 #include "sites.h"
 
@@ -14,6 +15,7 @@ static void begin(void)
 {
     if (mpi_calls_fit())
         sites_learn();
+    attributes_set();
     if (sites_count > 1)
         choice_learn();
 }
@@ -39,6 +41,8 @@ BOTH(Init_thread);
 EXPORT int MPI_Finalize(void)
 {
     levels_end();
+    attributes_forget();
+    sites_forget();
     return PASS(Finalize);
 }
 BOTH(Finalize);

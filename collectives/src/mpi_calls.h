@@ -21,8 +21,8 @@
     CALL(Allgather) CALL(Allgatherv) CALL(Allreduce) CALL(Alltoall) CALL(Alltoallv) CALL(Alltoallw) CALL(Barrier)      \
     CALL(Bcast) CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_group) CALL(Comm_create_keyval)          \
     CALL(Comm_delete_attr) CALL(Comm_disconnect) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr)            \
-    CALL(Comm_group) CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split)    \
-    CALL(Comm_split_type) CALL_INFO(CALL)                                                                              \
+    CALL(Comm_get_info) CALL(Comm_group) CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split)    \
+    CALL(Comm_split_type) CALL_INFO(CALL) CALL(Info_set)                                                               \
     CALL(Comm_test_inter) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Group_free) CALL(Group_incl)     \
     CALL(Group_translate_ranks) CALL(Init) CALL(Init_thread) CALL(Irecv) CALL(Isend) CALL(Op_commutative) CALL(Pack)   \
     CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) CALL(Reduce_scatter_block) CALL(Scan) CALL(Scatter)           \
