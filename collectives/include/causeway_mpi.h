@@ -23,8 +23,9 @@
 #define CAUSEWAY_INFO_SITES "causeway:sites"
 #define CAUSEWAY_INFO_GROUP "causeway:group"
 
-/* Two more: the keyvals, as decimal numbers, of two attributes of MPI_COMM_WORLD and of its duplicates. The first is an int * to the number of
- * levels of each rank; the second an int ** to the colours of each rank, colors[rank][level]: ranks of one colour are at one place. */
+/* Two more: the keyvals, as decimal numbers, of two attributes of MPI_COMM_WORLD and of its duplicates. The first is an int * to the
+ * number of levels of each rank; the second an int ** to the colours of each rank, colors[rank][level]: ranks of one colour are at
+ * one place. */
 #define CAUSEWAY_INFO_DEPTHS_KEYVAL "causeway:depths_keyval"
 #define CAUSEWAY_INFO_COLORS_KEYVAL "causeway:colors_keyval"
 

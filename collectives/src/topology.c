@@ -1,5 +1,5 @@
-/* What a program is told of its sites and groups, in calls of the MPI's own: MPI_Comm_split_type gives a communicator for each, and the info
- * object of MPI_COMM_WORLD their names. */
+/* What a program is told of its sites and groups, in calls of the MPI's own: MPI_Comm_split_type gives a communicator for each, the
+ * info object of MPI_COMM_WORLD their names. */
 #define _GNU_SOURCE
 #include "../include/causeway_mpi.h"
 #include "attributes.h"

@@ -82,7 +82,11 @@ static void check_part(MPI_Comm part, const int *number, const char *resource)
 
 static void check_parts(const int *number, const char *resource)
 {
+    MPI_Comm turned;
     check_part(split(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, resource), number, resource);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+    check_part(split(turned, MPI_COMM_TYPE_HW_GUIDED, resource), number, resource);
+    MPI_Comm_free(&turned);
 #ifdef WITH_RESOURCE_GUIDED
     check_part(split(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, resource), number, resource);
 #endif
