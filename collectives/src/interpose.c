@@ -1,5 +1,6 @@
 /* The calls that begin and end: what this library is told, and what it frees. */
 #define _GNU_SOURCE
+#include "attributes.h"
 #include "choice.h"
 #include "enter.h"
 #include "sites.h"
@@ -8,6 +9,7 @@ static void begin(void)
 {
     if (mpi_calls_fit())
         sites_learn();
+    attributes_set();
     if (sites_count < 2)
         return;
     choice_learn();
@@ -38,6 +40,8 @@ BOTH(Init_thread);
 EXPORT int MPI_Finalize(void)
 {
     levels_end();
+    attributes_forget();
+    sites_forget();
     return PASS(Finalize);
 }
 BOTH(Finalize);

@@ -52,27 +52,6 @@ static void free_levels(struct levels *on)
     free(on);
 }
 
-/* Sites of the ranks of a group, numbered as in sites.h; 0 when one of them is of another world. */
-static int world_sites(MPI_Group group, int size, int *site)
-{
-    MPI_Group world;
-    if (real.Comm_group(handle.comm_world, &world))
-        return 0;
-    int *ranks = malloc(2 * size * sizeof *ranks);
-    int *world_ranks = ranks + size;
-    for (int i = 0; i < size; i++)
-        ranks[i] = i;
-    int known = real.Group_translate_ranks(group, size, ranks, world, world_ranks) == MPI_SUCCESS;
-    for (int i = 0; known && i < size; i++) {
-        known = world_ranks[i] != MPI_UNDEFINED;
-        if (known)
-            site[i] = sites_of(world_ranks[i]);
-    }
-    free(ranks);
-    real.Group_free(&world);
-    return known;
-}
-
 /* Numbers the sites that take part by their lowest ranks, and groups the ranks. */
 static void group_by_site(struct levels *on)
 {
@@ -142,7 +121,7 @@ static struct levels *make_levels(MPI_Comm comm)
     on->local_rank_of = on->site_of + size;
     on->members = on->local_rank_of + size;
     on->first = on->members + size;
-    int improved = world_sites(group, size, on->site_of);
+    int improved = sites_of_group(group, size, on->site_of);
     if (improved) {
         group_by_site(on);
         improved = on->sites > 1 && make_communicators(on, group) == MPI_SUCCESS;
@@ -248,5 +227,4 @@ void levels_end(void)
     if (keyval_made)
         real.Comm_free_keyval(&keyval);
     keyval_made = 0;
-    sites_forget();
 }

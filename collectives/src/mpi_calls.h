@@ -17,20 +17,20 @@
 #endif
 
 /* Every MPI since 3.0 has these. */
-#define MPI_CALLS(CALL)                                                                                                \
-    CALL(Allgather) CALL(Allgatherv) CALL(Allreduce) CALL(Alltoall) CALL(Alltoallv) CALL(Alltoallw) CALL(Barrier)      \
-    CALL(Bcast) CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_group) CALL(Comm_create_keyval) \
-    CALL(Comm_delete_attr) CALL(Comm_disconnect) CALL(Comm_dup) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr)            \
-    CALL(Comm_group) CALL(Comm_idup) CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split)    \
-    CALL(Comm_split_type) CALL_INFO(CALL)                                                                              \
-    CALL(Comm_test_inter) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Group_free) CALL(Group_incl)     \
-    CALL(Group_translate_ranks) CALL(Init) CALL(Init_thread) CALL(Irecv) CALL(Isend) CALL(Op_commutative) CALL(Pack)   \
-    CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) CALL(Reduce_scatter_block) CALL(Scan) CALL(Scatter)           \
-    CALL(Scatterv) CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size)            \
-    CALL(Request_free) CALL(Test) CALL(Unpack) CALL(Wait) CALL(Iallgather) CALL(Iallgatherv) CALL(Iallreduce)          \
-    CALL(Ialltoall) CALL(Ialltoallv) CALL(Ialltoallw) CALL(Ibarrier) CALL(Ibcast) CALL(Iexscan) CALL(Igather)          \
-    CALL(Igatherv) CALL(Iprobe) CALL(Ireduce) CALL(Ireduce_scatter) CALL(Ireduce_scatter_block) CALL(Iscan)            \
-    CALL(Iscatter) CALL(Iscatterv) CALL(Op_free) CALL(Recv_init) CALL(Send) CALL(Start) CALL(Startall) CALL(Type_free)
+#define MPI_CALLS(CALL) \
+    CALL_INFO(CALL) \
+    CALL(Allgather) CALL(Allgatherv) CALL(Allreduce) CALL(Alltoall) CALL(Alltoallv) CALL(Alltoallw) CALL(Barrier) CALL(Bcast) \
+    CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_group) CALL(Comm_create_keyval) CALL(Comm_delete_attr) \
+    CALL(Comm_disconnect) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr) CALL(Comm_get_info) CALL(Comm_group) \
+    CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split) CALL(Comm_split_type) \
+    CALL(Comm_test_inter) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Group_free) CALL(Group_incl) \
+    CALL(Group_translate_ranks) CALL(Iallgather) CALL(Iallgatherv) CALL(Iallreduce) CALL(Ialltoall) CALL(Ialltoallv) CALL(Ialltoallw) \
+    CALL(Ibarrier) CALL(Ibcast) CALL(Iexscan) CALL(Igather) CALL(Igatherv) CALL(Info_set) CALL(Init) CALL(Init_thread) CALL(Iprobe) \
+    CALL(Irecv) CALL(Ireduce) CALL(Ireduce_scatter) CALL(Ireduce_scatter_block) CALL(Iscan) CALL(Iscatter) CALL(Iscatterv) CALL(Isend) \
+    CALL(Op_commutative) CALL(Op_free) CALL(Pack) CALL(Recv_init) CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) \
+    CALL(Reduce_scatter_block) CALL(Request_free) CALL(Scan) CALL(Scatter) CALL(Scatterv) CALL(Send) CALL(Start) CALL(Startall) \
+    CALL(Test) CALL(Type_free) CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size) CALL(Unpack) \
+    CALL(Wait)
 
 struct mpi_calls {
 #define CALL(name) __typeof__(PMPI_##name) *name;

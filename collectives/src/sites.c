@@ -1,15 +1,26 @@
 #define _GNU_SOURCE
 #include "sites.h"
 
-#include "mpi_calls.h"
-
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int sites_count = 1;
 
-static int *site_of_rank;
+static int learnt;
+
+struct place {
+    char site[SITE_NAME_BYTES];
+    /* Two sites may have hosts of one name. */
+    char host[SITE_NAME_BYTES];
+};
+
+/* By rank; NULL where sites are not known. */
+static int *site_of_rank, *host_of_rank;
+
+/* One of each site, in the order of their numbers. */
+static struct place *site_places;
 
 /* A list of names by rank, for tests and for jobs that run without the shim. */
 #define LIST "CAUSEWAY_COLLECTIVES_SITES"
@@ -50,45 +61,96 @@ static int own_site(int rank, char *name)
     return 1;
 }
 
-void sites_learn(void)
+/* Numbers places by the first that is like each; moves these to the front, each where its number is, and returns how many there are. */
+static int number_places(struct place *all, int size, int *number)
 {
-    char own[SITE_NAME_BYTES] = "";
-    int size, rank;
-    if (real.Comm_size(handle.comm_world, &size) || real.Comm_rank(handle.comm_world, &rank))
-        return;
-    if (size < 2 || !own_site(rank, own))
-        return;
-    char(*all)[SITE_NAME_BYTES] = calloc(size, SITE_NAME_BYTES);
-    int *site = calloc(size, sizeof *site);
-    int status = real.Allgather(own, SITE_NAME_BYTES, handle.byte, all, SITE_NAME_BYTES, handle.byte, handle.comm_world);
     int count = 0;
-    for (int i = 0; status == MPI_SUCCESS && i < size; i++) {
-        /* A rank that does not know its site could be anywhere: then nothing is known. */
-        if (!all[i][0]) {
-            status = MPI_ERR_OTHER;
-            break;
-        }
-        site[i] = 0;
-        while (site[i] < count && strncmp(all[site[i]], all[i], SITE_NAME_BYTES) != 0)
-            site[i]++;
-        /* Names move to the front, each where its site's number is: never behind a rank not yet looked at. */
-        if (site[i] == count)
-            memmove(all[count++], all[i], SITE_NAME_BYTES);
+    for (int i = 0; i < size; i++) {
+        /* Backwards: most ranks are where the one before is. */
+        int n = count - 1;
+        while (n >= 0 && memcmp(&all[n], &all[i], sizeof *all) != 0)
+            n--;
+        number[i] = n < 0 ? count : n;
+        if (n < 0)
+            memmove(&all[count++], &all[i], sizeof *all);
     }
-    free(all);
-    if (status != MPI_SUCCESS || count < 2) {
-        free(site);
-        return;
-    }
-    site_of_rank = site;
-    sites_count = count;
+    return count;
 }
 
+/* Sites of all ranks from their places, which are overwritten. */
+static void number_all(struct place *all, int size)
+{
+    int *site_of_host = calloc(size, sizeof(int));
+    host_of_rank = calloc(size, sizeof(int));
+    site_of_rank = calloc(size, sizeof(int));
+    int hosts = number_places(all, size, host_of_rank);
+    for (int i = 0; i < hosts; i++)
+        memset(all[i].host, 0, sizeof all[i].host);
+    sites_count = number_places(all, hosts, site_of_host);
+    for (int i = 0; i < size; i++)
+        site_of_rank[i] = site_of_host[host_of_rank[i]];
+    free(site_of_host);
+    site_places = all;
+}
+
+void sites_learn(void)
+{
+    struct place own = {"", ""};
+    int size, rank;
+    learnt = 1;
+    if (real.Comm_size(handle.comm_world, &size) || real.Comm_rank(handle.comm_world, &rank))
+        return;
+    if (size < 2 || !own_site(rank, own.site))
+        return;
+    gethostname(own.host, sizeof own.host - 1);
+    struct place *all = calloc(size, sizeof *all);
+    int known = real.Allgather(&own, sizeof own, handle.byte, all, sizeof own, handle.byte, handle.comm_world) == MPI_SUCCESS;
+    /* A rank that does not know its site could be anywhere: then nothing is known. */
+    for (int i = 0; known && i < size; i++)
+        known = all[i].site[0] != 0;
+    if (known)
+        number_all(all, size);
+    else
+        free(all);
+}
+
+int sites_learnt(void) { return learnt; }
+
+int sites_known(void) { return site_of_rank != NULL; }
+
 int sites_of(int world_rank) { return site_of_rank ? site_of_rank[world_rank] : 0; }
+
+int sites_host_of(int world_rank) { return host_of_rank[world_rank]; }
+
+const char *sites_name(int site) { return site_places[site].site; }
+
+int sites_of_group(MPI_Group group, int size, int *site)
+{
+    MPI_Group world;
+    if (real.Comm_group(handle.comm_world, &world))
+        return 0;
+    int *ranks = malloc(2 * size * sizeof *ranks);
+    int *world_ranks = ranks + size;
+    for (int i = 0; i < size; i++)
+        ranks[i] = i;
+    int known = real.Group_translate_ranks(group, size, ranks, world, world_ranks) == MPI_SUCCESS;
+    for (int i = 0; known && i < size; i++) {
+        known = world_ranks[i] != MPI_UNDEFINED;
+        if (known)
+            site[i] = sites_of(world_ranks[i]);
+    }
+    free(ranks);
+    real.Group_free(&world);
+    return known;
+}
 
 void sites_forget(void)
 {
     free(site_of_rank);
-    site_of_rank = NULL;
+    free(host_of_rank);
+    free(site_places);
+    site_of_rank = host_of_rank = NULL;
+    site_places = NULL;
     sites_count = 1;
+    learnt = 0;
 }

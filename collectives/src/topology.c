@@ -1,9 +1,14 @@
-/* A program that asks for the resources its ranks share, and names the site, gets one communicator for each. */
+/* What a program is told of its sites and groups, in calls of the MPI's own: MPI_Comm_split_type gives a communicator for each, the
+ * info object of MPI_COMM_WORLD their names. */
 #define _GNU_SOURCE
 #include "../include/causeway_mpi.h"
+#include "attributes.h"
 #include "enter.h"
+#include "groups.h"
 #include "sites.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Headers of Open MPI 4 do not know what its successor, of the same binary interface, calls by these numbers. */
@@ -17,32 +22,98 @@ enum { HW_GUIDED = 2, RESOURCE_GUIDED = 4 };
 
 #define KEY "mpi_hw_resource_type"
 
-/* Whether the ranks of a site are asked for. */
-static int asks_for_site(int type, MPI_Info info)
+/* The resource that is asked for, or an empty name. */
+static void resource_of(int type, MPI_Info info, char name[64])
 {
-    char value[64] = "";
-    int there = 0, length = sizeof value;
+    int there = 0, length = 64;
+    name[0] = 0;
     if ((type != HW_GUIDED && type != RESOURCE_GUIDED) || info == handle.info_null)
-        return 0;
+        return;
 #if defined(CAUSEWAY_STANDARD_ABI)
-    int status = real.Info_get_string(info, KEY, &length, value, &there);
+    int status = real.Info_get_string(info, KEY, &length, name, &there);
 #else
-    int status = real.Info_get(info, KEY, length - 1, value, &there);
+    int status = real.Info_get(info, KEY, length - 1, name, &there);
 #endif
     if (status != MPI_SUCCESS || !there)
+        name[0] = 0;
+}
+
+/* Sites and groups are those of one world, which the ranks of a communicator need not all be of. */
+static int is_of_this_world(MPI_Comm comm)
+{
+    int inter, size;
+    MPI_Group group;
+    if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) || real.Comm_group(comm, &group))
         return 0;
+    int *site = malloc(size * sizeof *site);
+    int is = site && sites_of_group(group, size, site);
+    free(site);
+    real.Group_free(&group);
+    return is;
+}
+
+/* Whether what is asked for is ours to give, and then this process's part of it. */
+static int is_ours(MPI_Comm comm, int type, MPI_Info info, int *color)
+{
+    char name[64], group[GROUP_NAME_BYTES];
+    int rank;
+    resource_of(type, info, name);
     /* Where there are no sites the MPI may know clusters of its own. */
-    return !strcmp(value, CAUSEWAY_RESOURCE_SITE) || (sites_count > 1 && !strcmp(value, "cluster"));
+    int site = !strcmp(name, CAUSEWAY_RESOURCE_SITE) || (sites_count > 1 && !strcmp(name, "cluster"));
+    if (!site && (strcmp(name, CAUSEWAY_RESOURCE_GROUP) != 0 || !groups_are_named()))
+        return 0;
+    if (!is_of_this_world(comm) || real.Comm_rank(handle.comm_world, &rank))
+        return 0;
+    *color = site ? sites_of(rank) : groups_own(group);
+    if (*color < 0)
+        *color = MPI_UNDEFINED;
+    return 1;
 }
 
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *part)
 {
-    int rank;
-    if (mpi_calls_fit() && comm != handle.comm_null && asks_for_site(type, info)) {
-        int status = real.Comm_rank(handle.comm_world, &rank);
-        return status == MPI_SUCCESS ? real.Comm_split(comm, sites_of(rank), key, part) : status;
-    }
+    int color;
+    if (sites_learnt() && comm != handle.comm_null && is_ours(comm, type, info, &color))
+        return real.Comm_split(comm, color, key, part);
     return PASS(Comm_split_type, comm, type, key, info, part);
 }
 
 BOTH(Comm_split_type);
+
+static int tell_number(MPI_Info info, const char *key, int number)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", number);
+    return real.Info_set(info, key, text);
+}
+
+static int tell(MPI_Info info)
+{
+    int status = MPI_SUCCESS, rank, depths, colors;
+    char group[GROUP_NAME_BYTES];
+    if (sites_known()) {
+        status = real.Comm_rank(handle.comm_world, &rank);
+        if (!status)
+            status = real.Info_set(info, CAUSEWAY_INFO_SITE, sites_name(sites_of(rank)));
+        if (!status)
+            status = tell_number(info, CAUSEWAY_INFO_SITES, sites_count);
+    }
+    if (!status && attributes_keyvals(&depths, &colors)) {
+        status = tell_number(info, CAUSEWAY_INFO_DEPTHS_KEYVAL, depths);
+        if (!status)
+            status = tell_number(info, CAUSEWAY_INFO_COLORS_KEYVAL, colors);
+    }
+    if (!status && groups_own(group) >= 0)
+        status = real.Info_set(info, CAUSEWAY_INFO_GROUP, group);
+    return status;
+}
+
+EXPORT int MPI_Comm_get_info(MPI_Comm comm, MPI_Info *info)
+{
+    int status = PASS(Comm_get_info, comm, info);
+    if (status == MPI_SUCCESS && sites_learnt() && comm == handle.comm_world)
+        status = tell(*info);
+    return status;
+}
+
+BOTH(Comm_get_info);

@@ -76,6 +76,7 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
         items.push(checked(mpi, "hello_mpif", 4));
         items.push(checked(mpi, "ring_mpi", 4));
         items.push(checked(mpi, "hello_f08", 4));
+        items.push(checked(mpi, "topology_fortran", 4));
     }
     items.push(ping_pong(mpi, extent));
     // The tests of objects on MPI_COMM_WORLD itself; those of buffers, on its duplicates and on its subsets belong to
@@ -161,25 +162,35 @@ fn checked(mpi: &Mpi, program: &str, ranks: u32) -> Item {
     }
 }
 
-/// What crosses between sites in each collective, and random ones against the MPI's own.
-fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
+/// What crosses between sites in each collective, random ones against the MPI's own, and what programs are told of sites.
+fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 4] {
     // A rank on each node: MPICH 4.0.2 by itself adds up wrongly where nodes have unlike numbers (collectives/tests/compare.c).
-    let (placement, sizes, ranks) = match extent {
-        Extent::TwoSites | Extent::Suite => ("rennes=2,nancy=2", "2 2", 4),
-        Extent::ThreeSites | Extent::ThreeSitesInShort => ("orsay=2,rennes=2,bordeaux=1", "2 2 1", 5),
+    let (placement, sizes, ranks, first, groups) = match extent {
+        Extent::TwoSites | Extent::Suite => ("rennes=2,nancy=2", "2 2", 4, "rennes of 2", "first,there,-,-"),
+        Extent::ThreeSites | Extent::ThreeSitesInShort => (
+            "orsay=2,rennes=2,bordeaux=1",
+            "2 2 1",
+            5,
+            "orsay of 3",
+            "first,-,there,there,-",
+        ),
     };
-    let run = run(mpi, &format!("--sites {placement}"), ranks);
-    let item = |name: &str, arguments: &str, says: &str| Item {
+    let profile = root().join("tests/e2e/groups.toml");
+    let options = format!("--sites {placement} --groups {}", profile.display());
+    let run = run(mpi, &options, ranks);
+    let item = |name: &str, arguments: &str, says: &[&str]| Item {
         name: format!("{}-{name}", mpi.name),
         command: format!("{run} {}/{name} {arguments}", mpi.programs.display()),
         seconds: 120,
-        expected: Expected::Says(vec![says.to_owned()]),
+        expected: Expected::Says(says.iter().map(|text| (*text).to_owned()).collect()),
     };
+    let at_first = format!("rank 0 is at site {first}, in group first");
     [
-        item("crossings", sizes, "as they must be"),
-        item("sites", sizes, "all right"),
-        item("compare", "200 1", "the same"),
-        item("beside", "threads", "right"),
+        item("crossings", sizes, &["as they must be"]),
+        item("sites", &format!("--groups {groups} {sizes}"), &["all right"]),
+        item("topology", "", &[&at_first, "all right"]),
+        item("compare", "200 1", &["the same"]),
+        item("beside", "threads", &["right"]),
     ]
 }
 

@@ -46,7 +46,9 @@ for name in "$@"; do
     esac
     for source in ring alltoall pingpong traffic alltoall_time collective_time bulk; do compile "${c[@]}" "$here/$source.c"; done
     for source in compare crossings sites beside; do compile "${c[@]}" "$root/collectives/tests/$source.c"; done
+    compile "${c[@]}" "$root/collectives/examples/topology.c"
     if [ -n "$fortran" ]; then
         for source in hello_mpif.f ring_mpi.f90 hello_f08.f90; do compile "$fortran" -O2 "$here/$source"; done
+        compile "$fortran" -O2 "$root/collectives/examples/topology_fortran.f90"
     fi
 done

@@ -33,9 +33,10 @@ const SENT: &[&str] = &[
     "LD_LIBRARY_PATH",
 ];
 
-/// Families of variables that an MPI reads when its daemon starts: permission to run as root, where the MPI lies,
-/// and settings that the launcher does not put on the daemon's command line.
+/// Families of variables: what the library of collectives is told, and what an MPI reads when its daemon starts: permission to run as root,
+/// where the MPI lies, and settings that the launcher does not put on the daemon's command line.
 const SENT_FAMILIES: &[&str] = &[
+    "CAUSEWAY_COLLECTIVES_",
     "OMPI_ALLOW_RUN_AS_ROOT",
     "PRTE_ALLOW_RUN_AS_ROOT",
     "OMPI_MCA_",
@@ -311,7 +312,13 @@ mod tests {
 
     #[test]
     fn only_what_is_the_same_at_every_site_is_sent() {
-        for name in ["CAUSEWAY_GRID", "LD_PRELOAD", "OMPI_MCA_btl", "I_MPI_ROOT"] {
+        for name in [
+            "CAUSEWAY_GRID",
+            "CAUSEWAY_COLLECTIVES_GROUPS",
+            "LD_PRELOAD",
+            "OMPI_MCA_btl",
+            "I_MPI_ROOT",
+        ] {
             assert!(is_sent(name), "{name}");
         }
         for name in [

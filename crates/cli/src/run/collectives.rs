@@ -18,10 +18,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 
+/// The first that an MPI would have, for those who must say that none was built.
+pub fn wanted(own: &Path, mpi: Mpi) -> PathBuf {
+    own.with_file_name(names_for(mpi)[0])
+}
+
+fn names_for(mpi: Mpi) -> &'static [&'static str] {
+    if mpi.is_open_mpi() { OPEN_MPI } else { MPICH }
+}
+
 /// Those of an MPI's libraries that were built: each needs the headers of its interface.
 pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
-    let names = if mpi.is_open_mpi() { OPEN_MPI } else { MPICH };
-    let paths = names.iter().map(|name| own.with_file_name(name));
+    let paths = names_for(mpi).iter().map(|name| own.with_file_name(name));
     paths.filter(|path| path.is_file()).collect()
 }
 

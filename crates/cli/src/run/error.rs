@@ -2,6 +2,7 @@
 
 use super::child::ChildError;
 use super::distribution::DistributionError;
+use super::groups::GroupsError;
 use super::launcher::LauncherError;
 use causeway_gateway::control::ControlError;
 use std::io;
@@ -22,6 +23,9 @@ pub enum RunError {
     /// More ranks than slots.
     #[error("{0}")]
     Distribution(#[from] DistributionError),
+    /// The job's profile.
+    #[error("{0}")]
+    Groups(#[from] GroupsError),
     /// mpirun could not be started or guarded.
     #[error("{0}")]
     Child(#[from] ChildError),

@@ -10,6 +10,7 @@ mod directory;
 mod distribution;
 mod environment;
 mod error;
+mod groups;
 pub mod launcher;
 mod sites;
 mod tuning;
@@ -57,6 +58,9 @@ pub struct Args {
     /// Leave collective operations to the MPI (docs/collectives.md).
     #[arg(long)]
     pub no_collectives: bool,
+    /// Profile that names groups of ranks, which the program may ask for (docs/topology.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["direct", "transparent", "no_collectives"])]
+    pub groups: Option<PathBuf>,
     /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
@@ -116,12 +120,16 @@ fn run(args: &Args) -> Result<u8, RunError> {
         .as_ref()
         .and_then(|status| tuning::eager_bytes(status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
-    // The shim tells a process its site.
-    let hierarchical = redirects && !args.no_collectives && sites.len() != 1;
+    let groups = groups_of(args, &job, &sites, &chosen.wish)?;
+    // The shim tells a process its site, this library the program its site and its group.
+    let hierarchical = redirects && !args.no_collectives && (sites.len() != 1 || groups.is_some());
     let collectives = match hierarchical {
         true => collectives::libraries(&own, launcher.mpi),
         false => Vec::new(),
     };
+    if groups.is_some() && collectives.is_empty() {
+        return Err(RunError::NoLibrary(collectives::wanted(&own, launcher.mpi)));
+    }
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass it on to.
     let signals = child::hold_signals().map_err(RunError::Signals)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
@@ -145,6 +153,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         let open = settings.filter(|(name, _)| std::env::var_os(name).is_none());
         environment.extend(open.map(|(name, value)| (name, value.into())));
     }
+    environment.extend(groups.map(|groups| (groups::VARIABLE, groups.into())));
     let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
     environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
     let mut command = Command::new(&launcher.path);
@@ -156,6 +165,21 @@ fn run(args: &Args) -> Result<u8, RunError> {
     }
     command.envs(environment);
     Ok(child::run(command, connection, directory.path(), signals)?)
+}
+
+/// The groups of the job's profile, for the environment of its ranks. Where the user names hosts, any site may take part.
+fn groups_of(args: &Args, job: &JobReply, sites: &[String], wish: &Wish) -> Result<Option<String>, RunError> {
+    let Some(file) = &args.groups else {
+        return Ok(None);
+    };
+    let any: Vec<String> = job.sites.iter().map(|site| site.name.clone()).collect();
+    let sites = if sites.is_empty() { &any } else { sites };
+    let ranks = match wish {
+        Wish::Total(ranks) => Some(*ranks),
+        Wish::PerSite(sites) => Some(sites.iter().map(|(_, ranks)| ranks).sum()),
+        Wish::Everything => None,
+    };
+    Ok(Some(groups::load(file, groups::Job { sites, ranks })?))
 }
 
 /// Our libraries in the processes of the job. The cure of MPICH's end is no part of the data path: `--direct`, which
