@@ -22,6 +22,8 @@ struct levels {
     int *members, *first;
     /* Each site's ranks follow each other, so that what is combined site by site is combined in the order of ranks. */
     int in_order;
+    /* Another of this process. */
+    struct levels *next;
 };
 
 /* The levels of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,
