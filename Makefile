@@ -18,10 +18,10 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-collectives test-soak test-mpis test-cuts test-matrix test-suites fuzz lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-collectives test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-suites fuzz lint demo bench bench-lab clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: Debian packages, and mpi4py with its tests
 	@setup/install.sh
@@ -60,6 +60,13 @@ test-collectives: setup build programs ## random collectives against the MPI's o
 	@collectives/build.sh $(TARGET)/release
 	@tests/mpi/build.sh mpich abi
 	@collectives/tests/random.sh $(CASES)
+
+test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
+	@setup/pypi.sh mpich
+	@collectives/tests/lifetimes.sh 40
+
+test-profilers: setup build programs ## tools that look at MPI calls, preloaded before the collectives: a PMPI one and EZTrace
+	@collectives/tests/profilers.sh
 
 # With each MPI.
 SECONDS ?= 600
