@@ -28,6 +28,7 @@ launch() {
         mpirun.openmpi --oversubscribe --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl tcp,vader,self \
             -x CAUSEWAY_COLLECTIVES_SITES ${preloads:+-x "LD_PRELOAD=$preloads"} -n "$ranks" "$@"
         ;;
+    debian-mpich) mpirun.mpich ${preloads:+-genv LD_PRELOAD "$preloads"} -n "$ranks" "$@" ;;
     *) "$root/.cache/mpi/mpich/bin/mpirun" ${preloads:+-genv LD_PRELOAD "$preloads"} -n "$ranks" "$@" ;;
     esac
 }
