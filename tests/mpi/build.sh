@@ -48,5 +48,9 @@ for name in "$@"; do
     for source in compare crossings sites; do compile "${c[@]}" "$root/collectives/tests/$source.c"; done
     if [ -n "$fortran" ]; then
         for source in hello_mpif.f ring_mpi.f90 hello_f08.f90; do compile "$fortran" -O2 "$here/$source"; done
+        libraries=("$root/target/mpi/$name/crossed.o")
+        "${c[@]}" -c "$root/collectives/tests/crossed.c" -o "${libraries[0]}"
+        # No warnings: MPICH's mpi module has no interface that takes buffers of any shape, of which the compiler tells at each call.
+        for source in mpif.f mpi.f90 f08.f90; do compile "$fortran" -O2 -w -std=legacy "$root/collectives/tests/collectives_$source"; done
     fi
 done
