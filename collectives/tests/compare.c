@@ -1,8 +1,8 @@
 /* Random collectives on random communicators, each done twice, by way of the preload library and by the MPI alone; every byte of every buffer
  * must be the same after both.
  *
- * compare CASES|SECONDSs [SEED]: prints what was compared, and for the first difference how to have it again. With a time (60s) other communicators
- * are made and freed all the while, and memory must not grow. */
+ * compare CASES|SECONDSs [SEED]: prints what was compared, and for the first difference how to have it again. With a time (60s) other
+ * communicators are made and freed all the while, and memory must not grow. */
 #include "native.h"
 
 #include "communicators.h"
