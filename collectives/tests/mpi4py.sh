@@ -53,6 +53,7 @@ for mpi in "${mpis[@]}"; do
         placements=$(sites "$count")
         without=$out/$mpi-$count-without
         suite "$mpi" "${placements%% *}" "" "$without"
+        [ -s "$without/ends.0" ] || { echo "$mpi, $count ranks: no test has ended without the library: $without" >&2 && exit 1; }
         ended "$without" "$count" || echo "$mpi, $count ranks, without the library: some rank has not come to the end: $without"
         for placement in $placements; do
             with=$out/$mpi-$count-$placement
