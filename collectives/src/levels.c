@@ -27,17 +27,38 @@ static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *cop
     return MPI_SUCCESS;
 }
 
-static int delete_nothing(MPI_Comm comm, int key, void *value, void *extra)
+/* Those that communicators carry, the last made first: some programs end MPI without freeing all communicators. */
+static struct levels *carried;
+static pthread_mutex_t carrying = PTHREAD_MUTEX_INITIALIZER;
+
+static int set_down(MPI_Comm comm, int key, void *value, void *extra)
 {
-    (void)comm, (void)key, (void)value, (void)extra;
+    (void)comm, (void)key, (void)extra;
+    pthread_mutex_lock(&carrying);
+    for (struct levels **at = &carried; *at; at = &(*at)->next)
+        if (*at == value) {
+            *at = (*at)->next;
+            break;
+        }
+    pthread_mutex_unlock(&carrying);
     return MPI_SUCCESS;
+}
+
+static void carry(MPI_Comm comm, struct levels *on)
+{
+    if (real.Comm_set_attr(comm, keyval, on) != MPI_SUCCESS || on == &plain)
+        return;
+    pthread_mutex_lock(&carrying);
+    on->next = carried;
+    carried = on;
+    pthread_mutex_unlock(&carrying);
 }
 
 static int make_keyval(void)
 {
     pthread_mutex_lock(&making_keyval);
     if (!keyval_made)
-        keyval_made = real.Comm_create_keyval(copy_none, delete_nothing, &keyval, NULL) == MPI_SUCCESS;
+        keyval_made = real.Comm_create_keyval(copy_none, set_down, &keyval, NULL) == MPI_SUCCESS;
     pthread_mutex_unlock(&making_keyval);
     return keyval_made;
 }
@@ -144,7 +165,7 @@ struct levels *levels_enter(MPI_Comm comm)
     if (keyval_made || make_keyval()) {
         if (real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && !is_known) {
             on = make_levels(comm);
-            real.Comm_set_attr(comm, keyval, on);
+            carry(comm, on);
         }
     }
     if (on != &plain) {
@@ -221,7 +242,13 @@ void levels_end(void)
     if (sites_count < 2)
         return;
     persistent_end();
-    levels_forget(handle.comm_world);
+    while (carried) {
+        struct levels *last = carried;
+        levels_forget(last->user);
+        /* The MPI no longer knows this communicator. */
+        if (carried == last)
+            carried = last->next;
+    }
     transfer_reap(1);
     tasks_end();
     if (keyval_made)

@@ -28,6 +28,8 @@ struct levels {
     unsigned begun, kept;
     /* The communicator, and persistent requests. */
     int holders;
+    /* Another of this process. */
+    struct levels *next;
 };
 
 /* The levels of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,

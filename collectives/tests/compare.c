@@ -1,27 +1,21 @@
 /* Random collectives on random communicators, each done twice, by way of the preload library, in one of its three forms and several under
  * way at a time, and by the MPI alone; every byte of every buffer must be the same after both.
  *
- * compare CASES [SEED]: prints what was compared, and for the first difference how to have it again. */
+ * compare CASES|SECONDSs [SEED]: prints what was compared, and for the first difference how to have it again. With a time (60s) other
+ * communicators are made and freed all the while, and memory must not grow. */
 #include "native.h"
 
+#include "communicators.h"
+
+#include <limits.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#define MOST_RANKS 64
-#define COMMUNICATORS 6
 /* Under way at a time. */
 #define MOST_AT_ONCE 6
-
-static uint64_t state;
-
-/* xorshift64*, the same on all ranks. */
-static uint32_t draw(uint32_t below)
-{
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return (uint32_t)((state * 2685821657736338717ULL) >> 33) % below;
-}
 
 /* 2 x 2 matrices over the integers modulo 2^32: associative, and not commutative. */
 static void multiply(void *in, void *inout, int *count, MPI_Datatype *type)
@@ -93,28 +87,6 @@ static void make_kinds(void)
     MPI_Type_create_struct(2, lengths, places, types, &mixed);
     MPI_Type_commit(&mixed);
     add_kind("struct out of order", mixed, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
-}
-
-static MPI_Comm communicators[COMMUNICATORS];
-
-static void make_communicators(int rank, int size)
-{
-    MPI_Group all, some;
-    int odd[MOST_RANKS], count = 0;
-    communicators[0] = MPI_COMM_WORLD;
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &communicators[1]);
-    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &communicators[2]);
-    MPI_Comm_dup(MPI_COMM_WORLD, &communicators[3]);
-    int dims[1] = {size}, periods[1] = {1};
-    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 1, &communicators[4]);
-    /* Every rank in an order that is neither the world's nor its reverse. */
-    for (int i = 0; i < size; i++)
-        odd[count++] = (i % 2 ? size - 1 - i / 2 : i / 2);
-    MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Group_incl(all, count, odd, &some);
-    MPI_Comm_create(MPI_COMM_WORLD, some, &communicators[5]);
-    MPI_Group_free(&all);
-    MPI_Group_free(&some);
 }
 
 /* A buffer: memory with room before and behind, so that writing outside shows. */
@@ -333,7 +305,7 @@ static void draw_one(struct one *one)
     one->form = draw(3);
     one->request = MPI_REQUEST_NULL;
     /* This one may lie on one site, where the MPI's own is called: nothing that MPICH 4.0.2 gets wrong. */
-    if (one->which == 2) {
+    if (one->which == PARTS) {
         one->in_place = 0;
         one->count %= 100;
     }
@@ -429,13 +401,55 @@ static int compare(const struct one *one, struct memory memory[2][2], int number
     return differs;
 }
 
+/* When the comparing ends: after so many cases, or so many seconds by rank 0's clock. */
+struct extent {
+    int cases, seconds;
+    time_t began;
+};
+
+static struct extent extent_of(const char *text)
+{
+    char *unit;
+    long number = strtol(text, &unit, 10);
+    if (*unit == 's')
+        return (struct extent){.cases = INT_MAX, .seconds = (int)number, .began = time(NULL)};
+    return (struct extent){.cases = (int)number};
+}
+
+enum phase { WARMING, MEASURED, OVER };
+
+static int phase_of(const struct extent *extent, int rank)
+{
+    time_t passed = time(NULL) - extent->began;
+    if (!extent->seconds || rank != 0)
+        return WARMING;
+    return passed >= extent->seconds ? OVER : passed * 10 >= extent->seconds ? MEASURED : WARMING;
+}
+
+/* What a run may have more of in the end than after a tenth of its time. A levels that is not freed costs more than 4 kB with its two
+ * communicators, and a soak of minutes makes ten thousands of them. */
+#define MOST_GROWTH_BYTES (16 << 20)
+
+/* Memory in use, without what the allocator keeps for the next. */
+static int64_t resident_bytes(void)
+{
+    long all, resident = 0;
+    malloc_trim(0);
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld %ld", &all, &resident) != 2)
+        fprintf(stderr, "compare: /proc/self/statm does not say how much memory is in use\n"), exit(2);
+    fclose(file);
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
 int main(int argc, char **argv)
 {
-    int rank, size, wrong = 0, done[OPERATIONS] = {0}, forms[3] = {0};
+    int rank, size, wrong = 0, replaced = 0, phase = WARMING, done[OPERATIONS] = {0}, forms[3] = {0};
+    int64_t warm_bytes = 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int cases = argc > 1 ? atoi(argv[1]) : 1000;
+    struct extent extent = extent_of(argc > 1 ? argv[1] : "1000");
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     if (!dlsym(RTLD_DEFAULT, CROSSINGS) || size > MOST_RANKS) {
         fprintf(stderr, "compare: %s\n", size > MOST_RANKS ? "too many ranks" : "the library is not preloaded");
@@ -446,9 +460,11 @@ int main(int argc, char **argv)
     int number = 0;
     static struct one some[MOST_AT_ONCE];
     static struct memory memory[MOST_AT_ONCE][2][2];
-    while (number < cases && !wrong) {
+    while (number < extent.cases && phase != OVER && !wrong) {
         state = (seed * 1000003ULL + number + 1) * 0x9e3779b97f4a7c15ULL | 1;
         draw(2);
+        if (extent.seconds && draw(4) == 0)
+            replace_communicator(), replaced++;
         int many = draw(3) ? 1 : 2 + (int)draw(MOST_AT_ONCE - 1), differs = 0;
         for (int i = 0; i < many; i++)
             draw_one(&some[i]);
@@ -463,8 +479,15 @@ int main(int argc, char **argv)
             done[some[i].operation]++;
             forms[some[i].form]++;
         }
-        NATIVE(Allreduce)(&differs, &wrong, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        int own[2] = {differs, phase_of(&extent, rank)}, all[2];
+        NATIVE(Allreduce)(own, all, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        wrong = all[0];
+        if (phase == WARMING && all[1] != WARMING)
+            warm_bytes = resident_bytes();
+        phase = all[1];
     }
+    int64_t growth = extent.seconds ? resident_bytes() - warm_bytes : 0, most_growth;
+    NATIVE(Allreduce)(&growth, &most_growth, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
     struct {
         int64_t messages, bytes;
     } crossed;
@@ -477,10 +500,13 @@ int main(int argc, char **argv)
         for (int i = 0; i < OPERATIONS; i++)
             printf("  %s %d\n", names[i], done[i]);
         printf("  (blocking %d, non-blocking %d, persistent %d)\n", forms[BLOCKING], forms[NONBLOCKING], forms[PERSISTENT]);
+        if (extent.seconds)
+            printf("in %d s %d communicators were replaced; memory grew by %lld kB%s\n", extent.seconds, replaced,
+                   (long long)most_growth / 1024, most_growth > MOST_GROWTH_BYTES ? ", WHICH IS TOO MUCH" : "");
         wrong |= all == 0;
     }
-    for (int i = 1; i < COMMUNICATORS; i++)
-        MPI_Comm_free(&communicators[i]);
+    wrong |= most_growth > MOST_GROWTH_BYTES;
+    free_communicators();
     MPI_Finalize();
     return wrong;
 }

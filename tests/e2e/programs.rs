@@ -77,6 +77,7 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
         items.push(checked(mpi, "ring_mpi", 4));
         items.push(checked(mpi, "hello_f08", 4));
         items.push(checked(mpi, "topology_fortran", 4));
+        items.extend(fortran_collectives(mpi, extent));
     }
     items.push(ping_pong(mpi, extent));
     // The tests of objects on MPI_COMM_WORLD itself; those of buffers, on its duplicates and on its subsets belong to
@@ -192,6 +193,24 @@ fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 4] {
         item("compare", "200 1", &["the same"]),
         item("beside", "threads", &["right"]),
     ]
+}
+
+/// Every improved operation called from Fortran 77, 90 and 2008: values, and that something crossed between sites for each.
+fn fortran_collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
+    let (placement, ranks) = match extent {
+        Extent::TwoSites | Extent::Suite => ("rennes=2,nancy=2", 4),
+        Extent::ThreeSites | Extent::ThreeSitesInShort => ("orsay=2,rennes=2,bordeaux=1", 5),
+    };
+    ["mpif", "mpi", "f08"].map(|flavour| {
+        let program = format!("collectives_{flavour}");
+        let run = run(mpi, &format!("--sites {placement}"), ranks);
+        Item {
+            name: format!("{}-{program}", mpi.name),
+            command: format!("{run} {}/{program}", mpi.programs.display()),
+            seconds: 90,
+            expected: Expected::Says(vec![format!("{program}: all right")]),
+        }
+    })
 }
 
 /// Two ranks with the WAN between them: the first node of the first and of the second site.
