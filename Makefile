@@ -35,7 +35,7 @@ $(TARGET)/%/libcauseway_finalize.so: compat/finalize.c
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $< -ldl
 
 # One library for each binary interface whose headers are there.
-$(TARGET)/%/collectives.stamp: collectives/build.sh $(wildcard collectives/src/*.[ch] collectives/src/algorithms/*.[ch])
+$(TARGET)/%/collectives.stamp: collectives/build.sh collectives/explain.c $(wildcard collectives/src/*.[ch] collectives/src/algorithms/*.[ch])
 	@collectives/build.sh $(@D)
 	@touch $@
 

@@ -3,26 +3,7 @@
 #define CAUSEWAY_CHOICE_H
 
 #include "levels.h"
-
-#include <stdint.h>
-
-enum operation {
-    OF_BARRIER, OF_BCAST, OF_REDUCE, OF_ALLREDUCE, OF_REDUCE_SCATTER, OF_GATHER, OF_SCATTER, OF_ALLGATHER, OF_ALLTOALL, OF_SCAN,
-    OPERATIONS
-};
-
-enum algorithm {
-    /* The MPI's own. */
-    NATIVE,
-    /* One rank of each site speaks for it. */
-    SPEAKERS,
-    /* The same, cut in flits. */
-    FLITS,
-    /* Several ranks carry in parallel. */
-    LANES,
-    /* Everybody sends to whom it concerns, at once. */
-    DIRECT,
-};
+#include "model.h"
 
 struct choice {
     enum algorithm algorithm;
@@ -31,7 +12,7 @@ struct choice {
     int ahead;
 };
 
-/* Reads the environment; rank 0's word holds for all. Called once, with sites_learn. */
+/* Reads the settings; rank 0's word holds for all. Called once, with sites_learn. */
 void choice_learn(void);
 
 /* `bytes`: one rank's part; of a reduced vector the whole. `commutes`: the operation of a reduction does. */

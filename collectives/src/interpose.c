@@ -156,6 +156,7 @@ static int scan(const void *from, void *into, int count, MPI_Datatype type, MPI_
     if (!on)
         return inclusive ? PASS(Scan, from, into, count, type, op, comm) : PASS(Exscan, from, into, count, type, op, comm);
     switch (choice.algorithm) {
+    case SPEAKERS:
     case FLITS:
         return levels_leave(on, scan_flits(on, from, into, count, &shape, op, inclusive, choice.flit, choice.ahead));
     case DIRECT:

@@ -98,6 +98,8 @@ static void group_by_site(struct levels *on)
             }
     }
     on->first[on->sites] = next;
+    for (int s = 0; s < on->sites; s++)
+        on->largest = site_size(on, s) > on->largest ? site_size(on, s) : on->largest;
     on->site = on->site_of[on->rank];
     on->local_size = site_size(on, on->site);
     on->local_rank = on->local_rank_of[on->rank];

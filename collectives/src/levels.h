@@ -15,6 +15,8 @@ struct levels {
     int size, rank;
     /* At least two; numbered by their lowest ranks. */
     int sites, site;
+    /* Ranks of the site that has most. */
+    int largest;
     int local_size, local_rank;
     /* By rank. */
     int *site_of, *local_rank_of;
