@@ -27,7 +27,7 @@ static int wrong(const char *what, const char *word)
 
 static int read_layout(const char *sizes)
 {
-    layout = (struct layout){.in_order = 1, .commutes = 1};
+    layout = (struct layout){.in_order = 1, .commutes = 1, .by_rank = settings.by_rank};
     for (const char *at = sizes; *at;) {
         char *end;
         long size = strtol(at, &end, 10);

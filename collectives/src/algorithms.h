@@ -47,6 +47,13 @@ int alltoall_direct(struct levels *on, const void *from, const int counts[], con
                     const MPI_Datatype types[], void *into, const int into_counts[], const MPI_Aint into_places[],
                     const MPI_Datatype into_types[]);
 
+/* Everything in the order of ranks, whatever the operation and the placement. A root of -1: everybody. */
+int reduce_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
+int allreduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit);
+int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
+int reduce_scatter_blocks(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
+int scan_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
+
 /* Only where on->in_order. */
 int scan_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                int inclusive, int64_t flit, int ahead);

@@ -10,13 +10,18 @@
 
 static struct settings settings = {.costs = {.round = 1, .rate = 1, .lan_round = 1, .lan_rate = 1, .flit = 1}};
 
+int choice_by_rank;
+
+int choice_wants_one_site(void) { return settings_by_rank(); }
+
 void choice_learn(void)
 {
     char error[512];
     int rank;
     if (real.Comm_rank(handle.comm_world, &rank) == MPI_SUCCESS && rank == 0 && !settings_read(&settings, error, sizeof error))
         fprintf(stderr, "causeway collectives: %s; no rule of it is used\n", error);
-    real.Bcast(&settings, sizeof settings, handle.byte, 0, handle.comm_world);
+    if (real.Bcast(&settings, sizeof settings, handle.byte, 0, handle.comm_world) == MPI_SUCCESS)
+        choice_by_rank = settings.by_rank;
 }
 
 static int ahead(const struct costs *costs)
@@ -27,7 +32,8 @@ static int ahead(const struct costs *costs)
 
 struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes)
 {
-    struct layout layout = {.ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes};
+    struct layout layout = {.ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes,
+                            .by_rank = settings.by_rank};
     enum algorithm algorithm = settings_choose(&settings, &layout, operation, bytes);
     /* Speakers cut nothing. */
     int64_t flit = algorithm == SPEAKERS ? MOST_BYTES : settings.costs.flit;

@@ -12,6 +12,12 @@ struct choice {
     int ahead;
 };
 
+/* Reductions add up in the order of ranks alone, so that they give the same bits whatever the placement: then one site is enough. */
+extern int choice_by_rank;
+
+/* Whether this process is told so; every one is or none. */
+int choice_wants_one_site(void);
+
 /* Reads the settings; rank 0's word holds for all. Called once, with sites_learn. */
 void choice_learn(void);
 

@@ -18,8 +18,6 @@ static struct levels *enter_with(MPI_Comm comm, enum operation operation, int64_
         return NULL;
     if (count < 0 || !shape_of(type, shape) || (op && real.Op_commutative(*op, &commutes)))
         return give_up(on);
-    if (!commutes && !on->in_order && operation != OF_SCAN)
-        return give_up(on);
     *choice = choose(on, operation, count * shape->size, commutes);
     return choice->algorithm == NATIVE ? give_up(on) : on;
 }

@@ -14,7 +14,7 @@ static void begin(void)
 {
     if (mpi_calls_fit())
         sites_learn();
-    if (sites_count > 1)
+    if (mpi_calls_fit() && (sites_count > 1 || choice_wants_one_site()))
         choice_learn();
 }
 
@@ -79,6 +79,16 @@ EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_C
 }
 BOTH(Bcast);
 
+static int reduce(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
+                  const struct choice *choice)
+{
+    if (choice->algorithm == GATHERED)
+        return reduce_gathered(on, from, into, count, shape, op, root);
+    if (choice->algorithm == BLOCKS)
+        return reduce_blocks(on, from, into, count, shape, op, root);
+    return reduce_flits(on, from, into, count, shape, op, root, choice->flit);
+}
+
 EXPORT int MPI_Reduce(const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
     struct shape shape;
@@ -88,9 +98,19 @@ EXPORT int MPI_Reduce(const void *from, void *into, int count, MPI_Datatype type
         on = give_up(on);
     if (!on)
         return PASS(Reduce, from, into, count, type, op, root, comm);
-    return levels_leave(on, reduce_flits(on, from, into, count, &shape, op, root, choice.flit));
+    return levels_leave(on, reduce(on, from, into, count, &shape, op, root, &choice));
 }
 BOTH(Reduce);
+
+static int allreduce(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+                     const struct choice *choice)
+{
+    if (choice->algorithm == GATHERED)
+        return reduce_gathered(on, from, into, count, shape, op, -1);
+    if (choice->algorithm == BLOCKS)
+        return allreduce_blocks(on, from, into, count, shape, op, choice->flit);
+    return allreduce_flits(on, from, into, count, shape, op, choice->flit, choice->ahead);
+}
 
 EXPORT int MPI_Allreduce(const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
@@ -99,13 +119,15 @@ EXPORT int MPI_Allreduce(const void *from, void *into, int count, MPI_Datatype t
     struct levels *on = enter_reduction(comm, OF_ALLREDUCE, count, type, op, &shape, &choice);
     if (!on)
         return PASS(Allreduce, from, into, count, type, op, comm);
-    return levels_leave(on, allreduce_flits(on, from, into, count, &shape, op, choice.flit, choice.ahead));
+    return levels_leave(on, allreduce(on, from, into, count, &shape, op, &choice));
 }
 BOTH(Allreduce);
 
 static int reduce_scatter(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
                           const struct choice *choice)
 {
+    if (choice->algorithm == BLOCKS)
+        return reduce_scatter_blocks(on, from, into, counts, shape, op);
     return choice->algorithm == LANES ? reduce_scatter_lanes(on, from, into, counts, shape, op, choice->flit)
                                       : reduce_scatter_speakers(on, from, into, counts, shape, op);
 }
@@ -117,7 +139,7 @@ EXPORT int MPI_Reduce_scatter(const void *from, void *into, const int counts[], 
     struct levels *on = NULL;
     int size;
     int64_t all = 0;
-    if (sites_count > 1 && comm != handle.comm_null && counts && real.Comm_size(comm, &size) == MPI_SUCCESS) {
+    if (levels_wanted() && comm != handle.comm_null && counts && real.Comm_size(comm, &size) == MPI_SUCCESS) {
         for (int i = 0; i < size && all >= 0; i++)
             all = counts[i] < 0 ? -1 : all + counts[i];
         on = all <= INT_MAX ? enter_reduction(comm, OF_REDUCE_SCATTER, all, type, op, &shape, &choice) : NULL;
@@ -134,7 +156,7 @@ EXPORT int MPI_Reduce_scatter_block(const void *from, void *into, int count, MPI
     struct choice choice;
     struct levels *on = NULL;
     int size;
-    if (sites_count > 1 && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS &&
+    if (levels_wanted() && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS &&
         (int64_t)count * size <= INT_MAX)
         on = enter_reduction(comm, OF_REDUCE_SCATTER, (int64_t)count * size, type, op, &shape, &choice);
     if (!on)
@@ -161,6 +183,8 @@ static int scan(const void *from, void *into, int count, MPI_Datatype type, MPI_
         return levels_leave(on, scan_flits(on, from, into, count, &shape, op, inclusive, choice.flit, choice.ahead));
     case DIRECT:
         return levels_leave(on, scan_direct(on, from, into, count, &shape, op, inclusive));
+    case BLOCKS:
+        return levels_leave(on, scan_blocks(on, from, into, count, &shape, op, inclusive));
     default:
         return levels_leave(on, scan_gathered(on, from, into, count, &shape, op, inclusive));
     }

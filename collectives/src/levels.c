@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "levels.h"
 
+#include "choice.h"
 #include "sites.h"
 #include "transfer.h"
 
@@ -145,7 +146,7 @@ static struct levels *make_levels(MPI_Comm comm)
     int improved = world_sites(group, size, on->site_of);
     if (improved) {
         group_by_site(on);
-        improved = on->sites > 1 && make_communicators(on, group) == MPI_SUCCESS;
+        improved = (on->sites > 1 || choice_by_rank) && make_communicators(on, group) == MPI_SUCCESS;
     }
     real.Group_free(&group);
     if (improved)
@@ -154,10 +155,12 @@ static struct levels *make_levels(MPI_Comm comm)
     return &plain;
 }
 
+int levels_wanted(void) { return sites_count > 1 || choice_by_rank; }
+
 struct levels *levels_enter(MPI_Comm comm)
 {
-    /* Several sites are known only where all calls were found. */
-    if (sites_count < 2 || inside || comm == handle.comm_null)
+    /* They are only where all calls were found. */
+    if (!levels_wanted() || inside || comm == handle.comm_null)
         return NULL;
     inside = 1;
     struct levels *on = &plain;
@@ -200,12 +203,13 @@ void levels_forget(MPI_Comm comm)
 
 void levels_end(void)
 {
-    if (sites_count < 2)
+    if (!levels_wanted())
         return;
     transfer_reap(1);
     levels_forget(handle.comm_world);
     if (keyval_made)
         real.Comm_free_keyval(&keyval);
     keyval_made = 0;
+    choice_by_rank = 0;
     sites_forget();
 }

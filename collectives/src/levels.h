@@ -13,7 +13,7 @@ struct levels {
     /* The ranks of this site, in the communicator's order. */
     MPI_Comm local;
     int size, rank;
-    /* At least two; numbered by their lowest ranks. */
+    /* At least two, but for choice_by_rank; numbered by their lowest ranks. */
     int sites, site;
     /* Ranks of the site that has most. */
     int largest;
@@ -25,6 +25,9 @@ struct levels {
     /* Each site's ranks follow each other, so that what is combined site by site is combined in the order of ranks. */
     int in_order;
 };
+
+/* Whether any are improved at all. */
+int levels_wanted(void);
 
 /* The levels of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,
  * processes of another world. The first call on a communicator is collective over it. Between a call that did not give

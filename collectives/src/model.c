@@ -7,29 +7,28 @@ const char *const operation_names[OPERATIONS] = {
 };
 
 const char *const algorithm_names[ALGORITHMS] = {
-    [NATIVE] = "native", [SPEAKERS] = "speakers", [FLITS] = "flits", [LANES] = "lanes", [DIRECT] = "direct", [GATHERED] = "gathered",
+    [NATIVE] = "native", [SPEAKERS] = "speakers", [FLITS] = "flits", [LANES] = "lanes", [DIRECT] = "direct", [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
 /* What a hop inside a site and a message between sites cost was concluded from where gather, scatter, allgather, alltoall and reduce_scatter change over
  * on an emulated grid of 4+4 ranks: near 8 kB of each rank, for which this gives 5 to 11 kB. Flits: from 64 to 256 kB 1 MB costs the same within 3 %. */
 const struct costs costs_default = {.round = 10000, .rate = 125, .lan_round = 24, .lan_rate = 1250, .message = 16, .flit = 256 * 1024};
 
-/* Scans of ranks in any order, where the operation does not commute, hold so much of each rank everywhere at most. */
-#define GATHERED_SCAN_BYTES (64 * 1024)
-
 #define BIT(algorithm) (1 << (algorithm))
+/* They put everything together in the order of ranks. */
+#define BY_RANK (BIT(GATHERED) | BIT(BLOCKS))
 
 static const int has[OPERATIONS] = {
     [OF_BARRIER] = BIT(SPEAKERS),
     [OF_BCAST] = BIT(SPEAKERS) | BIT(FLITS),
-    [OF_REDUCE] = BIT(SPEAKERS) | BIT(FLITS),
-    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(FLITS),
-    [OF_REDUCE_SCATTER] = BIT(SPEAKERS) | BIT(LANES),
+    [OF_REDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BY_RANK,
+    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BY_RANK,
+    [OF_REDUCE_SCATTER] = BIT(SPEAKERS) | BIT(LANES) | BIT(BLOCKS),
     [OF_GATHER] = BIT(SPEAKERS) | BIT(DIRECT),
     [OF_SCATTER] = BIT(SPEAKERS) | BIT(DIRECT),
     [OF_ALLGATHER] = BIT(SPEAKERS) | BIT(LANES),
     [OF_ALLTOALL] = BIT(SPEAKERS) | BIT(DIRECT),
-    [OF_SCAN] = BIT(SPEAKERS) | BIT(FLITS) | BIT(DIRECT) | BIT(GATHERED),
+    [OF_SCAN] = BIT(SPEAKERS) | BIT(FLITS) | BIT(DIRECT) | BY_RANK,
 };
 
 int model_has(enum operation operation, enum algorithm algorithm) { return algorithm == NATIVE || (has[operation] & BIT(algorithm)); }
@@ -47,12 +46,16 @@ int model_fits(const struct layout *layout, enum operation operation, enum algor
         return 0;
     /* What one rank holds for all must fit too. */
     int all_fits = bytes * layout->ranks <= MOST_BYTES;
+    if (BIT(algorithm) & BY_RANK)
+        return algorithm == BLOCKS || all_fits;
+    if (layout->sites < 2 || (layout->by_rank && has[operation] & BY_RANK))
+        return 0;
     if (gathers(operation))
         return all_fits || algorithm == DIRECT;
     if (operation == OF_SCAN && algorithm == DIRECT)
         return layout->commutes;
     if (operation == OF_SCAN)
-        return algorithm == GATHERED ? all_fits : layout->in_order;
+        return layout->in_order;
     return layout->commutes || layout->in_order;
 }
 
@@ -144,32 +147,51 @@ static int64_t allgather(const struct costs *costs, const struct layout *layout,
     return latency(costs) + crossing(costs, layout, bytes, n, n) + handed_on * hop(costs) + carry(last, n - 1, costs->lan_rate);
 }
 
-static int64_t scan(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
+/* The blocks to whom they belong, one put together, and what is done with it then. */
+static int64_t blocks(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
 {
-    int n = layout->largest;
-    switch (algorithm) {
-    case DIRECT:
-        return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, bytes, n, n);
-    case GATHERED:
-        return allgather(costs, layout, SPEAKERS, bytes) + carry(bytes, layout->ranks, costs->lan_rate);
+    int64_t n = layout->largest, part = bytes / layout->ranks;
+    int64_t exchange = latency(costs) + crossing(costs, layout, part, n * n, n * n), add = carry(bytes, 1, costs->lan_rate);
+    switch (operation) {
+    case OF_REDUCE_SCATTER:
+        return exchange + add;
+    case OF_REDUCE:
+        return exchange + add + latency(costs) + crossing(costs, layout, part, n, n);
+    case OF_ALLREDUCE:
+        return exchange + add + allgather(costs, layout, LANES, part);
     default:
-        return pipeline(costs, layout, bytes, algorithm == FLITS ? costs->flit : bytes, 2);
+        return 2 * exchange + add;
     }
+}
+
+/* Everything to everybody, or to the root, and all put together there. */
+static int64_t gathered(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
+{
+    int64_t add = carry(bytes, layout->ranks, costs->lan_rate);
+    if (operation == OF_REDUCE)
+        return latency(costs) + collect(costs, layout, bytes) + crossing(costs, layout, bytes, layout->largest, 1) + add;
+    return allgather(costs, layout, SPEAKERS, bytes) + add;
 }
 
 int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm, int64_t bytes)
 {
     int64_t n = layout->largest;
+    /* On one site there are no other ways. */
+    struct costs inside = *costs;
+    inside.round = costs->lan_round, inside.rate = costs->lan_rate;
+    costs = layout->sites < 2 ? &inside : costs;
     if (algorithm == NATIVE)
         return flat(costs, layout, operation, bytes);
+    if (algorithm == GATHERED)
+        return gathered(costs, layout, operation, bytes);
+    if (algorithm == BLOCKS)
+        return blocks(costs, layout, operation, bytes);
     switch (operation) {
     case OF_BARRIER:
         return pipeline(costs, layout, 0, 1, 2);
     case OF_BCAST:
     case OF_REDUCE:
         return pipeline(costs, layout, bytes, algorithm == FLITS ? costs->flit : bytes, 1);
-    case OF_ALLREDUCE:
-        return pipeline(costs, layout, bytes, algorithm == FLITS ? costs->flit : bytes, 2);
     case OF_REDUCE_SCATTER:
         return reduce_scatter(costs, layout, algorithm, bytes);
     case OF_GATHER:
@@ -182,18 +204,22 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     case OF_ALLGATHER:
         return allgather(costs, layout, algorithm, bytes);
     default:
-        return scan(costs, layout, algorithm, bytes);
+        if (operation == OF_SCAN && algorithm == DIRECT)
+            return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, bytes, n, n);
+        return pipeline(costs, layout, bytes, algorithm == FLITS ? costs->flit : bytes, 2);
     }
 }
 
-/* What is cut in flits gains by it from the second one on; up to there both are the same. Scans of ranks that follow each other need cross only
- * once, and are not weighed against what crosses once for each rank: that would depend on the ways between sites. */
+/* What is cut in flits gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in any order, are
+ * not weighed against what crosses once for each site: that would depend on the ways between sites. */
 static int is_candidate(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm, int64_t bytes)
 {
     int is_cut = model_has(operation, FLITS) && (algorithm == SPEAKERS || algorithm == FLITS);
     if (is_cut && (algorithm == FLITS) != (bytes >= costs->flit))
         return 0;
-    if (operation == OF_SCAN && !is_cut && (layout->in_order || (algorithm == GATHERED && !layout->commutes && bytes > GATHERED_SCAN_BYTES)))
+    if (operation == OF_SCAN && algorithm == DIRECT && layout->in_order)
+        return 0;
+    if (BIT(algorithm) & BY_RANK && !layout->by_rank && (layout->in_order || layout->commutes))
         return 0;
     return model_fits(layout, operation, algorithm, bytes);
 }

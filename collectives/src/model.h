@@ -24,6 +24,8 @@ enum algorithm {
     DIRECT,
     /* Everybody gets everything, and puts it together in the order of ranks. */
     GATHERED,
+    /* Each rank puts one block together in the order of ranks. */
+    BLOCKS,
     ALGORITHMS
 };
 
@@ -52,6 +54,8 @@ struct layout {
     int in_order;
     /* The operation of a reduction commutes. */
     int commutes;
+    /* Reductions only in the order of ranks: the same bits for every placement. */
+    int by_rank;
 };
 
 /* More than this is left to the MPI: counts of bytes are ints there. */

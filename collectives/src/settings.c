@@ -37,6 +37,12 @@ static void add_native(struct rules *rules)
     }
 }
 
+int settings_by_rank(void)
+{
+    const char *said = getenv(PREFIX "SAME_BITS");
+    return said && *said && strcmp(said, "0") != 0;
+}
+
 int settings_read(struct settings *settings, char *error, size_t error_bytes)
 {
     const char *rules = getenv(PREFIX "RULES"), *file = getenv(PREFIX "FILE");
@@ -49,6 +55,7 @@ int settings_read(struct settings *settings, char *error, size_t error_bytes)
     rate(PREFIX "LAN_MEGABITS", &costs->lan_rate);
     number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
     number(PREFIX "FLIT_BYTES", &costs->flit);
+    settings->by_rank = settings_by_rank();
     add_native(&settings->rules);
     int right = !rules || rules_parse(&settings->rules, rules, PREFIX "RULES", error, error_bytes);
     right = right && (!file || !*file || rules_read(&settings->rules, file, error, error_bytes));
