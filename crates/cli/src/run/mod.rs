@@ -4,7 +4,7 @@
 //! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the program.
 
 mod child;
-mod collectives;
+pub mod collectives;
 mod command_line;
 mod directory;
 mod distribution;
@@ -14,6 +14,7 @@ pub mod launcher;
 mod sites;
 mod tuning;
 
+use crate::collectives::RULES;
 use crate::say;
 use causeway_gateway::control::{self, JobReply, Plan, Reply, Request, Status};
 use command_line::CommandLine;
@@ -57,6 +58,13 @@ pub struct Args {
     /// Leave collective operations to the MPI (docs/collectives.md).
     #[arg(long)]
     pub no_collectives: bool,
+    /// Rules that say which algorithms collective operations get (docs/collectives.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["no_collectives", "direct", "transparent"])]
+    pub collectives: Option<PathBuf>,
+    /// Add up in the order of ranks in reductions, so that the same ranks give the same bits at whatever sites they are; takes longer
+    /// (docs/collectives.md).
+    #[arg(long, conflicts_with_all = ["no_collectives", "direct", "transparent"])]
+    pub same_bits: bool,
     /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
@@ -90,6 +98,10 @@ fn run(args: &Args) -> Result<u8, RunError> {
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
     let preloads = preloads(&own, launcher.mpi, redirects)?;
+    let rules = args.collectives.as_deref();
+    let rules = rules
+        .map(|file| crate::collectives::rules(&own, file))
+        .transpose()?;
     let line = CommandLine::parse(launcher.mpi, words);
     let plan = sites::plan(args.sites.as_deref(), &line);
     let (mut job, connection) = start_job(args, plan)?;
@@ -116,8 +128,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
         .as_ref()
         .and_then(|status| tuning::eager_bytes(status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
-    // The shim tells a process its site.
-    let hierarchical = redirects && !args.no_collectives && sites.len() != 1;
+    // The shim tells a process its site. On one site there is nothing to do but for keeping an order.
+    let hierarchical = redirects && !args.no_collectives && (sites.len() != 1 || args.same_bits);
     let collectives = match hierarchical {
         true => collectives::libraries(&own, launcher.mpi),
         false => Vec::new(),
@@ -144,6 +156,14 @@ fn run(args: &Args) -> Result<u8, RunError> {
         let settings = collectives::settings(status, &sites).into_iter();
         let open = settings.filter(|(name, _)| std::env::var_os(name).is_none());
         environment.extend(open.map(|(name, value)| (name, value.into())));
+    }
+    if args.same_bits {
+        environment.push((collectives::SAME_BITS, "1".into()));
+    }
+    // Rank 0, which reads them, may be at a site where there is no such file.
+    if let Some(rules) = rules {
+        let all = crate::collectives::with_rules(std::env::var_os(RULES), &rules);
+        environment.push((RULES, all));
     }
     let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
     environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
