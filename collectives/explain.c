@@ -1,7 +1,9 @@
-/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload library. `causeway collectives explain`
+/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload library. `causeway collectives
+ * explain`
  * and `causeway run --collectives` call it.
  *
- *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"), from the environment's settings; "-": all
+ *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"), from the environment's
+ * settings; "-": all
  *     causeway-collectives rules FILE                        its rules between commas, in one line
  *
  * The status is 2, with the reason on standard error, where a rule or a word is not understood. */

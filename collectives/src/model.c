@@ -7,11 +7,13 @@ const char *const operation_names[OPERATIONS] = {
 };
 
 const char *const algorithm_names[ALGORITHMS] = {
-    [NATIVE] = "native", [SPEAKERS] = "speakers", [FLITS] = "flits", [LANES] = "lanes", [DIRECT] = "direct", [GATHERED] = "gathered", [BLOCKS] = "blocks",
+    [NATIVE] = "native", [SPEAKERS] = "speakers", [FLITS] = "flits", [LANES] = "lanes", [DIRECT] = "direct",
+    [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
-/* What a hop inside a site and a message between sites cost was concluded from where gather, scatter, allgather, alltoall and reduce_scatter change over
- * on an emulated grid of 4+4 ranks: near 8 kB of each rank, for which this gives 5 to 11 kB. Flits: from 64 to 256 kB 1 MB costs the same within 3 %. */
+/* What a hop inside a site and a message between sites cost was concluded from where gather, scatter, allgather, alltoall and
+ * reduce_scatter change over on an emulated grid of 4+4 ranks: near 8 kB of each rank, for which this gives 5 to 11 kB. Flits: from
+ * 64 to 256 kB 1 MB costs the same within 4 %. */
 const struct costs costs_default = {.round = 10000, .rate = 125, .lan_round = 24, .lan_rate = 1250, .message = 16, .flit = 256 * 1024};
 
 #define BIT(algorithm) (1 << (algorithm))
@@ -173,7 +175,8 @@ static int64_t gathered(const struct costs *costs, const struct layout *layout, 
     return allgather(costs, layout, SPEAKERS, bytes) + add;
 }
 
-int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm, int64_t bytes)
+int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
+                   int64_t bytes)
 {
     int64_t n = layout->largest;
     /* On one site there are no other ways. */
@@ -199,8 +202,9 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
         return latency(costs) + (algorithm == SPEAKERS ? collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1)
                                                        : crossing(costs, layout, bytes, n, n));
     case OF_ALLTOALL:
-        return latency(costs) + (algorithm == SPEAKERS ? 2 * collect(costs, layout, bytes * layout->ranks) + crossing(costs, layout, bytes, n * n, 1)
-                                                       : crossing(costs, layout, bytes, n * n, n * n));
+        if (algorithm == SPEAKERS)
+            return latency(costs) + 2 * collect(costs, layout, bytes * layout->ranks) + crossing(costs, layout, bytes, n * n, 1);
+        return latency(costs) + crossing(costs, layout, bytes, n * n, n * n);
     case OF_ALLGATHER:
         return allgather(costs, layout, algorithm, bytes);
     default:
@@ -210,9 +214,10 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     }
 }
 
-/* What is cut in flits gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in any order, are
- * not weighed against what crosses once for each site: that would depend on the ways between sites. */
-static int is_candidate(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm, int64_t bytes)
+/* What is cut in flits gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in
+ * any order, are not weighed against what crosses once for each site: that would depend on the ways between sites. */
+static int is_candidate(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
+                        int64_t bytes)
 {
     int is_cut = model_has(operation, FLITS) && (algorithm == SPEAKERS || algorithm == FLITS);
     if (is_cut && (algorithm == FLITS) != (bytes >= costs->flit))

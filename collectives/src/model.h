@@ -69,7 +69,8 @@ int model_fits(const struct layout *layout, enum operation operation, enum algor
 
 /* Nanoseconds; of the MPI's own what a flat algorithm takes each of whose steps waits for a way between sites. `bytes`: one rank's
  * part; of a reduced vector the whole. */
-int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm, int64_t bytes);
+int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
+                   int64_t bytes);
 
 /* The cheapest that fits. The MPI's own is a reference and no candidate, but for where nothing else fits: what it costs depends on its
  * version. Of a reduction no candidate's advantage depends on the ways between sites, which are measured anew in each run: the

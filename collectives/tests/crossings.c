@@ -75,7 +75,8 @@ static void expect_pairs(const char *what, const int64_t parts[3][3], int64_t me
             continue;
         wrong = 1;
         if (rank == 0)
-            fprintf(stderr, "%s: %lld messages and %lld bytes crossed from site %d to site %d, not %lld and %lld\n", what, (long long)all[2 * i],
+            fprintf(stderr, "%s: %lld messages and %lld bytes crossed from site %d to site %d, not %lld and %lld\n", what,
+                    (long long)all[2 * i],
                     (long long)all[2 * i + 1], i / 3, i % 3, (long long)(times * messages), (long long)(times * bytes));
     }
 }
@@ -96,7 +97,8 @@ static void slow_pair(char *out, char *in)
     start_pairs(), MPI_Reduce(out, in, SMALL, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD), expect_pairs("reduce", reduce, 1, SMALL);
     start_pairs(), MPI_Reduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD), expect_pairs("large reduce", reduce, PIECES, LARGE);
     start_pairs(), MPI_Allreduce(out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect_pairs("allreduce", allreduce, 1, SMALL);
-    start_pairs(), MPI_Allreduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect_pairs("large allreduce", allreduce, PIECES, LARGE);
+    start_pairs(), MPI_Allreduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect_pairs("large allreduce", allreduce, PIECES,
+                                                                                                   LARGE);
 }
 
 static void report(void)

@@ -11,7 +11,8 @@ static int pass_on(struct levels *on, const struct bytes *bytes, const struct fl
     int status = MPI_SUCCESS;
     for (int s = 0; s < on->sites; s++)
         if (parent[s] == on->site)
-            TRY(status, requests_send(some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, speaker(on, s, root), TAG_BCAST));
+            TRY(status, requests_send(some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, speaker(on, s, root),
+                                      TAG_BCAST));
     return status;
 }
 

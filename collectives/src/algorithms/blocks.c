@@ -1,5 +1,5 @@
-/* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n s/2B or so for the exchange of blocks,
- * and R/2 + s/2B for handing out what they add up to (none for reduce_scatter, n s/2B for a scan). */
+/* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n s/2B or so for the exchange
+ * of blocks, and R/2 + s/2B for handing out what they add up to (none for reduce_scatter, n s/2B for a scan). */
 #include "../combine.h"
 #include "algorithms.h"
 
@@ -60,7 +60,8 @@ static int put_together(struct run *run, const void *from, MPI_Op op)
 {
     struct levels *on = run->on;
     int mine = run->counts[on->rank];
-    int status = alltoall_direct(on, from, run->counts, run->places, run->types, run->parts, run->part_counts, run->part_places, run->types);
+    int status = alltoall_direct(on, from, run->counts, run->places, run->types, run->parts, run->part_counts, run->part_places,
+                                 run->types);
     for (int i = 1; i < on->size && mine > 0; i++)
         TRY(status, real.Reduce_local(part(run, i - 1), part(run, i), mine, run->shape->type, op));
     return status;
@@ -110,7 +111,8 @@ int reduce_blocks(struct levels *on, const void *from, void *into, int count, co
     struct run run;
     int status = run_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into, run.counts, run.places, shape->type, root));
+    TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into, run.counts, run.places, shape->type,
+                              root));
     run_free(&run);
     return status;
 }

@@ -1,6 +1,6 @@
 /* R/2 + s/B + one flit inside a site: each site reduces flit after flit to one rank, which sends it to the root; the root puts the sites'
- * results together. Where the root is reached faster by way of other sites, these pass the flits on as they are: what is put together, and in
- * which order, does not depend on the ways. */
+ * results together. Where the root is reached faster by way of other sites, these pass the flits on as they are: what is put
+ * together, and in which order, does not depend on the ways. */
 #include "../combine.h"
 #include "algorithms.h"
 
@@ -34,8 +34,8 @@ static int at_root(struct levels *on, const void *from, void *into, const struct
                     requests_receive(&some, on, element_at(parts.origin[s], flit_at(flits, i), shape),
                                      flit_count(flits, i), shape->type, speaker(on, last_before(parent, s, on->site), root), TAG_SITE + s));
     for (int i = 0; i < flits->pieces; i++) {
-        TRY(status, real.Reduce(element_at(from, flit_at(flits, i), shape), element_at(into, flit_at(flits, i), shape), flit_count(flits, i), shape->type, op,
-                                on->local_rank, on->local));
+        TRY(status, real.Reduce(element_at(from, flit_at(flits, i), shape), element_at(into, flit_at(flits, i), shape),
+                                flit_count(flits, i), shape->type, op, on->local_rank, on->local));
     }
     for (int i = 0, next = 0; i < flits->pieces; i++) {
         for (int s = 0; s < on->sites; s++) {
@@ -64,7 +64,8 @@ static void *passing_at(const struct passing *this, const struct flits *flits, c
     return element_at(this->origin, which * flits->count + flit_at(flits, i), shape);
 }
 
-static int passing_begin(struct passing *this, struct levels *on, const struct flits *flits, const struct shape *shape, int root, const int parent[])
+static int passing_begin(struct passing *this, struct levels *on, const struct flits *flits, const struct shape *shape, int root,
+                         const int parent[])
 {
     int status = MPI_SUCCESS, sites = 0;
     for (int s = 0; s < on->sites; s++)
@@ -75,14 +76,15 @@ static int passing_begin(struct passing *this, struct levels *on, const struct f
         for (int s = 0, at = 0; s < on->sites; s++) {
             int before = last_before(parent, s, on->site);
             if (before >= 0)
-                TRY(status, requests_receive(&this->received, on, passing_at(this, flits, shape, at++, i), flit_count(flits, i), shape->type,
+                TRY(status, requests_receive(&this->received, on, passing_at(this, flits, shape, at++, i), flit_count(flits, i),
+                                             shape->type,
                                              speaker(on, before, root), TAG_SITE + s));
         }
     return status;
 }
 
-static int passing_end(struct passing *this, struct levels *on, const struct flits *flits, const struct shape *shape, int root, const int parent[],
-                       int status)
+static int passing_end(struct passing *this, struct levels *on, const struct flits *flits, const struct shape *shape, int root,
+                       const int parent[], int status)
 {
     for (int i = 0, next = 0; i < flits->pieces; i++)
         for (int s = 0, at = 0; s < on->sites; s++) {
@@ -100,7 +102,8 @@ static int passing_end(struct passing *this, struct levels *on, const struct fli
 }
 
 /* A rank that is not the root. */
-static int to_root(struct levels *on, const void *from, const struct shape *shape, MPI_Op op, int root, const struct flits *flits, const int parent[])
+static int to_root(struct levels *on, const void *from, const struct shape *shape, MPI_Op op, int root, const struct flits *flits,
+                   const int parent[])
 {
     struct requests some = {0};
     struct passing passing = {0};
@@ -116,7 +119,8 @@ static int to_root(struct levels *on, const void *from, const struct shape *shap
         TRY(status, real.Reduce(element_at(from, flit_at(flits, i), shape), here, flit_count(flits, i), shape->type, op,
                                 on->local_rank_of[to], on->local));
         if (found)
-            TRY(status, requests_send(&some, on, here, flit_count(flits, i), shape->type, speaker(on, parent[on->site], root), TAG_SITE + on->site));
+            TRY(status, requests_send(&some, on, here, flit_count(flits, i), shape->type, speaker(on, parent[on->site], root),
+                                      TAG_SITE + on->site));
     }
     if (on->rank == to)
         status = passing_end(&passing, on, flits, shape, root, parent, status);

@@ -94,14 +94,14 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<u8, RunError> {
     let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    let launcher = Launcher::find(word)?;
-    // Whether connections are the shim's to redirect.
-    let redirects = !args.direct && !args.transparent;
-    let preloads = preloads(&own, launcher.mpi, redirects)?;
     let rules = args.collectives.as_deref();
     let rules = rules
         .map(|file| crate::collectives::rules(&own, file))
         .transpose()?;
+    let launcher = Launcher::find(word)?;
+    // Whether connections are the shim's to redirect.
+    let redirects = !args.direct && !args.transparent;
+    let preloads = preloads(&own, launcher.mpi, redirects)?;
     let line = CommandLine::parse(launcher.mpi, words);
     let plan = sites::plan(args.sites.as_deref(), &line);
     let (mut job, connection) = start_job(args, plan)?;
