@@ -35,7 +35,7 @@ $(TARGET)/%/libcauseway_finalize.so: compat/finalize.c
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $< -ldl
 
 # One library for each binary interface whose headers are there.
-$(TARGET)/%/collectives.stamp: collectives/build.sh $(wildcard collectives/include/*.h collectives/src/*.[ch] collectives/src/algorithms/*.[ch])
+$(TARGET)/%/collectives.stamp: collectives/build.sh collectives/explain.c $(wildcard collectives/include/*.h collectives/src/*.[ch] collectives/src/algorithms/*.[ch])
 	@collectives/build.sh $(@D)
 	@touch $@
 
@@ -61,6 +61,8 @@ test-collectives: setup build programs ## random collectives against the MPI's o
 	@tests/mpi/build.sh mpich abi
 	@collectives/tests/random.sh $(CASES)
 	@collectives/tests/overhead.sh 1000
+	@collectives/tests/same_bits.sh
+	@collectives/tests/slow_pair.sh
 
 test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
 	@setup/pypi.sh mpich

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# build.sh DIRECTORY: compiles libcauseway_mpi_NAME.so into it, for each binary interface of MPI whose headers are found: openmpi and mpich
-# of Debian's packages, abi (the standard one, MPI 5) of MPICH's package from PyPI.
+# build.sh DIRECTORY: compiles causeway-collectives into it (explain.c), and libcauseway_mpi_NAME.so for each binary interface of MPI whose headers
+# are found: openmpi and mpich of Debian's packages, abi (the standard one, MPI 5) of MPICH's package from PyPI.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)
 out=$1
-flags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror -fPIC -fvisibility=hidden -shared -Wl,-z,defs -pthread)
+warnings=(-std=gnu11 -O2 -g -Wall -Wextra -Werror)
+flags=("${warnings[@]}" -fPIC -fvisibility=hidden -shared -Wl,-z,defs -pthread)
 
 build() { # name, header that shows the interface is there, flags
     local library=$out/libcauseway_mpi_$1.so
@@ -19,6 +20,8 @@ build() { # name, header that shows the interface is there, flags
 }
 
 mkdir -p "$out"
+"${CC:-cc}" "${warnings[@]}" "$here"/explain.c "$here"/src/{model,rules,settings}.c -o "$out/causeway-collectives.part"
+mv "$out/causeway-collectives.part" "$out/causeway-collectives"
 machine=$("${CC:-cc}" -print-multiarch)
 build openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
 build mpich "/usr/include/$machine/mpich/mpi.h"

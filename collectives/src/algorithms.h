@@ -22,6 +22,8 @@ int reduce_flits(struct levels *on, const void *from, void *into, int count, con
                  int64_t flit);
 int allreduce_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                     int64_t flit, int ahead);
+/* By way of one site. */
+int allreduce_hub(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
 /* Blocks of counts[i] elements for rank i. */
 int reduce_scatter_speakers(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape,
                             MPI_Op op);
@@ -48,6 +50,13 @@ int alltoall_speakers(struct levels *on, const char *from, int64_t length, char 
 int alltoall_direct(struct levels *on, const void *from, const int counts[], const MPI_Aint places[],
                     const MPI_Datatype types[], void *into, const int into_counts[], const MPI_Aint into_places[],
                     const MPI_Datatype into_types[]);
+
+/* Everything in the order of ranks, whatever the operation and the placement. A root of -1: everybody. */
+int reduce_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
+int allreduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit);
+int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
+int reduce_scatter_blocks(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
+int scan_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
 
 /* Only where on->in_order. */
 int scan_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,

@@ -3,26 +3,8 @@
 #define CAUSEWAY_CHOICE_H
 
 #include "levels.h"
-
-#include <stdint.h>
-
-enum operation {
-    OF_BARRIER, OF_BCAST, OF_REDUCE, OF_ALLREDUCE, OF_REDUCE_SCATTER, OF_GATHER, OF_SCATTER, OF_ALLGATHER, OF_ALLTOALL, OF_SCAN,
-    OPERATIONS
-};
-
-enum algorithm {
-    /* The MPI's own. */
-    NATIVE,
-    /* One rank of each site speaks for it. */
-    SPEAKERS,
-    /* The same, cut in flits. */
-    FLITS,
-    /* Several ranks carry in parallel. */
-    LANES,
-    /* Everybody sends to whom it concerns, at once. */
-    DIRECT,
-};
+#include "links.h"
+#include "model.h"
 
 struct choice {
     enum algorithm algorithm;
@@ -31,8 +13,19 @@ struct choice {
     int ahead;
 };
 
-/* Reads the environment; rank 0's word holds for all. Called once, with sites_learn. */
+/* Reductions add up in the order of ranks alone, so that they give the same bits whatever the placement: then one site is enough. */
+extern int choice_by_rank;
+
+/* Whether this process is told so; every one is or none. */
+int choice_wants_one_site(void);
+
+/* Reads the settings; rank 0's word holds for all. Called once, with sites_learn. */
 void choice_learn(void);
+
+/* The way between two sites of MPI_COMM_WORLD; NULL where all are taken to be alike. */
+const struct link *choice_link(int from, int to);
+
+void choice_forget(void);
 
 /* `bytes`: one rank's part; of a reduced vector the whole. `commutes`: the operation of a reduction does. */
 struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes);

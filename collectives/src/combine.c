@@ -32,6 +32,24 @@ int combine(struct levels *on, void *parts[], int sites, void *into, int count, 
     return status;
 }
 
+int combine_ranks(struct levels *on, const char *room, int ranks, void *into, int count, const struct shape *shape, MPI_Op op)
+{
+    int64_t length = (int64_t)count * shape->size;
+    void *origin[2] = {NULL, NULL}, *memory[2] = {elements(count, shape, &origin[0]), elements(count, shape, &origin[1])};
+    int status = memory[0] && memory[1] ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    for (int rank = 0; rank < ranks && status == MPI_SUCCESS; rank++) {
+        void *this = origin[rank % 2];
+        const char *part = room + (on->first[on->site_of[rank]] + on->local_rank_of[rank]) * length;
+        status = unpack(part, length, this, count, shape, on->across);
+        if (rank > 0 && count > 0)
+            TRY(status, real.Reduce_local(origin[(rank - 1) % 2], this, count, shape->type, op));
+    }
+    TRY(status, elements_copy(on, origin[(ranks - 1) % 2], into, count, shape));
+    free(memory[0]);
+    free(memory[1]);
+    return status;
+}
+
 int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own)
 {
     parts->sites = on->sites;

@@ -7,6 +7,9 @@
 /* parts[s] holds `count` elements that site s found; all are used up. The result is put into `into`, which may be one of them. */
 int combine(struct levels *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op);
 
+/* The same of the first `ranks` ranks, in their order: packed, `count` elements each, in the order of on->members. */
+int combine_ranks(struct levels *on, const char *room, int ranks, void *into, int count, const struct shape *shape, MPI_Op op);
+
 /* Elements of any type from one place to another. */
 int elements_copy(struct levels *on, const void *from, void *into, int count, const struct shape *shape);
 

@@ -28,8 +28,6 @@ static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation
         return 0;
     if (count < 0 || !shape_of(type, &plan->shape) || (op && real.Op_commutative(*op, &commutes)))
         return give_up(plan);
-    if (!commutes && !plan->on->in_order && operation != OF_SCAN)
-        return give_up(plan);
     plan->choice = choose(plan->on, operation, count * plan->shape.size, commutes);
     return plan->choice.algorithm == NATIVE ? give_up(plan) : 1;
 }

@@ -10,7 +10,7 @@ static void begin(void)
     if (mpi_calls_fit())
         sites_learn();
     attributes_set();
-    if (sites_count < 2)
+    if (!mpi_calls_fit() || (sites_count < 2 && !choice_wants_one_site()))
         return;
     choice_learn();
     /* So that its first collective may be one that does not wait. */

@@ -2,6 +2,7 @@
 #include "levels.h"
 
 #include "algorithms.h"
+#include "choice.h"
 #include "persistent.h"
 #include "sites.h"
 #include "task.h"
@@ -70,7 +71,19 @@ static void free_levels(struct levels *on)
     if (on->across != handle.comm_null)
         real.Comm_free(&on->across);
     free(on->site_of);
+    free(on->links);
     free(on);
+}
+
+/* `number`: which site of the communicator a site of the world is, or -1. */
+static void learn_links(struct levels *on, const int number[])
+{
+    if (on->sites < 3 || !choice_link(0, 0) || !(on->links = calloc((size_t)on->sites * on->sites, sizeof *on->links)))
+        return;
+    for (int i = 0; i < sites_count; i++)
+        for (int j = 0; j < sites_count; j++)
+            if (number[i] >= 0 && number[j] >= 0)
+                on->links[number[i] * on->sites + number[j]] = *choice_link(i, j);
 }
 
 /* Numbers the sites that take part by their lowest ranks, and groups the ranks. */
@@ -86,6 +99,7 @@ static void group_by_site(struct levels *on)
             *of = on->sites++;
         on->site_of[i] = *of;
     }
+    learn_links(on, number);
     free(number);
     int next = 0;
     on->in_order = 1;
@@ -99,6 +113,8 @@ static void group_by_site(struct levels *on)
             }
     }
     on->first[on->sites] = next;
+    for (int s = 0; s < on->sites; s++)
+        on->largest = site_size(on, s) > on->largest ? site_size(on, s) : on->largest;
     on->site = on->site_of[on->rank];
     on->local_size = site_size(on, on->site);
     on->local_rank = on->local_rank_of[on->rank];
@@ -145,7 +161,7 @@ static struct levels *make_levels(MPI_Comm comm)
     int improved = sites_of_group(group, size, on->site_of);
     if (improved) {
         group_by_site(on);
-        improved = on->sites > 1 && make_communicators(on, group) == MPI_SUCCESS;
+        improved = (on->sites > 1 || choice_by_rank) && make_communicators(on, group) == MPI_SUCCESS;
     }
     real.Group_free(&group);
     if (improved)
@@ -154,10 +170,12 @@ static struct levels *make_levels(MPI_Comm comm)
     return &plain;
 }
 
+int levels_wanted(void) { return sites_count > 1 || choice_by_rank; }
+
 struct levels *levels_enter(MPI_Comm comm)
 {
-    /* Several sites are known only where all calls were found. */
-    if (sites_count < 2 || inside || comm == handle.comm_null)
+    /* They are only where all calls were found. */
+    if (!levels_wanted() || inside || comm == handle.comm_null)
         return NULL;
     inside = 1;
     struct levels *on = &plain;
@@ -180,7 +198,7 @@ int levels_known(MPI_Comm comm)
 {
     struct levels *on;
     int is_known = 0;
-    if (sites_count < 2 || !keyval_made || inside || comm == handle.comm_null)
+    if (!levels_wanted() || !keyval_made || inside || comm == handle.comm_null)
         return 0;
     return real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known;
 }
@@ -239,7 +257,7 @@ void levels_forget(MPI_Comm comm)
 
 void levels_end(void)
 {
-    if (sites_count < 2)
+    if (!levels_wanted())
         return;
     persistent_end();
     while (carried) {
@@ -254,4 +272,5 @@ void levels_end(void)
     if (keyval_made)
         real.Comm_free_keyval(&keyval);
     keyval_made = 0;
+    choice_forget();
 }

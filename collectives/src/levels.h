@@ -2,6 +2,7 @@
 #ifndef CAUSEWAY_LEVELS_H
 #define CAUSEWAY_LEVELS_H
 
+#include "links.h"
 #include "mpi_calls.h"
 
 #include <stddef.h>
@@ -13,8 +14,10 @@ struct levels {
     /* The ranks of this site, in the communicator's order. */
     MPI_Comm local;
     int size, rank;
-    /* At least two; numbered by their lowest ranks. */
+    /* At least two, but for choice_by_rank; numbered by their lowest ranks. */
     int sites, site;
+    /* Ranks of the site that has most. */
+    int largest;
     int local_size, local_rank;
     /* By rank. */
     int *site_of, *local_rank_of;
@@ -30,7 +33,12 @@ struct levels {
     int holders;
     /* Another of this process. */
     struct levels *next;
+    /* The ways between each two of its sites, a row for each; NULL where all are taken to be alike. */
+    struct link *links;
 };
+
+/* Whether any are improved at all. */
+int levels_wanted(void);
 
 /* The levels of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,
  * processes of another world. The first call on a communicator is collective over it. Between a call that did not give

@@ -9,7 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Atomic int64_t crossed_messages, crossed_bytes;
+/* Of so many sites it is counted what each is sent. */
+#define COUNTED_SITES 16
+
+static _Atomic int64_t crossed_messages, crossed_bytes, messages_to[COUNTED_SITES], bytes_to[COUNTED_SITES];
+
+static void count_crossing(int site, int64_t bytes)
+{
+    atomic_fetch_add_explicit(&crossed_messages, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&crossed_bytes, bytes, memory_order_relaxed);
+    if (site < COUNTED_SITES) {
+        atomic_fetch_add_explicit(&messages_to[site], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&bytes_to[site], bytes, memory_order_relaxed);
+    }
+}
 
 int shape_of(MPI_Datatype type, struct shape *shape)
 {
@@ -198,10 +211,8 @@ int requests_send(struct requests *some, const struct levels *on, const void *fr
     int size = 1;
     real.Type_size(type, &size);
     int64_t bytes = count * size;
-    if (on->site_of[to] != on->site) {
-        atomic_fetch_add_explicit(&crossed_messages, 1, memory_order_relaxed);
-        atomic_fetch_add_explicit(&crossed_bytes, bytes, memory_order_relaxed);
-    }
+    if (on->site_of[to] != on->site)
+        count_crossing(on->site_of[to], bytes);
     request->receives = 0;
     /* Below the first bound MPICH copies by itself. */
     if (on->site_of[to] != on->site && bytes > UNCONFIRMED_BYTES && bytes <= COPIED_BYTES) {
@@ -283,4 +294,11 @@ void causeway_crossings(struct crossings *crossings)
 {
     crossings->messages = atomic_load(&crossed_messages);
     crossings->bytes = atomic_load(&crossed_bytes);
+}
+
+void causeway_crossings_to(int site, struct crossings *crossings)
+{
+    int counted = site >= 0 && site < COUNTED_SITES;
+    crossings->messages = counted ? atomic_load(&messages_to[site]) : 0;
+    crossings->bytes = counted ? atomic_load(&bytes_to[site]) : 0;
 }

@@ -89,12 +89,17 @@ struct crossings {
 /* Tests read it (dlsym); the program does not see it. Each binary interface has its own: two libraries may be there. */
 #if defined(OPEN_MPI)
 #define causeway_crossings causeway_crossings_openmpi
+#define causeway_crossings_to causeway_crossings_openmpi_to
 #elif defined(CAUSEWAY_STANDARD_ABI)
 #define causeway_crossings causeway_crossings_abi
+#define causeway_crossings_to causeway_crossings_abi_to
 #else
 #define causeway_crossings causeway_crossings_mpich
+#define causeway_crossings_to causeway_crossings_mpich_to
 #endif
 __attribute__((visibility("default"))) void causeway_crossings(struct crossings *crossings);
+/* The same to one site, numbered as in the communicators that were used, of the first 16; none of the others. */
+__attribute__((visibility("default"))) void causeway_crossings_to(int site, struct crossings *crossings);
 
 /* Evaluates to the status of what is left undone after the first error. */
 #define TRY(status, call) ((status) == MPI_SUCCESS ? ((status) = (call)) : (status))

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "algorithms.h"
 #include "enter.h"
-#include "sites.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -50,7 +49,14 @@ static void reduction(struct plan *plan, const void *from, void *into, int count
 
 static int run_reduce(struct levels *on, const struct plan *plan)
 {
-    return reduce_flits(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->root, plan->choice.flit);
+    switch (plan->choice.algorithm) {
+    case GATHERED:
+        return reduce_gathered(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->root);
+    case BLOCKS:
+        return reduce_blocks(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->root);
+    default:
+        return reduce_flits(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->root, plan->choice.flit);
+    }
 }
 
 static int plan_reduce(struct plan *plan, P_Reduce)
@@ -66,7 +72,16 @@ FORMS(Reduce, reduce);
 
 static int run_allreduce(struct levels *on, const struct plan *plan)
 {
-    return allreduce_flits(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->choice.flit, plan->choice.ahead);
+    const struct shape *shape = &plan->shape;
+    int64_t flit = plan->choice.flit;
+    if (plan->choice.algorithm == GATHERED)
+        return reduce_gathered(on, plan->from, plan->into, plan->count, shape, plan->op, -1);
+    if (plan->choice.algorithm == BLOCKS)
+        return allreduce_blocks(on, plan->from, plan->into, plan->count, shape, plan->op, flit);
+    int hub = links_hub(on->links, on->sites, (int64_t)plan->count * shape->size);
+    if (hub >= 0)
+        return allreduce_hub(on, plan->from, plan->into, plan->count, shape, plan->op, hub, flit);
+    return allreduce_flits(on, plan->from, plan->into, plan->count, shape, plan->op, flit, plan->choice.ahead);
 }
 
 static int plan_allreduce(struct plan *plan, P_Allreduce)
@@ -79,6 +94,8 @@ FORMS(Allreduce, allreduce);
 
 static int reduce_scatter(struct levels *on, const struct plan *plan, const int counts[])
 {
+    if (plan->choice.algorithm == BLOCKS)
+        return reduce_scatter_blocks(on, plan->from, plan->into, counts, &plan->shape, plan->op);
     if (plan->choice.algorithm == LANES)
         return reduce_scatter_lanes(on, plan->from, plan->into, counts, &plan->shape, plan->op, plan->choice.flit);
     return reduce_scatter_speakers(on, plan->from, plan->into, counts, &plan->shape, plan->op);
@@ -88,7 +105,7 @@ static int reduce_scatter(struct levels *on, const struct plan *plan, const int 
 static int blocks(MPI_Comm comm)
 {
     int size = 0;
-    return sites_count > 1 && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS ? size : 0;
+    return levels_wanted() && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS ? size : 0;
 }
 
 #define P_Reduce_scatter const void *from, void *into, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
@@ -139,11 +156,14 @@ FORMS(Reduce_scatter_block, reduce_scatter_block);
 static int run_scan(struct levels *on, const struct plan *plan)
 {
     switch (plan->choice.algorithm) {
+    case SPEAKERS:
     case FLITS:
         return scan_flits(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->inclusive, plan->choice.flit,
                           plan->choice.ahead);
     case DIRECT:
         return scan_direct(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->inclusive);
+    case BLOCKS:
+        return scan_blocks(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->inclusive);
     default:
         return scan_gathered(on, plan->from, plan->into, plan->count, &plan->shape, plan->op, plan->inclusive);
     }

@@ -1,6 +1,8 @@
 /* How many messages and bytes each operation, in each of its forms, sends from site to site, against what it must be: no timing, no chance.
  *
- * crossings RANKS_OF_SITE...: the sizes of the sites that CAUSEWAY_COLLECTIVES_SITES gives, in the order of ranks. */
+ * crossings RANKS_OF_SITE...: the sizes of the sites that CAUSEWAY_COLLECTIVES_SITES gives, in the order of ranks.
+ * crossings slow RANKS RANKS RANKS: of three sites whose ranks follow each other, and of which CAUSEWAY_COLLECTIVES_LINKS says that the
+ * way between the first and the last is slow: what each site sends to each other one. */
 #include "native.h"
 
 #include <stdint.h>
@@ -39,6 +41,77 @@ static void expect(const char *what, int64_t messages, int64_t bytes)
                 (long long)all.bytes, (long long)messages, (long long)bytes);
 }
 
+static void (*read_crossings_to)(int, struct crossings *);
+
+/* What this rank has sent to each of three sites: messages, then bytes, a row for its own site. */
+static void read_pairs(int64_t pairs[18])
+{
+    int site = 0, ranks_before = site_size[0];
+    while (rank >= ranks_before)
+        ranks_before += site_size[++site];
+    memset(pairs, 0, 18 * sizeof *pairs);
+    for (int to = 0; to < 3; to++) {
+        struct crossings now;
+        read_crossings_to(to, &now);
+        pairs[site * 6 + to * 2] = now.messages;
+        pairs[site * 6 + to * 2 + 1] = now.bytes;
+    }
+}
+
+static int64_t pairs_before[18];
+
+static void start_pairs(void)
+{
+    NATIVE(Barrier)(MPI_COMM_WORLD);
+    read_pairs(pairs_before);
+}
+
+/* `parts[i][j]`: how many times `bytes`, in so many messages each, site i sends to site j. */
+static void expect_pairs(const char *what, const int64_t parts[3][3], int64_t messages, int64_t bytes)
+{
+    int64_t own[18], all[18];
+    read_pairs(own);
+    for (int i = 0; i < 18; i++)
+        own[i] -= pairs_before[i];
+    NATIVE(Allreduce)(own, all, 18, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < 9; i++) {
+        int64_t times = parts[i / 3][i % 3];
+        if (all[2 * i] == times * messages && all[2 * i + 1] == times * bytes)
+            continue;
+        wrong = 1;
+        if (rank == 0)
+            fprintf(stderr, "%s: %lld messages and %lld bytes crossed from site %d to site %d, not %lld and %lld\n", what,
+                    (long long)all[2 * i],
+                    (long long)all[2 * i + 1], i / 3, i % 3, (long long)(times * messages), (long long)(times * bytes));
+    }
+}
+
+enum { SMALL = 1024, FLIT = 256 * 1024, PIECES = 5, LARGE = PIECES * FLIT };
+
+/* Nothing goes over the slow way, and over no other more than there is. */
+static void slow_pair(char *out, char *in)
+{
+    /* From the first to the last by way of the second; the last's part by way of the second beside its own; by way of the second. */
+    const int64_t bcast[3][3] = {{0, 1, 0}, {0, 0, 1}, {0, 0, 0}}, back[3][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
+    const int64_t middle[3][3] = {{0, 0, 0}, {1, 0, 1}, {0, 0, 0}};
+    const int64_t reduce[3][3] = {{0, 0, 0}, {2, 0, 0}, {0, 1, 0}}, allreduce[3][3] = {{0, 1, 0}, {1, 0, 1}, {0, 1, 0}};
+    start_pairs(), MPI_Bcast(out, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD), expect_pairs("bcast", bcast, 1, SMALL);
+    start_pairs(), MPI_Bcast(out, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect_pairs("large bcast", bcast, PIECES, LARGE);
+    start_pairs(), MPI_Bcast(out, LARGE, MPI_BYTE, ranks - 1, MPI_COMM_WORLD), expect_pairs("bcast of the last", back, PIECES, LARGE);
+    start_pairs(), MPI_Bcast(out, SMALL, MPI_BYTE, site_size[0], MPI_COMM_WORLD), expect_pairs("bcast of the middle", middle, 1, SMALL);
+    start_pairs(), MPI_Reduce(out, in, SMALL, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD), expect_pairs("reduce", reduce, 1, SMALL);
+    start_pairs(), MPI_Reduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD), expect_pairs("large reduce", reduce, PIECES, LARGE);
+    start_pairs(), MPI_Allreduce(out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect_pairs("allreduce", allreduce, 1, SMALL);
+    start_pairs(), MPI_Allreduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect_pairs("large allreduce", allreduce, PIECES,
+                                                                                                   LARGE);
+}
+
+static void report(void)
+{
+    if (rank == 0)
+        printf("crossings over %d sites: %s\n", sites, wrong ? "WRONG" : "as they must be");
+}
+
 /* Pairs of ranks at different sites, each way. */
 static int64_t pairs(void)
 {
@@ -61,8 +134,6 @@ static void finish(void)
     (form == BLOCKING      ? (void)MPI_##name(__VA_ARGS__)                                                             \
      : form == NONBLOCKING ? (MPI_I##iname(__VA_ARGS__, &request), finish())                                           \
                            : (INIT(name)(__VA_ARGS__, MPI_INFO_NULL, &request), finish()))
-
-enum { SMALL = 1024, FLIT = 256 * 1024, PIECES = 5, LARGE = PIECES * FLIT };
 
 static void all(char *out, char *in)
 {
@@ -116,23 +187,29 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     read_crossings = (void (*)(struct crossings *))dlsym(RTLD_DEFAULT, CROSSINGS);
-    int sum = 0;
-    for (int i = 1; i < argc; i++)
+    read_crossings_to = (void (*)(int, struct crossings *))dlsym(RTLD_DEFAULT, CROSSINGS "_to");
+    int sum = 0, slow = argc == 5 && strcmp(argv[1], "slow") == 0;
+    for (int i = 1 + slow; i < argc; i++)
         sum += site_size[sites++] = atoi(argv[i]);
-    if (!read_crossings || sites < 2 || sum != ranks) {
+    if (!read_crossings || !read_crossings_to || sites < 2 || sum != ranks) {
         fprintf(stderr, "crossings: the library is not preloaded, or the sites' sizes are not those of the job\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     char *out = calloc((size_t)LARGE * (size_t)ranks, 1), *in = calloc((size_t)LARGE * (size_t)ranks, 1);
     /* What a communicator is known by is agreed on in its first operation. */
     MPI_Barrier(MPI_COMM_WORLD);
+    if (slow) {
+        slow_pair(out, in);
+        report();
+        MPI_Finalize();
+        return wrong;
+    }
 
     for (form = 0; form < (lets_others_progress() ? FORMS : 1); form++)
         all(out, in);
     free(out);
     free(in);
-    if (rank == 0)
-        printf("crossings over %d sites: %s\n", sites, wrong ? "WRONG" : "as they must be");
+    report();
     MPI_Finalize();
     return wrong;
 }

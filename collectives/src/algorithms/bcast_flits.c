@@ -1,19 +1,28 @@
 /* R/2 + s/B + one flit inside a site: the root sends one message to each other site, in flits; whoever receives them there hands each on
- * while the next is under way. */
+ * while the next is under way. Where sites are reached faster by way of others, these pass the flits on to them. */
 #include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
 
-static int from_root(struct levels *on, const struct bytes *bytes, const struct flits *flits, int root)
+/* One flit to the sites that this one passes it on to. */
+static int pass_on(struct levels *on, const struct bytes *bytes, const struct flits *flits, int i, int root, const int parent[],
+                   struct requests *some)
+{
+    int status = MPI_SUCCESS;
+    for (int s = 0; s < on->sites; s++)
+        if (parent[s] == on->site)
+            TRY(status, requests_send(some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, speaker(on, s, root),
+                                      TAG_BCAST));
+    return status;
+}
+
+static int from_root(struct levels *on, const struct bytes *bytes, const struct flits *flits, int root, const int parent[])
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
     for (int i = 0; i < flits->pieces; i++)
-        for (int s = 0; s < on->sites; s++)
-            if (s != on->site)
-                TRY(status, requests_send(&some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte,
-                                          speaker(on, s, root), TAG_BCAST));
+        TRY(status, pass_on(on, bytes, flits, i, root, parent, &some));
     if (on->local_size > 1)
         TRY(status, here_bcast(on, bytes->at, (int)bytes->length, handle.byte, on->local_rank));
     TRY(status, requests_wait(&some));
@@ -21,21 +30,25 @@ static int from_root(struct levels *on, const struct bytes *bytes, const struct 
     return status;
 }
 
-static int to_site(struct levels *on, const struct bytes *bytes, const struct flits *flits, int root)
+static int to_site(struct levels *on, const struct bytes *bytes, const struct flits *flits, int root, const int parent[])
 {
-    struct requests some = {0};
+    struct requests some = {0}, passed = {0};
     int status = MPI_SUCCESS;
     if (on->local_rank == 0)
         for (int i = 0; i < flits->pieces; i++)
-            TRY(status, requests_receive(&some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, root,
-                                         TAG_BCAST));
+            TRY(status, requests_receive(&some, on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte,
+                                         speaker(on, parent[on->site], root), TAG_BCAST));
     for (int i = 0; i < flits->pieces; i++) {
         if (on->local_rank == 0)
             TRY(status, requests_wait_for(&some, i));
+        if (on->local_rank == 0)
+            TRY(status, pass_on(on, bytes, flits, i, root, parent, &passed));
         if (on->local_size > 1)
             TRY(status, here_bcast(on, bytes->at + flit_at(flits, i), flit_count(flits, i), handle.byte, 0));
     }
+    TRY(status, requests_wait(&passed));
     requests_free(&some, status);
+    requests_free(&passed, status);
     return status;
 }
 
@@ -45,15 +58,21 @@ int bcast_flits(struct levels *on, void *buffer, int count, const struct shape *
     int status = on->rank == root ? bytes_pack(buffer, count, shape, on->across, &bytes)
                                   : bytes_room(buffer, count, shape, &bytes);
     struct flits flits = flits_of(bytes.length, 1, flit);
+    int *parent = malloc(on->sites * sizeof *parent);
+    if (!parent)
+        status = MPI_ERR_NO_MEM;
+    else
+        links_tree(on->links, on->sites, on->site_of[root], bytes.length, parent);
     if (on->rank == root)
-        TRY(status, from_root(on, &bytes, &flits, root));
+        TRY(status, from_root(on, &bytes, &flits, root, parent));
     else if (on->site == on->site_of[root]) {
         if (on->local_size > 1)
             TRY(status, here_bcast(on, bytes.at, (int)bytes.length, handle.byte, on->local_rank_of[root]));
     } else
-        TRY(status, to_site(on, &bytes, &flits, root));
+        TRY(status, to_site(on, &bytes, &flits, root, parent));
     if (on->rank != root)
         TRY(status, bytes_unpack(&bytes, buffer, count, shape, on->across));
     bytes_free(&bytes);
+    free(parent);
     return status;
 }

@@ -1,13 +1,26 @@
 /* R/2 + s/B + one flit inside a site: each site reduces flit after flit to one rank, which sends it to the root; the root puts the sites'
- * results together. */
+ * results together. Where the root is reached faster by way of other sites, these pass the flits on as they are: what is put
+ * together, and in which order, does not depend on the ways. */
 #include "../combine.h"
 #include "../here.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
 
+/* What the sites found is told apart by its tag. */
+#define TAG_OF(site) (TAG_PART + (site) % MOST_PARTS)
+
+/* Which of two sites the way of `site` to the root passes last before `to`; -1 where it does not pass there. */
+static int last_before(const int parent[], int site, int to)
+{
+    for (; site >= 0; site = parent[site])
+        if (parent[site] == to)
+            return site;
+    return -1;
+}
+
 static int at_root(struct levels *on, const void *from, void *into, const struct shape *shape, MPI_Op op, int root,
-                   const struct flits *flits)
+                   const struct flits *flits, const int parent[])
 {
     struct requests some = {0};
     struct parts parts = {0};
@@ -20,9 +33,10 @@ static int at_root(struct levels *on, const void *from, void *into, const struct
             if (s != on->site)
                 TRY(status,
                     requests_receive(&some, on, element_at(parts.origin[s], flit_at(flits, i), shape),
-                                     flit_count(flits, i), shape->type, speaker(on, s, root), TAG_REDUCE));
+                                     flit_count(flits, i), shape->type, speaker(on, last_before(parent, s, on->site), root), TAG_OF(s)));
     for (int i = 0; i < flits->pieces; i++) {
-        TRY(status, here_reduce(on, element_at(from, flit_at(flits, i), shape), element_at(into, flit_at(flits, i), shape), flit_count(flits, i), shape->type, op, on->local_rank));
+        TRY(status, here_reduce(on, element_at(from, flit_at(flits, i), shape), element_at(into, flit_at(flits, i), shape),
+                                flit_count(flits, i), shape->type, op, on->local_rank));
     }
     for (int i = 0, next = 0; i < flits->pieces; i++) {
         for (int s = 0; s < on->sites; s++) {
@@ -40,14 +54,91 @@ static int at_root(struct levels *on, const void *from, void *into, const struct
     return status;
 }
 
+/* What other sites send to the root by way of this one. */
+struct passing {
+    struct requests received, sent;
+    void *memory, *origin;
+};
+
+static void *passing_at(const struct passing *this, const struct flits *flits, const struct shape *shape, int which, int i)
+{
+    return element_at(this->origin, which * flits->count + flit_at(flits, i), shape);
+}
+
+static int passing_begin(struct passing *this, struct levels *on, const struct flits *flits, const struct shape *shape, int root,
+                         const int parent[])
+{
+    int status = MPI_SUCCESS, sites = 0;
+    for (int s = 0; s < on->sites; s++)
+        sites += last_before(parent, s, on->site) >= 0;
+    if (sites > 0 && !(this->memory = elements(sites * flits->count, shape, &this->origin)))
+        return MPI_ERR_NO_MEM;
+    for (int i = 0; i < flits->pieces; i++)
+        for (int s = 0, at = 0; s < on->sites; s++) {
+            int before = last_before(parent, s, on->site);
+            if (before >= 0)
+                TRY(status, requests_receive(&this->received, on, passing_at(this, flits, shape, at++, i), flit_count(flits, i),
+                                             shape->type,
+                                             speaker(on, before, root), TAG_OF(s)));
+        }
+    return status;
+}
+
+static int passing_end(struct passing *this, struct levels *on, const struct flits *flits, const struct shape *shape, int root,
+                       const int parent[], int status)
+{
+    for (int i = 0, next = 0; i < flits->pieces; i++)
+        for (int s = 0, at = 0; s < on->sites; s++) {
+            if (last_before(parent, s, on->site) < 0)
+                continue;
+            TRY(status, requests_wait_for(&this->received, next++));
+            TRY(status, requests_send(&this->sent, on, passing_at(this, flits, shape, at++, i), flit_count(flits, i), shape->type,
+                                      speaker(on, parent[on->site], root), TAG_OF(s)));
+        }
+    TRY(status, requests_wait(&this->sent));
+    requests_free(&this->received, status);
+    requests_free(&this->sent, status);
+    free(this->memory);
+    return status;
+}
+
+/* A rank that is not the root. */
+static int to_root(struct levels *on, const void *from, const struct shape *shape, MPI_Op op, int root, const struct flits *flits,
+                   const int parent[])
+{
+    struct requests some = {0};
+    struct passing passing = {0};
+    int status = MPI_SUCCESS, to = speaker(on, on->site, root);
+    void *memory = NULL, *found = NULL;
+    if (on->rank == to) {
+        status = passing_begin(&passing, on, flits, shape, root, parent);
+        if (!(memory = elements(flits->count, shape, &found)))
+            status = MPI_ERR_NO_MEM;
+    }
+    for (int i = 0; i < flits->pieces; i++) {
+        void *here = found ? element_at(found, flit_at(flits, i), shape) : NULL;
+        TRY(status, here_reduce(on, element_at(from, flit_at(flits, i), shape), here, flit_count(flits, i), shape->type, op,
+                                on->local_rank_of[to]));
+        if (found)
+            TRY(status, requests_send(&some, on, here, flit_count(flits, i), shape->type, speaker(on, parent[on->site], root),
+                                      TAG_OF(on->site)));
+    }
+    if (on->rank == to)
+        status = passing_end(&passing, on, flits, shape, root, parent, status);
+    requests_free(&some, status);
+    free(memory);
+    return status;
+}
+
 int reduce_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
                  int64_t flit)
 {
     struct flits flits = flits_of(count, shape->size, flit);
-    struct requests some = {0};
-    int status = MPI_SUCCESS;
-    int to = speaker(on, on->site, root);
     void *memory = NULL, *found = NULL;
+    int *parent = malloc(on->sites * sizeof *parent), status = MPI_SUCCESS;
+    if (!parent)
+        return MPI_ERR_NO_MEM;
+    links_tree(on->links, on->sites, on->site_of[root], (int64_t)count * shape->size, parent);
     if (on->rank == root) {
         /* Not in place inside the site: MPICH 4.0.2 crashes on it where the root is not rank 0. */
         if (from == MPI_IN_PLACE) {
@@ -55,19 +146,11 @@ int reduce_flits(struct levels *on, const void *from, void *into, int count, con
             TRY(status, memory ? elements_copy(on, into, found, count, shape) : MPI_ERR_NO_MEM);
             from = found;
         }
-        TRY(status, at_root(on, from, into, shape, op, root, &flits));
+        TRY(status, at_root(on, from, into, shape, op, root, &flits, parent));
         free(memory);
-        return status;
+    } else {
+        status = to_root(on, from, shape, op, root, &flits, parent);
     }
-    if (on->rank == to && !(memory = elements(count, shape, &found)))
-        status = MPI_ERR_NO_MEM;
-    for (int i = 0; i < flits.pieces; i++) {
-        void *here = found ? element_at(found, flit_at(&flits, i), shape) : NULL;
-        TRY(status, here_reduce(on, element_at(from, flit_at(&flits, i), shape), here, flit_count(&flits, i), shape->type, op, on->local_rank_of[to]));
-        if (found)
-            TRY(status, requests_send(&some, on, here, flit_count(&flits, i), shape->type, root, TAG_REDUCE));
-    }
-    requests_free(&some, status);
-    free(memory);
+    free(parent);
     return status;
 }

@@ -4,6 +4,7 @@
 mod ask;
 mod broker;
 mod check;
+mod collectives;
 mod connect;
 mod gateway;
 mod grid;
@@ -43,6 +44,9 @@ enum Task {
     Status(status::Args),
     /// Look at everything that jobs over sites rest on, and say what to do about what is wrong.
     Check(check::Args),
+    /// Collective operations over sites: which algorithm each gets, and why.
+    #[command(subcommand)]
+    Collectives(collectives::Task),
     /// Measure round trips through the tunnel to another site.
     Ping(ping::Args),
     /// Measure the paths to other sites, for programs with --json.
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Task::Grid(task) => grid::main(task),
         Task::Status(args) => status::main(args),
         Task::Check(args) => check::main(args),
+        Task::Collectives(task) => collectives::main(task),
         Task::Ping(args) => ping::main(args),
         Task::Probe(args) => probe::main(args),
         Task::Connect(args) => connect::main(args),

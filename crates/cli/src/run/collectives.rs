@@ -14,9 +14,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     OPEN_MPI.iter().chain(MPICH).copied()
 }
 
-/// Variables of collectives/src/choice.c.
-const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
-const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
+/// Variables of collectives/src/settings.c.
+pub const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
+pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
+
+/// Reductions in the order of ranks.
+pub const SAME_BITS: &str = "CAUSEWAY_COLLECTIVES_SAME_BITS";
 
 /// The first that an MPI would have, for those who must say that none was built.
 pub fn wanted(own: &Path, mpi: Mpi) -> PathBuf {

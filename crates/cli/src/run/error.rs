@@ -11,6 +11,9 @@ use std::path::PathBuf;
 /// See the module.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// Rules for collectives.
+    #[error("--collectives: {0}")]
+    Rules(#[from] crate::collectives::RulesError),
     /// Nothing to run.
     #[error("nothing to run: say 'causeway run -- mpirun -n 4 ./app'")]
     NoCommand,

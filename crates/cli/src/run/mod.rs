@@ -4,7 +4,7 @@
 //! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the program.
 
 mod child;
-mod collectives;
+pub mod collectives;
 mod command_line;
 mod directory;
 mod distribution;
@@ -15,6 +15,7 @@ pub mod launcher;
 mod sites;
 mod tuning;
 
+use crate::collectives::RULES;
 use crate::say;
 use causeway_gateway::control::{self, JobReply, Plan, Reply, Request, Status};
 use command_line::CommandLine;
@@ -61,6 +62,13 @@ pub struct Args {
     /// Profile that names groups of ranks, which the program may ask for (docs/topology.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["direct", "transparent", "no_collectives"])]
     pub groups: Option<PathBuf>,
+    /// Rules that say which algorithms collective operations get (docs/collectives.md).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["no_collectives", "direct", "transparent"])]
+    pub collectives: Option<PathBuf>,
+    /// Add up in the order of ranks in reductions, so that the same ranks give the same bits at whatever sites they are; takes longer
+    /// (docs/collectives.md).
+    #[arg(long, conflicts_with_all = ["no_collectives", "direct", "transparent"])]
+    pub same_bits: bool,
     /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
@@ -90,6 +98,10 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<u8, RunError> {
     let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
+    let rules = args.collectives.as_deref();
+    let rules = rules
+        .map(|file| crate::collectives::rules(&own, file))
+        .transpose()?;
     let launcher = Launcher::find(word)?;
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
@@ -121,8 +133,9 @@ fn run(args: &Args) -> Result<u8, RunError> {
         .and_then(|status| tuning::eager_bytes(status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
-    // The shim tells a process its site, this library the program its site and its group.
-    let hierarchical = redirects && !args.no_collectives && (sites.len() != 1 || groups.is_some());
+    // The shim tells a process its site, this library the program its site and its group. On one site there is nothing else to do but for
+    // keeping an order.
+    let hierarchical = redirects && !args.no_collectives && (sites.len() != 1 || groups.is_some() || args.same_bits);
     let collectives = match hierarchical {
         true => collectives::libraries(&own, launcher.mpi),
         false => Vec::new(),
@@ -154,6 +167,14 @@ fn run(args: &Args) -> Result<u8, RunError> {
         environment.extend(open.map(|(name, value)| (name, value.into())));
     }
     environment.extend(groups.map(|groups| (groups::VARIABLE, groups.into())));
+    if args.same_bits {
+        environment.push((collectives::SAME_BITS, "1".into()));
+    }
+    // Rank 0, which reads them, may be at a site where there is no such file.
+    if let Some(rules) = rules {
+        let all = crate::collectives::with_rules(std::env::var_os(RULES), &rules);
+        environment.push((RULES, all));
+    }
     let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
     environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
     let mut command = Command::new(&launcher.path);

@@ -1,0 +1,144 @@
+/* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n s/2B or so for the exchange
+ * of blocks, and R/2 + s/2B for handing out what they add up to (none for reduce_scatter, n s/2B for a scan). */
+#include "../combine.h"
+#include "algorithms.h"
+
+#include <stdlib.h>
+
+struct run {
+    struct levels *on;
+    const struct shape *shape;
+    /* Of each rank's block: elements, and where it lies in the vector, bytes. */
+    int *counts;
+    MPI_Aint *places;
+    /* This rank's block as each rank has it, and once put together what it adds up to from rank 0 to each rank. */
+    void *memory, *parts;
+    int *part_counts;
+    MPI_Aint *part_places;
+    MPI_Datatype *types;
+};
+
+static void *part(const struct run *run, int rank) { return (char *)run->parts + run->part_places[rank]; }
+
+static void run_free(struct run *run)
+{
+    free(run->counts);
+    free(run->places);
+    free(run->types);
+    free(run->memory);
+}
+
+/* Blocks of counts[i] elements for rank i; equal ones of `count` in all without `counts`. */
+static int run_make(struct run *run, struct levels *on, const int counts[], int64_t count, const struct shape *shape)
+{
+    int size = on->size;
+    *run = (struct run){.on = on, .shape = shape};
+    run->counts = calloc(2 * size, sizeof *run->counts);
+    run->places = malloc(2 * size * sizeof *run->places);
+    run->types = malloc(size * sizeof *run->types);
+    if (!run->counts || !run->places || !run->types)
+        return MPI_ERR_NO_MEM;
+    run->part_counts = run->counts + size;
+    run->part_places = run->places + size;
+    int64_t at = 0;
+    for (int i = 0; i < size; i++) {
+        run->counts[i] = counts ? counts[i] : (int)(count * (i + 1) / size - count * i / size);
+        run->places[i] = at * shape->extent;
+        run->types[i] = shape->type;
+        at += run->counts[i];
+    }
+    int mine = run->counts[on->rank];
+    for (int i = 0; i < size; i++) {
+        run->part_counts[i] = mine;
+        run->part_places[i] = (MPI_Aint)mine * i * shape->extent;
+    }
+    run->memory = elements((int64_t)mine * size, shape, &run->parts);
+    return run->memory ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+static int put_together(struct run *run, const void *from, MPI_Op op)
+{
+    struct levels *on = run->on;
+    int mine = run->counts[on->rank];
+    int status = alltoall_direct(on, from, run->counts, run->places, run->types, run->parts, run->part_counts, run->part_places,
+                                 run->types);
+    for (int i = 1; i < on->size && mine > 0; i++)
+        TRY(status, real.Reduce_local(part(run, i - 1), part(run, i), mine, run->shape->type, op));
+    return status;
+}
+
+/* Every block to everybody. */
+static int hand_out(struct run *run, void *into, int64_t flit)
+{
+    struct levels *on = run->on;
+    const struct shape *shape = run->shape;
+    int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
+    struct bytes own = {0};
+    if (!lengths)
+        return MPI_ERR_NO_MEM;
+    for (int m = 0; m < on->size; m++) {
+        lengths[m] = (int64_t)run->counts[on->members[m]] * shape->size;
+        at[m] = all;
+        all += lengths[m];
+    }
+    char *room = malloc(all + 1);
+    int status = room ? bytes_pack(part(run, on->size - 1), run->counts[on->rank], shape, on->across, &own) : MPI_ERR_NO_MEM;
+    int mine = on->first[on->site] + on->local_rank;
+    TRY(status, unpack(own.at, own.length, room + at[mine], own.length, &(struct shape){.type = handle.byte, .is_plain = 1}, on->across));
+    TRY(status, allgather_lanes(on, lengths, at, room, flit));
+    for (int m = 0; m < on->size; m++) {
+        int rank = on->members[m];
+        TRY(status, unpack(room + at[m], lengths[m], (char *)into + run->places[rank], run->counts[rank], shape, on->across));
+    }
+    bytes_free(&own);
+    free(room);
+    free(lengths);
+    return status;
+}
+
+int allreduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit)
+{
+    struct run run;
+    int status = run_make(&run, on, NULL, count, shape);
+    TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
+    TRY(status, hand_out(&run, into, flit));
+    run_free(&run);
+    return status;
+}
+
+int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
+{
+    struct run run;
+    int status = run_make(&run, on, NULL, count, shape);
+    TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
+    TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into, run.counts, run.places, shape->type,
+                              root));
+    run_free(&run);
+    return status;
+}
+
+int reduce_scatter_blocks(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op)
+{
+    struct run run;
+    int status = run_make(&run, on, counts, 0, shape);
+    TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
+    TRY(status, elements_copy(on, part(&run, on->size - 1), into, counts[on->rank], shape));
+    run_free(&run);
+    return status;
+}
+
+int scan_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive)
+{
+    struct run run;
+    int status = run_make(&run, on, NULL, count, shape);
+    TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
+    /* To each rank what lies before it, with or without itself; the first of all gets nothing then, and its buffer stays as it is. */
+    for (int i = on->size - 1; !inclusive && status == MPI_SUCCESS && i >= 0; i--) {
+        run.part_counts[i] = i > 0 ? run.part_counts[i] : 0;
+        run.part_places[i] = i > 0 ? run.part_places[i - 1] : 0;
+        run.counts[i] = on->rank > 0 ? run.counts[i] : 0;
+    }
+    TRY(status, alltoall_direct(on, run.parts, run.part_counts, run.part_places, run.types, into, run.counts, run.places, run.types));
+    run_free(&run);
+    return status;
+}

@@ -1,0 +1,235 @@
+//! `causeway collectives explain`: which algorithm each collective operation gets, and what it is reckoned to cost.
+//!
+//! What decides is the preload library's code (collectives/src/model.c), which a small program beside this one shows: nothing of it is
+//! written twice. docs/collectives.md explains the table.
+
+use crate::run::collectives::{MEGABITS, ROUND_MICROSECONDS, settings};
+use crate::{ask, say};
+use causeway_gateway::control::{self, Status};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+/// Built by collectives/build.sh beside the libraries.
+const PROGRAM: &str = "causeway-collectives";
+
+/// Status for whatever the user has to put right.
+const WRONG_USE: u8 = 2;
+
+/// Collective operations over sites.
+#[derive(clap::Subcommand)]
+pub enum Task {
+    /// Show which algorithm each operation gets at each size, and the costs that decide.
+    Explain(Explain),
+}
+
+/// See [`Task::Explain`].
+#[derive(clap::Args)]
+pub struct Explain {
+    /// Ranks of each site. Default: the slots of the sites that the gateway of this host knows, with --link 4,4.
+    #[arg(long, value_name = "RANKS,...")]
+    sites: Option<String>,
+    /// Round trip and rate between sites. Default: the longest and the slowest that the gateway of this host knows.
+    #[arg(long, value_name = "TIME,RATE", value_parser = link)]
+    link: Option<Link>,
+    /// These operations alone.
+    #[arg(
+        long,
+        value_name = "OPERATION,...",
+        default_value = "-",
+        hide_default_value = true
+    )]
+    op: String,
+    /// At this size alone, in bytes.
+    #[arg(long, value_name = "BYTES")]
+    size: Option<u64>,
+    /// Rules that go first.
+    #[arg(long, value_name = "FILE")]
+    collectives: Option<PathBuf>,
+}
+
+/// Why there are no rules.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// The program is missing or does not start.
+    #[error("start {}: {reason}; build it with 'make build'", .program.display())]
+    Program {
+        program: PathBuf,
+        reason: std::io::Error,
+    },
+    /// What it says: file, line and reason.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+/// The rules of a file on one line, as CAUSEWAY_COLLECTIVES_RULES has them.
+///
+/// # Errors
+/// Where one is not understood.
+pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
+    let program = own.with_file_name(PROGRAM);
+    let mut command = Command::new(&program);
+    let output = command.arg("rules").arg(file).output();
+    let output = output.map_err(|reason| RulesError::Program { program, reason })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(RulesError::Wrong(text(&output.stderr))),
+    }
+}
+
+/// Runs a task.
+pub fn main(task: Task) -> ExitCode {
+    let Task::Explain(args) = task;
+    match explain(&args) {
+        Ok(text) => say::result(text.trim_end()),
+        Err(reason) => {
+            say::error(format_args!("causeway collectives: {reason}"));
+            ExitCode::from(WRONG_USE)
+        }
+    }
+}
+
+fn explain(args: &Explain) -> Result<String, String> {
+    let own = std::env::current_exe().map_err(|error| format!("find causeway's own path: {error}"))?;
+    let program = own.with_file_name(PROGRAM);
+    let mut command = Command::new(&program);
+    let status = match args.link {
+        Some(_) => None,
+        None => Some(
+            ask::status(&control::socket())
+                .map_err(|error| format!("{error}; or say --link 11.6ms,1Gbit/s"))?,
+        ),
+    };
+    for (name, value) in links(args.link, status.as_ref()) {
+        if args.link.is_some() || std::env::var_os(name).is_none() {
+            command.env(name, value);
+        }
+    }
+    if let Some(file) = &args.collectives {
+        let rules = rules(&own, file).map_err(|error| error.to_string())?;
+        command.env(RULES, with_rules(std::env::var_os(RULES), &rules));
+    }
+    let sites = args
+        .sites
+        .clone()
+        .unwrap_or_else(|| status.as_ref().map_or("4,4".to_owned(), slots));
+    let size = args.size.map_or("-".to_owned(), |size| size.to_string());
+    let output = command
+        .args(["explain", &sites, &args.op, &size])
+        .stdin(Stdio::null())
+        .output();
+    let output = output.map_err(|reason| RulesError::Program { program, reason }.to_string())?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+/// Rules of collectives/src/rules.h, between commas.
+pub const RULES: &str = "CAUSEWAY_COLLECTIVES_RULES";
+
+/// The user's own first.
+pub fn with_rules(own: Option<OsString>, rules: &str) -> OsString {
+    let mut all = own.unwrap_or_default();
+    if !all.is_empty() && !rules.is_empty() {
+        all.push(", ");
+    }
+    all.push(rules);
+    all
+}
+
+fn links(link: Option<Link>, status: Option<&Status>) -> Vec<(&'static str, String)> {
+    match (link, status) {
+        (Some(link), _) => vec![
+            (ROUND_MICROSECONDS, link.round_microseconds.to_string()),
+            (MEGABITS, link.megabits.to_string()),
+        ],
+        (None, Some(status)) => settings(status, &[]),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// What the nodes of each site offer; four where a site has not said.
+fn slots(status: &Status) -> String {
+    let of_site = |site: &control::SiteStatus| {
+        let nodes = site.info.iter().flat_map(|info| &info.nodes);
+        let slots: u32 = nodes.map(|node| node.slots).sum();
+        if slots == 0 {
+            "4".to_owned()
+        } else {
+            slots.to_string()
+        }
+    };
+    status.sites.iter().map(of_site).collect::<Vec<_>>().join(",")
+}
+
+/// Of `--link`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Link {
+    round_microseconds: u64,
+    megabits: u64,
+}
+
+fn link(text: &str) -> Result<Link, String> {
+    let (time, rate) = text
+        .split_once(',')
+        .ok_or("is no time and rate, as 11.6ms,1Gbit/s is")?;
+    Ok(Link {
+        round_microseconds: number(time, &[("us", 1.0), ("ms", 1e3), ("s", 1e6)])?,
+        megabits: number(rate, &[("Mbit/s", 1.0), ("Gbit/s", 1e3)])?,
+    })
+}
+
+/// A number with one of the units, in the first one's; at least one.
+fn number(text: &str, units: &[(&str, f64)]) -> Result<u64, String> {
+    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let unit = units.iter().find(|(name, _)| *name == &text[end..]);
+    let (_, times) = unit.ok_or_else(|| format!("{text:?} has none of the units {}", names.join(", ")))?;
+    let value: f64 = text[..end]
+        .parse()
+        .map_err(|_| format!("{text:?} begins with no number"))?;
+    Ok((value * times).clamp(1.0, 1e12).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_a_time_and_a_rate_with_units() {
+        let of = |round_microseconds, megabits| {
+            Ok(Link {
+                round_microseconds,
+                megabits,
+            })
+        };
+        assert_eq!(link("11.6ms,1Gbit/s"), of(11_600, 1000));
+        assert_eq!(link("100us,2.5Gbit/s"), of(100, 2500));
+        assert_eq!(link("1s,10Mbit/s"), of(1_000_000, 10));
+        for wrong in [
+            "",
+            "11.6ms",
+            "11.6,1Gbit/s",
+            "11.6ms,1000",
+            "ms,1Gbit/s",
+            "1.1.1ms,1Gbit/s",
+            "1ms,1GB/s",
+        ] {
+            assert!(link(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rules_of_the_environment_go_before_those_of_the_file() {
+        assert_eq!(with_rules(None, "bcast 0.. native"), "bcast 0.. native");
+        assert_eq!(
+            with_rules(Some("scan native".into()), "bcast 0.. native"),
+            "scan native, bcast 0.. native"
+        );
+        assert_eq!(with_rules(Some("scan native".into()), ""), "scan native");
+    }
+}
