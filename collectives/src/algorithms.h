@@ -33,11 +33,11 @@ int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const 
 
 /* Every rank's bytes to the root: room holds, at the root, `length` bytes of each rank in the order of on->members. */
 int gather_speakers(struct levels *on, const char *from, int64_t length, char *room, int root);
-int gather_direct(struct levels *on, const void *from, int count, MPI_Datatype type, void *into, const int counts[],
+int gather_direct(struct levels *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
                   const MPI_Aint places[], MPI_Datatype into_type, int root);
 int scatter_speakers(struct levels *on, const char *room, int64_t length, char *into, int root);
-int scatter_direct(struct levels *on, const void *from, const int counts[], const MPI_Aint places[],
-                   MPI_Datatype from_type, void *into, int count, MPI_Datatype type, int root);
+int scatter_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+                   MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root);
 
 /* Every rank's bytes to all: room gets them in the order of on->members. */
 int allgather_speakers(struct levels *on, const char *from, int64_t length, char *room);
@@ -47,8 +47,8 @@ int allgather_lanes(struct levels *on, const int64_t lengths[], const int64_t ro
 /* Of each rank `length` bytes for each rank, all in the order of on->members. */
 int alltoall_speakers(struct levels *on, const char *from, int64_t length, char *into);
 /* Places in bytes. */
-int alltoall_direct(struct levels *on, const void *from, const int counts[], const MPI_Aint places[],
-                    const MPI_Datatype types[], void *into, const int into_counts[], const MPI_Aint into_places[],
+int alltoall_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+                    const MPI_Datatype types[], void *into, const MPI_Count into_counts[], const MPI_Aint into_places[],
                     const MPI_Datatype into_types[]);
 
 /* Everything in the order of ranks, whatever the operation and the placement. A root of -1: everybody. */

@@ -3,6 +3,8 @@
 
 #include "task.h"
 
+#include <limits.h>
+
 int give_up(struct plan *plan)
 {
     if (plan->on)
@@ -26,7 +28,7 @@ static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation
     plan->on = op && *op == handle.op_null ? NULL : levels_for(plan, comm);
     if (!plan->on)
         return 0;
-    if (count < 0 || !shape_of(type, &plan->shape) || (op && real.Op_commutative(*op, &commutes)))
+    if (count < 0 || count > INT_MAX || !shape_of(type, &plan->shape) || (op && real.Op_commutative(*op, &commutes)))
         return give_up(plan);
     plan->choice = choose(plan->on, operation, count * plan->shape.size, commutes);
     return plan->choice.algorithm == NATIVE ? give_up(plan) : 1;

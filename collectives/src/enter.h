@@ -32,12 +32,50 @@
         struct plan plan = {.form = PERSISTENT};                                                                       \
         if (plan_##name(&plan, A_##Name))                                                                              \
             return plan_keep(&plan, request);                                                                          \
-        int (*own)(P_##Name, MPI_Info, MPI_Request *) =                                                                \
-            (int (*)(P_##Name, MPI_Info, MPI_Request *))mpi_calls_find(#Name "_init");                                 \
-        return own ? own(A_##Name, info, request) : NO_MPI;                                                            \
+        OTHER(#Name "_init", (P_##Name, MPI_Info, MPI_Request *), A_##Name, info, request);                            \
     }                                                                                                                  \
     BOTH(Name##_init);                                                                                                 \
     FORMS_OF_OPEN_MPI(Name)
+
+/* What this library calls where not every MPI has it. */
+#define OTHER(text, PARAMETERS, ...)                                                                                   \
+    do {                                                                                                               \
+        static int(*own) PARAMETERS;                                                                                   \
+        if (!own)                                                                                                      \
+            own = (int(*) PARAMETERS)mpi_calls_find(text);                                                             \
+        return own ? own(__VA_ARGS__) : NO_MPI;                                                                        \
+    } while (0)
+
+/* The same with large counts, which MPI has since 4.0: the parameters are L_Name. */
+#if MPI_VERSION >= 4
+#define LARGE_FORMS(Name, name, plan_of)                                                                               \
+    EXPORT int MPI_##Name##_c(L_##Name)                                                                                \
+    {                                                                                                                  \
+        struct plan plan = {.form = BLOCKING};                                                                         \
+        if (plan_of(&plan, A_##Name))                                                                                  \
+            return plan_do(&plan);                                                                                     \
+        OTHER(#Name "_c", (L_##Name), A_##Name);                                                                       \
+    }                                                                                                                  \
+    BOTH(Name##_c);                                                                                                    \
+    EXPORT int MPI_I##name##_c(L_##Name, MPI_Request *request)                                                         \
+    {                                                                                                                  \
+        struct plan plan = {.form = NONBLOCKING};                                                                      \
+        if (plan_of(&plan, A_##Name))                                                                                  \
+            return plan_begin(&plan, request);                                                                         \
+        OTHER("I" #name "_c", (L_##Name, MPI_Request *), A_##Name, request);                                           \
+    }                                                                                                                  \
+    BOTH(I##name##_c);                                                                                                 \
+    EXPORT int MPI_##Name##_init_c(L_##Name, MPI_Info info, MPI_Request *request)                                      \
+    {                                                                                                                  \
+        struct plan plan = {.form = PERSISTENT};                                                                       \
+        if (plan_of(&plan, A_##Name))                                                                                  \
+            return plan_keep(&plan, request);                                                                          \
+        OTHER(#Name "_init_c", (L_##Name, MPI_Info, MPI_Request *), A_##Name, info, request);                          \
+    }                                                                                                                  \
+    BOTH(Name##_init_c)
+#else
+#define LARGE_FORMS(Name, name, plan_of) __attribute__((unused)) static int (*const unused_##name)(struct plan *, L_##Name) = plan_of
+#endif
 
 #if defined(OPEN_MPI)
 #define FORMS_OF_OPEN_MPI(Name)                                                                                        \

@@ -7,6 +7,13 @@
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
+/* Counts and places by rank, as one of the two kinds of calls gives them. */
+struct vector {
+    const int *counts, *places;
+    const MPI_Count *large_counts;
+    const MPI_Aint *large_places;
+};
+
 struct plan {
     enum form form;
     /* NULL leaves the call to the MPI. */
@@ -15,8 +22,9 @@ struct plan {
     struct shape shape, into_shape;
     const void *from;
     void *into;
-    int count, into_count;
-    const int *counts, *places, *into_counts, *into_places;
+    int64_t count, into_count;
+    /* What is sent and what is received, of calls with v or w in their names. */
+    struct vector out, in;
     MPI_Datatype type, into_type;
     const MPI_Datatype *types, *into_types;
     MPI_Op op;

@@ -49,7 +49,7 @@ struct requests {
     int count, room;
 };
 
-/* Between ranks of on->across; from and to one's own site too. Elements, at most INT_MAX of them. */
+/* Between ranks of on->across; from and to one's own site too. */
 int requests_send(struct requests *some, const struct levels *on, const void *from, int64_t count, MPI_Datatype type,
                   int to, int tag);
 int requests_receive(struct requests *some, const struct levels *on, void *into, int64_t count, MPI_Datatype type,

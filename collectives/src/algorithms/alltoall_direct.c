@@ -2,14 +2,14 @@
 #include "algorithms.h"
 
 /* Both ends of a message know its bytes; counts of a datatype without bytes may differ. */
-static int has_bytes(int count, MPI_Datatype type)
+static int has_bytes(MPI_Count count, MPI_Datatype type)
 {
     int size = 0;
     return count > 0 && real.Type_size(type, &size) == MPI_SUCCESS && size != 0;
 }
 
-int alltoall_direct(struct levels *on, const void *from, const int counts[], const MPI_Aint places[],
-                    const MPI_Datatype types[], void *into, const int into_counts[], const MPI_Aint into_places[],
+int alltoall_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+                    const MPI_Datatype types[], void *into, const MPI_Count into_counts[], const MPI_Aint into_places[],
                     const MPI_Datatype into_types[])
 {
     struct requests some = {0};

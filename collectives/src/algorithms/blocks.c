@@ -9,11 +9,11 @@ struct run {
     struct levels *on;
     const struct shape *shape;
     /* Of each rank's block: elements, and where it lies in the vector, bytes. */
-    int *counts;
+    MPI_Count *counts;
     MPI_Aint *places;
     /* This rank's block as each rank has it, and once put together what it adds up to from rank 0 to each rank. */
     void *memory, *parts;
-    int *part_counts;
+    MPI_Count *part_counts;
     MPI_Aint *part_places;
     MPI_Datatype *types;
 };
@@ -47,7 +47,7 @@ static int run_make(struct run *run, struct levels *on, const int counts[], int6
         run->types[i] = shape->type;
         at += run->counts[i];
     }
-    int mine = run->counts[on->rank];
+    int mine = (int)run->counts[on->rank];
     for (int i = 0; i < size; i++) {
         run->part_counts[i] = mine;
         run->part_places[i] = (MPI_Aint)mine * i * shape->extent;
@@ -59,7 +59,7 @@ static int run_make(struct run *run, struct levels *on, const int counts[], int6
 static int put_together(struct run *run, const void *from, MPI_Op op)
 {
     struct levels *on = run->on;
-    int mine = run->counts[on->rank];
+    int mine = (int)run->counts[on->rank];
     int status = alltoall_direct(on, from, run->counts, run->places, run->types, run->parts, run->part_counts, run->part_places,
                                  run->types);
     for (int i = 1; i < on->size && mine > 0; i++)

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-int scatter_direct(struct levels *on, const void *from, const int counts[], const MPI_Aint places[],
-                   MPI_Datatype from_type, void *into, int count, MPI_Datatype type, int root)
+int scatter_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+                   MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
