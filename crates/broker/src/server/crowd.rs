@@ -133,7 +133,11 @@ impl Crowd {
 
     /// Until few of those who have to go are still there.
     pub(super) async fn settled(&self) {
-        let _ = self.open.subscribe().wait_for(|open| open.leaving < LEAVING).await;
+        let _ = self
+            .open
+            .subscribe()
+            .wait_for(|open| open.leaving < LEAVING)
+            .await;
     }
 
     /// Until nobody is connected.

@@ -135,7 +135,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
     // The shim tells a process its site, this library the program its site and its group. On one site there is nothing else to do but for
     // keeping an order.
-    let hierarchical = redirects && !args.no_collectives && (sites.len() != 1 || groups.is_some() || args.same_bits);
+    let hierarchical =
+        redirects && !args.no_collectives && (sites.len() != 1 || groups.is_some() || args.same_bits);
     let collectives = match hierarchical {
         true => collectives::libraries(&own, launcher.mpi),
         false => Vec::new(),
