@@ -139,8 +139,12 @@ static int enter_gatherv(struct plan *plan, const void *from, MPI_Count count, M
     plan->root = root, plan->run = run_gatherv;
     if (!enter_any(plan, comm, OF_GATHER))
         return 0;
-    int at_root = plan->on->rank == root;
-    return (is_root(plan->on, root) && (!at_root || (is_said(&plan->in) && shape_of(into_type, &plan->shape)))) || give_up(plan);
+    /* The others may have said anything. */
+    if (plan->on->rank != root)
+        plan->in = (struct vector){0};
+    else if (!is_said(&plan->in) || !shape_of(into_type, &plan->shape))
+        return give_up(plan);
+    return is_root(plan->on, root) || give_up(plan);
 }
 
 static int plan_gatherv(struct plan *plan, P_Gatherv)
@@ -242,8 +246,11 @@ static int enter_scatterv(struct plan *plan, const void *from, MPI_Datatype from
     plan->root = root, plan->run = run_scatterv;
     if (!enter_any(plan, comm, OF_SCATTER))
         return 0;
-    int at_root = plan->on->rank == root;
-    return (is_root(plan->on, root) && (!at_root || (is_said(&plan->out) && shape_of(from_type, &plan->shape)))) || give_up(plan);
+    if (plan->on->rank != root)
+        plan->out = (struct vector){0};
+    else if (!is_said(&plan->out) || !shape_of(from_type, &plan->shape))
+        return give_up(plan);
+    return is_root(plan->on, root) || give_up(plan);
 }
 
 static int plan_scatterv(struct plan *plan, P_Scatterv)

@@ -26,17 +26,57 @@ static struct freed {
 } *freed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static void own_vector(struct vector *said, int size, MPI_Count *counts, MPI_Aint *places)
+{
+    for (int i = 0; i < size && (said->counts || said->large_counts); i++)
+        counts[i] = said->counts ? said->counts[i] : said->large_counts[i];
+    for (int i = 0; i < size && (said->places || said->large_places); i++)
+        places[i] = said->places ? said->places[i] : said->large_places[i];
+    *said = (struct vector){.large_counts = said->counts || said->large_counts ? counts : NULL,
+                            .large_places = said->places || said->large_places ? places : NULL};
+}
+
+static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Datatype *own)
+{
+    for (int i = 0; types && i < size; i++)
+        own[i] = types[i];
+    return types ? own : NULL;
+}
+
+/* MPI wants a program to keep its arrays as long as they may be needed; every MPI has read them when the call returns, and mpi4py frees
+ * them then. */
+static int own_arrays(struct plan *plan)
+{
+    int size = plan->on->size;
+    if (!plan->out.counts && !plan->out.large_counts && !plan->in.counts && !plan->in.large_counts)
+        return MPI_SUCCESS;
+    MPI_Count *counts = malloc(2 * size * (sizeof(MPI_Count) + sizeof(MPI_Aint) + sizeof(MPI_Datatype)));
+    if (!counts)
+        return MPI_ERR_NO_MEM;
+    MPI_Aint *places = (MPI_Aint *)(counts + 2 * size);
+    MPI_Datatype *types = (MPI_Datatype *)(places + 2 * size);
+    own_vector(&plan->out, size, counts, places);
+    own_vector(&plan->in, size, counts + size, places + size);
+    plan->types = own_types(plan->types, size, types);
+    plan->into_types = own_types(plan->into_types, size, types + size);
+    plan->owned = counts;
+    return MPI_SUCCESS;
+}
+
 int plan_begin(struct plan *plan, MPI_Request *request)
 {
     struct levels *on = plan->on;
     int tag = 0, status = MPI_SUCCESS;
     int tags = levels_tags(on, 0);
+    TRY(status, own_arrays(plan));
     TRY(status, ending_make(&tag, request, 0));
+    if (status == MPI_SUCCESS) {
+        status = task_start(plan, tags, tag);
+        if (status != MPI_SUCCESS)
+            ending_free(tag, request);
+    }
     if (status != MPI_SUCCESS)
-        return levels_leave(on, status);
-    status = task_start(plan, tags, tag);
-    if (status != MPI_SUCCESS)
-        ending_free(tag, request);
+        free(plan->owned);
     return levels_leave(on, status);
 }
 
@@ -45,6 +85,7 @@ int plan_keep(struct plan *plan, MPI_Request *request)
     struct levels *on = plan->on;
     struct persistent *one = calloc(1, sizeof *one);
     int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM, tags = levels_tags(on, 1);
+    TRY(status, own_arrays(plan));
     TRY(status, ending_make(&one->tag, request, 1));
     if (status == MPI_SUCCESS) {
         one->plan = *plan;
@@ -57,6 +98,7 @@ int plan_keep(struct plan *plan, MPI_Request *request)
         pthread_mutex_unlock(&lock);
         atomic_fetch_add(&count, 1);
     } else {
+        free(plan->owned);
         free(one);
     }
     return levels_leave(on, status);
@@ -106,6 +148,7 @@ static void free_one(struct persistent *one)
     int was_inside = levels_inside(1);
     levels_release(one->plan.on);
     ending_free(one->tag, NULL);
+    free(one->plan.owned);
     free(one);
     levels_inside(was_inside);
 }

@@ -25,6 +25,8 @@ struct plan {
     int64_t count, into_count;
     /* What is sent and what is received, of calls with v or w in their names. */
     struct vector out, in;
+    /* Memory of these, where the call returns before they are used. */
+    void *owned;
     MPI_Datatype type, into_type;
     const MPI_Datatype *types, *into_types;
     MPI_Op op;

@@ -291,6 +291,8 @@ static void finish(struct task *task)
         at = &(*at)->next;
     *at = task->next;
     pthread_mutex_unlock(&lock);
+    if (task->plan.form == NONBLOCKING)
+        free(task->plan.owned);
     /* The program may go on from here, and free what the operation used. */
     real.Send(&word, task->status != MPI_SUCCESS, handle.byte, 0, task->tag, self);
     if (task->plan.form == NONBLOCKING)

@@ -153,7 +153,8 @@ struct one {
     /* Native and ours. */
     int status[2];
     int counts[MOST_RANKS], places[MOST_RANKS], total;
-    /* What the v and w forms are told, which they may need until they are over. */
+    /* What the v and w forms are told. */
+    int said_counts[MOST_RANKS], said_places[MOST_RANKS];
     int out_counts[MOST_RANKS], out_places[MOST_RANKS], in_counts[MOST_RANKS], in_places[MOST_RANKS];
     MPI_Datatype types[MOST_RANKS];
     int is_large;
@@ -215,7 +216,8 @@ static int call(struct one *one, char *from, char *into, int ours)
     void *in_place = MPI_IN_PLACE;
     int *out_counts = one->out_counts, *out_places = one->out_places, *in_counts = one->in_counts, *in_places = one->in_places;
     MPI_Datatype *types = one->types;
-    int *counts = one->counts, *places = one->places;
+    int *counts = memcpy(one->said_counts, one->counts, sizeof one->counts);
+    int *places = memcpy(one->said_places, one->places, sizeof one->places);
     int unit = one->operation == ALLTOALLW ? (int)one->kind->extent : 1;
     for (int i = 0, out = 0, in = 0; i < one->size; i++) {
         out_counts[i] = one->table[one->rank][i], in_counts[i] = one->table[i][one->rank];
@@ -367,6 +369,15 @@ static void begin(struct one *one, struct memory memory[2], int number, int rank
         fill(&memory[i], most_elements(one), one->kind, rank * 2 + i);
     }
     one->status[ours] = call(one, memory[0].at, memory[1].at, ours);
+    /* Every MPI has read its arrays by now. */
+    if (ours) {
+        memset(one->said_counts, 0x55, sizeof one->said_counts);
+        memset(one->said_places, 0x55, sizeof one->said_places);
+        memset(one->out_counts, 0x55, sizeof one->out_counts);
+        memset(one->in_counts, 0x55, sizeof one->in_counts);
+        memset(&one->large, 0x55, sizeof one->large);
+        memset(one->types, 0, sizeof one->types);
+    }
 }
 
 /* Each rank waits in an order and a manner of its own. */
