@@ -24,5 +24,6 @@ mkdir -p "$out"
 mv "$out/causeway-collectives.part" "$out/causeway-collectives"
 machine=$("${CC:-cc}" -print-multiarch)
 build openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
+build openmpi5 "/usr/lib/$machine/openmpi/include/mpi.h" -DCAUSEWAY_OPEN_MPI_5
 build mpich "/usr/include/$machine/mpich/mpi.h"
 build abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI

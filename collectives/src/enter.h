@@ -13,7 +13,7 @@
 #define PASS(name, ...) (mpi_calls_load(), real.name ? real.name(__VA_ARGS__) : NO_MPI)
 
 /* The blocking, non-blocking and persistent form of an operation. Its parameters are P_Name, their names A_Name; plan_name says how it is
- * done, if it is improved. Open MPI 4 calls the last MPIX_Name_init, and its headers do not know the other name. */
+ * done, if it is improved. */
 #define FORMS(Name, name)                                                                                              \
     EXPORT int MPI_##Name(P_##Name)                                                                                    \
     {                                                                                                                  \
@@ -27,15 +27,23 @@
         return plan_##name(&plan, A_##Name) ? plan_begin(&plan, request) : PASS(I##name, A_##Name, request);           \
     }                                                                                                                  \
     BOTH(I##name);                                                                                                     \
-    EXPORT int MPI_##Name##_init(P_##Name, MPI_Info info, MPI_Request *request)                                        \
+    PERSISTENT_FORM(Name, name)
+
+/* Open MPI 4 calls it by a name of its own alone: a program finds out by that whether the MPI has it. */
+#if defined(OPEN_MPI) && !defined(CAUSEWAY_OPEN_MPI_5)
+#define PERSISTENT_FORM(Name, name) PERSISTENT_CALL(Name, name, MPIX_##Name##_init, PMPIX_##Name##_init, "MPIX_" #Name "_init")
+#else
+#define PERSISTENT_FORM(Name, name) PERSISTENT_CALL(Name, name, MPI_##Name##_init, PMPI_##Name##_init, "MPI_" #Name "_init")
+#endif
+#define PERSISTENT_CALL(Name, name, CALLED, P_CALLED, text)                                                            \
+    EXPORT int CALLED(P_##Name, MPI_Info info, MPI_Request *request)                                                   \
     {                                                                                                                  \
         struct plan plan = {.form = PERSISTENT};                                                                       \
         if (plan_##name(&plan, A_##Name))                                                                              \
             return plan_keep(&plan, request);                                                                          \
         OTHER(#Name "_init", (P_##Name, MPI_Info, MPI_Request *), A_##Name, info, request);                            \
     }                                                                                                                  \
-    BOTH(Name##_init);                                                                                                 \
-    FORMS_OF_OPEN_MPI(Name)
+    EXPORT __typeof__(CALLED) P_CALLED __attribute__((alias(text)))
 
 /* What this library calls where not every MPI has it. */
 #define OTHER(text, PARAMETERS, ...)                                                                                   \
@@ -75,14 +83,6 @@
     BOTH(Name##_init_c)
 #else
 #define LARGE_FORMS(Name, name, plan_of) __attribute__((unused)) static int (*const unused_##name)(struct plan *, L_##Name) = plan_of
-#endif
-
-#if defined(OPEN_MPI)
-#define FORMS_OF_OPEN_MPI(Name)                                                                                        \
-    EXPORT __typeof__(MPI_##Name##_init) MPIX_##Name##_init __attribute__((alias("MPI_" #Name "_init")));              \
-    EXPORT __typeof__(MPI_##Name##_init) PMPIX_##Name##_init __attribute__((alias("MPI_" #Name "_init")))
-#else
-#define FORMS_OF_OPEN_MPI(Name) _Static_assert(1, "")
 #endif
 
 /* Decides on an operation with `count` elements of a type, and describes the type; false leaves it to the MPI. */

@@ -189,7 +189,7 @@ impl Tunnel {
     }
 
     /// Sends bytes to the far gateway itself, at most [`crate::messages::MAX_MESSAGE`]. A stream opened later is
-    /// opened there after it.
+    /// opened there after it. Of more than twice that under way, the far end may close lanes that run ahead of the others.
     pub fn message(&mut self, bytes: &[u8]) {
         let mut parts = bytes.chunks(MAX_PAYLOAD).peekable();
         while let Some(part) = parts.next() {

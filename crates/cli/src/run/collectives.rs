@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 /// File names beside the causeway binary: one for each binary interface that programs of an MPI may have. A library whose
 /// interface a program does not have hands its calls on; the one with the wider handles comes first, so that none is cut.
 const OPEN_MPI: &[&str] = &["libcauseway_mpi_openmpi.so"];
+const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
 const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
 /// All of them.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    OPEN_MPI.iter().chain(MPICH).copied()
+    OPEN_MPI.iter().chain(OPEN_MPI_5).chain(MPICH).copied()
 }
 
 /// Variables of collectives/src/settings.c.
@@ -27,7 +28,11 @@ pub fn wanted(own: &Path, mpi: Mpi) -> PathBuf {
 }
 
 fn names_for(mpi: Mpi) -> &'static [&'static str] {
-    if mpi.is_open_mpi() { OPEN_MPI } else { MPICH }
+    match mpi {
+        Mpi::OpenMpi4 => OPEN_MPI,
+        Mpi::OpenMpi5 => OPEN_MPI_5,
+        Mpi::Mpich | Mpi::Intel => MPICH,
+    }
 }
 
 /// Those of an MPI's libraries that were built: each needs the headers of its interface.
@@ -107,6 +112,6 @@ mod tests {
             found(Mpi::Intel),
             ["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"]
         );
-        assert_eq!(found(Mpi::OpenMpi5), ["libcauseway_mpi_openmpi.so"]);
+        assert_eq!(found(Mpi::OpenMpi5), ["libcauseway_mpi_openmpi5.so"]);
     }
 }

@@ -3,11 +3,15 @@
 //! test (programs.rs) and the fuzz target `tunnel` (fuzz/) both call [`play`].
 
 use causeway_tunnel::frame::{HEADER_BYTES, ProtocolError};
+use causeway_tunnel::messages::MAX_MESSAGE;
 use causeway_tunnel::{Event, Limits, MAX_PAYLOAD, OpenRequest, Settings, Side, StreamId, Target, Tunnel};
 use causeway_wire::{Reason, Token};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+
+/// What a sender of messages keeps to; see [`Tunnel::message`].
+const MOST_UNDER_WAY: usize = 2 * MAX_MESSAGE;
 
 /// A program that reaches a state with more steps or streams reaches it with fewer.
 const MOST_STEPS: usize = 2000;
@@ -289,7 +293,11 @@ impl World {
     fn message(&mut self, end: usize, length: usize) {
         // An empty message is no frame.
         let length = length.max(1);
+        let heard = self.ends[1 - end].heard;
         let state = &mut self.ends[end];
+        if state.messages[heard..].iter().sum::<usize>() + length > MOST_UNDER_WAY {
+            return;
+        }
         let bytes = message(state.messages.len(), length);
         state.tunnel.message(&bytes);
         state.messages.push(length);
