@@ -11,6 +11,7 @@ use crate::samples::summary;
 use crate::table::{Table, size};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// Bytes of one rank's part; of a reduced or broadcast vector, of all.
 const SIZES: &str = "8,65536,1048576";
@@ -32,8 +33,70 @@ const OPERATIONS: [(&str, f64, f64); 10] = [
     ("scan", 1.5, 1.8),
 ];
 
-/// Ranks at each site, and whether they take turns in the communicator's order.
-const PLACEMENTS: [(u64, u64, bool); 3] = [(4, 4, false), (4, 4, true), (4, 3, false)];
+/// The three sites of coti-2011; where the root is, and the way that is longest from there.
+const THREE_SITES: [&str; 3] = ["--routed", "true", "orsay-rennes-bordeaux"];
+const THREE_SITES_HEAD: &str = "orsay-head";
+const ORSAY_RENNES: Link = Link {
+    round_trip: Duration::from_micros(10_300),
+    rate_bits_per_second: 1e9,
+};
+
+/// Ranks at each site, and whether those of two take turns in the communicator's order.
+struct Placement {
+    sites: &'static [(&'static str, u64)],
+    in_turn: bool,
+}
+
+const TWO: [Placement; 3] = [
+    Placement {
+        sites: &[("rennes", 4), ("nancy", 4)],
+        in_turn: false,
+    },
+    Placement {
+        sites: &[("rennes", 4), ("nancy", 4)],
+        in_turn: true,
+    },
+    Placement {
+        sites: &[("rennes", 4), ("nancy", 3)],
+        in_turn: false,
+    },
+];
+
+const THREE: [Placement; 1] = [Placement {
+    sites: &[("orsay", 3), ("rennes", 3), ("bordeaux", 3)],
+    in_turn: false,
+}];
+
+impl Placement {
+    fn name(&self) -> String {
+        let ranks: Vec<_> = self.sites.iter().map(|(_, ranks)| ranks.to_string()).collect();
+        format!(
+            "{}{}",
+            ranks.join("+"),
+            if self.in_turn { ", in turn" } else { "" }
+        )
+    }
+
+    /// As `causeway run` wants them, and how many ranks in all.
+    fn said(&self) -> (String, u64) {
+        let said: Vec<_> = self
+            .sites
+            .iter()
+            .map(|(site, ranks)| format!("{site}={ranks}"))
+            .collect();
+        (said.join(","), self.sites.iter().map(|(_, ranks)| ranks).sum())
+    }
+
+    /// Ranks of the root's site, of the largest other one, and of the smallest.
+    fn ranks(&self) -> (u64, u64, u64) {
+        let others = || self.sites[1..].iter().map(|(_, ranks)| *ranks);
+        (
+            self.sites[0].1,
+            others().max().unwrap_or(0),
+            others().min().unwrap_or(0),
+        )
+    }
+}
 
 /// With the library, and without it.
 const WAYS: [(&str, &str); 2] = [("native", "--no-collectives "), ("causeway", "")];
@@ -67,44 +130,50 @@ type Times = BTreeMap<(String, u64), [Vec<f64>; 2]>;
 /// # Errors
 /// A program fails.
 pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
-    let lab = bench.lab("collectives", &ROUTED)?;
     let mut part = Part::new(
-        "Collectives over two sites",
+        "Collectives over sites",
         "From the last start to the last end over all ranks, which start at one instant of the clock they share; through Causeway both \
          ways, with and without its library of collectives, in turn. Sizes are one rank's part; of bcast, reduce, allreduce and scan the \
-         whole. The limit is R/2 + what has to cross / B: of a scan of ranks in turn, one vector for each rank of the other site. \
-         Eight ranks that wait busily share the cores of this machine; MPICH uses sockets alone (MPIR_CVAR_NOLOCAL=1), both ways.",
+         whole. The limit is R/2 + what has to cross one way / B, R that of the longest way from the root: of a scan of ranks in turn, one \
+         vector for each rank of the other site. Eight or nine ranks that wait busily share the cores of this machine; MPICH uses sockets \
+         alone (MPIR_CVAR_NOLOCAL=1), both ways.",
     );
-    part.command(&lab.shape());
     let mut rows = "mpi,ranks,placement,way,run,operation,size_bytes,iteration,seconds\n".to_owned();
-    for mpi in MPIS.iter().filter(|mpi| is_there(mpi)) {
-        for (here, there, in_turn) in PLACEMENTS {
-            let name = format!(
-                "{}, {here}+{there}{}",
-                mpi.name,
-                if in_turn { ", in turn" } else { "" }
-            );
-            let mut times = Times::new();
-            for run in 0..bench.pick(1, 2) {
-                for (number, (way, option)) in WAYS.into_iter().enumerate() {
-                    println!("bench:   collectives, {name}, {way}, run {run}");
-                    let directory = bench.scratch(&format!(
-                        "collectives-{}-{here}{there}{in_turn}-{way}-{run}",
-                        mpi.programs
-                    ))?;
-                    let command = command(bench, mpi, option, (here, there, in_turn));
-                    lab.program(HEAD, &command, &directory, DEADLINE)?.succeed()?;
-                    part.command(&command);
-                    let text = read(&directory.join("rows.csv"))?;
-                    for row in text.lines().skip(1) {
-                        let (key, seconds) = parse(row)
-                            .ok_or_else(|| BenchError::output("collective_time", row, "4 columns"))?;
-                        times.entry(key).or_default()[number].push(seconds);
-                        let _ = writeln!(rows, "{},{here}+{there},{in_turn},{way},{run},{row}", mpi.name);
+    let scenarios: [(&[&str], &str, Link, &[Placement]); 2] = [
+        (&ROUTED, HEAD, Link::RENNES_NANCY, &TWO),
+        (&THREE_SITES, THREE_SITES_HEAD, ORSAY_RENNES, &THREE),
+    ];
+    for (scenario, head, link, placements) in scenarios {
+        let lab = bench.lab("collectives", scenario)?;
+        part.command(&lab.shape());
+        for mpi in MPIS.iter().filter(|mpi| is_there(mpi)) {
+            for placement in placements {
+                let name = format!("{}, {}", mpi.name, placement.name());
+                let mut times = Times::new();
+                for run in 0..bench.pick(1, 2) {
+                    for (number, (way, option)) in WAYS.into_iter().enumerate() {
+                        println!("bench:   collectives, {name}, {way}, run {run}");
+                        let directory = bench.scratch(&format!(
+                            "collectives-{}-{}-{way}-{run}",
+                            mpi.programs,
+                            placement.name().replace(", ", "-")
+                        ))?;
+                        let command = command(bench, mpi, option, placement);
+                        lab.program(head, &command, &directory, DEADLINE)?.succeed()?;
+                        part.command(&command);
+                        let text = read(&directory.join("rows.csv"))?;
+                        for row in text.lines().skip(1) {
+                            let (key, seconds) = parse(row)
+                                .ok_or_else(|| BenchError::output("collective_time", row, "4 columns"))?;
+                            times.entry(key).or_default()[number].push(seconds);
+                            let (ranks, in_turn) = (placement.name(), placement.in_turn);
+                            let ranks = ranks.split(',').next().unwrap_or_default();
+                            let _ = writeln!(rows, "{},{ranks},{in_turn},{way},{run},{row}", mpi.name);
+                        }
                     }
                 }
+                show(&mut part, &name, &times, placement, &link);
             }
-            show(&mut part, &name, &times, (here, there, in_turn));
         }
     }
     part.files.push(("collectives.csv".into(), rows));
@@ -116,21 +185,20 @@ fn is_there(mpi: &Mpi) -> bool {
     repository().join(program).is_file()
 }
 
-fn command(bench: &Bench, mpi: &Mpi, option: &str, (here, there, in_turn): (u64, u64, bool)) -> String {
+fn command(bench: &Bench, mpi: &Mpi, option: &str, placement: &Placement) -> String {
     let operations: Vec<_> = OPERATIONS.iter().map(|(name, ..)| *name).collect();
     let root = repository();
     let launcher = match mpi.launcher.starts_with('/') {
         true => format!("{}{}", root.display(), mpi.launcher),
         false => mpi.launcher.to_owned(),
     };
-    let turns = if in_turn {
-        format!(" {here}")
-    } else {
-        String::new()
+    let turns = match placement.in_turn {
+        true => format!(" {}", placement.sites[0].1),
+        false => String::new(),
     };
+    let (sites, ranks) = placement.said();
     format!(
-        "MPIR_CVAR_NOLOCAL=1 causeway run {option}--sites rennes={here},nancy={there} -- {launcher} -n {} {} rows.csv {} {} {SIZES}{turns}",
-        here + there,
+        "MPIR_CVAR_NOLOCAL=1 causeway run {option}--sites {sites} -- {launcher} -n {ranks} {} rows.csv {} {} {SIZES}{turns}",
         test_program(mpi.programs, "collective_time"),
         bench.pick(3, 10),
         operations.join(",")
@@ -146,20 +214,21 @@ fn parse(row: &str) -> Option<((String, u64), f64)> {
 }
 
 /// Earliest end, in seconds.
-fn limit(operation: &str, bytes: u64, (here, there, in_turn): (u64, u64, bool)) -> f64 {
+fn limit(operation: &str, bytes: u64, placement: &Placement, link: &Link) -> f64 {
+    let (here, most_there, least_there) = placement.ranks();
     let crossing = match operation {
         "barrier" => 0,
-        // The first site's root: what the other one's ranks send or get.
-        "gather" | "scatter" => bytes * there,
-        "allgather" | "reduce_scatter" => bytes * here.max(there),
-        "alltoall" => bytes * here * there,
-        "scan" if in_turn => bytes * here.min(there),
+        // The first site's root: what another one's ranks send or get, each over its own way.
+        "gather" | "scatter" => bytes * most_there,
+        "allgather" | "reduce_scatter" => bytes * here.max(most_there),
+        "alltoall" => bytes * here * most_there,
+        "scan" if placement.in_turn => bytes * here.min(least_there),
         _ => bytes,
     };
-    Link::RENNES_NANCY.one_way_us(crossing) / 1e6
+    link.one_way_us(crossing) / 1e6
 }
 
-fn show(part: &mut Part, name: &str, times: &Times, placement: (u64, u64, bool)) {
+fn show(part: &mut Part, name: &str, times: &Times, placement: &Placement, link: &Link) {
     let mut table = Table::new(&[
         "operation",
         "size",
@@ -179,7 +248,7 @@ fn show(part: &mut Part, name: &str, times: &Times, placement: (u64, u64, bool))
             let [Some(native), Some(causeway)] = found.each_ref().map(|seconds| summary(seconds)) else {
                 continue;
             };
-            let limit = limit(operation, *bytes, placement);
+            let limit = limit(operation, *bytes, placement, link);
             let of_limit = causeway.median / limit;
             let class = usize::from(*bytes > SMALL);
             worst[class] = worst[class].max(of_limit);
@@ -233,13 +302,21 @@ mod tests {
 
     #[test]
     fn limits_count_what_has_to_cross() {
-        let at = |operation, placement| (limit(operation, 125_000, placement) * 1e3 - 5.8).round();
-        assert_eq!(at("barrier", (4, 4, false)), 0.0);
-        assert_eq!(at("allreduce", (4, 4, false)), 1.0);
-        assert_eq!(at("gather", (4, 3, false)), 3.0);
-        assert_eq!(at("allgather", (4, 3, false)), 4.0);
-        assert_eq!(at("alltoall", (4, 3, false)), 12.0);
-        assert_eq!([at("scan", (4, 4, false)), at("scan", (4, 4, true))], [1.0, 4.0]);
+        let two = |operation, placement: &Placement| {
+            (limit(operation, 125_000, placement, &Link::RENNES_NANCY) * 1e3 - 5.8).round()
+        };
+        let [even, in_turn, odd] = &TWO;
+        assert_eq!(two("barrier", even), 0.0);
+        assert_eq!(two("allreduce", even), 1.0);
+        assert_eq!(two("gather", odd), 3.0);
+        assert_eq!(two("allgather", odd), 4.0);
+        assert_eq!(two("alltoall", odd), 12.0);
+        assert_eq!([two("scan", even), two("scan", in_turn)], [1.0, 4.0]);
+        let three = |operation| (limit(operation, 125_000, &THREE[0], &ORSAY_RENNES) * 1e3 - 5.15).round();
+        assert_eq!(
+            [three("bcast"), three("gather"), three("alltoall")],
+            [1.0, 3.0, 9.0]
+        );
     }
 
     #[test]
