@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// Of messages: lanes that hold a single frame at a time bring so much over while they heal. See [`Tunnel::message`].
-const MOST_UNDER_WAY: usize = MAX_MESSAGE / 2;
+/// What a sender of messages keeps to; see [`Tunnel::message`].
+const MOST_UNDER_WAY: usize = 2 * MAX_MESSAGE;
 
 /// A program that reaches a state with more steps or streams reaches it with fewer.
 const MOST_STEPS: usize = 2000;
@@ -21,7 +21,10 @@ const MOST_STREAMS: usize = 24;
 const BATCH: u64 = 128 * 1024;
 
 /// Rounds in which two ends whose lanes all work have told each other everything; each is 50 ms long.
-const HEALING_ROUNDS: usize = 400;
+const HEALING_ROUNDS: u64 = 400;
+
+/// What more each round brings over at least of what waits: of lanes that have room for 1000 bytes half a frame.
+const HEALED_BYTES: u64 = 20_000;
 
 /// The rest of a program.
 pub struct Bytes<'a>(pub &'a [u8]);
@@ -491,7 +494,9 @@ impl World {
     /// Every lane works from now on, every reader reads, every stream ends.
     fn heal(&mut self) {
         let mut quiet = 0;
-        for _ in 0..HEALING_ROUNDS {
+        let waiting: u64 = self.ends.iter().map(|end| end.tunnel.kept_bytes()).sum();
+        let rounds = HEALING_ROUNDS + waiting / HEALED_BYTES;
+        for _ in 0..rounds {
             // One that was silent for too long may be given up even now.
             for lane in 0..self.wires.len() {
                 if self.wires[lane].up != [true; 2] || !self.wires[lane].alive {
@@ -519,7 +524,7 @@ impl World {
                 return;
             }
         }
-        panic!("frames still wait after {HEALING_ROUNDS} rounds in which every lane worked");
+        panic!("frames still wait after {rounds} rounds in which every lane worked");
     }
 
     fn check_all_arrived(&self) {
