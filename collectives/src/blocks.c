@@ -444,7 +444,8 @@ static int plan_alltoall(struct plan *plan, L_Alltoall)
     plan->into_shape = plan->shape;
     if (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape)))
         return give_up(plan);
-    return into_count * plan->on->size <= INT_MAX || give_up(plan);
+    /* Bytes, which all ranks find alike. */
+    return into_count * plan->into_shape.size * plan->on->size <= INT_MAX || give_up(plan);
 }
 FORMS(Alltoall, alltoall);
 LARGE_FORMS(Alltoall, alltoall, plan_alltoall);

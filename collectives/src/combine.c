@@ -58,7 +58,7 @@ int parts_make(struct parts *parts, const struct levels *on, int64_t count, cons
         return MPI_ERR_NO_MEM;
     parts->memory = parts->origin + on->sites;
     for (int s = 0; s < on->sites; s++) {
-        if (s == on->site && own) {
+        if (s == on->site && own != MADE) {
             parts->origin[s] = own;
             continue;
         }

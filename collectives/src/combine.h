@@ -20,7 +20,8 @@ struct parts {
     int sites;
 };
 
-/* `own` is this site's, and not freed; NULL when it is to be made too. */
+/* `own` is this site's, and not freed; MADE when it is to be made too. (A buffer at NULL is one at MPI_BOTTOM.) */
+#define MADE ((void *)-1)
 int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own);
 void parts_free(struct parts *parts);
 

@@ -4,6 +4,7 @@
 #include "choice.h"
 #include "enter.h"
 #include "sites.h"
+#include "task.h"
 
 static void begin(void)
 {
@@ -13,6 +14,7 @@ static void begin(void)
     if (!mpi_calls_fit() || (sites_count < 2 && !choice_wants_one_site()))
         return;
     choice_learn();
+    tasks_agree();
     /* So that its first collective may be one that does not wait. */
     struct levels *on = levels_enter(handle.comm_world);
     if (on)

@@ -125,10 +125,9 @@ static struct persistent *find(MPI_Request request, int out)
 EXPORT int MPI_Start(MPI_Request *request)
 {
     struct persistent *one = request ? find(*request, 0) : NULL;
-    int status = PASS(Start, request);
-    if (one && status == MPI_SUCCESS)
-        status = levels_leave(one->plan.on, task_start(&one->plan, one->tags, one->tag));
-    return status;
+    /* An ending that comes before the request has been started waits for it. */
+    int status = one ? levels_leave(one->plan.on, task_start(&one->plan, one->tags, one->tag)) : MPI_SUCCESS;
+    return status == MPI_SUCCESS ? PASS(Start, request) : status;
 }
 BOTH(Start);
 
@@ -227,9 +226,8 @@ BOTH(Op_free);
 void persistent_end(void)
 {
     while (all) {
-        struct persistent *one = find(all->request, 1);
-        real.Request_free(&one->request);
-        free_one(one);
+        /* The request is the program's to free, as late as in what MPI_Finalize calls. */
+        free_one(find(all->request, 1));
     }
     free_late();
 }

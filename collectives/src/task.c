@@ -97,10 +97,10 @@ static int is_complete(MPI_Request *request, int *status)
 static int hook_on(void)
 {
     pthread_mutex_lock(&lock);
-    int first = !is_hooked;
-    is_hooked = 1;
+    int status = is_hooked ? 0 : hook_register(hook);
+    is_hooked = status == 0;
     pthread_mutex_unlock(&lock);
-    return first ? hook_register(hook) : 0;
+    return status == 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 static void hook_off(void)
@@ -162,19 +162,33 @@ static int hook_on(void)
     int first = !is_hooked;
     is_hooked = 1;
     pthread_mutex_unlock(&lock);
-    return first ? async_start(hook, NULL, STREAM_NULL) : MPI_SUCCESS;
+    int status = first ? async_start(hook, NULL, STREAM_NULL) : MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        is_hooked = 0;
+    return status;
 }
 
 static void hook_off(void) {}
 
 #endif
 
-int tasks_possible(void)
+static int all_have_hooks;
+
+void tasks_agree(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_hook);
-    return hook_is_there();
+    int size, all = 1;
+    find_hook();
+    char own = (char)hook_is_there(), *each = real.Comm_size(handle.comm_world, &size) ? NULL : malloc((size_t)size);
+    if (!each)
+        return;
+    all &= real.Allgather(&own, 1, handle.byte, each, 1, handle.byte, handle.comm_world) == MPI_SUCCESS;
+    for (int i = 0; i < size; i++)
+        all &= each[i];
+    free(each);
+    all_have_hooks = all;
 }
+
+int tasks_possible(void) { return all_have_hooks; }
 
 int tasks_any(void) { return atomic_load(&count) > 0; }
 
@@ -281,7 +295,7 @@ int task_wait(MPI_Request *request)
 
 static void finish(struct task *task)
 {
-    const char word = 1;
+    static const char word = 1;
     if (task->status != MPI_SUCCESS)
         real.Comm_call_errhandler(task->on.user, task->status);
     leave_stack(task->stack);
@@ -294,7 +308,9 @@ static void finish(struct task *task)
     if (task->plan.form == NONBLOCKING)
         free(task->plan.owned);
     /* The program may go on from here, and free what the operation used. */
-    real.Send(&word, task->status != MPI_SUCCESS, handle.byte, 0, task->tag, self);
+    MPI_Request ending;
+    if (real.Isend(&word, task->status != MPI_SUCCESS, handle.byte, 0, task->tag, self, &ending) == MPI_SUCCESS)
+        real.Request_free(&ending);
     if (task->plan.form == NONBLOCKING)
         ending_free(task->tag, NULL);
     atomic_fetch_sub(&count, 1);
@@ -353,6 +369,15 @@ int task_start(const struct plan *plan, int tags, int tag)
         free(task);
         return MPI_ERR_NO_MEM;
     }
+    /* Counted first: a hook that finds none goes. */
+    atomic_fetch_add(&count, 1);
+    int status = hook_on();
+    if (status != MPI_SUCCESS) {
+        atomic_fetch_sub(&count, 1);
+        leave_stack(stack);
+        free(task);
+        return status;
+    }
     task->plan = *plan;
     task->on = *plan->on;
     task->on.tags = tags;
@@ -367,9 +392,7 @@ int task_start(const struct plan *plan, int tags, int tag)
     while (*end)
         end = &(*end)->next;
     *end = task;
-    atomic_fetch_add(&count, 1);
     pthread_mutex_unlock(&lock);
-    hook_on();
     run();
     return MPI_SUCCESS;
 }

@@ -5,7 +5,9 @@
 
 #include "plan.h"
 
-/* Whether this MPI lets others take part in its progress: Open MPI does, and MPICH since it has MPIX_Async_start. */
+/* Whether the MPI lets others take part in its progress at all ranks: Open MPI does, and MPICH since it has MPIX_Async_start. Asked of all
+ * once, with choice_learn. */
+void tasks_agree(void);
 int tasks_possible(void);
 
 /* A request of the program's is that of a message to this process itself, which is sent when the operation is over, so that every call on

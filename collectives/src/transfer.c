@@ -161,13 +161,14 @@ void transfer_reap(int all)
 }
 
 /* Sends from a copy; MPI_ERR_NO_MEM when there is none to be had, or are too many, and the message is to be sent as it is. */
-static int send_copy(const struct levels *on, const void *from, int64_t count, MPI_Datatype type, int to, int tag)
+static int send_copy(const struct levels *on, const void *from, int64_t count, MPI_Datatype type, int64_t bytes, int to, int tag)
 {
     MPI_Aint lb, extent, true_lb, true_extent;
     if (real.Type_get_extent(type, &lb, &extent) || real.Type_get_true_extent(type, &true_lb, &true_extent) || extent < 0)
         return MPI_ERR_NO_MEM;
     int64_t span = (count - 1) * extent + true_extent;
-    if (span > COPIED_BYTES || copied_bytes > MOST_COPIED_BYTES)
+    /* Between the elements there may be anything, or nothing. */
+    if (span != bytes || span > COPIED_BYTES || copied_bytes > MOST_COPIED_BYTES)
         return MPI_ERR_NO_MEM;
     struct copied *this = malloc(sizeof *this + span);
     if (!this)
@@ -236,9 +237,10 @@ int requests_send(struct requests *some, const struct levels *on, const void *fr
     request->receives = 0;
     /* Below the first bound MPICH copies by itself. */
     if (on->site_of[to] != on->site && bytes > UNCONFIRMED_BYTES && bytes <= COPIED_BYTES) {
-        transfer_reap(0);
+        if (!task_runs())
+            transfer_reap(0);
         request->handle = handle.request_null;
-        int copy = send_copy(on, from, count, type, to, tag);
+        int copy = send_copy(on, from, count, type, bytes, to, tag);
         if (copy != MPI_ERR_NO_MEM) {
             some->count += copy == MPI_SUCCESS;
             return copy;

@@ -20,7 +20,7 @@ int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const 
     int own = counts[on->rank];
     int64_t *at = malloc((on->size + 1) * sizeof *at), mine = 0;
     void *memory = NULL, *found = NULL;
-    int status = at ? parts_make(&parts, on, own, shape, NULL) : MPI_ERR_NO_MEM;
+    int status = at ? parts_make(&parts, on, own, shape, MADE) : MPI_ERR_NO_MEM;
     const void *all = from == MPI_IN_PLACE ? into : from;
     if (at)
         at[0] = 0;

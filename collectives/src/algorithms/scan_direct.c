@@ -20,7 +20,7 @@ int scan_direct(struct levels *on, const void *from, void *into, int count, cons
     struct requests received = {0}, sent = {0};
     struct parts parts = {0};
     void *sum_memory = NULL, *sum = NULL, **piece = NULL;
-    int status = parts_make(&parts, on, count, shape, NULL), pieces = 0;
+    int status = parts_make(&parts, on, count, shape, MADE), pieces = 0;
     if (from == MPI_IN_PLACE)
         from = into;
     sum_memory = elements(count, shape, &sum);
