@@ -47,17 +47,14 @@ static int columns_of(struct columns *all, const struct levels *on, const struct
 {
     int status = columns_make(all, on);
     for (int i = 0; i < on->size && status == MPI_SUCCESS; i++) {
-        all->counts[i] = said->counts ? said->counts[i] : said->large_counts[i];
-        all->places[i] = (said->places ? said->places[i] : said->large_places[i]) * extent;
+        all->counts[i] = vector_count(said, i);
+        all->places[i] = vector_place(said, i) * extent;
         all->types[i] = type;
     }
     return status;
 }
 
-static int is_said(const struct vector *said)
-{
-    return (said->counts && said->places) || (said->large_counts && said->large_places);
-}
+static int is_said(const struct vector *said) { return has_counts(said) && has_places(said); }
 
 static int gather(struct levels *on, const void *from, int64_t count, const struct shape *shape, void *into, int64_t into_count,
                   const struct shape *into_shape, int root, const struct choice *choice)
@@ -357,7 +354,7 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
     if (!is_said(&plan->in) || !shape_of(into_type, &plan->into_shape))
         return give_up(plan);
     for (int i = 0; i < plan->on->size; i++) {
-        int64_t there = plan->in.counts ? plan->in.counts[i] : plan->in.large_counts[i];
+        int64_t there = vector_count(&plan->in, i);
         longest = there > longest ? there : longest;
         if (there < 0 || there > INT_MAX)
             return give_up(plan);

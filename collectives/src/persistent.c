@@ -28,12 +28,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void own_vector(struct vector *said, int size, MPI_Count *counts, MPI_Aint *places)
 {
-    for (int i = 0; i < size && (said->counts || said->large_counts); i++)
-        counts[i] = said->counts ? said->counts[i] : said->large_counts[i];
-    for (int i = 0; i < size && (said->places || said->large_places); i++)
-        places[i] = said->places ? said->places[i] : said->large_places[i];
-    *said = (struct vector){.large_counts = said->counts || said->large_counts ? counts : NULL,
-                            .large_places = said->places || said->large_places ? places : NULL};
+    for (int i = 0; i < size && has_counts(said); i++)
+        counts[i] = vector_count(said, i);
+    for (int i = 0; i < size && has_places(said); i++)
+        places[i] = vector_place(said, i);
+    *said = (struct vector){.large_counts = has_counts(said) ? counts : NULL, .large_places = has_places(said) ? places : NULL};
 }
 
 static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Datatype *own)
@@ -48,7 +47,7 @@ static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Da
 static int own_arrays(struct plan *plan)
 {
     int size = plan->on->size;
-    if (!plan->out.counts && !plan->out.large_counts && !plan->in.counts && !plan->in.large_counts)
+    if (!has_counts(&plan->out) && !has_counts(&plan->in))
         return MPI_SUCCESS;
     MPI_Count *counts = malloc(2 * size * (sizeof(MPI_Count) + sizeof(MPI_Aint) + sizeof(MPI_Datatype)));
     if (!counts)
@@ -161,10 +160,13 @@ EXPORT int MPI_Request_free(MPI_Request *request)
 }
 BOTH(Request_free);
 
+/* Whether any operation may still use what the program frees. */
+static int any_uses(void) { return tasks_any() || atomic_load(&count); }
+
 /* Frees what was put off, once nothing is under way. */
 static void free_late(void)
 {
-    if (tasks_any() || atomic_load(&count))
+    if (any_uses())
         return;
     pthread_mutex_lock(&lock);
     struct freed *list = freed;
@@ -186,7 +188,7 @@ static int put_off(struct freed what)
 {
     if (freed)
         free_late();
-    if (!tasks_any() && !atomic_load(&count))
+    if (!any_uses())
         return 0;
     struct freed *this = malloc(sizeof *this);
     if (!this)
@@ -203,7 +205,7 @@ EXPORT int MPI_Type_free(MPI_Datatype *type)
 {
     int combiner, integers, addresses, types;
     /* One that may not be freed is the MPI's to complain of. */
-    if (type && (tasks_any() || atomic_load(&count)) && *type != handle.datatype_null &&
+    if (type && any_uses() && *type != handle.datatype_null &&
         real.Type_get_envelope(*type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS && combiner != MPI_COMBINER_NAMED &&
         put_off((struct freed){.is_type = 1, .type = *type})) {
         *type = handle.datatype_null;
@@ -215,7 +217,7 @@ BOTH(Type_free);
 
 EXPORT int MPI_Op_free(MPI_Op *op)
 {
-    if (op && (tasks_any() || atomic_load(&count)) && *op != handle.op_null && put_off((struct freed){.op = *op})) {
+    if (op && any_uses() && *op != handle.op_null && put_off((struct freed){.op = *op})) {
         *op = handle.op_null;
         return MPI_SUCCESS;
     }
@@ -225,9 +227,8 @@ BOTH(Op_free);
 
 void persistent_end(void)
 {
-    while (all) {
-        /* The request is the program's to free, as late as in what MPI_Finalize calls. */
+    /* The requests are the program's to free, as late as in what MPI_Finalize calls. */
+    while (all)
         free_one(find(all->request, 1));
-    }
     free_late();
 }

@@ -14,6 +14,19 @@ struct vector {
     const MPI_Aint *large_places;
 };
 
+static inline int64_t vector_count(const struct vector *said, int rank)
+{
+    return said->counts ? said->counts[rank] : said->large_counts[rank];
+}
+
+static inline MPI_Aint vector_place(const struct vector *said, int rank)
+{
+    return said->places ? said->places[rank] : said->large_places[rank];
+}
+
+static inline int has_counts(const struct vector *said) { return said->counts || said->large_counts; }
+static inline int has_places(const struct vector *said) { return said->places || said->large_places; }
+
 struct plan {
     enum form form;
     /* NULL leaves the call to the MPI. */

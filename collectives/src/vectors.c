@@ -136,10 +136,10 @@ static int enter_reduce_scatter(struct plan *plan, const void *from, void *into,
     int64_t all = 0;
     reduction(plan, from, into, 0, op);
     plan->run = run_reduce_scatter;
-    if (!size || (!plan->out.counts && !plan->out.large_counts))
+    if (!size || !has_counts(&plan->out))
         return 0;
     for (int i = 0; i < size && all >= 0 && all <= INT_MAX; i++) {
-        int64_t count = plan->out.counts ? plan->out.counts[i] : plan->out.large_counts[i];
+        int64_t count = vector_count(&plan->out, i);
         all = count < 0 ? -1 : count > INT_MAX ? count : all + count;
     }
     return all <= INT_MAX && enter_reduction(plan, comm, OF_REDUCE_SCATTER, all, type, op);

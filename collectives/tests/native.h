@@ -43,7 +43,7 @@ static inline int lets_others_progress(void)
 }
 
 /* Open MPI 4 calls persistent collectives by another name. */
-#if defined(OPEN_MPI) && MPI_VERSION < 4
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
 #include <mpi-ext.h>
 #define INIT(name) MPIX_##name##_init
 #else
