@@ -25,7 +25,7 @@ impl Gateway {
         self.steers = false;
         self.leaving = true;
         for (_, lane) in &mut self.lanes {
-            lane.training = None;
+            (lane.turn, lane.training) = (None, None);
         }
         for pair in keys(&self.pairs) {
             self.tell(pair, GatewayToGateway::Leaving {});

@@ -409,6 +409,7 @@ impl Gateway {
             Deadline::Offer => self.tell_offer(),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::Tail(key) => self.on_tail(key),
+            Deadline::Turn(key) => self.on_turn(key),
             Deadline::Starters => self.look_after_starters(),
         }
     }

@@ -11,7 +11,6 @@ use crate::peer::GatewayToGateway;
 use crate::relay::{Errand, Through};
 use crate::timers::Deadline;
 use crate::tls::Binding;
-use crate::train::Training;
 use causeway_tunnel::hello::{self, Hello, NONCE_BYTES, PROOF_BYTES};
 use causeway_tunnel::ticket::{Opening, PREFACE_BYTES, Ticket};
 use hmac::{Hmac, Mac};
@@ -375,9 +374,11 @@ impl Gateway {
             .is_some_and(|pair| pair.tunnel.streams() == 0);
         self.begin_course(pair, &mut lane);
         let trains = self.config.train && idle && !lane.knows_its_rate();
-        lane.training = trains.then(|| Training::begin(&lane.carrier, true, self.now));
         let is_favoured = lane.carrier.quic().is_some();
         self.lanes.insert(lane);
+        if trains {
+            self.train_new(key);
+        }
         self.join_lane(pair, number, key, address);
         if let Some(pair) = self.pairs.get_mut(pair).filter(|_| is_favoured) {
             pair.tunnel.favour(number);

@@ -10,7 +10,7 @@ use crate::meet::Way;
 use crate::relay::Through;
 use crate::socket::{self, PathInfo};
 use crate::tail::Tail;
-use crate::train::Training;
+use crate::train::{Training, Turn};
 use causeway_tunnel::ProtocolError;
 use std::io;
 use std::net::SocketAddr;
@@ -46,6 +46,10 @@ pub(crate) struct Lane {
     /// When it last sent, and how often that was longer ago than [`IDLE`].
     pub(crate) sent_at: Option<Instant>,
     pub(crate) idle_restarts: u64,
+    /// What it was filled with last.
+    pub(crate) batch: u64,
+    /// Until it may be trained.
+    pub(crate) turn: Option<Turn>,
     /// Until the congestion control knows the path.
     pub(crate) training: Option<Training>,
     /// What it knows of the path.
@@ -112,6 +116,8 @@ impl Lane {
             end_known: false,
             sent_at: None,
             idle_restarts: 0,
+            batch: 0,
+            turn: None,
             training: None,
             course: Course::new(now),
             tail: Tail::default(),

@@ -33,6 +33,8 @@ pub(crate) enum Deadline {
     Accept,
     /// What a lane has sent last may want to be followed.
     Tail(usize),
+    /// A lane that was dialled from afar may be trained.
+    Turn(usize),
     /// Look after the processes started on nodes.
     Starters,
 }
