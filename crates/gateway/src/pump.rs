@@ -14,13 +14,6 @@ use std::time::{Duration, Instant};
 /// cannot overtake them: a millisecond at 1 Gbit/s.
 pub(crate) const UNSENT_BYTES: u32 = 128 * 1024;
 
-/// What a lane is filled with now.
-fn next_batch(lane: &mut Lane, now: Instant) -> u64 {
-    let flows = lane.sent_at.is_some_and(|at| now < at + PAUSE);
-    lane.batch = if flows { (lane.batch * 2).min(BATCH) } else { FIRST_BATCH };
-    lane.batch
-}
-
 /// A lane's share of [`UNSENT_BYTES`] is never less than one large frame.
 pub(crate) const LEAST_UNSENT_BYTES: u32 = 64 * 1024;
 
@@ -148,6 +141,17 @@ impl Gateway {
 /// A lane's share of [`UNSENT_BYTES`].
 pub(crate) fn unsent_share(lanes: usize) -> u32 {
     (UNSENT_BYTES / lanes.max(1) as u32).max(LEAST_UNSENT_BYTES)
+}
+
+/// What a lane is filled with now.
+fn next_batch(lane: &mut Lane, now: Instant) -> u64 {
+    let flows = lane.sent_at.is_some_and(|at| now < at + PAUSE);
+    lane.batch = if flows {
+        (lane.batch * 2).min(BATCH)
+    } else {
+        FIRST_BATCH
+    };
+    lane.batch
 }
 
 /// Reads one leg into a lane's memory.

@@ -277,7 +277,9 @@ impl Gateway {
     /// A lane has come up whose rate nobody knows.
     pub(crate) fn train_new(&mut self, key: usize) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(key) else { return };
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
         if lane.dialled || lane.carrier.tcp().is_none() {
             lane.training = Some(Training::begin(&lane.carrier, true, now));
             return;
@@ -289,7 +291,9 @@ impl Gateway {
 
     pub(crate) fn on_turn(&mut self, key: usize) {
         let now = self.now;
-        let Some(lane) = self.lanes.get_mut(key) else { return };
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
         let Some(turn) = lane.turn.as_mut() else { return };
         if !turn.has_come(lane.received_bytes, now) {
             return self.timers.set(TURN_LOOK, Deadline::Turn(key));
