@@ -5,6 +5,7 @@
 
 use super::launcher::Mpi;
 use super::sites::Ip;
+use super::tuning::Eager;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,8 @@ enum Value {
     HostFile,
     /// Messages up to this size are sent at once.
     EagerBytes,
+    /// The same for UCX.
+    UcxEagerBytes,
 }
 
 enum When {
@@ -55,7 +58,7 @@ pub struct Facts<'a> {
     /// MPICH can use ofi and ucx.
     pub two_netmods: bool,
     /// See [`super::tuning`]; `None` leaves the MPI's own limit.
-    pub eager_bytes: Option<u64>,
+    pub eager: Option<Eager>,
 }
 
 /// The settings of an MPI, without those for which `is_set` holds.
@@ -72,8 +75,9 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         When::Ipv4 => facts.ip == Ip::V4,
         When::Ipv6 => facts.ip == Ip::V6,
         When::TwoNetmods => facts.two_netmods,
-        When::KnownLink => facts.eager_bytes.is_some(),
+        When::KnownLink => facts.eager.is_some(),
     };
+    let bytes = |of: fn(&Eager) -> u64| facts.eager.as_ref().map_or(0, of).to_string().into();
     let value = |setting: &Setting| match setting.value {
         Value::Text(text) => OsString::from(text),
         Value::AgentCommand => {
@@ -83,7 +87,8 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         }
         Value::AgentPath => facts.agent.into(),
         Value::HostFile => facts.host_file.map(OsString::from).unwrap_or_default(),
-        Value::EagerBytes => facts.eager_bytes.unwrap_or_default().to_string().into(),
+        Value::EagerBytes => bytes(|eager| eager.usual_bytes),
+        Value::UcxEagerBytes => bytes(|eager| eager.ucx_bytes),
     };
     let open = tables
         .iter()
@@ -193,7 +198,7 @@ const MPICH: &[Setting] = &[
     always("FI_TCP_IO_URING", "0"),
     always("UCX_TLS", "tcp,self,sm"),
     // libfabric's tcp provider sends at once whatever fits; UCX asks first from some kilobytes on.
-    only(When::KnownLink, "UCX_RNDV_THRESH", Value::EagerBytes),
+    only(When::KnownLink, "UCX_RNDV_THRESH", Value::UcxEagerBytes),
 ];
 
 const INTEL: &[Setting] = &[
@@ -218,14 +223,17 @@ mod tests {
             host_file,
             ip: Ip::V4,
             two_netmods: false,
-            eager_bytes: None,
+            eager: None,
         }
     }
 
     #[test]
     fn messages_are_sent_at_once_up_to_the_limit_of_the_link() {
         let known = Facts {
-            eager_bytes: Some(4 << 20),
+            eager: Some(Eager {
+                usual_bytes: 4 << 20,
+                ucx_bytes: 4 << 20,
+            }),
             ..facts()
         };
         for (mpi, name) in [

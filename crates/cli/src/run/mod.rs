@@ -128,9 +128,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         Some(gateway_status()?)
     };
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
-    let eager_bytes = status
-        .as_ref()
-        .and_then(|status| tuning::eager_bytes(status, ranks));
+    let eager = status.as_ref().and_then(|status| tuning::eager(status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
     // The shim tells a process its site, this library the program its site and its group. On one site there is nothing else to do but for
@@ -158,7 +156,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         host_file: host_file.as_deref(),
         ip,
         two_netmods: launcher.two_netmods,
-        eager_bytes,
+        eager,
     };
     let mut environment =
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
