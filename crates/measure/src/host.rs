@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// Lines `what: value` for the head of a result.
-pub fn describe(launchers: &[&str]) -> Vec<(String, String)> {
+pub fn describe(launchers: &[(&str, String)]) -> Vec<(String, String)> {
     let mut lines = vec![
         (
             "date (UTC)".to_owned(),
@@ -18,8 +18,8 @@ pub fn describe(launchers: &[&str]) -> Vec<(String, String)> {
         ("memory".to_owned(), proc_value("/proc/meminfo", "MemTotal")),
         ("kernel".to_owned(), first_line("uname", &["-srm"])),
     ];
-    for launcher in launchers {
-        lines.push(((*launcher).to_owned(), mpi_version(launcher)));
+    for (name, launcher) in launchers {
+        lines.push(((*name).to_owned(), mpi_version(launcher)));
     }
     lines
 }

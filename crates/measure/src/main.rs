@@ -1,5 +1,6 @@
 //! The causeway-measure command: `make demo` and `make bench`, and the parts of them that run inside the lab.
 
+use causeway_measure::bench::byte;
 use causeway_measure::{bench, demo};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -17,12 +18,16 @@ enum Task {
     Demo(demo::Args),
     /// Direct and Causeway in turn, figures into results/.
     Bench(bench::Args),
+    /// What the bench runs inside the lab: one byte to and fro, and relays that only copy.
+    #[command(subcommand, hide = true)]
+    Byte(byte::Byte),
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Demo(args) => demo::main(&args).map_err(|error| error.to_string()),
         Task::Bench(args) => bench::main(&args).map_err(|error| error.to_string()),
+        Task::Byte(part) => byte::main(&part).map_err(|error| format!("{part:?}: {error}")),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -51,7 +51,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
                 let command = format!(
                     "causeway run {}--sites rennes={RANKS},nancy={RANKS} -- {} -n {} {} rows.csv {BYTES} {count}",
                     way.option(),
-                    mpi.launcher,
+                    mpi.launcher(),
                     2 * RANKS,
                     test_program(mpi.programs, "alltoall_time"),
                 );

@@ -1,11 +1,10 @@
 //! Section `collectives`: what the library of collectives gains over the MPI's own, both through Causeway, and how far from the limit it is.
 
 use super::pings::read;
-use super::{Bench, BenchError, DEADLINE, HEAD, ROUTED};
+use super::{Bench, BenchError, DEADLINE, HEAD, MPIS, Mpi, ROUTED};
 use crate::claim::{Bar, Claim};
 use crate::lab::test_program;
 use crate::limit::Link;
-use crate::program::repository;
 use crate::report::Part;
 use crate::samples::summary;
 use crate::table::{Table, size};
@@ -101,28 +100,6 @@ impl Placement {
 /// With the library, and without it.
 const WAYS: [(&str, &str); 2] = [("native", "--no-collectives "), ("causeway", "")];
 
-struct Mpi {
-    name: &'static str,
-    /// As it is called in the repository, with what it needs before it.
-    launcher: &'static str,
-    programs: &'static str,
-}
-
-/// MPICH 4.0.2 and its kin spin in shared memory without giving their core up: four of them on one core measure its time slices (1 s for a
-/// reduction of 1 MB on one host). MPICH 5 gives it up where it uses sockets alone.
-const MPIS: [Mpi; 2] = [
-    Mpi {
-        name: "Open MPI 4.1.4",
-        launcher: "mpirun.openmpi",
-        programs: "debian-openmpi",
-    },
-    Mpi {
-        name: "MPICH 5",
-        launcher: "/.cache/mpi/mpich/bin/mpirun",
-        programs: "mpich",
-    },
-];
-
 type Times = BTreeMap<(String, u64), [Vec<f64>; 2]>;
 
 /// See the module.
@@ -146,7 +123,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     for (scenario, head, link, placements) in scenarios {
         let lab = bench.lab("collectives", scenario)?;
         part.command(&lab.shape());
-        for mpi in MPIS.iter().filter(|mpi| is_there(mpi)) {
+        for mpi in &MPIS {
             for placement in placements {
                 let name = format!("{}, {}", mpi.name, placement.name());
                 let mut times = Times::new();
@@ -180,18 +157,9 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     Ok(part)
 }
 
-fn is_there(mpi: &Mpi) -> bool {
-    let program = format!("target/mpi/{}/collective_time", mpi.programs);
-    repository().join(program).is_file()
-}
-
 fn command(bench: &Bench, mpi: &Mpi, option: &str, placement: &Placement) -> String {
     let operations: Vec<_> = OPERATIONS.iter().map(|(name, ..)| *name).collect();
-    let root = repository();
-    let launcher = match mpi.launcher.starts_with('/') {
-        true => format!("{}{}", root.display(), mpi.launcher),
-        false => mpi.launcher.to_owned(),
-    };
+    let launcher = mpi.launcher();
     let turns = match placement.in_turn {
         true => format!(" {}", placement.sites[0].1),
         false => String::new(),

@@ -5,6 +5,7 @@
 //! says what each does.
 
 mod alltoall;
+pub mod byte;
 mod collectives;
 mod encryption;
 mod idle;
@@ -20,9 +21,9 @@ mod start;
 mod streams;
 mod twin;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, quoted};
 use crate::pingpong::NotPingPong;
-use crate::program::{ProgramError, io};
+use crate::program::{ProgramError, io, repository};
 use crate::report::{Part, Report};
 use clap::ValueEnum;
 use std::path::PathBuf;
@@ -134,9 +135,20 @@ impl BenchError {
 #[derive(Debug)]
 pub struct Mpi {
     name: &'static str,
+    /// A command, or a path in the repository, which begins with a slash.
     launcher: &'static str,
     /// Directory of its programs in target/mpi.
     programs: &'static str,
+}
+
+impl Mpi {
+    /// As a shell wants it.
+    fn launcher(&self) -> String {
+        match self.launcher.starts_with('/') {
+            true => quoted(&format!("{}{}", repository().display(), self.launcher)),
+            false => self.launcher.to_owned(),
+        }
+    }
 }
 
 const MPIS: [Mpi; 2] = [
@@ -146,9 +158,9 @@ const MPIS: [Mpi; 2] = [
         programs: "debian-openmpi",
     },
     Mpi {
-        name: "MPICH 4.0.2",
-        launcher: "mpirun.mpich",
-        programs: "debian-mpich",
+        name: "MPICH 5.0.2",
+        launcher: "/.cache/mpi/mpich/bin/mpirun",
+        programs: "mpich",
     },
 ];
 
@@ -234,7 +246,7 @@ pub fn main(args: &Args) -> Result<(), BenchError> {
         out,
         quick: args.quick,
     };
-    let launchers = MPIS.map(|mpi| mpi.launcher);
+    let launchers = MPIS.map(|mpi| (mpi.name, mpi.launcher()));
     let mut report = Report::new(crate::host::describe(&launchers), made_by(args));
     for &section in Section::value_variants() {
         if args.only.is_empty() || args.only.contains(&section) {

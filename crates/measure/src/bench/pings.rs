@@ -245,15 +245,13 @@ impl Start<'_> {
         label: &str,
     ) -> Result<(Program, String, PathBuf), BenchError> {
         let directory = bench.scratch(label)?;
-        let Mpi {
-            launcher, programs, ..
-        } = self.mpi;
         let command = format!(
-            "causeway run {}--sites rennes={ranks},nancy={ranks} -- {launcher} -n {} {} {} rows.csv {}",
+            "causeway run {}--sites rennes={ranks},nancy={ranks} -- {} -n {} {} {} rows.csv {}",
             self.way.option(),
+            self.mpi.launcher(),
             2 * self.ranks,
             repository().join("tests/mpi/own-core.sh").display(),
-            test_program(programs, "pingpong"),
+            test_program(self.mpi.programs, "pingpong"),
             self.options,
             ranks = self.ranks,
         );

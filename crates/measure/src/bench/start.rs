@@ -26,7 +26,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
         for run in 0..bench.pick(2, 5) {
             for (way, seconds) in Way::BOTH.into_iter().zip(&mut seconds) {
                 let directory = bench.scratch(&format!("start-{}-{}-{run}", mpi.programs, way.name()))?;
-                let command = format!("causeway run {}-- {} -n 4 hostname", way.option(), mpi.launcher);
+                let command = format!("causeway run {}-- {} -n 4 hostname", way.option(), mpi.launcher());
                 let ended = lab.program(HEAD, &command, &directory, DEADLINE)?.succeed()?;
                 part.command(&command);
                 let elapsed = ended.elapsed.as_secs_f64();
