@@ -10,7 +10,7 @@
 //! anew, with the window it has, until another start finds no more.
 //!
 //! The two ends take turns, whoever dialled first: what fills the queue one way holds up, and bunches, the acknowledgements of the other (of 40 lanes
-//! trained both ways at once 7 found two thirds of the path's rate, and some a third more than it has).
+//! trained both ways at once 6 found half to two thirds of the path's rate).
 //!
 //! Streams go first. Bounded by bytes and time; what ends at these bounds before BBR's first start-up has ended has found nothing, and BBR goes on
 //! without a bound.
