@@ -100,7 +100,15 @@ impl Placement {
 /// With the library, and without it.
 const WAYS: [(&str, &str); 2] = [("native", "--no-collectives "), ("causeway", "")];
 
-type Times = BTreeMap<(String, u64), [Vec<f64>; 2]>;
+/// Of each way.
+#[derive(Default)]
+struct Found {
+    seconds: [Vec<f64>; 2],
+    /// What a loop of OSU's or Intel's kind reports, once a run.
+    looped: [Vec<f64>; 2],
+}
+
+type Times = BTreeMap<(String, u64), Found>;
 
 /// See the module.
 ///
@@ -112,7 +120,8 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
         "From the last start to the last end over all ranks, which start at one instant of the clock they share; through Causeway both \
          ways, with and without its library of collectives, in turn. Sizes are one rank's part; of bcast, reduce, allreduce and scan the \
          whole. The limit is R/2 + what has to cross one way / B, R that of the longest way from the root: of a scan of ranks in turn, one \
-         vector for each rank of the other site. Eight or nine ranks that wait busily share the cores of this machine; MPICH uses sockets \
+         vector for each rank of the other site. Loop: what the loops of OSU's and Intel's benchmarks report, the mean over all ranks of a \
+         rank's own time, a barrier after each round: it counts ranks that leave early, and those that the barrier let go late. Eight or nine ranks that wait busily share the cores of this machine; MPICH uses sockets \
          alone (MPIR_CVAR_NOLOCAL=1), both ways.",
     );
     let mut rows = "mpi,ranks,placement,way,run,operation,size_bytes,iteration,seconds\n".to_owned();
@@ -140,9 +149,15 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
                         part.command(&command);
                         let text = read(&directory.join("rows.csv"))?;
                         for row in text.lines().skip(1) {
-                            let (key, seconds) = parse(row)
+                            let (key, is_loop, seconds) = parse(row)
                                 .ok_or_else(|| BenchError::output("collective_time", row, "4 columns"))?;
-                            times.entry(key).or_default()[number].push(seconds);
+                            let found = times.entry(key).or_default();
+                            let of = if is_loop {
+                                &mut found.looped
+                            } else {
+                                &mut found.seconds
+                            };
+                            of[number].push(seconds);
                             let (ranks, in_turn) = (placement.name(), placement.in_turn);
                             let ranks = ranks.split(',').next().unwrap_or_default();
                             let _ = writeln!(rows, "{},{ranks},{in_turn},{way},{run},{row}", mpi.name);
@@ -173,12 +188,14 @@ fn command(bench: &Bench, mpi: &Mpi, option: &str, placement: &Placement) -> Str
     )
 }
 
-fn parse(row: &str) -> Option<((String, u64), f64)> {
+/// Operation and size, whether it is a loop's mean, seconds.
+fn parse(row: &str) -> Option<((String, u64), bool, f64)> {
     let fields: Vec<&str> = row.split(',').collect();
-    let [operation, size, _, seconds] = fields[..] else {
+    let [operation, size, iteration, seconds] = fields[..] else {
         return None;
     };
-    Some(((operation.to_owned(), size.parse().ok()?), seconds.parse().ok()?))
+    let key = (operation.to_owned(), size.parse().ok()?);
+    Some((key, iteration == "loop", seconds.parse().ok()?))
 }
 
 /// Earliest end, in seconds.
@@ -207,13 +224,16 @@ fn show(part: &mut Part, name: &str, times: &Times, placement: &Placement, link:
         "of limit",
         "n",
         "native/causeway",
+        "native, loop (ms)",
+        "causeway, loop (ms)",
     ]);
     // Of the worst: operation, size, ratio.
     let mut slowest = (0.0, String::new());
     for (operation, small, large) in OPERATIONS {
         let mut worst = [0.0_f64; 2];
         for ((_, bytes), found) in times.iter().filter(|((name, _), _)| name == operation) {
-            let [Some(native), Some(causeway)] = found.each_ref().map(|seconds| summary(seconds)) else {
+            let [Some(native), Some(causeway)] = found.seconds.each_ref().map(|seconds| summary(seconds))
+            else {
                 continue;
             };
             let limit = limit(operation, *bytes, placement, link);
@@ -224,17 +244,22 @@ fn show(part: &mut Part, name: &str, times: &Times, placement: &Placement, link:
             if of_native > slowest.0 {
                 slowest = (of_native, format!("{operation}, {}", size(*bytes)));
             }
-            table.rows.push(vec![
-                operation.to_owned(),
-                size(*bytes),
-                format!("{:.2}", limit * 1e3),
-                format!("{:.2}", native.median * 1e3),
-                format!("{:.2}", native.median / limit),
-                format!("{:.2}", causeway.median * 1e3),
-                format!("{of_limit:.2}"),
-                causeway.count.to_string(),
-                format!("{:.2}", native.median / causeway.median),
-            ]);
+            table.rows.push(
+                [
+                    operation.to_owned(),
+                    size(*bytes),
+                    format!("{:.2}", limit * 1e3),
+                    format!("{:.2}", native.median * 1e3),
+                    format!("{:.2}", native.median / limit),
+                    format!("{:.2}", causeway.median * 1e3),
+                    format!("{of_limit:.2}"),
+                    causeway.count.to_string(),
+                    format!("{:.2}", native.median / causeway.median),
+                ]
+                .into_iter()
+                .chain(found.looped.each_ref().map(|seconds| mean_ms(seconds)))
+                .collect(),
+            );
         }
         for (figure, bar, sizes) in [(worst[0], small, "up to 64 kB"), (worst[1], large, "above")] {
             if figure > 0.0 {
@@ -252,6 +277,10 @@ fn show(part: &mut Part, name: &str, times: &Times, placement: &Placement, link:
         1.05,
     ));
     part.tables.push((name.to_owned(), table));
+}
+
+fn mean_ms(seconds: &[f64]) -> String {
+    summary(seconds).map_or_else(|| "-".to_owned(), |found| format!("{:.2}", found.mean * 1e3))
 }
 
 fn claim(what: String, figure: f64, bar: f64) -> Claim {
@@ -289,7 +318,8 @@ mod tests {
 
     #[test]
     fn rows_have_an_operation_a_size_and_a_time() {
-        assert_eq!(parse("bcast,8,0,0.5"), Some((("bcast".into(), 8), 0.5)));
+        assert_eq!(parse("bcast,8,0,0.5"), Some((("bcast".into(), 8), false, 0.5)));
+        assert_eq!(parse("bcast,8,loop,0.5"), Some((("bcast".into(), 8), true, 0.5)));
         assert_eq!(parse("bcast,8,0.5"), None);
     }
 }
