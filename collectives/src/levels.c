@@ -3,6 +3,7 @@
 
 #include "algorithms.h"
 #include "choice.h"
+#include "kept.h"
 #include "persistent.h"
 #include "sites.h"
 #include "task.h"

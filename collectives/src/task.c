@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "task.h"
 
+#include "kept.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -18,7 +20,7 @@
 
 struct task {
     struct task *next;
-    struct plan plan;
+    struct plan *plan;
     /* Those of the plan, with tags of its own. */
     struct levels on;
     int tag;
@@ -266,7 +268,7 @@ static void leave_stack(char *stack)
 static void body(void)
 {
     struct task *task = current_task();
-    task->status = task->plan.run(&task->on, &task->plan);
+    task->status = task->plan->run(&task->on, task->plan);
     task->is_over = 1;
     swapcontext(&task->own, &task->back);
 }
@@ -305,14 +307,13 @@ static void finish(struct task *task)
         at = &(*at)->next;
     *at = task->next;
     pthread_mutex_unlock(&lock);
-    if (task->plan.form == NONBLOCKING)
-        free(task->plan.owned);
     /* The program may go on from here, and free what the operation used. */
     MPI_Request ending;
     if (real.Isend(&word, task->status != MPI_SUCCESS, handle.byte, 0, task->tag, self, &ending) == MPI_SUCCESS)
         real.Request_free(&ending);
-    if (task->plan.form == NONBLOCKING)
+    if (task->plan->form == NONBLOCKING)
         ending_free(task->tag, NULL);
+    kept_release(task->plan);
     atomic_fetch_sub(&count, 1);
     free(task);
 }
@@ -361,7 +362,7 @@ static int run(void)
     return taken_up;
 }
 
-int task_start(const struct plan *plan, int tags, int tag)
+int task_start(struct plan *plan, int tags, int tag)
 {
     struct task *task = calloc(1, sizeof *task);
     char *stack = task ? take_stack() : NULL;
@@ -378,7 +379,8 @@ int task_start(const struct plan *plan, int tags, int tag)
         free(task);
         return status;
     }
-    task->plan = *plan;
+    task->plan = plan;
+    kept_hold(plan);
     task->on = *plan->on;
     task->on.tags = tags;
     task->tag = tag;
@@ -402,7 +404,7 @@ static int is_under_way(const struct levels *on)
     int found = 0;
     pthread_mutex_lock(&lock);
     for (const struct task *task = tasks; task; task = task->next)
-        found |= task->plan.on == on;
+        found |= task->plan->on == on;
     pthread_mutex_unlock(&lock);
     return found;
 }

@@ -16,9 +16,9 @@ int ending_make(int *tag, MPI_Request *request, int is_persistent);
 /* `request`: one for which nothing will be sent, or NULL. */
 void ending_free(int tag, MPI_Request *request);
 
-/* Begins an operation, whose messages have tags from `tags` on. It sends the ending with `tag` when it is over, and frees that tag unless it
+/* Begins an operation of a plan that is kept, whose messages have tags from `tags` on. It sends the ending with `tag` when it is over, and frees that tag unless it
  * is persistent. */
-int task_start(const struct plan *plan, int tags, int tag);
+int task_start(struct plan *plan, int tags, int tag);
 
 /* Whether the caller is such an operation. */
 int task_runs(void);

@@ -104,6 +104,44 @@ static void what_the_program_frees_is_kept_as_long_as_they_need_it(void)
     check(into[0] == sum_of_ranks() && into[1] == size, "an allreduce with what has been freed");
 }
 
+static int freed_types;
+
+static int count_freed(MPI_Datatype type, int key, void *value, void *extra)
+{
+    (void)type, (void)key, (void)value, (void)extra;
+    freed_types++;
+    return MPI_SUCCESS;
+}
+
+/* Two ints; where it is freed, that is counted. */
+static MPI_Datatype make_counted(int key)
+{
+    MPI_Datatype made;
+    MPI_Type_contiguous(2, MPI_INT, &made);
+    MPI_Type_commit(&made);
+    MPI_Type_set_attr(made, key, NULL);
+    return made;
+}
+
+static void a_persistent_request_keeps_only_types_that_it_names_and_only_as_long_as_it_lives(void)
+{
+    int data[2] = {rank, rank}, key;
+    MPI_Request request;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, count_freed, &key, NULL);
+    MPI_Datatype named = make_counted(key), other = make_counted(key), last = make_counted(key);
+    INIT(Bcast)(data, 1, named, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Type_free(&other);
+    check(freed_types == 1, "a type that no request names is freed at once");
+    MPI_Type_free(&named);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(data[1] == 0, "a persistent broadcast of a freed type");
+    MPI_Request_free(&request);
+    MPI_Type_free(&last);
+    check(freed_types == 3, "a type is freed after the request that named it");
+    MPI_Type_free_keyval(&key);
+}
+
 static void persistent_ones_start_in_any_order_again_and_again(void)
 {
     int sums[3], bits[3];
@@ -173,6 +211,7 @@ int main(int argc, char **argv)
     they_get_on_while_the_program_is_in_another_collective();
     many_go_on_at_a_time_and_end_in_any_order();
     what_the_program_frees_is_kept_as_long_as_they_need_it();
+    a_persistent_request_keeps_only_types_that_it_names_and_only_as_long_as_it_lives();
     persistent_ones_start_in_any_order_again_and_again();
     if (wants_threads && provided == MPI_THREAD_MULTIPLE)
         threads_have_their_own();
