@@ -76,6 +76,22 @@ static void free_levels(struct levels *on)
     free(on);
 }
 
+/* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's progress, where no communicator
+ * is to be freed: the program's next call does it. */
+static struct levels *unheld;
+
+static void free_unheld(void)
+{
+    if (!__atomic_load_n(&unheld, __ATOMIC_RELAXED))
+        return;
+    struct levels *list = __atomic_exchange_n(&unheld, NULL, __ATOMIC_ACQUIRE);
+    while (list) {
+        struct levels *on = list;
+        list = on->next;
+        free_levels(on);
+    }
+}
+
 /* `number`: which site of the communicator a site of the world is, or -1. */
 static void learn_links(struct levels *on, const int number[])
 {
@@ -179,6 +195,7 @@ struct levels *levels_enter(MPI_Comm comm)
     if (!levels_wanted() || inside || comm == handle.comm_null)
         return NULL;
     inside = 1;
+    free_unheld();
     struct levels *on = &plain;
     int is_known = 0;
     if (keyval_made || make_keyval()) {
@@ -195,14 +212,17 @@ struct levels *levels_enter(MPI_Comm comm)
     return NULL;
 }
 
-int levels_known(MPI_Comm comm)
+/* What a communicator carries, if anything. */
+static struct levels *carried_by(MPI_Comm comm)
 {
     struct levels *on;
-    int is_known = 0;
-    if (!levels_wanted() || !keyval_made || inside || comm == handle.comm_null)
-        return 0;
-    return real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known;
+    int is_known;
+    if (!keyval_made || inside || comm == handle.comm_null)
+        return NULL;
+    return real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known ? on : NULL;
 }
+
+int levels_known(MPI_Comm comm) { return levels_wanted() && carried_by(comm); }
 
 int levels_tags(struct levels *on, int is_persistent)
 {
@@ -221,8 +241,11 @@ void levels_hold(struct levels *on) { __atomic_add_fetch(&on->holders, 1, __ATOM
 
 void levels_release(struct levels *on)
 {
-    if (__atomic_sub_fetch(&on->holders, 1, __ATOMIC_ACQ_REL) == 0)
-        free_levels(on);
+    if (__atomic_sub_fetch(&on->holders, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    on->next = __atomic_load_n(&unheld, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&unheld, &on->next, on, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
 }
 
 int levels_inside(int is_inside)
@@ -235,24 +258,37 @@ int levels_inside(int is_inside)
 int levels_leave(struct levels *on, int status)
 {
     inside = 0;
-    if (status != MPI_SUCCESS)
-        real.Comm_call_errhandler(on->user, status);
+    return status == MPI_SUCCESS ? status : levels_raise(on, status);
+}
+
+int levels_raise(const struct levels *on, int status)
+{
+    /* One that the program has freed has no handler any more. */
+    real.Comm_call_errhandler(on->user == handle.comm_null ? handle.comm_world : on->user, status);
     return status;
+}
+
+void levels_finish(MPI_Comm comm)
+{
+    struct levels *on = carried_by(comm);
+    if (on)
+        tasks_finish(on);
 }
 
 void levels_forget(MPI_Comm comm)
 {
-    if (!keyval_made || inside || comm == handle.comm_null)
+    struct levels *on = carried_by(comm);
+    if (inside)
         return;
-    struct levels *on;
-    int is_known;
     inside = 1;
-    if (real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known) {
-        tasks_finish(on);
+    if (on) {
         real.Comm_delete_attr(comm, keyval);
-        if (on != &plain)
+        if (on != &plain) {
+            on->user = handle.comm_null;
             levels_release(on);
+        }
     }
+    free_unheld();
     inside = 0;
 }
 
@@ -260,7 +296,9 @@ void levels_end(void)
 {
     if (!levels_wanted())
         return;
+    tasks_finish_all();
     persistent_end();
+    kept_end();
     while (carried) {
         struct levels *last = carried;
         levels_forget(last->user);
@@ -268,6 +306,7 @@ void levels_end(void)
         if (carried == last)
             carried = last->next;
     }
+    free_unheld();
     transfer_reap(1);
     tasks_end();
     if (keyval_made)

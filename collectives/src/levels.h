@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 struct levels {
+    /* The null communicator once the program has freed it: what is under way goes on without. */
     MPI_Comm user;
     /* The same ranks, for messages between sites, which the program's own receives must not see. */
     MPI_Comm across;
@@ -29,9 +30,9 @@ struct levels {
     int tags;
     /* Such operations so far, and persistent requests. */
     unsigned begun, kept;
-    /* The communicator, and persistent requests. */
+    /* The communicator, and plans that are kept. */
     int holders;
-    /* Another of this process. */
+    /* Another of this process, of those that communicators carry or that nobody holds. */
     struct levels *next;
     /* The ways between each two of its sites, a row for each; NULL where all are taken to be alike. */
     struct link *links;
@@ -60,9 +61,12 @@ int levels_inside(int is_inside);
 
 /* Ends an improved operation; gives errors to the communicator's error handler. */
 int levels_leave(struct levels *on, int status);
+int levels_raise(const struct levels *on, int status);
 
-/* Before a communicator is freed. */
+/* Before a communicator is freed. Operations under way there go on. */
 void levels_forget(MPI_Comm comm);
+/* Waits for them, before a communicator is disconnected. */
+void levels_finish(MPI_Comm comm);
 
 /* In MPI_Finalize. */
 void levels_end(void);

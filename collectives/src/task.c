@@ -192,8 +192,6 @@ void tasks_agree(void)
 
 int tasks_possible(void) { return all_have_hooks; }
 
-int tasks_any(void) { return atomic_load(&count) > 0; }
-
 /* --- Endings --- */
 
 static int make_self(void)
@@ -299,7 +297,7 @@ static void finish(struct task *task)
 {
     static const char word = 1;
     if (task->status != MPI_SUCCESS)
-        real.Comm_call_errhandler(task->on.user, task->status);
+        levels_raise(task->plan->on, task->status);
     leave_stack(task->stack);
     pthread_mutex_lock(&lock);
     struct task **at = &tasks;
@@ -412,8 +410,27 @@ static int is_under_way(const struct levels *on)
 void tasks_finish(const struct levels *on)
 {
     /* No message has this tag: a call that lets the MPI make progress. */
-    for (int there; tasks_any() && is_under_way(on);)
+    for (int there; is_under_way(on);)
         real.Iprobe(0, 0, on->across, &there, MPI_STATUS_IGNORE);
+}
+
+/* Of any task, held; NULL where there is none. */
+static struct plan *any_plan(void)
+{
+    pthread_mutex_lock(&lock);
+    struct plan *plan = tasks ? tasks->plan : NULL;
+    if (plan)
+        kept_hold(plan);
+    pthread_mutex_unlock(&lock);
+    return plan;
+}
+
+void tasks_finish_all(void)
+{
+    for (struct plan *plan; (plan = any_plan());) {
+        tasks_finish(plan->on);
+        kept_release(plan);
+    }
 }
 
 void tasks_end(void)

@@ -25,11 +25,10 @@ int task_runs(void);
 /* Waits for a request as whoever calls may. */
 int task_wait(MPI_Request *request);
 
-/* Until the operations on these levels are over. */
+/* Wait until the operations on these levels, or all, are over. */
 void tasks_finish(const struct levels *on);
+void tasks_finish_all(void);
 
-/* Whether there are any. */
-int tasks_any(void);
 /* In MPI_Finalize, and when nothing may need what they made any more. */
 void tasks_end(void);
 

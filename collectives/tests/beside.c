@@ -104,6 +104,29 @@ static void what_the_program_frees_is_kept_as_long_as_they_need_it(void)
     check(into[0] == sum_of_ranks() && into[1] == size, "an allreduce with what has been freed");
 }
 
+/* The others start the operation when the first tells them that it has freed the communicator. */
+static void freeing_a_communicator_waits_for_no_operation_of_it(void)
+{
+    int found = 0, word = 0;
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    INIT(Allreduce)(&rank, &found, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
+    if (rank == 0)
+        MPI_Start(&request);
+    MPI_Comm_free(&comm);
+    if (rank == 0) {
+        for (int i = 1; i < size; i++)
+            MPI_Send(&word, 1, MPI_INT, i, 7, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(&word, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Start(&request);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check(found == sum_of_ranks(), "an allreduce on a communicator that has been freed");
+    MPI_Request_free(&request);
+}
+
 static int freed_types;
 
 static int count_freed(MPI_Datatype type, int key, void *value, void *extra)
@@ -211,6 +234,7 @@ int main(int argc, char **argv)
     they_get_on_while_the_program_is_in_another_collective();
     many_go_on_at_a_time_and_end_in_any_order();
     what_the_program_frees_is_kept_as_long_as_they_need_it();
+    freeing_a_communicator_waits_for_no_operation_of_it();
     a_persistent_request_keeps_only_types_that_it_names_and_only_as_long_as_it_lives();
     persistent_ones_start_in_any_order_again_and_again();
     if (wants_threads && provided == MPI_THREAD_MULTIPLE)
