@@ -3,6 +3,7 @@
 
 #include "algorithms.h"
 #include "choice.h"
+#include "endings.h"
 #include "kept.h"
 #include "persistent.h"
 #include "sites.h"
@@ -261,10 +262,12 @@ int levels_leave(struct levels *on, int status)
     return status == MPI_SUCCESS ? status : levels_raise(on, status);
 }
 
+/* One that the program has freed has no handler any more. */
+MPI_Comm levels_handler(const struct levels *on) { return on->user == handle.comm_null ? handle.comm_world : on->user; }
+
 int levels_raise(const struct levels *on, int status)
 {
-    /* One that the program has freed has no handler any more. */
-    real.Comm_call_errhandler(on->user == handle.comm_null ? handle.comm_world : on->user, status);
+    real.Comm_call_errhandler(levels_handler(on), status);
     return status;
 }
 
@@ -306,9 +309,10 @@ void levels_end(void)
         if (carried == last)
             carried = last->next;
     }
-    free_unheld();
     transfer_reap(1);
     tasks_end();
+    endings_end();
+    free_unheld();
     if (keyval_made)
         real.Comm_free_keyval(&keyval);
     keyval_made = 0;

@@ -62,6 +62,8 @@ int levels_inside(int is_inside);
 /* Ends an improved operation; gives errors to the communicator's error handler. */
 int levels_leave(struct levels *on, int status);
 int levels_raise(const struct levels *on, int status);
+/* The communicator whose error handler that is. */
+MPI_Comm levels_handler(const struct levels *on);
 
 /* Before a communicator is freed. Operations under way there go on. */
 void levels_forget(MPI_Comm comm);

@@ -20,10 +20,10 @@
 #define MPI_CALLS(CALL) \
     CALL_INFO(CALL) \
     CALL(Allgather) CALL(Allgatherv) CALL(Allreduce) CALL(Alltoall) CALL(Alltoallv) CALL(Alltoallw) CALL(Barrier) CALL(Bcast) \
-    CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_group) CALL(Comm_create_keyval) CALL(Comm_delete_attr) \
-    CALL(Comm_disconnect) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr) CALL(Comm_get_info) CALL(Comm_group) \
-    CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split) CALL(Comm_split_type) \
-    CALL(Comm_test_inter) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Group_free) CALL(Group_incl) \
+    CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_errhandler) CALL(Comm_create_group) \
+    CALL(Comm_create_keyval) CALL(Comm_delete_attr) CALL(Comm_disconnect) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr) CALL(Comm_get_errhandler) \
+    CALL(Comm_get_info) CALL(Comm_group) CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split) CALL(Comm_split_type) \
+    CALL(Comm_test_inter) CALL(Errhandler_free) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Group_free) CALL(Group_incl) \
     CALL(Group_translate_ranks) CALL(Iallgather) CALL(Iallgatherv) CALL(Iallreduce) CALL(Ialltoall) CALL(Ialltoallv) CALL(Ialltoallw) \
     CALL(Ibarrier) CALL(Ibcast) CALL(Iexscan) CALL(Igather) CALL(Igatherv) CALL(Info_set) CALL(Init) CALL(Init_thread) CALL(Iprobe) \
     CALL(Irecv) CALL(Ireduce) CALL(Ireduce_scatter) CALL(Ireduce_scatter_block) CALL(Iscan) CALL(Iscatter) CALL(Iscatterv) CALL(Isend) \

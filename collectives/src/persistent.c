@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "persistent.h"
 
+#include "endings.h"
 #include "enter.h"
 #include "kept.h"
 #include "task.h"
@@ -14,7 +15,7 @@ static struct persistent {
     struct persistent *next;
     MPI_Request request;
     struct plan *plan;
-    int tags, tag;
+    int tags, ending;
 } *all;
 static atomic_int count;
 
@@ -23,13 +24,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 int plan_begin(struct plan *plan, MPI_Request *request)
 {
     struct levels *on = plan->on;
-    int tag = 0, tags = levels_tags(on, 0);
+    int ending = 0, tags = levels_tags(on, 0);
     struct plan *kept = kept_make(plan);
-    int status = kept ? ending_make(&tag, request, 0) : MPI_ERR_NO_MEM;
+    int status = kept ? ending_make(&ending, request, 0) : MPI_ERR_NO_MEM;
     if (status == MPI_SUCCESS) {
-        status = task_start(kept, tags, tag);
+        status = task_start(kept, tags, ending);
         if (status != MPI_SUCCESS)
-            ending_free(tag, request);
+            ending_free(ending, request);
     }
     if (kept)
         kept_release(kept);
@@ -43,7 +44,7 @@ int plan_keep(struct plan *plan, MPI_Request *request)
     int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM, tags = levels_tags(on, 1);
     if (one && !(one->plan = kept_make(plan)))
         status = MPI_ERR_NO_MEM;
-    TRY(status, ending_make(&one->tag, request, 1));
+    TRY(status, ending_make(&one->ending, request, 1));
     if (status == MPI_SUCCESS) {
         one->tags = tags;
         one->request = *request;
@@ -82,7 +83,7 @@ EXPORT int MPI_Start(MPI_Request *request)
 {
     struct persistent *one = request ? find(*request, 0) : NULL;
     /* An ending that comes before the request has been started waits for it. */
-    int status = one ? levels_leave(one->plan->on, task_start(one->plan, one->tags, one->tag)) : MPI_SUCCESS;
+    int status = one ? levels_leave(one->plan->on, task_start(one->plan, one->tags, one->ending)) : MPI_SUCCESS;
     return status == MPI_SUCCESS ? PASS(Start, request) : status;
 }
 BOTH(Start);
@@ -102,7 +103,7 @@ static void free_one(struct persistent *one)
 {
     int was_inside = levels_inside(1);
     kept_release(one->plan);
-    ending_free(one->tag, NULL);
+    ending_free(one->ending, NULL);
     free(one);
     levels_inside(was_inside);
 }

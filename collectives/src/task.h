@@ -10,15 +10,9 @@
 void tasks_agree(void);
 int tasks_possible(void);
 
-/* A request of the program's is that of a message to this process itself, which is sent when the operation is over, so that every call on
- * requests knows it. Bytes that it has no room for tell of a failure. */
-int ending_make(int *tag, MPI_Request *request, int is_persistent);
-/* `request`: one for which nothing will be sent, or NULL. */
-void ending_free(int tag, MPI_Request *request);
-
-/* Begins an operation of a plan that is kept, whose messages have tags from `tags` on. It sends the ending with `tag` when it is over, and frees that tag unless it
- * is persistent. */
-int task_start(struct plan *plan, int tags, int tag);
+/* Begins an operation of a plan that is kept, whose messages have tags from `tags` on. It sends the ending when it is over, and frees it
+ * unless it is persistent. */
+int task_start(struct plan *plan, int tags, int ending);
 
 /* Whether the caller is such an operation. */
 int task_runs(void);

@@ -6,7 +6,10 @@
 #include <string.h>
 
 #define MANY 40
+#define MOST_RANKS 64
 #define ROUNDS 20
+/* More than the tags that every MPI has. */
+#define VERY_MANY 33000
 
 static int rank, size, wrong;
 
@@ -191,6 +194,80 @@ static void persistent_ones_start_in_any_order_again_and_again(void)
         MPI_Request_free(&requests[i]);
 }
 
+static void very_many_persistent_ones_are_there_at_a_time(void)
+{
+    MPI_Request *requests = malloc(VERY_MANY * sizeof *requests);
+    int *found = malloc(VERY_MANY * sizeof *found), right = 1;
+    for (int i = 0; i < VERY_MANY; i++)
+        INIT(Allreduce)(&rank, &found[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[i]);
+    for (int i = VERY_MANY - 1; i > 0; i -= VERY_MANY / 50) {
+        MPI_Start(&requests[i]);
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        right &= found[i] == sum_of_ranks();
+    }
+    check(right, "very many persistent ones");
+    for (int i = VERY_MANY - 1; i >= 0; i--)
+        MPI_Request_free(&requests[i]);
+    free(requests);
+    free(found);
+}
+
+static int raised;
+static MPI_Comm raised_on;
+
+static void count_raised(MPI_Comm *comm, int *code, ...)
+{
+    (void)code;
+    raised++;
+    raised_on = *comm;
+}
+
+/* Rank 1 sends more than rank 0 has room for, which says so when the request is completed, not before. */
+static void end_failed(MPI_Request *request, MPI_Comm comm, int is_returned, const char *what)
+{
+    int word = 0, before = raised;
+    /* Behind what rank 1 has sent. */
+    for (int i = 0; i < ROUNDS && rank < 2; i++)
+        MPI_Sendrecv_replace(&word, 1, MPI_INT, 1 - rank, 7, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    check(raised == before, "an error handler is called by the call that completes a request");
+    int status = MPI_Wait(request, MPI_STATUS_IGNORE);
+    if (rank == 0 && is_returned)
+        check(status != MPI_SUCCESS && raised == before, what);
+    else if (rank == 0)
+        check(raised == before + 1 && raised_on == comm, what);
+    else
+        check(status == MPI_SUCCESS && raised == before, "a rank without failure");
+}
+
+static void a_failure_goes_to_the_error_handler_from_the_call_that_completes_the_request(void)
+{
+    int ones[MOST_RANKS], places[MOST_RANKS], in[MOST_RANKS], out[2] = {rank, rank};
+    MPI_Comm comm;
+    MPI_Request request, kept;
+    MPI_Errhandler counts;
+    for (int i = 0; i < size; i++)
+        ones[i] = 1, places[i] = i;
+    MPI_Comm_create_errhandler(count_raised, &counts);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, counts);
+    MPI_Barrier(comm);
+    MPI_Igatherv(out, rank == 1 ? 2 : 1, MPI_INT, in, ones, places, MPI_INT, 0, comm, &request);
+    end_failed(&request, comm, 0, "a failure on a communicator");
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Igatherv(out, rank == 1 ? 2 : 1, MPI_INT, in, ones, places, MPI_INT, 0, comm, &request);
+    end_failed(&request, comm, 1, "a failure that is to be returned");
+    INIT(Gatherv)(out, rank == 1 ? 2 : 1, MPI_INT, in, ones, places, MPI_INT, 0, comm, MPI_INFO_NULL, &kept);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, counts);
+    MPI_Comm_free(&comm);
+    MPI_Start(&kept);
+    end_failed(&kept, MPI_COMM_WORLD, 0, "a failure on a communicator that has been freed");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    /* Open MPI frees a request that has failed. */
+    if (kept != MPI_REQUEST_NULL)
+        MPI_Request_free(&kept);
+    MPI_Errhandler_free(&counts);
+}
+
 static void *of_one_thread(void *argument)
 {
     MPI_Comm comm = *(MPI_Comm *)argument;
@@ -237,6 +314,9 @@ int main(int argc, char **argv)
     freeing_a_communicator_waits_for_no_operation_of_it();
     a_persistent_request_keeps_only_types_that_it_names_and_only_as_long_as_it_lives();
     persistent_ones_start_in_any_order_again_and_again();
+    if (lets_others_progress())
+        a_failure_goes_to_the_error_handler_from_the_call_that_completes_the_request();
+    very_many_persistent_ones_are_there_at_a_time();
     if (wants_threads && provided == MPI_THREAD_MULTIPLE)
         threads_have_their_own();
     int any = 0;
