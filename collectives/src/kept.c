@@ -104,6 +104,8 @@ void kept_release(struct plan *plan)
         this->users -= names(plan, this);
     pthread_mutex_unlock(&lock);
     atomic_fetch_sub(&count, 1);
+    if (plan->form == PERSISTENT)
+        levels_return_tags(plan->on, plan->tags);
     levels_release(plan->on);
     free(plan->owned);
     free(plan);

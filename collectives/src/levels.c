@@ -11,6 +11,7 @@
 #include "transfer.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* What a communicator carries that is not improved. */
@@ -74,6 +75,7 @@ static void free_levels(struct levels *on)
         real.Comm_free(&on->across);
     free(on->site_of);
     free(on->links);
+    free(on->kept);
     free(on);
 }
 
@@ -225,17 +227,64 @@ static struct levels *carried_by(MPI_Comm comm)
 
 int levels_known(MPI_Comm comm) { return levels_wanted() && carried_by(comm); }
 
-int levels_tags(struct levels *on, int is_persistent)
+/* Persistent requests of a communicator that are improved at a time, where the MPI has tags for so many. */
+#define MOST_KEPT 32768
+
+static int tags_of_one(const struct levels *on) { return TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS); }
+
+/* How many operations have tags of their own beside those that wait, which have the first. */
+static int tags_for(const struct levels *on)
 {
     static int most;
-    int is_there, *value, own = TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS);
+    int is_there, *value;
     if (!most)
         most = real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &is_there) == MPI_SUCCESS && is_there ? *value : 32767;
-    /* All ranks call in the same order. Half are for persistent requests, which last; the first are for operations that wait. */
-    unsigned half = (unsigned)(most / own - 1) / 2;
-    half = half > 0 ? half : 1;
-    unsigned number = is_persistent ? half + on->kept++ % half : on->begun++ % half;
-    return own * (int)(1 + number);
+    return (int)(((int64_t)most + 1) / tags_of_one(on)) - 1;
+}
+
+static int kept_anywhere_from(const struct levels *on, int number, int count)
+{
+    while (number < count && on->kept_anywhere[number / 8] & 1 << number % 8)
+        number++;
+    return number;
+}
+
+/* Ranks ask for numbers alike, but give them back each when it likes: having come to the end, they tell each other which are in use. Those
+ * given out since then are below on->next_kept. */
+static int next_kept(struct levels *on, int count)
+{
+    int bytes = (count + 7) / 8;
+    if (!on->kept && !(on->kept = calloc(2, bytes)))
+        return -1;
+    on->kept_anywhere = on->kept + bytes;
+    int number = kept_anywhere_from(on, on->next_kept, count);
+    if (number == count) {
+        if (real.Allreduce(on->kept, on->kept_anywhere, bytes, handle.byte, handle.bitwise_or, on->across) != MPI_SUCCESS)
+            return -1;
+        number = kept_anywhere_from(on, 0, count);
+    }
+    on->next_kept = number < count ? number + 1 : count;
+    if (number == count)
+        return -1;
+    __atomic_fetch_or(&on->kept[number / 8], (unsigned char)(1 << number % 8), __ATOMIC_RELAXED);
+    return number;
+}
+
+int levels_tags(struct levels *on, int is_persistent)
+{
+    /* All ranks call in the same order. Persistent requests have the first half. */
+    int all = tags_for(on), kept = all / 2 < MOST_KEPT ? all / 2 : MOST_KEPT, number = -1;
+    if (is_persistent && kept > 0)
+        number = next_kept(on, kept);
+    else if (!is_persistent && all > kept)
+        number = kept + (int)(on->begun++ % (unsigned)(all - kept));
+    return number < 0 ? -1 : (1 + number) * tags_of_one(on);
+}
+
+void levels_return_tags(struct levels *on, int tags)
+{
+    int number = tags / tags_of_one(on) - 1;
+    __atomic_fetch_and(&on->kept[number / 8], (unsigned char)~(1 << number % 8), __ATOMIC_RELAXED);
 }
 
 void levels_hold(struct levels *on) { __atomic_add_fetch(&on->holders, 1, __ATOMIC_RELAXED); }

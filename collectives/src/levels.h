@@ -28,8 +28,12 @@ struct levels {
     int in_order;
     /* Added to the tags of messages: operations that go on beside the program have their own. */
     int tags;
-    /* Such operations so far, and persistent requests. */
-    unsigned begun, kept;
+    /* Such operations so far. */
+    unsigned begun;
+    /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit for each; the next to be looked
+     * at. NULL before the first. */
+    unsigned char *kept, *kept_anywhere;
+    int next_kept;
     /* The communicator, and plans that are kept. */
     int holders;
     /* Another of this process, of those that communicators carry or that nobody holds. */
@@ -49,8 +53,11 @@ struct levels *levels_enter(MPI_Comm comm);
 /* Whether a communicator has its levels, so that entering it waits for nobody. */
 int levels_known(MPI_Comm comm);
 
-/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request. */
+/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request, which may wait for other ranks;
+ * -1, at all ranks, when there are none left. */
 int levels_tags(struct levels *on, int is_persistent);
+/* Those of a persistent request, for another. */
+void levels_return_tags(struct levels *on, int tags);
 
 /* Keeps them until they are released as often. */
 void levels_hold(struct levels *on);

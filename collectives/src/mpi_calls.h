@@ -44,7 +44,7 @@ struct mpi_handles {
     MPI_Datatype byte, datatype_null;
     MPI_Request request_null;
     MPI_Errhandler errors_return;
-    MPI_Op op_null;
+    MPI_Op op_null, bitwise_or;
     MPI_Info info_null;
 };
 

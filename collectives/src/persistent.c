@@ -15,20 +15,26 @@ static struct persistent {
     struct persistent *next;
     MPI_Request request;
     struct plan *plan;
-    int tags, ending;
+    int ending;
 } *all;
 static atomic_int count;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+int plan_tags(struct plan *plan)
+{
+    plan->tags = levels_tags(plan->on, plan->form == PERSISTENT);
+    return plan->tags >= 0 || give_up(plan);
+}
+
 int plan_begin(struct plan *plan, MPI_Request *request)
 {
     struct levels *on = plan->on;
-    int ending = 0, tags = levels_tags(on, 0);
+    int ending = 0;
     struct plan *kept = kept_make(plan);
     int status = kept ? ending_make(&ending, request, 0) : MPI_ERR_NO_MEM;
     if (status == MPI_SUCCESS) {
-        status = task_start(kept, tags, ending);
+        status = task_start(kept, ending);
         if (status != MPI_SUCCESS)
             ending_free(ending, request);
     }
@@ -41,12 +47,11 @@ int plan_keep(struct plan *plan, MPI_Request *request)
 {
     struct levels *on = plan->on;
     struct persistent *one = calloc(1, sizeof *one);
-    int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM, tags = levels_tags(on, 1);
+    int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (one && !(one->plan = kept_make(plan)))
         status = MPI_ERR_NO_MEM;
     TRY(status, ending_make(&one->ending, request, 1));
     if (status == MPI_SUCCESS) {
-        one->tags = tags;
         one->request = *request;
         pthread_mutex_lock(&lock);
         one->next = all;
@@ -83,7 +88,7 @@ EXPORT int MPI_Start(MPI_Request *request)
 {
     struct persistent *one = request ? find(*request, 0) : NULL;
     /* An ending that comes before the request has been started waits for it. */
-    int status = one ? levels_leave(one->plan->on, task_start(one->plan, one->tags, one->ending)) : MPI_SUCCESS;
+    int status = one ? levels_leave(one->plan->on, task_start(one->plan, one->ending)) : MPI_SUCCESS;
     return status == MPI_SUCCESS ? PASS(Start, request) : status;
 }
 BOTH(Start);

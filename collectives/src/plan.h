@@ -46,6 +46,8 @@ struct plan {
     const MPI_Datatype *types, *into_types;
     MPI_Op op;
     int root, inclusive;
+    /* Where the tags of its messages begin, unless the call waits. */
+    int tags;
     /* Does it, on plan->on or communicators of the same ranks; may wait. */
     int (*run)(struct levels *on, const struct plan *plan);
 };

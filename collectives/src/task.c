@@ -321,7 +321,7 @@ static int run(void)
     return taken_up;
 }
 
-int task_start(struct plan *plan, int tags, int ending)
+int task_start(struct plan *plan, int ending)
 {
     struct task *task = calloc(1, sizeof *task);
     if (!task)
@@ -337,7 +337,7 @@ int task_start(struct plan *plan, int tags, int ending)
     task->plan = plan;
     kept_hold(plan);
     task->on = *plan->on;
-    task->on.tags = tags;
+    task->on.tags = plan->tags;
     task->ending = ending;
     pthread_mutex_lock(&lock);
     struct task **end = &tasks;

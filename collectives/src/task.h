@@ -10,9 +10,8 @@
 void tasks_agree(void);
 int tasks_possible(void);
 
-/* Begins an operation of a plan that is kept, whose messages have tags from `tags` on. It sends the ending when it is over, and frees it
- * unless it is persistent. */
-int task_start(struct plan *plan, int tags, int ending);
+/* Begins an operation of a plan that is kept. It sends the ending when it is over, and frees it unless it is persistent. */
+int task_start(struct plan *plan, int ending);
 
 /* Whether the caller is such an operation. */
 int task_runs(void);

@@ -212,6 +212,39 @@ static void very_many_persistent_ones_are_there_at_a_time(void)
     free(found);
 }
 
+/* Of every hundred one is kept, so that those made later get tags of others that have been freed. Each rank starts them in an order of its own,
+ * and odd ones free the others later. */
+static void persistent_ones_that_are_freed_leave_their_tags_to_others(void)
+{
+    enum { EACH = 100, KEPT = VERY_MANY / EACH };
+    static int from[KEPT], found[KEPT];
+    static MPI_Request requests[KEPT];
+    MPI_Request late = MPI_REQUEST_NULL, *goes;
+    int right = 1, first = lets_others_progress() ? 7 * rank : 0;
+    for (int i = 0; i < KEPT * EACH; i++) {
+        MPI_Request *one = &requests[i / EACH];
+        INIT(Allreduce)(&from[i / EACH], &found[i / EACH], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, one);
+        if (i % EACH == EACH - 1)
+            continue;
+        goes = rank % 2 ? &late : one;
+        if (*goes != MPI_REQUEST_NULL)
+            MPI_Request_free(goes);
+        late = *one;
+    }
+    if (rank % 2)
+        MPI_Request_free(&late);
+    for (int i = 0; i < KEPT; i++)
+        from[i] = i;
+    for (int i = 0; i < KEPT; i++)
+        MPI_Start(&requests[(i + first) % KEPT]);
+    MPI_Waitall(KEPT, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < KEPT; i++) {
+        right &= found[i] == i * size;
+        MPI_Request_free(&requests[i]);
+    }
+    check(right, "persistent ones with tags of others that have been freed");
+}
+
 static int raised;
 static MPI_Comm raised_on;
 
@@ -316,6 +349,7 @@ int main(int argc, char **argv)
     persistent_ones_start_in_any_order_again_and_again();
     if (lets_others_progress())
         a_failure_goes_to_the_error_handler_from_the_call_that_completes_the_request();
+    persistent_ones_that_are_freed_leave_their_tags_to_others();
     very_many_persistent_ones_are_there_at_a_time();
     if (wants_threads && provided == MPI_THREAD_MULTIPLE)
         threads_have_their_own();
