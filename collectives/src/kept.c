@@ -165,12 +165,9 @@ static int put_off(struct freed what)
 
 EXPORT int MPI_Type_free(MPI_Datatype *type)
 {
-    int combiner, integers, addresses, types;
     free_unused();
     /* One that may not be freed is the MPI's to complain of. */
-    if (type && atomic_load(&count) && *type != handle.datatype_null &&
-        real.Type_get_envelope(*type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS && combiner != MPI_COMBINER_NAMED &&
-        put_off((struct freed){.is_type = 1, .type = *type})) {
+    if (type && atomic_load(&count) && !type_is_named(*type) && put_off((struct freed){.is_type = 1, .type = *type})) {
         *type = handle.datatype_null;
         return MPI_SUCCESS;
     }

@@ -29,7 +29,7 @@
     CALL(Irecv) CALL(Ireduce) CALL(Ireduce_scatter) CALL(Ireduce_scatter_block) CALL(Iscan) CALL(Iscatter) CALL(Iscatterv) CALL(Isend) \
     CALL(Op_commutative) CALL(Op_free) CALL(Pack) CALL(Recv_init) CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) \
     CALL(Reduce_scatter_block) CALL(Request_free) CALL(Scan) CALL(Scatter) CALL(Scatterv) CALL(Start) CALL(Startall) \
-    CALL(Test) CALL(Type_free) CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size) CALL(Unpack) \
+    CALL(Test) CALL(Type_free) CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size_x) CALL(Unpack) \
     CALL(Wait)
 
 struct mpi_calls {
