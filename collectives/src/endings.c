@@ -54,8 +54,8 @@ static void remember(struct levels *on, int status)
     pthread_mutex_unlock(&lock);
 }
 
-/* A call that completes a request returns success in MPICH where a handler of somebody's own was called, and must not where the program wants
- * errors returned. */
+/* A call that completes a request returns success in MPICH where a handler of somebody's own was called, and must not where the program
+ * wants errors returned. */
 static void expect_failure(MPI_Comm self, struct levels *on, int status)
 {
     MPI_Errhandler wanted;

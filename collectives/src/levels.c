@@ -79,8 +79,8 @@ static void free_levels(struct levels *on)
     free(on);
 }
 
-/* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's progress, where no communicator
- * is to be freed: the program's next call does it. */
+/* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's progress, where no
+ * communicator is to be freed: the program's next call does it. */
 static struct levels *unheld;
 
 static void free_unheld(void)

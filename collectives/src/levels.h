@@ -30,8 +30,8 @@ struct levels {
     int tags;
     /* Such operations so far. */
     unsigned begun;
-    /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit for each; the next to be looked
-     * at. NULL before the first. */
+    /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit for each; the next to be
+     * looked at. NULL before the first. */
     unsigned char *kept, *kept_anywhere;
     int next_kept;
     /* The communicator, and plans that are kept. */
@@ -53,8 +53,8 @@ struct levels *levels_enter(MPI_Comm comm);
 /* Whether a communicator has its levels, so that entering it waits for nobody. */
 int levels_known(MPI_Comm comm);
 
-/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request, which may wait for other ranks;
- * -1, at all ranks, when there are none left. */
+/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request, which may wait for other
+ * ranks; -1, at all ranks, when there are none left. */
 int levels_tags(struct levels *on, int is_persistent);
 /* Those of a persistent request, for another. */
 void levels_return_tags(struct levels *on, int tags);

@@ -212,8 +212,8 @@ static void very_many_persistent_ones_are_there_at_a_time(void)
     free(found);
 }
 
-/* Of every hundred one is kept, so that those made later get tags of others that have been freed. Each rank starts them in an order of its own,
- * and odd ones free the others later. */
+/* Of every hundred one is kept, so that those made later get tags of others that have been freed. Each rank starts them in an order of its
+ * own, and odd ones free the others later. */
 static void persistent_ones_that_are_freed_leave_their_tags_to_others(void)
 {
     enum { EACH = 100, KEPT = VERY_MANY / EACH };

@@ -1,5 +1,6 @@
-/* Communicators of many kinds are made, used and freed in many orders, some while an operation is under way there, and some are left when MPI ends. What is wrong with that shows in
- * the sanitizers that this is built with (lifetimes.sh), and in an MPI that runs out of communicators when some are not given back.
+/* Communicators of many kinds are made, used and freed in many orders, some under an operation, and some are left when MPI ends. What is
+ * wrong with that shows in the sanitizers that this is built with (lifetimes.sh), and in an MPI that runs out of communicators when some are
+ * not given back.
  *
  * lifetimes ROUNDS [SEED]: communicators and an active request are left with an even seed. */
 #include "native.h"
