@@ -60,6 +60,7 @@ test-collectives: setup build programs ## random collectives against the MPI's o
 	@collectives/build.sh $(TARGET)/release
 	@tests/mpi/build.sh mpich abi
 	@collectives/tests/random.sh $(CASES)
+	@collectives/tests/beside.sh
 	@collectives/tests/overhead.sh 1000
 	@collectives/tests/same_bits.sh
 	@collectives/tests/slow_pair.sh

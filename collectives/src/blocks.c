@@ -356,10 +356,10 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
     for (int i = 0; i < plan->on->size; i++) {
         int64_t there = vector_count(&plan->in, i);
         longest = there > longest ? there : longest;
-        if (there < 0 || there > INT_MAX)
+        if (there < 0)
             return give_up(plan);
     }
-    plan->choice = choose(plan->on, OF_ALLGATHER, longest * plan->into_shape.size, 1);
+    plan->choice = choose(plan->on, OF_ALLGATHER, shape_bytes(&plan->into_shape, longest), 1);
     if (plan->choice.algorithm == NATIVE || (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape))))
         return give_up(plan);
     /* Parts of different length have no other algorithm. */

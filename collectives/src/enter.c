@@ -30,7 +30,7 @@ static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation
         return 0;
     if (count < 0 || count > INT_MAX || !shape_of(type, &plan->shape) || (op && real.Op_commutative(*op, &commutes)))
         return give_up(plan);
-    plan->choice = choose(plan->on, operation, count * plan->shape.size, commutes);
+    plan->choice = choose(plan->on, operation, shape_bytes(&plan->shape, count), commutes);
     return plan->choice.algorithm == NATIVE ? give_up(plan) : 1;
 }
 

@@ -24,7 +24,7 @@
     EXPORT int MPI_I##name(P_##Name, MPI_Request *request)                                                             \
     {                                                                                                                  \
         struct plan plan = {.form = NONBLOCKING};                                                                      \
-        return plan_##name(&plan, A_##Name) ? plan_begin(&plan, request) : PASS(I##name, A_##Name, request);           \
+        return plan_##name(&plan, A_##Name) && plan_tags(&plan) ? plan_begin(&plan, request) : PASS(I##name, A_##Name, request);\
     }                                                                                                                  \
     BOTH(I##name);                                                                                                     \
     PERSISTENT_FORM(Name, name)
@@ -39,7 +39,7 @@
     EXPORT int CALLED(P_##Name, MPI_Info info, MPI_Request *request)                                                   \
     {                                                                                                                  \
         struct plan plan = {.form = PERSISTENT};                                                                       \
-        if (plan_##name(&plan, A_##Name))                                                                              \
+        if (plan_##name(&plan, A_##Name) && plan_tags(&plan))                                                          \
             return plan_keep(&plan, request);                                                                          \
         OTHER(#Name "_init", (P_##Name, MPI_Info, MPI_Request *), A_##Name, info, request);                            \
     }                                                                                                                  \
@@ -68,7 +68,7 @@
     EXPORT int MPI_I##name##_c(L_##Name, MPI_Request *request)                                                         \
     {                                                                                                                  \
         struct plan plan = {.form = NONBLOCKING};                                                                      \
-        if (plan_of(&plan, A_##Name))                                                                                  \
+        if (plan_of(&plan, A_##Name) && plan_tags(&plan))                                                              \
             return plan_begin(&plan, request);                                                                         \
         OTHER("I" #name "_c", (L_##Name, MPI_Request *), A_##Name, request);                                           \
     }                                                                                                                  \
@@ -76,7 +76,7 @@
     EXPORT int MPI_##Name##_init_c(L_##Name, MPI_Info info, MPI_Request *request)                                      \
     {                                                                                                                  \
         struct plan plan = {.form = PERSISTENT};                                                                       \
-        if (plan_of(&plan, A_##Name))                                                                                  \
+        if (plan_of(&plan, A_##Name) && plan_tags(&plan))                                                              \
             return plan_keep(&plan, request);                                                                          \
         OTHER(#Name "_init_c", (L_##Name, MPI_Info, MPI_Request *), A_##Name, info, request);                          \
     }                                                                                                                  \
@@ -95,6 +95,9 @@ int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation);
 int give_up(struct plan *plan);
 
 static inline int is_root(const struct levels *on, int root) { return root >= 0 && root < on->size; }
+
+/* Takes tags for its messages; false, at all ranks, leaves the call to the MPI. */
+int plan_tags(struct plan *plan);
 
 /* Does what was decided: now; from now on, beside the program; each time the request is started. */
 int plan_do(struct plan *plan);

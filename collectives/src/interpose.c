@@ -58,8 +58,10 @@ BOTH(Comm_free);
 
 EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
-    if (comm)
+    if (comm) {
+        levels_finish(*comm);
         levels_forget(*comm);
+    }
     return PASS(Comm_disconnect, comm);
 }
 BOTH(Comm_disconnect);

@@ -3,12 +3,15 @@
 
 #include "algorithms.h"
 #include "choice.h"
+#include "endings.h"
+#include "kept.h"
 #include "persistent.h"
 #include "sites.h"
 #include "task.h"
 #include "transfer.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* What a communicator carries that is not improved. */
@@ -72,7 +75,24 @@ static void free_levels(struct levels *on)
         real.Comm_free(&on->across);
     free(on->site_of);
     free(on->links);
+    free(on->kept);
     free(on);
+}
+
+/* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's progress, where no
+ * communicator is to be freed: the program's next call does it. */
+static struct levels *unheld;
+
+static void free_unheld(void)
+{
+    if (!__atomic_load_n(&unheld, __ATOMIC_RELAXED))
+        return;
+    struct levels *list = __atomic_exchange_n(&unheld, NULL, __ATOMIC_ACQUIRE);
+    while (list) {
+        struct levels *on = list;
+        list = on->next;
+        free_levels(on);
+    }
 }
 
 /* `number`: which site of the communicator a site of the world is, or -1. */
@@ -178,6 +198,7 @@ struct levels *levels_enter(MPI_Comm comm)
     if (!levels_wanted() || inside || comm == handle.comm_null)
         return NULL;
     inside = 1;
+    free_unheld();
     struct levels *on = &plain;
     int is_known = 0;
     if (keyval_made || make_keyval()) {
@@ -194,34 +215,87 @@ struct levels *levels_enter(MPI_Comm comm)
     return NULL;
 }
 
-int levels_known(MPI_Comm comm)
+/* What a communicator carries, if anything. */
+static struct levels *carried_by(MPI_Comm comm)
 {
     struct levels *on;
-    int is_known = 0;
-    if (!levels_wanted() || !keyval_made || inside || comm == handle.comm_null)
-        return 0;
-    return real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known;
+    int is_known;
+    if (!keyval_made || inside || comm == handle.comm_null)
+        return NULL;
+    return real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known ? on : NULL;
+}
+
+int levels_known(MPI_Comm comm) { return levels_wanted() && carried_by(comm); }
+
+/* Persistent requests of a communicator that are improved at a time, where the MPI has tags for so many. */
+#define MOST_KEPT 32768
+
+static int tags_of_one(const struct levels *on) { return TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS); }
+
+/* How many operations have tags of their own beside those that wait, which have the first. */
+static int tags_for(const struct levels *on)
+{
+    static int most;
+    int is_there, *value;
+    if (!most)
+        most = real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &is_there) == MPI_SUCCESS && is_there ? *value : 32767;
+    return (int)(((int64_t)most + 1) / tags_of_one(on)) - 1;
+}
+
+static int kept_anywhere_from(const struct levels *on, int number, int count)
+{
+    while (number < count && on->kept_anywhere[number / 8] & 1 << number % 8)
+        number++;
+    return number;
+}
+
+/* Ranks ask for numbers alike, but give them back each when it likes: having come to the end, they tell each other which are in use. Those
+ * given out since then are below on->next_kept. */
+static int next_kept(struct levels *on, int count)
+{
+    int bytes = (count + 7) / 8;
+    if (!on->kept && !(on->kept = calloc(2, bytes)))
+        return -1;
+    on->kept_anywhere = on->kept + bytes;
+    int number = kept_anywhere_from(on, on->next_kept, count);
+    if (number == count) {
+        if (real.Allreduce(on->kept, on->kept_anywhere, bytes, handle.byte, handle.bitwise_or, on->across) != MPI_SUCCESS)
+            return -1;
+        number = kept_anywhere_from(on, 0, count);
+    }
+    on->next_kept = number < count ? number + 1 : count;
+    if (number == count)
+        return -1;
+    __atomic_fetch_or(&on->kept[number / 8], (unsigned char)(1 << number % 8), __ATOMIC_RELAXED);
+    return number;
 }
 
 int levels_tags(struct levels *on, int is_persistent)
 {
-    static int most;
-    int is_there, *value, own = TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS);
-    if (!most)
-        most = real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &is_there) == MPI_SUCCESS && is_there ? *value : 32767;
-    /* All ranks call in the same order. Half are for persistent requests, which last; the first are for operations that wait. */
-    unsigned half = (unsigned)(most / own - 1) / 2;
-    half = half > 0 ? half : 1;
-    unsigned number = is_persistent ? half + on->kept++ % half : on->begun++ % half;
-    return own * (int)(1 + number);
+    /* All ranks call in the same order. Persistent requests have the first half. */
+    int all = tags_for(on), kept = all / 2 < MOST_KEPT ? all / 2 : MOST_KEPT, number = -1;
+    if (is_persistent && kept > 0)
+        number = next_kept(on, kept);
+    else if (!is_persistent && all > kept)
+        number = kept + (int)(on->begun++ % (unsigned)(all - kept));
+    return number < 0 ? -1 : (1 + number) * tags_of_one(on);
+}
+
+void levels_return_tags(struct levels *on, int tags)
+{
+    int number = tags / tags_of_one(on) - 1;
+    __atomic_fetch_and(&on->kept[number / 8], (unsigned char)~(1 << number % 8), __ATOMIC_RELAXED);
 }
 
 void levels_hold(struct levels *on) { __atomic_add_fetch(&on->holders, 1, __ATOMIC_RELAXED); }
 
 void levels_release(struct levels *on)
 {
-    if (__atomic_sub_fetch(&on->holders, 1, __ATOMIC_ACQ_REL) == 0)
-        free_levels(on);
+    if (__atomic_sub_fetch(&on->holders, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    on->next = __atomic_load_n(&unheld, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&unheld, &on->next, on, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
 }
 
 int levels_inside(int is_inside)
@@ -234,24 +308,39 @@ int levels_inside(int is_inside)
 int levels_leave(struct levels *on, int status)
 {
     inside = 0;
-    if (status != MPI_SUCCESS)
-        real.Comm_call_errhandler(on->user, status);
+    return status == MPI_SUCCESS ? status : levels_raise(on, status);
+}
+
+/* One that the program has freed has no handler any more. */
+MPI_Comm levels_handler(const struct levels *on) { return on->user == handle.comm_null ? handle.comm_world : on->user; }
+
+int levels_raise(const struct levels *on, int status)
+{
+    real.Comm_call_errhandler(levels_handler(on), status);
     return status;
+}
+
+void levels_finish(MPI_Comm comm)
+{
+    struct levels *on = carried_by(comm);
+    if (on)
+        tasks_finish(on);
 }
 
 void levels_forget(MPI_Comm comm)
 {
-    if (!keyval_made || inside || comm == handle.comm_null)
+    struct levels *on = carried_by(comm);
+    if (inside)
         return;
-    struct levels *on;
-    int is_known;
     inside = 1;
-    if (real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known) {
-        tasks_finish(on);
+    if (on) {
         real.Comm_delete_attr(comm, keyval);
-        if (on != &plain)
+        if (on != &plain) {
+            on->user = handle.comm_null;
             levels_release(on);
+        }
     }
+    free_unheld();
     inside = 0;
 }
 
@@ -259,7 +348,9 @@ void levels_end(void)
 {
     if (!levels_wanted())
         return;
+    tasks_finish_all();
     persistent_end();
+    kept_end();
     while (carried) {
         struct levels *last = carried;
         levels_forget(last->user);
@@ -269,6 +360,8 @@ void levels_end(void)
     }
     transfer_reap(1);
     tasks_end();
+    endings_end();
+    free_unheld();
     if (keyval_made)
         real.Comm_free_keyval(&keyval);
     keyval_made = 0;

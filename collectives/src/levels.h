@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 struct levels {
+    /* The null communicator once the program has freed it: what is under way goes on without. */
     MPI_Comm user;
     /* The same ranks, for messages between sites, which the program's own receives must not see. */
     MPI_Comm across;
@@ -27,11 +28,15 @@ struct levels {
     int in_order;
     /* Added to the tags of messages: operations that go on beside the program have their own. */
     int tags;
-    /* Such operations so far, and persistent requests. */
-    unsigned begun, kept;
-    /* The communicator, and persistent requests. */
+    /* Such operations so far. */
+    unsigned begun;
+    /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit for each; the next to be
+     * looked at. NULL before the first. */
+    unsigned char *kept, *kept_anywhere;
+    int next_kept;
+    /* The communicator, and plans that are kept. */
     int holders;
-    /* Another of this process. */
+    /* Another of this process, of those that communicators carry or that nobody holds. */
     struct levels *next;
     /* The ways between each two of its sites, a row for each; NULL where all are taken to be alike. */
     struct link *links;
@@ -48,8 +53,11 @@ struct levels *levels_enter(MPI_Comm comm);
 /* Whether a communicator has its levels, so that entering it waits for nobody. */
 int levels_known(MPI_Comm comm);
 
-/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request. */
+/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request, which may wait for other
+ * ranks; -1, at all ranks, when there are none left. */
 int levels_tags(struct levels *on, int is_persistent);
+/* Those of a persistent request, for another. */
+void levels_return_tags(struct levels *on, int tags);
 
 /* Keeps them until they are released as often. */
 void levels_hold(struct levels *on);
@@ -60,9 +68,14 @@ int levels_inside(int is_inside);
 
 /* Ends an improved operation; gives errors to the communicator's error handler. */
 int levels_leave(struct levels *on, int status);
+int levels_raise(const struct levels *on, int status);
+/* The communicator whose error handler that is. */
+MPI_Comm levels_handler(const struct levels *on);
 
-/* Before a communicator is freed. */
+/* Before a communicator is freed. Operations under way there go on. */
 void levels_forget(MPI_Comm comm);
+/* Waits for them, before a communicator is disconnected. */
+void levels_finish(MPI_Comm comm);
 
 /* In MPI_Finalize. */
 void levels_end(void);

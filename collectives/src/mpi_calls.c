@@ -66,6 +66,7 @@ static void load(void)
     OBJECT(request_null, "ompi_request_null");
     OBJECT(errors_return, "ompi_mpi_errors_return");
     OBJECT(op_null, "ompi_mpi_op_null");
+    OBJECT(bitwise_or, "ompi_mpi_op_bor");
     OBJECT(info_null, "ompi_mpi_info_null");
 #undef OBJECT
 #else
@@ -77,6 +78,7 @@ static void load(void)
                                   .request_null = MPI_REQUEST_NULL,
                                   .errors_return = MPI_ERRORS_RETURN,
                                   .op_null = MPI_OP_NULL,
+                                  .bitwise_or = MPI_BOR,
                                   .info_null = MPI_INFO_NULL};
 #endif
     fits &= all;

@@ -38,12 +38,16 @@ struct plan {
     int64_t count, into_count;
     /* What is sent and what is received, of calls with v or w in their names. */
     struct vector out, in;
-    /* Memory of these, where the call returns before they are used. */
+    /* Memory of these, of a plan that is kept; who holds it, and the next of them. */
     void *owned;
+    int holders;
+    struct plan *next;
     MPI_Datatype type, into_type;
     const MPI_Datatype *types, *into_types;
     MPI_Op op;
     int root, inclusive;
+    /* Where the tags of its messages begin, unless the call waits. */
+    int tags;
     /* Does it, on plan->on or communicators of the same ranks; may wait. */
     int (*run)(struct levels *on, const struct plan *plan);
 };

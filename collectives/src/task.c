@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "task.h"
 
+#include "endings.h"
+#include "kept.h"
+
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,10 +20,10 @@
 
 struct task {
     struct task *next;
-    struct plan plan;
+    struct plan *plan;
     /* Those of the plan, with tags of its own. */
     struct levels on;
-    int tag;
+    int ending;
     /* What it waits for. */
     MPI_Request *awaits;
     int status, has_begun, is_over;
@@ -38,9 +40,6 @@ static atomic_int count;
 static int is_hooked;
 static char *stacks[MOST_STACKS];
 static int stack_count;
-static unsigned char tags_used[32768 / CHAR_BIT];
-static MPI_Comm self;
-static int self_made;
 
 static _Thread_local struct task *current __attribute__((tls_model("initial-exec")));
 
@@ -190,51 +189,6 @@ void tasks_agree(void)
 
 int tasks_possible(void) { return all_have_hooks; }
 
-int tasks_any(void) { return atomic_load(&count) > 0; }
-
-/* --- Endings --- */
-
-static int make_self(void)
-{
-    MPI_Group group;
-    int status = real.Comm_group(handle.comm_self, &group);
-    TRY(status, real.Comm_create(handle.comm_self, group, &self));
-    if (status != MPI_SUCCESS)
-        return status;
-    self_made = 1;
-    real.Group_free(&group);
-    return real.Comm_set_errhandler(self, handle.errors_return);
-}
-
-int ending_make(int *tag, MPI_Request *request, int is_persistent)
-{
-    int status = MPI_SUCCESS, found = 0;
-    pthread_mutex_lock(&lock);
-    if (!self_made)
-        status = make_self();
-    while (found < 32768 && tags_used[found / CHAR_BIT] & 1 << found % CHAR_BIT)
-        found++;
-    if (found == 32768)
-        status = MPI_ERR_NO_MEM;
-    if (status == MPI_SUCCESS)
-        tags_used[found / CHAR_BIT] |= (unsigned char)(1 << found % CHAR_BIT);
-    pthread_mutex_unlock(&lock);
-    if (status != MPI_SUCCESS)
-        return status;
-    *tag = found;
-    return is_persistent ? real.Recv_init(NULL, 0, handle.byte, 0, found, self, request)
-                         : real.Irecv(NULL, 0, handle.byte, 0, found, self, request);
-}
-
-void ending_free(int tag, MPI_Request *request)
-{
-    if (request && real.Cancel(request) == MPI_SUCCESS)
-        real.Wait(request, MPI_STATUS_IGNORE);
-    pthread_mutex_lock(&lock);
-    tags_used[tag / CHAR_BIT] &= (unsigned char)~(1 << tag % CHAR_BIT);
-    pthread_mutex_unlock(&lock);
-}
-
 /* --- Tasks --- */
 
 static char *take_stack(void)
@@ -266,7 +220,7 @@ static void leave_stack(char *stack)
 static void body(void)
 {
     struct task *task = current_task();
-    task->status = task->plan.run(&task->on, &task->plan);
+    task->status = task->plan->run(&task->on, task->plan);
     task->is_over = 1;
     swapcontext(&task->own, &task->back);
 }
@@ -295,9 +249,6 @@ int task_wait(MPI_Request *request)
 
 static void finish(struct task *task)
 {
-    static const char word = 1;
-    if (task->status != MPI_SUCCESS)
-        real.Comm_call_errhandler(task->on.user, task->status);
     leave_stack(task->stack);
     pthread_mutex_lock(&lock);
     struct task **at = &tasks;
@@ -305,14 +256,11 @@ static void finish(struct task *task)
         at = &(*at)->next;
     *at = task->next;
     pthread_mutex_unlock(&lock);
-    if (task->plan.form == NONBLOCKING)
-        free(task->plan.owned);
-    /* The program may go on from here, and free what the operation used. */
-    MPI_Request ending;
-    if (real.Isend(&word, task->status != MPI_SUCCESS, handle.byte, 0, task->tag, self, &ending) == MPI_SUCCESS)
-        real.Request_free(&ending);
-    if (task->plan.form == NONBLOCKING)
-        ending_free(task->tag, NULL);
+    /* The program may go on from here, and free what it named. */
+    ending_send(task->ending, task->plan->on, task->status);
+    if (task->plan->form == NONBLOCKING)
+        ending_free(task->ending, NULL);
+    kept_release(task->plan);
     atomic_fetch_sub(&count, 1);
     free(task);
 }
@@ -328,10 +276,22 @@ static int has_its_tags(const struct task *task)
     return is_first;
 }
 
+/* Where there is no memory for a stack, a task begins when another has ended. */
+static int begin(struct task *task)
+{
+    if (!has_its_tags(task) || !(task->stack = take_stack()))
+        return 0;
+    getcontext(&task->own);
+    task->own.uc_stack.ss_sp = task->stack;
+    task->own.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&task->own, body, 0);
+    return 1;
+}
+
 static int may_go_on(struct task *task)
 {
     if (!task->has_begun)
-        return task->has_begun = has_its_tags(task);
+        return task->has_begun = begin(task);
     return is_complete(task->awaits, &task->status);
 }
 
@@ -361,32 +321,24 @@ static int run(void)
     return taken_up;
 }
 
-int task_start(const struct plan *plan, int tags, int tag)
+int task_start(struct plan *plan, int ending)
 {
     struct task *task = calloc(1, sizeof *task);
-    char *stack = task ? take_stack() : NULL;
-    if (!stack) {
-        free(task);
+    if (!task)
         return MPI_ERR_NO_MEM;
-    }
     /* Counted first: a hook that finds none goes. */
     atomic_fetch_add(&count, 1);
     int status = hook_on();
     if (status != MPI_SUCCESS) {
         atomic_fetch_sub(&count, 1);
-        leave_stack(stack);
         free(task);
         return status;
     }
-    task->plan = *plan;
+    task->plan = plan;
+    kept_hold(plan);
     task->on = *plan->on;
-    task->on.tags = tags;
-    task->tag = tag;
-    task->stack = stack;
-    getcontext(&task->own);
-    task->own.uc_stack.ss_sp = stack;
-    task->own.uc_stack.ss_size = STACK_BYTES;
-    makecontext(&task->own, body, 0);
+    task->on.tags = plan->tags;
+    task->ending = ending;
     pthread_mutex_lock(&lock);
     struct task **end = &tasks;
     while (*end)
@@ -402,7 +354,7 @@ static int is_under_way(const struct levels *on)
     int found = 0;
     pthread_mutex_lock(&lock);
     for (const struct task *task = tasks; task; task = task->next)
-        found |= task->plan.on == on;
+        found |= task->plan->on == on;
     pthread_mutex_unlock(&lock);
     return found;
 }
@@ -410,16 +362,32 @@ static int is_under_way(const struct levels *on)
 void tasks_finish(const struct levels *on)
 {
     /* No message has this tag: a call that lets the MPI make progress. */
-    for (int there; tasks_any() && is_under_way(on);)
+    for (int there; is_under_way(on);)
         real.Iprobe(0, 0, on->across, &there, MPI_STATUS_IGNORE);
+}
+
+/* Of any task, held; NULL where there is none. */
+static struct plan *any_plan(void)
+{
+    pthread_mutex_lock(&lock);
+    struct plan *plan = tasks ? tasks->plan : NULL;
+    if (plan)
+        kept_hold(plan);
+    pthread_mutex_unlock(&lock);
+    return plan;
+}
+
+void tasks_finish_all(void)
+{
+    for (struct plan *plan; (plan = any_plan());) {
+        tasks_finish(plan->on);
+        kept_release(plan);
+    }
 }
 
 void tasks_end(void)
 {
     hook_off();
-    if (self_made)
-        real.Comm_free(&self);
-    self_made = 0;
     while (stack_count)
         munmap(stacks[--stack_count], STACK_BYTES);
 }

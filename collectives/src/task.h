@@ -10,26 +10,18 @@
 void tasks_agree(void);
 int tasks_possible(void);
 
-/* A request of the program's is that of a message to this process itself, which is sent when the operation is over, so that every call on
- * requests knows it. Bytes that it has no room for tell of a failure. */
-int ending_make(int *tag, MPI_Request *request, int is_persistent);
-/* `request`: one for which nothing will be sent, or NULL. */
-void ending_free(int tag, MPI_Request *request);
-
-/* Begins an operation, whose messages have tags from `tags` on. It sends the ending with `tag` when it is over, and frees that tag unless it
- * is persistent. */
-int task_start(const struct plan *plan, int tags, int tag);
+/* Begins an operation of a plan that is kept. It sends the ending when it is over, and frees it unless it is persistent. */
+int task_start(struct plan *plan, int ending);
 
 /* Whether the caller is such an operation. */
 int task_runs(void);
 /* Waits for a request as whoever calls may. */
 int task_wait(MPI_Request *request);
 
-/* Until the operations on these levels are over. */
+/* Wait until the operations on these levels, or all, are over. */
 void tasks_finish(const struct levels *on);
+void tasks_finish_all(void);
 
-/* Whether there are any. */
-int tasks_any(void);
 /* In MPI_Finalize, and when nothing may need what they made any more. */
 void tasks_end(void);
 

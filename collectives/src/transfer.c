@@ -24,18 +24,39 @@ static void count_crossing(int site, int64_t bytes)
     }
 }
 
+/* Since MPI 4, whose own call of old refuses what was made with large counts. */
+typedef int large_envelope(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
+
+int type_is_named(MPI_Datatype type)
+{
+    static large_envelope *large;
+    static int was_sought;
+    int combiner, integers, addresses, types;
+    MPI_Count many[4];
+    if (!was_sought) {
+        large = (large_envelope *)mpi_calls_find("Type_get_envelope_c");
+        was_sought = 1;
+    }
+    if (type == handle.datatype_null || (large ? large(type, &many[0], &many[1], &many[2], &many[3], &combiner)
+                                               : real.Type_get_envelope(type, &integers, &addresses, &types, &combiner)))
+        return 1;
+    return combiner == MPI_COMBINER_NAMED;
+}
+
 int shape_of(MPI_Datatype type, struct shape *shape)
 {
     MPI_Aint lb;
-    int integers, addresses, types, combiner;
     shape->type = type;
-    if (type == handle.datatype_null || real.Type_size(type, &shape->size) || shape->size == MPI_UNDEFINED ||
-        real.Type_get_extent(type, &lb, &shape->extent) ||
-        real.Type_get_true_extent(type, &shape->true_lb, &shape->true_extent) ||
-        real.Type_get_envelope(type, &integers, &addresses, &types, &combiner))
+    if (type == handle.datatype_null || real.Type_size_x(type, &shape->size) || real.Type_get_extent(type, &lb, &shape->extent) ||
+        real.Type_get_true_extent(type, &shape->true_lb, &shape->true_extent))
         return 0;
-    shape->is_plain = combiner == MPI_COMBINER_NAMED && shape->size == shape->extent && lb == 0 && shape->true_lb == 0;
+    shape->is_plain = shape->size == shape->extent && lb == 0 && shape->true_lb == 0 && type_is_named(type);
     return 1;
+}
+
+int64_t shape_bytes(const struct shape *shape, int64_t count)
+{
+    return shape->size > 0 && count > INT64_MAX / shape->size ? INT64_MAX : count * shape->size;
 }
 
 int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length, MPI_Comm comm)
@@ -229,8 +250,8 @@ int requests_send(struct requests *some, const struct levels *on, const void *fr
     struct request *request = one_more(some);
     if (!request)
         return MPI_ERR_NO_MEM;
-    int size = 1;
-    real.Type_size(type, &size);
+    MPI_Count size = 1;
+    real.Type_size_x(type, &size);
     int64_t bytes = count * size;
     if (on->site_of[to] != on->site)
         count_crossing(on->site_of[to], bytes);

@@ -10,14 +10,20 @@
 struct shape {
     MPI_Datatype type;
     /* Bytes of data in one element. */
-    int size;
+    MPI_Count size;
     MPI_Aint extent, true_lb, true_extent;
     /* Elements lie in memory as they travel: no packing. */
     int is_plain;
 };
 
-/* False when the datatype cannot be described by these (more than 2^31 bytes, or no datatype): not for us. */
+/* False of what is no datatype. All other ranks may describe the same bytes by other datatypes: nothing is decided by this one's own. */
 int shape_of(MPI_Datatype type, struct shape *shape);
+
+/* Of so many; as many as there can be, where it is more. */
+int64_t shape_bytes(const struct shape *shape, int64_t count);
+
+/* Whether it is one of the MPI's, or no datatype. */
+int type_is_named(MPI_Datatype type);
 
 /* A buffer's contents as bytes. */
 struct bytes {

@@ -48,6 +48,9 @@ struct kind {
     size_t bytes;
 };
 
+/* Of 4 GB: what has no elements may be said to be of it. */
+static MPI_Datatype huge;
+
 static struct kind kinds[12];
 static int kind_count;
 
@@ -75,12 +78,18 @@ static void make_kinds(void)
     MPI_Type_contiguous(4, MPI_UNSIGNED, &four);
     MPI_Type_commit(&four);
     add_kind("matrix", four, MATRICES, 2, product, difference, MPI_OP_NULL);
+#if MPI_VERSION >= 4
+    MPI_Type_vector_c(3, 2, 4, MPI_SHORT, &spread);
+#else
     MPI_Type_vector(3, 2, 4, MPI_SHORT, &spread);
+#endif
     MPI_Type_commit(&spread);
     add_kind("vector", spread, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
     MPI_Type_create_resized(MPI_INT, -4, 20, &resized);
     MPI_Type_commit(&resized);
     add_kind("resized int", resized, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
+    MPI_Type_contiguous(1 << 30, MPI_INT, &huge);
+    MPI_Type_commit(&huge);
     int lengths[2] = {1, 4};
     MPI_Aint places[2] = {4, 0};
     MPI_Datatype types[2] = {MPI_INT, MPI_CHAR};
@@ -209,9 +218,22 @@ static int reduce_by_hand(const struct one *one, const char *from, char *into)
     return status;
 }
 
+static int reduces(int operation)
+{
+    return operation == REDUCE || operation == ALLREDUCE || operation == REDUCE_SCATTER || operation == REDUCE_SCATTER_BLOCK ||
+           operation == SCAN || operation == EXSCAN;
+}
+
+/* One rank may describe nothing otherwise than the others do. */
+static MPI_Datatype type_of(const struct one *one)
+{
+    int any_elements = one->count > 0 || one->operation == ALLTOALLV || one->operation == ALLTOALLW;
+    return any_elements || reduces(one->operation) || one->rank != one->root ? one->kind->type : huge;
+}
+
 static int call(struct one *one, char *from, char *into, int ours)
 {
-    MPI_Datatype type = one->kind->type;
+    MPI_Datatype type = type_of(one);
     int here = one->counts[one->rank], at_root = one->rank == one->root;
     void *in_place = MPI_IN_PLACE;
     int *out_counts = one->out_counts, *out_places = one->out_places, *in_counts = one->in_counts, *in_places = one->in_places;
@@ -286,12 +308,6 @@ static int call(struct one *one, char *from, char *into, int ours)
     default:
         return CALL(Exscan, exscan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
     }
-}
-
-static int reduces(int operation)
-{
-    return operation == REDUCE || operation == ALLREDUCE || operation == REDUCE_SCATTER || operation == REDUCE_SCATTER_BLOCK ||
-           operation == SCAN || operation == EXSCAN;
 }
 
 /* Mostly small, sometimes none, sometimes cut in several flits. */

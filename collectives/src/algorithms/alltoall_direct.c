@@ -4,8 +4,8 @@
 /* Both ends of a message know its bytes; counts of a datatype without bytes may differ. */
 static int has_bytes(MPI_Count count, MPI_Datatype type)
 {
-    int size = 0;
-    return count > 0 && real.Type_size(type, &size) == MPI_SUCCESS && size != 0;
+    MPI_Count size = 0;
+    return count > 0 && real.Type_size_x(type, &size) == MPI_SUCCESS && size != 0;
 }
 
 int alltoall_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
