@@ -433,6 +433,9 @@ pub struct LaneStatus {
     /// Largest packet that the path is known to take; 0 when nothing is known.
     #[serde(default)]
     pub mtu_bytes: u32,
+    /// It is filled, or waits for its turn to be, until its congestion control knows the path.
+    #[serde(default)]
+    pub trains: bool,
     /// Times it sent after a pause that makes TCP start slowly again under any congestion control but BBR.
     #[serde(default)]
     pub idle_restarts: u64,

@@ -23,6 +23,8 @@ const LAN_PORT: u16 = 7000;
 const WAN_PORT: u16 = 7001;
 /// Tunnels need two round trips; the rest is for a machine that does ten other things.
 const TUNNELS_DEADLINE: Duration = Duration::from_secs(20);
+/// How long lanes are waited for that are trained, which takes both ends a second or two in all.
+const TRAINED: Duration = Duration::from_secs(5);
 
 /// The gateways of a running lab. They end with it.
 pub struct Gateways {
@@ -111,11 +113,12 @@ impl Gateways {
         let started = Instant::now();
         loop {
             self.check()?;
-            let missing = missing(lab);
-            if missing.is_empty() {
+            let (missing, trains) = missing(lab);
+            let waited = started.elapsed();
+            if missing.is_empty() && (!trains || waited > TRAINED) {
                 return Ok(());
             }
-            if started.elapsed() > TUNNELS_DEADLINE {
+            if waited > TUNNELS_DEADLINE {
                 let text = format!(
                     "tunnels not up within {TUNNELS_DEADLINE:?}: {}",
                     missing.join("; ")
@@ -124,6 +127,16 @@ impl Gateways {
             }
             // Nothing tells when a tunnel in another process comes up; asking is cheap.
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Gateways {
+    /// Ended and waited for before their nodes: a node does not end while it has a process that its parent, this one, has not waited for.
+    fn drop(&mut self) {
+        for running in &mut self.running {
+            let _ = running.child.signal(nix::libc::SIGKILL);
+            let _ = running.child.wait();
         }
     }
 }
@@ -165,13 +178,16 @@ fn gateway_command(site: &str) -> Result<Vec<OsString>, Failure> {
 }
 
 /// Pairs of sites without a tunnel, and why.
-fn missing(lab: &Lab) -> Vec<String> {
-    let mut missing = Vec::new();
+/// What is not up yet, and whether any lane is trained: what starts meanwhile would spoil what it finds.
+fn missing(lab: &Lab) -> (Vec<String>, bool) {
+    let (mut missing, mut trains) = (Vec::new(), false);
     for node in lab.nodes().iter().filter(|node| node.role == Role::Head) {
         // The head node's /run is its own: the way to it leads through its init.
         let socket = PathBuf::from(format!("/proc/{}/root{CONTROL}", node.pid));
         match control::ask(&socket, &Request::Status {}) {
             Ok((Reply::Status(status), _)) => {
+                let mut lanes = status.tunnels.iter().flat_map(|tunnel| &tunnel.lanes);
+                trains |= lanes.any(|lane| lane.trains);
                 let sites = status
                     .sites
                     .iter()
@@ -182,7 +198,7 @@ fn missing(lab: &Lab) -> Vec<String> {
             Err(error) => missing.push(format!("{}: {error}", node.site)),
         }
     }
-    missing
+    (missing, trains)
 }
 
 fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Failure> {

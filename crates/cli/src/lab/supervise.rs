@@ -33,6 +33,7 @@ pub fn run(shape: &Shape, command: &[OsString]) -> Result<ExitCode, Failure> {
     loop {
         match lab.serve(Some(&mut child), Some(CHECK_EVERY))? {
             Ended::Child(status) => {
+                drop(gateways);
                 lab.stop();
                 return Ok(ended.unwrap_or_else(|| exit_code(status)));
             }

@@ -213,6 +213,7 @@ pub mod tests {
                     out_of_order: 5,
                     repaired: 0,
                     mtu_bytes: 1500,
+                    trains: false,
                     idle_restarts: 6,
                 }],
                 lanes_lost: 0,

@@ -275,6 +275,7 @@ mod tests {
             out_of_order: 5,
             repaired: 0,
             mtu_bytes: 1500,
+            trains: false,
             idle_restarts: 4,
         }
     }
