@@ -93,7 +93,7 @@ test-cuts: setup build programs ## long cuts, lane resets and a forgetful NAT un
 test-matrix: build programs ## every kind of site with every kind of site: how they meet, and a job over each of the 25 pairs (five minutes)
 	$(E2E) matrix_
 
-test-mpi4py: setup build ## mpi4py's tests of collectives on 2 to 8 ranks over 1, 2 and 3 sites of this host, against the same without the library (two hours)
+test-mpi4py: setup build ## mpi4py's tests of collectives on 2 to 8 ranks over 1, 2 and 3 sites of this host, against the same without the library (half an hour)
 	@setup/pypi.sh mpich
 	@collectives/build.sh $(TARGET)/release
 	@collectives/tests/mpi4py.sh
