@@ -46,8 +46,6 @@ pub(crate) struct Lane {
     /// When it last sent, and how often that was longer ago than [`IDLE`].
     pub(crate) sent_at: Option<Instant>,
     pub(crate) idle_restarts: u64,
-    /// What it was filled with last.
-    pub(crate) batch: u64,
     /// Until it may be trained.
     pub(crate) turn: Option<Turn>,
     /// Until the congestion control knows the path.
@@ -116,7 +114,6 @@ impl Lane {
             end_known: false,
             sent_at: None,
             idle_restarts: 0,
-            batch: 0,
             turn: None,
             training: None,
             course: Course::new(now),

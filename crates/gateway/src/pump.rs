@@ -8,7 +8,7 @@ use crate::pair::Pair;
 use causeway_wire::Reason;
 use slab::Slab;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Bytes that may wait unsent in the kernel, over all lanes of a pair (`socket::set_unsent_low_water`). Small frames
 /// cannot overtake them: a millisecond at 1 Gbit/s.
@@ -19,13 +19,6 @@ pub(crate) const LEAST_UNSENT_BYTES: u32 = 64 * 1024;
 
 /// What a lane is filled with before it is written.
 pub(crate) const BATCH: u64 = UNSENT_BYTES as u64;
-
-/// What the first filling is after a pause: the path takes it while more is read and encrypted, which takes 100 us for [`BATCH`].
-/// One TLS record.
-const FIRST_BATCH: u64 = 16 * 1024;
-
-/// From such a pause on.
-const PAUSE: Duration = Duration::from_millis(1);
 
 /// Fillings of one pair's lanes before the others get their turn.
 const ROUNDS: usize = 8;
@@ -56,8 +49,8 @@ impl Gateway {
     pub(crate) fn pump(&mut self, key: usize) {
         for _ in 0..ROUNDS {
             let Some(number) = self.supply(key) else { return };
-            if let Some((number, batch)) = number {
-                self.fill(key, number, batch);
+            if let Some(number) = number {
+                self.fill(key, number);
             }
             let trains = self.train(key);
             let Some(pair) = self.pairs.get_mut(key) else {
@@ -66,7 +59,7 @@ impl Gateway {
             let written = write_lanes(pair, &mut self.lanes, self.now);
             let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
             // A leg that ended in this round put a frame in where nothing else was to be written.
-            let takes = number.is_some_and(|(number, _)| pair.tunnel.has_control_for(number));
+            let takes = number.is_some_and(|number| pair.tunnel.has_control_for(number));
             let progress = written.progress || takes;
             if written.progress {
                 // After the bytes have left: a message does not wait for it.
@@ -83,30 +76,26 @@ impl Gateway {
 
     /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing when there
     /// is no such pair.
-    fn supply(&mut self, key: usize) -> Option<Option<(usize, u64)>> {
+    fn supply(&mut self, key: usize) -> Option<Option<usize>> {
         let now = self.now;
-        let (lanes, pair) = (&mut self.lanes, self.pairs.get_mut(key)?);
+        let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);
         let writable = |number: usize| {
             let lane = pair.lanes[number].and_then(|lane| lanes.get(lane));
             lane.is_some_and(|lane| lane.writable)
         };
-        let Some(number) = pair.tunnel.choose_lane(writable) else {
-            return Some(None);
-        };
-        let lane = pair.lanes[number].and_then(|lane| lanes.get_mut(lane));
-        let batch = lane.map_or(BATCH, |lane| next_batch(lane, now));
-        let takes_data = pair.tunnel.prepare(number, batch, now);
-        Some(takes_data.then_some((number, batch)))
+        let number = pair.tunnel.choose_lane(writable);
+        let takes_data = number.filter(|number| pair.tunnel.prepare(*number, BATCH, now));
+        Some(takes_data)
     }
 
     /// Reads legs into a lane's memory.
-    fn fill(&mut self, key: usize, number: usize, batch: u64) {
+    fn fill(&mut self, key: usize, number: usize) {
         let now = self.now;
         loop {
             let Some(pair) = self.pairs.get_mut(key) else {
                 return;
             };
-            let enough = pair.tunnel.unsent_bytes(number) >= batch;
+            let enough = pair.tunnel.unsent_bytes(number) >= BATCH;
             if enough || !pair.tunnel.has_room(number) {
                 return;
             }
@@ -141,17 +130,6 @@ impl Gateway {
 /// A lane's share of [`UNSENT_BYTES`].
 pub(crate) fn unsent_share(lanes: usize) -> u32 {
     (UNSENT_BYTES / lanes.max(1) as u32).max(LEAST_UNSENT_BYTES)
-}
-
-/// What a lane is filled with now.
-fn next_batch(lane: &mut Lane, now: Instant) -> u64 {
-    let flows = lane.sent_at.is_some_and(|at| now < at + PAUSE);
-    lane.batch = if flows {
-        (lane.batch * 2).min(BATCH)
-    } else {
-        FIRST_BATCH
-    };
-    lane.batch
 }
 
 /// Reads one leg into a lane's memory.
