@@ -71,6 +71,7 @@ const TURN_ENDS: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(crate) struct Turn {
     since: Instant,
+    look_at: Instant,
     begins: Duration,
     heard: bool,
     received_bytes: u64,
@@ -81,6 +82,7 @@ impl Turn {
         let rounds = Duration::from_micros(rtt_microseconds.into()) * TURN_ROUNDS;
         Turn {
             since: now,
+            look_at: now + TURN_LOOK,
             begins: TURN_BEGINS.max(rounds),
             heard: false,
             received_bytes: 0,
@@ -89,6 +91,7 @@ impl Turn {
 
     /// Whether it is this end's turn, from the bytes that have arrived. To be asked every [`TURN_LOOK`].
     fn has_come(&mut self, received_bytes: u64, now: Instant) -> bool {
+        self.look_at = now + TURN_LOOK;
         let arrived = received_bytes - std::mem::replace(&mut self.received_bytes, received_bytes);
         let trains = arrived > TURN_BYTES;
         self.heard |= trains;
@@ -294,7 +297,10 @@ impl Gateway {
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
-        let Some(turn) = lane.turn.as_mut() else { return };
+        // A deadline that comes too early was another lane's of the same key.
+        let Some(turn) = lane.turn.as_mut().filter(|turn| now >= turn.look_at) else {
+            return;
+        };
         if !turn.has_come(lane.received_bytes, now) {
             return self.timers.set(TURN_LOOK, Deadline::Turn(key));
         }

@@ -177,8 +177,7 @@ fn gateway_command(site: &str) -> Result<Vec<OsString>, Failure> {
     ])
 }
 
-/// Pairs of sites without a tunnel, and why.
-/// What is not up yet, and whether any lane is trained: what starts meanwhile would spoil what it finds.
+/// Pairs of sites without a tunnel, and why; and whether any lane is trained: what starts meanwhile would spoil what that finds.
 fn missing(lab: &Lab) -> (Vec<String>, bool) {
     let (mut missing, mut trains) = (Vec::new(), false);
     for node in lab.nodes().iter().filter(|node| node.role == Role::Head) {
