@@ -22,6 +22,9 @@ use mio::net::TcpStream;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
+/// A lane that has sent all but one part in so many of what its rate allows is filled.
+const FILLED: u128 = 8;
+
 /// A transfer that has filled the lane for so many round trips is left to BBR.
 const BULK_ROUNDS: u32 = 8;
 
@@ -66,6 +69,10 @@ pub(crate) struct Course {
     doubtful: bool,
     /// Since when the kernel has had more to send than it takes.
     busy_since: Option<Instant>,
+    /// Since when each look has found nearly as much sent as the lane's rate allows, and what the last one found.
+    filled_since: Option<Instant>,
+    sent_bytes: u64,
+    sent_at: Instant,
     /// When a transfer was last left to BBR, or had made a queue.
     pressed_at: Option<Instant>,
     look_at: Instant,
@@ -103,6 +110,9 @@ impl Course {
             found: 0,
             doubtful: true,
             busy_since: None,
+            filled_since: None,
+            sent_bytes: 0,
+            sent_at: now,
             pressed_at: None,
             look_at: now,
             trained_at: now,
@@ -135,6 +145,22 @@ impl Course {
         self.busy_since = full.then(|| self.busy_since.unwrap_or(now));
     }
 
+    /// So much was sent in all. A stream of messages fills a lane though the kernel takes now and then all that there is.
+    fn count_sent(&mut self, sent_bytes: u64, now: Instant) {
+        let since = now.saturating_duration_since(self.sent_at).as_micros();
+        let sent = u128::from(sent_bytes.saturating_sub(self.sent_bytes)) * 1_000_000;
+        let most = u128::from(self.rate) * since;
+        let fills = since > 0 && self.rate > 0 && sent >= most - most / FILLED;
+        self.filled_since = fills.then(|| self.filled_since.unwrap_or(self.sent_at));
+        (self.sent_bytes, self.sent_at) = (sent_bytes, now);
+    }
+
+    /// Since when the lane carries as much as it can.
+    fn busy_for(&self, now: Instant) -> Duration {
+        let since = self.busy_since.into_iter().chain(self.filled_since).min();
+        since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
     /// How the lane is to go on. `reserved` is a pace that was promised, whatever the path does; `trains`: whether it may be trained at all.
     fn look(
         &mut self,
@@ -151,7 +177,7 @@ impl Course {
                 false => Step::Begin(rate),
             };
         }
-        let busy = self.busy_since.map_or(Duration::ZERO, |since| now - since);
+        let busy = self.busy_for(now);
         let empty_round = Duration::from_micros(path.least_rtt_microseconds.into());
         if busy >= empty_round * BULK_ROUNDS {
             // What BBR loses while it looks for more says nothing of the remembered pace.
@@ -269,6 +295,7 @@ impl Gateway {
                 continue;
             };
             let round = Duration::from_micros(path.rtt_microseconds.into());
+            lane.course.count_sent(lane.sent_bytes, now);
             lane.tail.learn(path.retransmits, round, now);
             lossy |= lane.course.loses_by_chance(&path, now);
             let reserved = lanes::most_rate(&self.config, pair);
@@ -415,6 +442,38 @@ mod tests {
             course.look(&disturbed, &FORGETFUL, (None, true), now);
             assert_eq!(course.rate(), RATE / 2);
         }
+    }
+
+    #[test]
+    fn a_stream_of_messages_that_fills_a_slowed_lane_is_left_to_bbr_though_the_kernel_takes_all_now_and_then()
+    {
+        let now = Instant::now();
+        let mut course = trained(now);
+        let lossy = lossy(1000, 130);
+        let slower = RATE - RATE / 4;
+        assert_eq!(
+            course.look(&lossy, &FORGETFUL, (None, true), now),
+            Step::Begin(slower)
+        );
+        let found = Bbr {
+            bandwidth: RATE / 2,
+            ..FORGETFUL
+        };
+        let mut at = |rounds: u32, sent: u64| {
+            let now = now + ROUND * rounds;
+            course.count_sent(sent, now);
+            course.on_written(true, now);
+            course.on_written(false, now);
+            course.look(&lossy, &found, (None, true), now)
+        };
+        let each = slower / 100 - slower / 1000;
+        for rounds in 1..8 {
+            assert_eq!(at(rounds, each * u64::from(rounds)), Step::Begin(slower));
+        }
+        assert_eq!(at(8, each * 8), Step::Bound(slower));
+        assert_eq!(at(16, each * 16), Step::Release);
+        // Messages with pauses are not.
+        assert_eq!(at(17, each * 16), Step::Begin(RATE / 2 + RATE / 32));
     }
 
     #[test]
