@@ -3,7 +3,7 @@
 //! What decides is the preload library's code (collectives/src/model.c), which a small program beside this one shows: nothing of it is
 //! written twice. docs/collectives.md explains the table.
 
-use crate::run::collectives::{MEGABITS, ROUND_MICROSECONDS, settings};
+use crate::run::collectives::{MEGABITS, ROUND_MICROSECONDS, links_of, settings};
 use crate::{ask, say};
 use causeway_gateway::control::{self, Status};
 use std::ffi::OsString;
@@ -145,7 +145,7 @@ fn links(link: Option<Link>, status: Option<&Status>) -> Vec<(&'static str, Stri
             (ROUND_MICROSECONDS, link.round_microseconds.to_string()),
             (MEGABITS, link.megabits.to_string()),
         ],
-        (None, Some(status)) => settings(status, &[]),
+        (None, Some(status)) => settings(&links_of(status), &[]),
         (None, None) => Vec::new(),
     }
 }

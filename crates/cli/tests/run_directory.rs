@@ -52,6 +52,7 @@ fn serve(listener: UnixListener) {
                 token: "00".repeat(16),
                 grid: "1|rennes;127.0.0.0/8;127.0.0.1:7000;20000-32767".into(),
                 site: "rennes".into(),
+                links: Default::default(),
                 sites: sites(),
             })
         } else {

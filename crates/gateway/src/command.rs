@@ -311,6 +311,7 @@ impl Gateway {
             grid: self.directory.grid().to_string(),
             site: self.config.site.clone(),
             sites,
+            links: self.links(),
         });
         self.put_answer(key, &reply);
     }
@@ -482,11 +483,15 @@ impl Gateway {
                 job.plain = plain;
                 job.transparent = transparent;
                 match self.jobs.learn(parse(&token)?, job) {
-                    Ok(()) => self.tell(pair_key, GatewayToGateway::JobKnown { token }),
+                    Ok(()) => {
+                        let links = self.own_links();
+                        self.tell(pair_key, GatewayToGateway::JobKnown { token, links });
+                    }
                     Err(why) => self.report.refuse("job", format_args!("site {from}"), why),
                 }
             }
-            GatewayToGateway::JobKnown { token } => {
+            GatewayToGateway::JobKnown { token, links } => {
+                self.learn_links(&site, links);
                 if let Some(command) = self.jobs.confirmed(&parse(&token)?, &site) {
                     self.job_confirmed(command);
                 }

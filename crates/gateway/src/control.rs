@@ -180,6 +180,20 @@ pub struct JobReply {
     pub site: String,
     /// All sites, the own one first.
     pub sites: Vec<SiteStatus>,
+    /// Those of each site whose gateway has told them, by its name. The other end of a link may have measured it otherwise.
+    #[serde(default)]
+    pub links: std::collections::BTreeMap<String, Vec<Link>>,
+}
+
+/// One link of a site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The site at the other end.
+    pub to: String,
+    /// See [`TunnelStatus::rtt_microseconds`]; never 0.
+    pub rtt_microseconds: u32,
+    /// See [`TunnelStatus::rate_bits_per_second`].
+    pub rate_bits_per_second: u64,
 }
 
 /// A site as its gateway announces it.

@@ -2,6 +2,7 @@
 
 use crate::carrier::Carrier;
 use crate::config::Transport;
+use crate::control::Link;
 use crate::gateway::Gateway;
 use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
@@ -50,6 +51,8 @@ pub(crate) struct Contact {
     pub(crate) allowance: Allowance,
     /// What it said as a relay.
     pub(crate) offer: Option<Offer>,
+    /// What it said last of its own links.
+    pub(crate) links: Vec<Link>,
     /// Why there is no lane over QUIC beside those over TCP.
     pub(crate) spare_trouble: String,
     dials: [Dial; MAX_LANES],
@@ -99,6 +102,7 @@ impl Contact {
             search: Search::new(),
             allowance: Allowance::default(),
             offer: None,
+            links: Vec::new(),
             spare_trouble: String::new(),
             dials: [Dial::IDLE; MAX_LANES],
         };

@@ -28,6 +28,7 @@ mod jobs;
 mod lane;
 pub mod lanes;
 mod leg;
+mod links;
 mod listeners;
 mod meet;
 mod metrics;

@@ -1,6 +1,6 @@
 //! What gateways tell each other beside the streams: one JSON message each.
 
-use crate::control::SiteInfo;
+use crate::control::{Link, SiteInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,8 +24,12 @@ pub(crate) enum GatewayToGateway {
         #[serde(default)]
         transparent: bool,
     },
-    /// The receiver of a job start knows the job.
-    JobKnown { token: String },
+    /// The receiver of a job start knows the job; its site's links, none from gateways that do not tell.
+    JobKnown {
+        token: String,
+        #[serde(default)]
+        links: Vec<Link>,
+    },
     /// The job has ended: forget its token and end its streams.
     JobEnd { token: String },
     /// The path loses what the sender sends: dial a lane over QUIC.
@@ -136,6 +140,12 @@ mod tests {
             weight: 1,
             plain: false,
             transparent: false,
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
+        let text = br#"{"version":1,"message":{"job_known":{"token":"00"}}}"#;
+        let earlier = GatewayToGateway::JobKnown {
+            token: "00".into(),
+            links: Vec::new(),
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
         let text = br#"{"version":1,"message":{"relay_go":{"id":7,"ticket":"00"}}}"#;

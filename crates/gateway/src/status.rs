@@ -41,7 +41,7 @@ impl Gateway {
         std::iter::once(own).chain(others).collect()
     }
 
-    fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
+    pub(crate) fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
         let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
         let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
         let least = lanes.iter().map(|lane| lane.least_rtt_microseconds);

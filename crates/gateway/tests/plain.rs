@@ -137,6 +137,20 @@ fn a_round_trip_tells_its_time_the_other_clock_and_version() {
 }
 
 #[test]
+fn who_starts_a_job_hears_of_the_links_of_every_site() {
+    let grid = Grid::start();
+    let (job, _held) = grid.job("links");
+    let mut heard = Vec::new();
+    for (from, links) in &job.links {
+        for link in links {
+            assert!(link.rtt_microseconds > 0, "{link:?}");
+            heard.push((from.as_str(), link.to.as_str()));
+        }
+    }
+    assert_eq!(heard, [("site1", "site2"), ("site2", "site1")]);
+}
+
+#[test]
 fn a_site_without_a_tunnel_is_not_waited_for() {
     let mut grid = Grid::start();
     grid.stop(2);

@@ -239,6 +239,7 @@ mod tests {
             grid: String::new(),
             site: "rennes".into(),
             sites: vec![site("rennes", 1), site("nancy", 2), silent],
+            links: Default::default(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Collectives that cross between sites once: the libraries that are preloaded for them (collectives/), and what they are told.
 
 use super::launcher::Mpi;
-use causeway_gateway::control::Status;
+use causeway_gateway::control::{Link, Status};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// File names beside the causeway binary: one for each binary interface that programs of an MPI may have. A library whose
@@ -18,6 +19,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// Variables of collectives/src/settings.c.
 pub const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
+const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
 
 /// Reductions in the order of ranks.
 pub const SAME_BITS: &str = "CAUSEWAY_COLLECTIVES_SAME_BITS";
@@ -41,57 +43,112 @@ pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     paths.filter(|path| path.is_file()).collect()
 }
 
-/// The longest and the slowest way to the sites named, as the gateway knows them; to all where none is.
-pub fn settings(status: &Status, sites: &[String]) -> Vec<(&'static str, String)> {
-    let tunnels = || {
-        status
-            .tunnels
-            .iter()
-            .filter(|tunnel| sites.is_empty() || sites.contains(&tunnel.site))
-    };
-    let round = tunnels()
-        .map(|tunnel| tunnel.rtt_microseconds)
-        .filter(|round| *round > 0)
-        .max();
+/// The links between the sites named, between all where none is: the longest and the slowest, and from three sites on each of them.
+pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&'static str, String)> {
+    let both = both_ends(links, sites);
+    let round = both.values().map(|(round, _)| *round).max();
     // A lane that has carried little knows too low a rate: not below a tenth of what most links have.
-    let rate = tunnels()
-        .map(|tunnel| tunnel.rate_bits_per_second / 1_000_000)
-        .min();
+    let rate = both.values().map(|(_, rate)| *rate).min();
+    let ends: BTreeSet<_> = both.keys().flat_map(|(one, other)| [one, other]).collect();
+    let each = (ends.len() > 2).then(|| (LINKS, each(&both)));
     let round = round.map(|round| (ROUND_MICROSECONDS, round.to_string()));
     let rate = rate.map(|rate| (MEGABITS, rate.max(100).to_string()));
-    round.into_iter().chain(rate).collect()
+    round.into_iter().chain(rate).chain(each).collect()
+}
+
+/// Microseconds there and back and Mbit/s between two sites, whose names are in order.
+type Between<'a> = BTreeMap<(&'a str, &'a str), (u32, u64)>;
+
+/// The links of this site alone, for those who start no job.
+pub fn links_of(status: &Status) -> BTreeMap<String, Vec<Link>> {
+    let up = status.tunnels.iter().filter(|tunnel| tunnel.rtt_microseconds > 0);
+    let links = up.map(|tunnel| Link {
+        to: tunnel.site.clone(),
+        rtt_microseconds: tunnel.rtt_microseconds,
+        rate_bits_per_second: tunnel.rate_bits_per_second,
+    });
+    [(status.site.clone(), links.collect())].into()
+}
+
+/// Of what both ends have measured the shorter time, since queues only add to it, and the lower rate, which is that of one direction at least.
+fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Between<'a> {
+    let takes_part = |site: &String| sites.is_empty() || sites.contains(site);
+    let mut both = Between::new();
+    for (from, links) in links.iter().filter(|(from, _)| takes_part(from)) {
+        for link in links
+            .iter()
+            .filter(|link| takes_part(&link.to) && link.to != *from)
+        {
+            let ends = (from.min(&link.to).as_str(), from.max(&link.to).as_str());
+            let seen = (link.rtt_microseconds, link.rate_bits_per_second / 1_000_000);
+            both.entry(ends)
+                .and_modify(|(round, rate)| (*round, *rate) = ((*round).min(seen.0), (*rate).min(seen.1)))
+                .or_insert(seen);
+        }
+    }
+    both
+}
+
+/// As collectives/src/links.c reads them, for which 0 Mbit/s would be no link at all.
+fn each(both: &Between) -> String {
+    let each = both.iter().map(|((one, other), (round, rate))| {
+        let rate = (*rate).max(1);
+        format!("{one} {other} {round} {rate}")
+    });
+    each.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::tuning;
 
-    fn status(links: &[(&str, u32, u64)]) -> Status {
-        let numbers: Vec<_> = links.iter().map(|(_, rtt, rate)| (*rtt, *rate)).collect();
-        let mut status = tuning::tests::status(&numbers);
-        for (tunnel, (site, ..)) in status.tunnels.iter_mut().zip(links) {
-            tunnel.site = (*site).to_owned();
-        }
-        status
+    fn links(of: &[(&str, &[(&str, u32, u64)])]) -> BTreeMap<String, Vec<Link>> {
+        let link = |(to, rtt, megabits): &(&str, u32, u64)| Link {
+            to: (*to).to_owned(),
+            rtt_microseconds: *rtt,
+            rate_bits_per_second: megabits * 1_000_000,
+        };
+        let of = of.iter();
+        of.map(|(from, links)| ((*from).to_owned(), links.iter().map(link).collect()))
+            .collect()
+    }
+
+    fn told(links: &BTreeMap<String, Vec<Link>>, sites: &[&str]) -> Vec<String> {
+        let sites: Vec<String> = sites.iter().map(|site| (*site).to_owned()).collect();
+        let settings = settings(links, &sites).into_iter();
+        settings.map(|(_, value)| value).collect()
     }
 
     #[test]
-    fn the_longest_and_the_slowest_way_to_the_jobs_own_sites_are_told() {
-        let status = status(&[
-            ("nancy", 11_600, 900_000_000),
-            ("orsay", 8_000, 400_000_000),
-            ("far", 90_000, 1),
+    fn the_longest_and_the_slowest_way_between_the_jobs_own_sites_are_told() {
+        let links = links(&[(
+            "rennes",
+            &[("nancy", 11_600, 900), ("orsay", 8_000, 400), ("far", 90_000, 1)],
+        )]);
+        assert_eq!(told(&links, &["rennes", "nancy"]), ["11600", "900"]);
+        assert_eq!(told(&links, &["rennes", "far"]), ["90000", "100"]);
+        assert_eq!(told(&links, &[])[..2], ["90000", "100"]);
+        assert!(told(&links, &["rennes"]).is_empty());
+    }
+
+    #[test]
+    fn from_three_sites_on_each_link_is_told_once_as_its_two_ends_know_it() {
+        let links = links(&[
+            ("rennes", &[("nancy", 11_600, 900), ("orsay", 8_000, 400)]),
+            (
+                "nancy",
+                &[("rennes", 11_500, 940), ("orsay", 300_000, 0), ("far", 1, 1)],
+            ),
         ]);
-        let told = |sites: &[&str]| {
-            let sites: Vec<String> = sites.iter().map(|site| (*site).to_owned()).collect();
-            let settings = settings(&status, &sites).into_iter();
-            settings.map(|(_, value)| value).collect::<Vec<_>>()
-        };
-        assert_eq!(told(&["rennes", "nancy", "orsay"]), ["11600", "400"]);
-        assert_eq!(told(&["rennes", "far"]), ["90000", "100"]);
-        assert_eq!(told(&[]), ["90000", "100"]);
-        assert!(told(&["rennes"]).is_empty());
+        assert_eq!(
+            told(&links, &["rennes", "nancy", "orsay"]),
+            [
+                "300000",
+                "100",
+                "nancy orsay 300000 1,nancy rennes 11500 900,orsay rennes 8000 400"
+            ]
+        );
+        assert_eq!(told(&links, &["rennes", "nancy"]).len(), 2);
     }
 
     #[test]

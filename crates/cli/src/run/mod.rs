@@ -160,8 +160,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     };
     let mut environment =
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
-    if let (Some(status), true) = (&status, hierarchical) {
-        let settings = collectives::settings(status, &sites).into_iter();
+    if hierarchical {
+        let settings = collectives::settings(&job.links, &sites).into_iter();
         let open = settings.filter(|(name, _)| std::env::var_os(name).is_none());
         environment.extend(open.map(|(name, value)| (name, value.into())));
     }

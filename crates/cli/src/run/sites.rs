@@ -317,6 +317,7 @@ mod tests {
             grid: "1|rennes;10.1.0.0/24;10.1.0.253:7000;20000-32767".into(),
             site: "rennes".into(),
             sites: vec![up("rennes", 1), up("nancy", 2), down],
+            links: Default::default(),
         }
     }
 

@@ -51,12 +51,12 @@ pub fn eager(status: &Status, ranks: u32) -> Option<Eager> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use causeway_gateway::control::TunnelStatus;
 
     /// Round-trip times in microseconds and rates in bits per second.
-    pub(in crate::run) fn status(links: &[(u32, u64)]) -> Status {
+    fn status(links: &[(u32, u64)]) -> Status {
         let tunnel = |(rtt, rate): &(u32, u64)| TunnelStatus {
             site: "nancy".into(),
             peer: ([198, 51, 100, 5], 7001).into(),

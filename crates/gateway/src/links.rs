@@ -1,0 +1,46 @@
+//! How far the sites of the grid are from each other. Each gateway measures the links of its own site; its answer to a job's start tells
+//! them, so that who starts the job knows those between any two sites, as they were at that moment.
+
+use crate::control::Link;
+use crate::gateway::Gateway;
+use crate::pair::Pair;
+use std::collections::BTreeMap;
+
+/// Links of one site that are kept: more than grids have.
+const MOST_LINKS: usize = 4096;
+
+impl Gateway {
+    /// From this site to those that it has lanes with.
+    pub(crate) fn own_links(&self) -> Vec<Link> {
+        let up = self.pairs.iter().filter(|(_, pair)| pair.is_up());
+        let links = up.map(|(_, pair)| {
+            let tunnel = self.tunnel_status(pair);
+            Link {
+                to: tunnel.site,
+                rtt_microseconds: tunnel.rtt_microseconds,
+                rate_bits_per_second: tunnel.rate_bits_per_second,
+            }
+        });
+        links.filter(|link| link.rtt_microseconds > 0).collect()
+    }
+
+    /// What a site says of its own.
+    pub(crate) fn learn_links(&mut self, site: &str, mut links: Vec<Link>) {
+        links.truncate(MOST_LINKS);
+        if let Some(peer) = self.peer_of(site) {
+            self.contacts[peer].links = links;
+        }
+    }
+
+    /// Of every site that is reached and has said it, and the own one, by the site that measured.
+    pub(crate) fn links(&self) -> BTreeMap<String, Vec<Link>> {
+        let contacts = self.config.peers.iter().zip(&self.contacts);
+        let reached = contacts.filter(|(peer, _)| self.pair_of(&peer.site).is_some_and(Pair::is_up));
+        let others = reached.map(|(peer, contact)| (peer.site.clone(), contact.links.clone()));
+        let own = (self.config.site.clone(), self.own_links());
+        others
+            .chain([own])
+            .filter(|(_, links)| !links.is_empty())
+            .collect()
+    }
+}
