@@ -116,8 +116,8 @@ demo: setup build programs ## two sites, real MPI programs over them, a report; 
 	@$(MEASURE) demo
 
 bench: setup build programs ## figures of direct and Causeway in turn, into results/
-	@setup/pypi.sh mpich
-	@tests/mpi/build.sh mpich
+	@setup/pypi.sh mpich intel
+	@tests/mpi/build.sh mpich intel
 	@$(MEASURE) bench
 
 bench-lab: setup build ## what the emulated WAN itself costs and keeps

@@ -28,6 +28,8 @@ enum Value {
     EagerBytes,
     /// The same for UCX.
     UcxEagerBytes,
+    /// And for libfabric's ofi_rxm.
+    RxmEagerBytes,
 }
 
 enum When {
@@ -89,6 +91,7 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         Value::HostFile => facts.host_file.map(OsString::from).unwrap_or_default(),
         Value::EagerBytes => bytes(|eager| eager.usual_bytes),
         Value::UcxEagerBytes => bytes(|eager| eager.ucx_bytes),
+        Value::RxmEagerBytes => bytes(|eager| eager.rxm_bytes),
     };
     let open = tables
         .iter()
@@ -209,6 +212,10 @@ const INTEL: &[Setting] = &[
     always("I_MPI_OFI_PROVIDER", "tcp"),
     always("FI_PROVIDER", "tcp"),
     always("FI_TCP_IO_URING", "0"),
+    only(When::KnownLink, "FI_OFI_RXM_BUFFER_SIZE", Value::RxmEagerBytes),
+    // Receive buffers are one stock for all peers, which otherwise have 128 each.
+    only(When::KnownLink, "FI_OFI_RXM_USE_SRX", Value::Text("1")),
+    only(When::KnownLink, "FI_OFI_RXM_MSG_RX_SIZE", Value::Text("32")),
 ];
 
 #[cfg(test)]
@@ -233,6 +240,7 @@ mod tests {
             eager: Some(Eager {
                 usual_bytes: 4 << 20,
                 ucx_bytes: 4 << 20,
+                rxm_bytes: 4 << 20,
             }),
             ..facts()
         };
@@ -240,6 +248,7 @@ mod tests {
             (Mpi::OpenMpi4, "OMPI_MCA_btl_tcp_eager_limit"),
             (Mpi::OpenMpi5, "OMPI_MCA_btl_tcp_eager_limit"),
             (Mpi::Mpich, "UCX_RNDV_THRESH"),
+            (Mpi::Intel, "FI_OFI_RXM_BUFFER_SIZE"),
         ] {
             let has = |facts| {
                 settings(mpi, facts, |_| false)

@@ -1,7 +1,7 @@
 //! Section `collectives`: what the library of collectives gains over the MPI's own, both through Causeway, and how far from the limit it is.
 
 use super::pings::read;
-use super::{Bench, BenchError, DEADLINE, HEAD, MPIS, Mpi, ROUTED};
+use super::{Bench, BenchError, DEADLINE, HEAD, INTEL, MPIS, Mpi, ROUTED};
 use crate::claim::{Bar, Claim};
 use crate::lab::test_program;
 use crate::limit::Link;
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Bytes of one rank's part; of a reduced or broadcast vector, of all.
-const SIZES: &str = "8,65536,1048576";
+const SIZES: &str = "8,65536,1048576,4194304";
 
 /// Bars change above this.
 const SMALL: u64 = 64 << 10;
@@ -121,8 +121,9 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
          ways, with and without its library of collectives, in turn. Sizes are one rank's part; of bcast, reduce, allreduce and scan the \
          whole. The limit is R/2 + what has to cross one way / B, R that of the longest way from the root: of a scan of ranks in turn, one \
          vector for each rank of the other site. Loop: what the loops of OSU's and Intel's benchmarks report, the mean over all ranks of a \
-         rank's own time, a barrier after each round: it counts ranks that leave early, and those that the barrier let go late. Eight or nine ranks that wait busily share the cores of this machine; MPICH uses sockets \
-         alone (MPIR_CVAR_NOLOCAL=1), both ways.",
+         rank's own time, a barrier after each round: it counts ranks that leave early, and those that the barrier let go late. Eight or nine ranks share the cores of this machine. So that those that wait let \
+         the others run, MPICH uses sockets alone (MPIR_CVAR_NOLOCAL=1) and Intel MPI waits in the kernel (I_MPI_WAIT_MODE=1, I_MPI_THREAD_YIELD=3), \
+         both ways.",
     );
     let mut rows = "mpi,ranks,placement,way,run,operation,size_bytes,iteration,seconds\n".to_owned();
     let scenarios: [(&[&str], &str, Link, &[Placement]); 2] = [
@@ -132,7 +133,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     for (scenario, head, link, placements) in scenarios {
         let lab = bench.lab("collectives", scenario)?;
         part.command(&lab.shape());
-        for mpi in &MPIS {
+        for mpi in MPIS.iter().chain([&INTEL]) {
             for placement in placements {
                 let name = format!("{}, {}", mpi.name, placement.name());
                 let mut times = Times::new();
@@ -181,7 +182,7 @@ fn command(bench: &Bench, mpi: &Mpi, option: &str, placement: &Placement) -> Str
     };
     let (sites, ranks) = placement.said();
     format!(
-        "MPIR_CVAR_NOLOCAL=1 causeway run {option}--sites {sites} -- {launcher} -n {ranks} {} rows.csv {} {} {SIZES}{turns}",
+        "MPIR_CVAR_NOLOCAL=1 I_MPI_WAIT_MODE=1 I_MPI_THREAD_YIELD=3 causeway run {option}--sites {sites} -- {launcher} -n {ranks} {} rows.csv {} {} {SIZES}{turns}",
         test_program(mpi.programs, "collective_time"),
         bench.pick(3, 10),
         operations.join(",")

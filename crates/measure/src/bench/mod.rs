@@ -164,6 +164,13 @@ const MPIS: [Mpi; 2] = [
     },
 ];
 
+/// Its collectives alone are measured.
+const INTEL: Mpi = Mpi {
+    name: "Intel MPI 2021.18",
+    launcher: "/.cache/mpi/intel/bin/mpirun",
+    programs: "intel",
+};
+
 /// How a program is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
@@ -246,7 +253,7 @@ pub fn main(args: &Args) -> Result<(), BenchError> {
         out,
         quick: args.quick,
     };
-    let launchers = MPIS.map(|mpi| (mpi.name, mpi.launcher()));
+    let launchers = [&MPIS[0], &MPIS[1], &INTEL].map(|mpi| (mpi.name, mpi.launcher()));
     let mut report = Report::new(crate::host::describe(&launchers), made_by(args));
     for &section in Section::value_variants() {
         if args.only.is_empty() || args.only.contains(&section) {
