@@ -22,6 +22,8 @@ int reduce_flits(struct levels *on, const void *from, void *into, int count, con
                  int64_t flit);
 int allreduce_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                     int64_t flit, int ahead);
+int allreduce_lanes(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+                    int64_t flit, int ahead);
 /* By way of one site. */
 int allreduce_hub(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
 /* Blocks of counts[i] elements for rank i. */

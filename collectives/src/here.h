@@ -1,12 +1,14 @@
 /* Collectives of one site's ranks: the MPI's own on the site's communicator, except in operations that go on beside the program. Those are
  * taken up by each rank when it can, in no common order, as the MPI's collectives on one communicator must be; their messages are told
- * apart by tags instead. Then: binomial trees, except that gather and scatter are done by the root alone and scans go from rank to rank.
+ * apart by tags instead. Then: binomial trees, except that gather and scatter are done by the root alone, scans go from rank to rank, and what comes from or goes
+ * to all ranks does so at once.
  *
  * Arguments as in MPI, roots numbered in the site. */
 #ifndef CAUSEWAY_HERE_H
 #define CAUSEWAY_HERE_H
 
 #include "levels.h"
+#include "transfer.h"
 
 #include <stdint.h>
 
@@ -14,6 +16,10 @@
 int here_barrier(struct levels *on);
 int here_bcast(struct levels *on, void *buffer, int count, MPI_Datatype type, int root);
 int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root);
+/* counts[i] elements to rank i of the site. */
+int here_reduce_scatter(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
+/* In place. */
+int here_allgatherv(struct levels *on, void *buffer, const int counts[], const int places[], const struct shape *shape);
 /* Of bytes. */
 int here_gather(struct levels *on, const char *from, int64_t length, char *into, int root);
 int here_scatter(struct levels *on, const char *from, int64_t length, char *into, int root);

@@ -24,7 +24,7 @@ static const int has[OPERATIONS] = {
     [OF_BARRIER] = BIT(SPEAKERS),
     [OF_BCAST] = BIT(SPEAKERS) | BIT(FLITS),
     [OF_REDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BY_RANK,
-    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BY_RANK,
+    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BIT(LANES) | BY_RANK,
     [OF_REDUCE_SCATTER] = BIT(SPEAKERS) | BIT(LANES) | BIT(BLOCKS),
     [OF_GATHER] = BIT(SPEAKERS) | BIT(DIRECT),
     [OF_SCATTER] = BIT(SPEAKERS) | BIT(DIRECT),
@@ -95,14 +95,34 @@ static int64_t crossing(const struct costs *costs, const struct layout *layout, 
     return carry(bytes, times, costs->rate) + messages * (layout->sites - 1) * costs->message * 1000;
 }
 
+/* A reduce-scatter or an allgather inside the largest site: each rank takes in, and gives, all but its own part. */
+static int64_t spread(const struct costs *costs, const struct layout *layout, int64_t bytes)
+{
+    int n = layout->largest;
+    return steps(n) * hop(costs) + carry(bytes / n, n - 1, costs->lan_rate);
+}
+
 static int64_t latency(const struct costs *costs) { return costs->round * 500; }
 
-/* The first flit passes every stage, and each later one waits for the slowest. `trees`: stages inside a site, which share its ranks. */
+static int64_t pieces_of(int64_t bytes, int64_t flit) { return bytes > flit ? (bytes + flit - 1) / flit : 1; }
+
+/* The first flit passes every stage, and each later one waits for the slowest. */
+static int64_t stages(const struct costs *costs, int64_t pieces, int64_t here, int64_t there)
+{
+    return latency(costs) + here + there + (pieces - 1) * (here > there ? here : there);
+}
+
+/* `trees`: stages inside a site, which share its ranks. */
 static int64_t pipeline(const struct costs *costs, const struct layout *layout, int64_t bytes, int64_t flit, int trees)
 {
-    int64_t pieces = bytes > flit ? (bytes + flit - 1) / flit : 1, piece = bytes / pieces;
-    int64_t here = trees * tree(costs, layout, piece), there = crossing(costs, layout, piece, 1, 1);
-    return latency(costs) + here + there + (pieces - 1) * (here > there ? here : there);
+    int64_t pieces = pieces_of(bytes, flit), piece = bytes / pieces;
+    return stages(costs, pieces, trees * tree(costs, layout, piece), crossing(costs, layout, piece, 1, 1));
+}
+
+static int64_t allreduce_lanes(const struct costs *costs, const struct layout *layout, int64_t bytes)
+{
+    int64_t pieces = pieces_of(bytes, costs->flit), piece = bytes / pieces, n = layout->largest;
+    return stages(costs, pieces, 2 * spread(costs, layout, piece), crossing(costs, layout, piece / n, n, n));
 }
 
 /* R/2, and R/2 again for each step of a tree over all ranks that nobody has ordered by sites. */
@@ -208,11 +228,18 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     case OF_ALLGATHER:
         return allgather(costs, layout, algorithm, bytes);
     default:
+        if (operation == OF_ALLREDUCE && algorithm == LANES)
+            return allreduce_lanes(costs, layout, bytes);
         if (operation == OF_SCAN && algorithm == DIRECT)
             return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, bytes, n, n);
         return pipeline(costs, layout, bytes, algorithm == FLITS ? costs->flit : bytes, 2);
     }
 }
+
+/* One rank takes a flit in twice inside its site and once from each other one: from three times the usual 1 Gbit/s between sites on, that goes on beside the
+ * crossing. A fixed bound, since it must not depend on the ways between sites; with 4 ranks on 2 cores lanes took as long as flits, or a third longer
+ * (4 MB, Open MPI), where ranks share memory, and a fifth less where MPICH has sockets alone. */
+#define SLOW_LAN 375
 
 /* What is cut in flits gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in
  * any order, are not weighed against what crosses once for each site: that would depend on the ways between sites. */
@@ -221,6 +248,9 @@ static int is_candidate(const struct costs *costs, const struct layout *layout, 
 {
     int is_cut = model_has(operation, FLITS) && (algorithm == SPEAKERS || algorithm == FLITS);
     if (is_cut && (algorithm == FLITS) != (bytes >= costs->flit))
+        return 0;
+    int has_lanes = operation == OF_ALLREDUCE && bytes >= costs->flit && costs->lan_rate < SLOW_LAN;
+    if (operation == OF_ALLREDUCE && (algorithm == LANES || algorithm == FLITS) && (algorithm == LANES) != has_lanes)
         return 0;
     if (operation == OF_SCAN && algorithm == DIRECT && layout->in_order)
         return 0;

@@ -1,0 +1,138 @@
+/* R/2 + s/B + one flit inside a site: of each flit every rank of a site adds up one part (reduce-scatter), exchanges it with the ranks of
+ * other sites whose parts overlap it, and hands what the sites come to to its own site (allgather). Several ranks carry in parallel, and none adds up
+ * or hands out more than its part: where a site's network is no faster than the way to the others, one rank would have to take in the message three
+ * times. `ahead` flits are added up before the first is handed out: so many as cover the way there. */
+#include "../combine.h"
+#include "../here.h"
+#include "algorithms.h"
+
+#include <stdlib.h>
+
+struct run {
+    struct levels *on;
+    const void *from;
+    void *into;
+    const struct shape *shape;
+    MPI_Op op;
+    struct flits flits;
+    /* Of the flit at hand: each local rank's part. */
+    int *counts, *places;
+    /* This rank's parts as each site has them, flit after flit; how many elements are added up, and handed out. */
+    struct parts parts;
+    int64_t reduced, handed;
+    struct requests sent, received;
+    int next_sent, next_received;
+    void **piece;
+};
+
+/* Where part `part` of `parts` begins. */
+static int cut(int count, int part, int parts) { return (int)((int64_t)count * part / parts); }
+
+/* Cuts flit i for this site's ranks; how many elements this rank has. */
+static int share_out(struct run *run, int i)
+{
+    struct levels *on = run->on;
+    int count = flit_count(&run->flits, i), ranks = on->local_size;
+    for (int r = 0; r < ranks; r++) {
+        run->places[r] = cut(count, r, ranks);
+        run->counts[r] = cut(count, r + 1, ranks) - run->places[r];
+    }
+    return run->counts[on->local_rank];
+}
+
+/* What this rank and rank r of site s both have of flit i, from where this rank's begins. */
+static int overlap(const struct run *run, int i, int s, int r, int *at)
+{
+    const struct levels *on = run->on;
+    int count = flit_count(&run->flits, i), ranks = site_size(on, s), own = run->places[on->local_rank];
+    int low = cut(count, r, ranks), high = cut(count, r + 1, ranks), end = own + run->counts[on->local_rank];
+    low = low > own ? low : own;
+    high = high < end ? high : end;
+    *at = low - own;
+    return high > low ? high - low : 0;
+}
+
+/* With each of whom this rank shares something of flit i, in one order at all ranks. */
+#define FOR_EACH_OVERLAP(s, r, length, at)                                                                                                 \
+    for (int s = 0; s < run->on->sites; s++)                                                                                               \
+        for (int r = 0, at, length; s != run->on->site && r < site_size(run->on, s); r++)                                                  \
+            if ((length = overlap(run, i, s, r, &at)) > 0)
+
+static int peer(const struct levels *on, int s, int r) { return on->members[on->first[s] + r]; }
+
+static int receive(struct run *run, int i, int64_t before)
+{
+    int status = MPI_SUCCESS;
+    FOR_EACH_OVERLAP(s, r, length, at)
+        TRY(status, requests_receive(&run->received, run->on, element_at(run->parts.origin[s], before + at, run->shape), length,
+                                     run->shape->type, peer(run->on, s, r), TAG_ALLREDUCE));
+    return status;
+}
+
+static int reduce_here(struct run *run, int i)
+{
+    struct levels *on = run->on;
+    int own = share_out(run, i);
+    void *sum = element_at(run->parts.origin[on->site], run->reduced, run->shape);
+    const void *from = element_at(run->from == MPI_IN_PLACE ? run->into : run->from, flit_at(&run->flits, i), run->shape);
+    int status = here_reduce_scatter(on, from, sum, run->counts, run->shape, run->op);
+    FOR_EACH_OVERLAP(s, r, length, at)
+        TRY(status, requests_send(&run->sent, on, element_at(sum, at, run->shape), length, run->shape->type, peer(on, s, r), TAG_ALLREDUCE));
+    run->reduced += own;
+    return status;
+}
+
+static int hand_out(struct run *run, int i)
+{
+    struct levels *on = run->on;
+    int own = share_out(run, i), status = MPI_SUCCESS;
+    void *flit = element_at(run->into, flit_at(&run->flits, i), run->shape);
+    FOR_EACH_OVERLAP(s, r, length, at) {
+        TRY(status, requests_wait_for(&run->received, run->next_received++));
+        /* What is still being sent must not change: it is used up. */
+        TRY(status, requests_wait_for(&run->sent, run->next_sent++));
+    }
+    for (int s = 0; s < on->sites; s++)
+        run->piece[s] = element_at(run->parts.origin[s], run->handed, run->shape);
+    TRY(status, combine(on, run->piece, on->sites, element_at(flit, run->places[on->local_rank], run->shape), own, run->shape, run->op));
+    run->handed += own;
+    TRY(status, here_allgatherv(on, flit, run->counts, run->places, run->shape));
+    return status;
+}
+
+static int begin(struct run *run)
+{
+    struct levels *on = run->on;
+    int64_t own = 0;
+    if (!(run->counts = malloc(2 * on->local_size * sizeof *run->counts)) || !(run->piece = malloc(on->sites * sizeof *run->piece)))
+        return MPI_ERR_NO_MEM;
+    run->places = run->counts + on->local_size;
+    for (int i = 0; i < run->flits.pieces; i++)
+        own += share_out(run, i);
+    int status = parts_make(&run->parts, on, own, run->shape, MADE);
+    own = 0;
+    for (int i = 0; i < run->flits.pieces; i++) {
+        int count = share_out(run, i);
+        TRY(status, receive(run, i, own));
+        own += count;
+    }
+    return status;
+}
+
+int allreduce_lanes(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit, int ahead)
+{
+    struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .flits = flits_of(count, shape->size, flit)};
+    int status = begin(&run);
+    for (int i = 0; i < run.flits.pieces + ahead; i++) {
+        if (i < run.flits.pieces)
+            TRY(status, reduce_here(&run, i));
+        if (i >= ahead)
+            TRY(status, hand_out(&run, i - ahead));
+    }
+    requests_free(&run.sent, status);
+    requests_free(&run.received, status);
+    parts_free(&run.parts);
+    free(run.counts);
+    free(run.piece);
+    return status;
+}
