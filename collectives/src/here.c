@@ -77,12 +77,25 @@ static int reduce_up(struct levels *on, int first, void **sum, void **other, int
     return status;
 }
 
+/* Intel MPI 2021.18 writes into the receive buffer at other ranks than the root, too: three ranks that share memory crash where there is none. */
+static int reduce_anywhere(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
+{
+    void *memory = NULL;
+#if !defined(OPEN_MPI)
+    if (on->local_rank != root && count > 0 && !(memory = elements(count, shape, &into)))
+        return MPI_ERR_NO_MEM;
+#endif
+    int status = real.Reduce(from, into, count, shape->type, op, root, on->local);
+    free(memory);
+    return status;
+}
+
 int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root)
 {
-    if (!task_runs())
-        return real.Reduce(from, into, count, type, op, root, on->local);
     struct shape shape;
     int commutes = 0, status = shape_of(type, &shape) ? MPI_SUCCESS : MPI_ERR_TYPE;
+    if (status != MPI_SUCCESS || !task_runs())
+        return status == MPI_SUCCESS ? reduce_anywhere(on, from, into, count, &shape, op, root) : status;
     TRY(status, real.Op_commutative(op, &commutes));
     if (status != MPI_SUCCESS || count == 0)
         return status;

@@ -26,7 +26,7 @@ use crate::pingpong::NotPingPong;
 use crate::program::{ProgramError, io, repository};
 use crate::report::{Part, Report};
 use clap::ValueEnum;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,9 @@ pub struct Args {
     /// Only these sections; all by default.
     #[arg(long, value_delimiter = ',', value_name = "SECTION,...")]
     only: Vec<Section>,
+    /// Go on where collectives broke off, the longest section: runs of it that ended well are not made again.
+    #[arg(long, requires = "out")]
+    resume: bool,
 }
 
 /// Parts of the bench, in the order in which they run.
@@ -208,6 +211,9 @@ const ROUTED: [&str; 3] = ["--routed", "true", "rennes-nancy"];
 const HEAD: &str = "rennes-head";
 const FAR_HEAD: &str = "nancy-head";
 
+/// A file beside a run's outputs.
+const ENDED: &str = "ended";
+
 /// The longest run, sixty pauses of 5 s, takes as many seconds; what takes twice as long hangs.
 const DEADLINE: Duration = Duration::from_secs(640);
 
@@ -216,6 +222,7 @@ const DEADLINE: Duration = Duration::from_secs(640);
 pub struct Bench {
     out: PathBuf,
     quick: bool,
+    resume: bool,
 }
 
 impl Bench {
@@ -229,6 +236,17 @@ impl Bench {
     /// A lab for one section.
     fn lab(&self, section: &str, shape: &[&str]) -> Result<Lab, ProgramError> {
         Lab::start(shape, &self.scratch(&format!("lab-{section}"))?)
+    }
+
+    /// Whether a run whose outputs are in this directory ended well, and counts again.
+    fn has(&self, directory: &Path) -> bool {
+        self.resume && directory.join(ENDED).exists()
+    }
+
+    /// A run has ended well.
+    fn ended(directory: &Path) -> Result<(), ProgramError> {
+        let mark = directory.join(ENDED);
+        std::fs::write(&mark, "").map_err(io(format!("write {}", mark.display())))
     }
 
     fn pick<T>(&self, quick: T, full: T) -> T {
@@ -252,6 +270,7 @@ pub fn main(args: &Args) -> Result<(), BenchError> {
     let bench = Bench {
         out,
         quick: args.quick,
+        resume: args.resume,
     };
     let launchers = [&MPIS[0], &MPIS[1], &INTEL].map(|mpi| (mpi.name, mpi.launcher()));
     let mut report = Report::new(crate::host::describe(&launchers), made_by(args));
@@ -292,6 +311,9 @@ fn made_by(args: &Args) -> String {
     let mut command = "causeway-measure bench".to_owned();
     if args.quick {
         command += " --quick";
+    }
+    if args.resume {
+        command += " --resume";
     }
     if !names.is_empty() {
         command += &format!(" --only {}", names.join(","));
