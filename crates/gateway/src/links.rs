@@ -24,8 +24,9 @@ impl Gateway {
         links.filter(|link| link.rtt_microseconds > 0).collect()
     }
 
-    /// What a site says of its own.
+    /// What a site says of its own. Names of sites that are not in the grid would reach the processes of jobs.
     pub(crate) fn learn_links(&mut self, site: &str, mut links: Vec<Link>) {
+        links.retain(|link| link.to == self.config.site || self.peer_of(&link.to).is_some());
         links.truncate(MOST_LINKS);
         if let Some(peer) = self.peer_of(site) {
             self.contacts[peer].links = links;

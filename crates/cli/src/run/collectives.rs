@@ -102,8 +102,11 @@ fn each(both: &Between) -> String {
 mod tests {
     use super::*;
 
-    fn links(of: &[(&str, &[(&str, u32, u64)])]) -> BTreeMap<String, Vec<Link>> {
-        let link = |(to, rtt, megabits): &(&str, u32, u64)| Link {
+    /// To which site, how many microseconds, how many Mbit/s.
+    type Measured<'a> = (&'a str, u32, u64);
+
+    fn links(of: &[(&str, &[Measured])]) -> BTreeMap<String, Vec<Link>> {
+        let link = |(to, rtt, megabits): &Measured| Link {
             to: (*to).to_owned(),
             rtt_microseconds: *rtt,
             rate_bits_per_second: megabits * 1_000_000,
