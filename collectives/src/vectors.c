@@ -83,11 +83,12 @@ static int run_allreduce(struct levels *on, const struct plan *plan)
         return reduce_gathered(on, plan->from, plan->into, (int)plan->count, shape, plan->op, -1);
     if (plan->choice.algorithm == BLOCKS)
         return allreduce_blocks(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit);
+    /* What each run measures must not decide between these two, which may round differently. */
+    if (plan->choice.algorithm == LANES)
+        return allreduce_lanes(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit, plan->choice.ahead);
     int hub = links_hub(on->links, on->sites, plan->count * shape->size);
     if (hub >= 0)
         return allreduce_hub(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, flit);
-    if (plan->choice.algorithm == LANES)
-        return allreduce_lanes(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit, plan->choice.ahead);
     return allreduce_flits(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit, plan->choice.ahead);
 }
 

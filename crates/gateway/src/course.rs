@@ -137,6 +137,8 @@ impl Course {
         let path = socket::path_info(socket).unwrap_or_default();
         (self.rate, self.best, self.found, self.doubtful) = (rate, rate, rate, rate == 0);
         (self.trained_at, self.look_at) = (now, now);
+        // Its bytes are no stream's: the next look counts anew.
+        (self.filled_since, self.sent_bytes) = (None, u64::MAX);
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
     }
 

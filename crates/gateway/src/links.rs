@@ -1,13 +1,14 @@
 //! How far the sites of the grid are from each other. Each gateway measures the links of its own site; its answer to a job's start tells
-//! them, so that who starts the job knows those between any two sites, as they were at that moment.
+//! them, so that who starts the job knows those between any two sites, as they were when each of them last answered one.
 
 use crate::control::Link;
 use crate::gateway::Gateway;
 use crate::pair::Pair;
 use std::collections::BTreeMap;
 
-/// Links of one site that are kept: more than grids have.
-const MOST_LINKS: usize = 4096;
+/// Sites of a grid whose links are told: of larger ones each site knows its own alone. As many as collectives weigh (collectives/src/links.c), and few enough for
+/// an answer's line and a process's environment.
+const MOST_SITES: usize = 64;
 
 impl Gateway {
     /// From this site to those that it has lanes with.
@@ -26,8 +27,9 @@ impl Gateway {
 
     /// What a site says of its own. Names of sites that are not in the grid would reach the processes of jobs.
     pub(crate) fn learn_links(&mut self, site: &str, mut links: Vec<Link>) {
-        links.retain(|link| link.to == self.config.site || self.peer_of(&link.to).is_some());
-        links.truncate(MOST_LINKS);
+        links.truncate(MOST_SITES);
+        let is_known = |site: &str| site == self.config.site || self.peer_of(site).is_some();
+        links.retain(|link| link.rtt_microseconds > 0 && is_known(&link.to));
         if let Some(peer) = self.peer_of(site) {
             self.contacts[peer].links = links;
         }
@@ -35,7 +37,12 @@ impl Gateway {
 
     /// Of every site that is reached and has said it, and the own one, by the site that measured.
     pub(crate) fn links(&self) -> BTreeMap<String, Vec<Link>> {
-        let contacts = self.config.peers.iter().zip(&self.contacts);
+        let told = if self.config.peers.len() < MOST_SITES {
+            MOST_SITES
+        } else {
+            0
+        };
+        let contacts = self.config.peers.iter().zip(&self.contacts).take(told);
         let reached = contacts.filter(|(peer, _)| self.pair_of(&peer.site).is_some_and(Pair::is_up));
         let others = reached.map(|(peer, contact)| (peer.site.clone(), contact.links.clone()));
         let own = (self.config.site.clone(), self.own_links());

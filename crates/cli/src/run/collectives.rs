@@ -21,6 +21,12 @@ pub const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
 
+/// As many as collectives/src/links.c weighs; the names of many more would not fit into a process's environment.
+const MOST_SITES: usize = 64;
+
+/// Mbit/s. A lane that has carried little knows too low a rate: not below a tenth of what most links have.
+const LEAST_RATE: u64 = 100;
+
 /// Reductions in the order of ranks.
 pub const SAME_BITS: &str = "CAUSEWAY_COLLECTIVES_SAME_BITS";
 
@@ -47,12 +53,13 @@ pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
 pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&'static str, String)> {
     let both = both_ends(links, sites);
     let round = both.values().map(|(round, _)| *round).max();
-    // A lane that has carried little knows too low a rate: not below a tenth of what most links have.
     let rate = both.values().map(|(_, rate)| *rate).min();
     let ends: BTreeSet<_> = both.keys().flat_map(|(one, other)| [one, other]).collect();
-    let each = (ends.len() > 2).then(|| (LINKS, each(&both)));
+    let each = (3..=MOST_SITES)
+        .contains(&ends.len())
+        .then(|| (LINKS, each(&both)));
     let round = round.map(|round| (ROUND_MICROSECONDS, round.to_string()));
-    let rate = rate.map(|rate| (MEGABITS, rate.max(100).to_string()));
+    let rate = rate.map(|rate| (MEGABITS, rate.max(LEAST_RATE).to_string()));
     round.into_iter().chain(rate).chain(each).collect()
 }
 
@@ -89,10 +96,10 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
     both
 }
 
-/// As collectives/src/links.c reads them, for which 0 Mbit/s would be no link at all.
+/// As collectives/src/links.c reads them.
 fn each(both: &Between) -> String {
     let each = both.iter().map(|((one, other), (round, rate))| {
-        let rate = (*rate).max(1);
+        let rate = (*rate).max(LEAST_RATE);
         format!("{one} {other} {round} {rate}")
     });
     each.collect::<Vec<_>>().join(",")
@@ -148,7 +155,7 @@ mod tests {
             [
                 "300000",
                 "100",
-                "nancy orsay 300000 1,nancy rennes 11500 900,orsay rennes 8000 400"
+                "nancy orsay 300000 100,nancy rennes 11500 900,orsay rennes 8000 400"
             ]
         );
         assert_eq!(told(&links, &["rennes", "nancy"]).len(), 2);
