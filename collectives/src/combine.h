@@ -4,7 +4,7 @@
 
 #include "transfer.h"
 
-/* parts[s] holds `count` elements that site s found; all are used up. The result is put into `into`, which may be one of them. */
+/* parts[s] holds `count` elements that site s (or rank s of a site) found; all are used up. The result is put into `into`, which may be one of them. */
 int combine(struct levels *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op);
 
 /* The same of the first `ranks` ranks, in their order: packed, `count` elements each, in the order of on->members. */

@@ -114,15 +114,6 @@ int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_
     return status;
 }
 
-/* From the last rank to the first, as MPI_Reduce_local puts `in op inout` into inout. */
-static int put_together(const struct levels *on, void *parts[], int count, const struct shape *shape, MPI_Op op)
-{
-    int status = MPI_SUCCESS;
-    for (int r = on->local_size - 2; r >= 0 && count > 0; r--)
-        TRY(status, real.Reduce_local(parts[r], parts[on->local_size - 1], count, shape->type, op));
-    return status;
-}
-
 static int reduce_scatter(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op)
 {
     struct requests some = {0};
@@ -144,8 +135,7 @@ static int reduce_scatter(struct levels *on, const void *from, void *into, const
             TRY(status, requests_send(&some, on, element_at(from, at, shape), counts[r], shape->type, rank_here(on, r), TAG_HERE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
-    TRY(status, put_together(on, parts, count, shape, op));
-    TRY(status, elements_copy(on, parts[on->local_size - 1], into, count, shape));
+    TRY(status, combine(on, parts, on->local_size, into, count, shape, op));
     for (int r = 0; r < on->local_size; r++)
         free(memory[r]);
     free(parts);

@@ -25,17 +25,17 @@ struct run {
     void **piece;
 };
 
-/* Where part `part` of `parts` begins. */
-static int cut(int count, int part, int parts) { return (int)((int64_t)count * part / parts); }
+/* Flit i, cut for the ranks of a site. */
+static struct flits shares(const struct run *run, int i, int ranks) { return (struct flits){flit_count(&run->flits, i), ranks}; }
 
 /* Cuts flit i for this site's ranks; how many elements this rank has. */
 static int share_out(struct run *run, int i)
 {
     struct levels *on = run->on;
-    int count = flit_count(&run->flits, i), ranks = on->local_size;
-    for (int r = 0; r < ranks; r++) {
-        run->places[r] = cut(count, r, ranks);
-        run->counts[r] = cut(count, r + 1, ranks) - run->places[r];
+    struct flits shares_here = shares(run, i, on->local_size);
+    for (int r = 0; r < on->local_size; r++) {
+        run->places[r] = (int)flit_at(&shares_here, r);
+        run->counts[r] = flit_count(&shares_here, r);
     }
     return run->counts[on->local_rank];
 }
@@ -44,8 +44,9 @@ static int share_out(struct run *run, int i)
 static int overlap(const struct run *run, int i, int s, int r, int *at)
 {
     const struct levels *on = run->on;
-    int count = flit_count(&run->flits, i), ranks = site_size(on, s), own = run->places[on->local_rank];
-    int low = cut(count, r, ranks), high = cut(count, r + 1, ranks), end = own + run->counts[on->local_rank];
+    struct flits shares_there = shares(run, i, site_size(on, s));
+    int own = run->places[on->local_rank], end = own + run->counts[on->local_rank];
+    int low = (int)flit_at(&shares_there, r), high = low + flit_count(&shares_there, r);
     low = low > own ? low : own;
     high = high < end ? high : end;
     *at = low - own;

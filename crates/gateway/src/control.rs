@@ -185,6 +185,10 @@ pub struct JobReply {
     pub links: std::collections::BTreeMap<String, Vec<Link>>,
 }
 
+/// Sites of a grid up to which all links are told: as many as collectives weigh (collectives/src/links.c), and few enough for an answer's line and a process's
+/// environment.
+pub const LINKED_SITES: usize = 64;
+
 /// One link of a site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
@@ -373,6 +377,17 @@ pub struct TunnelStatus {
     /// Why there is no better way than through a relay, or no lane over QUIC where the path loses; empty where nothing is known to be in the way.
     #[serde(default)]
     pub hindrance: String,
+}
+
+impl TunnelStatus {
+    /// The link that it goes over; `None` while nothing is known of it.
+    pub fn link(&self) -> Option<Link> {
+        (self.rtt_microseconds > 0).then(|| Link {
+            to: self.site.clone(),
+            rtt_microseconds: self.rtt_microseconds,
+            rate_bits_per_second: self.rate_bits_per_second,
+        })
+    }
 }
 
 /// A gateway's place in a grid with a broker.

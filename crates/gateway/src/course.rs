@@ -132,13 +132,12 @@ impl Course {
         self.rate
     }
 
-    /// Training has ended and found this rate, or none.
-    pub(crate) fn trained(&mut self, socket: &TcpStream, rate: u64, now: Instant) {
+    /// Training has ended and found this rate, or none. So much was sent in all, which is no stream's.
+    pub(crate) fn trained(&mut self, socket: &TcpStream, rate: u64, sent_bytes: u64, now: Instant) {
         let path = socket::path_info(socket).unwrap_or_default();
         (self.rate, self.best, self.found, self.doubtful) = (rate, rate, rate, rate == 0);
         (self.trained_at, self.look_at) = (now, now);
-        // Its bytes are no stream's: the next look counts anew.
-        (self.filled_since, self.sent_bytes) = (None, u64::MAX);
+        (self.filled_since, self.sent_bytes, self.sent_at) = (None, sent_bytes, now);
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
     }
 

@@ -341,7 +341,7 @@ impl Gateway {
                         // The last bound was a step on the way up.
                         let _ = socket::set_most_rate(tcp, rate);
                     }
-                    lane.course.trained(tcp, found, now);
+                    lane.course.trained(tcp, found, lane.sent_bytes, now);
                     true
                 }
                 Some(_) => false,

@@ -1,7 +1,7 @@
 //! Collectives that cross between sites once: the libraries that are preloaded for them (collectives/), and what they are told.
 
 use super::launcher::Mpi;
-use causeway_gateway::control::{Link, Status};
+use causeway_gateway::control::{LINKED_SITES, Link, Status, TunnelStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -20,9 +20,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
-
-/// As many as collectives/src/links.c weighs; the names of many more would not fit into a process's environment.
-const MOST_SITES: usize = 64;
 
 /// Mbit/s. A lane that has carried little knows too low a rate: not below a tenth of what most links have.
 const LEAST_RATE: u64 = 100;
@@ -55,11 +52,11 @@ pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&
     let round = both.values().map(|(round, _)| *round).max();
     let rate = both.values().map(|(_, rate)| *rate).min();
     let ends: BTreeSet<_> = both.keys().flat_map(|(one, other)| [one, other]).collect();
-    let each = (3..=MOST_SITES)
+    let each = (3..=LINKED_SITES)
         .contains(&ends.len())
         .then(|| (LINKS, each(&both)));
     let round = round.map(|round| (ROUND_MICROSECONDS, round.to_string()));
-    let rate = rate.map(|rate| (MEGABITS, rate.max(LEAST_RATE).to_string()));
+    let rate = rate.map(|rate| (MEGABITS, rate.to_string()));
     round.into_iter().chain(rate).chain(each).collect()
 }
 
@@ -68,12 +65,7 @@ type Between<'a> = BTreeMap<(&'a str, &'a str), (u32, u64)>;
 
 /// The links of this site alone, for those who start no job.
 pub fn links_of(status: &Status) -> BTreeMap<String, Vec<Link>> {
-    let up = status.tunnels.iter().filter(|tunnel| tunnel.rtt_microseconds > 0);
-    let links = up.map(|tunnel| Link {
-        to: tunnel.site.clone(),
-        rtt_microseconds: tunnel.rtt_microseconds,
-        rate_bits_per_second: tunnel.rate_bits_per_second,
-    });
+    let links = status.tunnels.iter().filter_map(TunnelStatus::link);
     [(status.site.clone(), links.collect())].into()
 }
 
@@ -87,7 +79,10 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
             .filter(|link| takes_part(&link.to) && link.to != *from)
         {
             let ends = (from.min(&link.to).as_str(), from.max(&link.to).as_str());
-            let seen = (link.rtt_microseconds, link.rate_bits_per_second / 1_000_000);
+            let seen = (
+                link.rtt_microseconds,
+                (link.rate_bits_per_second / 1_000_000).max(LEAST_RATE),
+            );
             both.entry(ends)
                 .and_modify(|(round, rate)| (*round, *rate) = ((*round).min(seen.0), (*rate).min(seen.1)))
                 .or_insert(seen);
@@ -98,10 +93,9 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
 
 /// As collectives/src/links.c reads them.
 fn each(both: &Between) -> String {
-    let each = both.iter().map(|((one, other), (round, rate))| {
-        let rate = (*rate).max(LEAST_RATE);
-        format!("{one} {other} {round} {rate}")
-    });
+    let each = both
+        .iter()
+        .map(|((one, other), (round, rate))| format!("{one} {other} {round} {rate}"));
     each.collect::<Vec<_>>().join(",")
 }
 
