@@ -125,8 +125,8 @@ fn a_rule_that_is_not_understood_ends_a_run_before_it_begins_with_file_line_and_
     let file = file.to_str().unwrap();
     for (rules, reason) in [
         (
-            "bcast native\n\nallreduce lanes\n",
-            ":3: allreduce has no algorithm \"lanes\"; it has: native, speakers",
+            "bcast native\n\nallreduce trees\n",
+            ":3: allreduce has no algorithm \"trees\"; it has: native, speakers",
         ),
         (
             "broadcast native",
