@@ -1,4 +1,4 @@
-//! One byte to and fro over TCP, without an MPI: directly, or through relays that only copy. What gateways add has to be compared with what these do.
+//! Messages to and fro over TCP, without an MPI: what the section `plain` starts.
 
 use super::relay;
 use clap::Subcommand;
@@ -18,10 +18,23 @@ const WARM_UP: u32 = 20;
 /// A part, one connection long.
 #[derive(Debug, Subcommand)]
 pub enum Byte {
-    /// Sends back what arrives; waits busily, as ranks do.
-    Echo {
-        /// Where to listen.
+    /// A rank of two: the first sends a message, waits busily until it is back, and so on; the other sends back what arrives.
+    Rank {
+        /// Where the other listens.
         port: u16,
+        /// HOST:PORT that the first connects to.
+        to: String,
+        /// Round trips.
+        #[arg(long, default_value_t = 1000)]
+        count: u32,
+        /// Bytes of a message.
+        #[arg(long, default_value_t = 1)]
+        size: usize,
+        /// Milliseconds before each round trip.
+        #[arg(long, default_value_t = 0)]
+        idle: u64,
+        /// Where to write half of each, in microseconds.
+        file: PathBuf,
     },
     /// Copies both ways; sleeps meanwhile, as gateways do.
     Relay {
@@ -30,17 +43,10 @@ pub enum Byte {
         /// HOST:PORT of whom to pass it on to.
         to: String,
     },
-    /// Sends a byte, waits busily until it is back, and so on.
-    Ping {
-        /// HOST:PORT.
-        to: String,
-        /// Round trips.
-        #[arg(long, default_value_t = 1000)]
-        count: u32,
-        /// Where to write half of each, in microseconds.
-        file: PathBuf,
-    },
 }
+
+/// What a launcher tells a rank.
+const RANK: &str = "OMPI_COMM_WORLD_RANK";
 
 /// See [`Byte`].
 ///
@@ -48,50 +54,83 @@ pub enum Byte {
 /// No connection, or no file.
 pub fn main(part: &Byte) -> Result<(), Error> {
     match part {
-        Byte::Echo { port } => echo(&accept(*port)?),
         Byte::Relay { port, to } => {
             let near = accept(*port)?;
             pass_on(&near, &connect(to)?)
         }
-        Byte::Ping { to, count, file } => std::fs::write(file, ping(&connect(to)?, *count)?),
+        Byte::Rank {
+            port,
+            to,
+            count,
+            size,
+            idle,
+            file,
+        } => match std::env::var(RANK).as_deref() {
+            Ok("0") => std::fs::write(
+                file,
+                ping(&connect(to)?, *count, *size, Duration::from_millis(*idle))?,
+            ),
+            Ok(_) => echo(&accept(*port)?, *size),
+            Err(_) => Err(Error::other(format!(
+                "{RANK} is not set: start this by a launcher"
+            ))),
+        },
     }
 }
 
-fn echo(mut stream: &TcpStream) -> Result<(), Error> {
+fn echo(stream: &TcpStream, size: usize) -> Result<(), Error> {
     stream.set_nonblocking(true)?;
-    while read_one(stream)? {
-        stream.write_all(&[1])?;
+    let mut message = vec![0; size];
+    while take(stream, &mut message)? {
+        give(stream, &message)?;
     }
     Ok(())
 }
 
 /// Rows as the MPI ping-pong writes them.
-fn ping(mut stream: &TcpStream, count: u32) -> Result<String, Error> {
+fn ping(stream: &TcpStream, count: u32, size: usize, idle: Duration) -> Result<String, Error> {
     stream.set_nonblocking(true)?;
+    let mut message = vec![1; size];
     let mut rows = "size_bytes,iteration,one_way_us\n".to_owned();
     for round in 0..WARM_UP + count {
+        std::thread::sleep(idle);
         let began = Instant::now();
-        stream.write_all(&[1])?;
-        if !read_one(stream)? {
+        give(stream, &message)?;
+        if !take(stream, &mut message)? {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         let one_way = began.elapsed().as_secs_f64() * 1e6 / 2.0;
         if let Some(iteration) = round.checked_sub(WARM_UP) {
-            let _ = writeln!(rows, "1,{iteration},{one_way:.3}");
+            let _ = writeln!(rows, "{size},{iteration},{one_way:.3}");
         }
     }
     Ok(rows)
 }
 
 /// False at the end of what arrives.
-fn read_one(mut stream: &TcpStream) -> Result<bool, Error> {
-    loop {
-        match stream.read(&mut [0]) {
-            Ok(count) => return Ok(count > 0),
+fn take(mut stream: &TcpStream, message: &mut [u8]) -> Result<bool, Error> {
+    let mut got = 0;
+    while got < message.len() {
+        match stream.read(&mut message[got..]) {
+            Ok(0) => return Ok(false),
+            Ok(count) => got += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
     }
+    Ok(true)
+}
+
+fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
+    let mut sent = 0;
+    while sent < message.len() {
+        match stream.write(&message[sent..]) {
+            Ok(count) => sent += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Until both ends have ended.
@@ -135,17 +174,17 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_comes_back_through_a_relay_as_often_as_it_is_sent() {
+    fn a_message_comes_back_through_a_relay_as_often_as_it_is_sent() {
         let ((near, entry), (exit, far)) = (pair(), pair());
         let rows = std::thread::scope(|scope| {
             scope.spawn(|| pass_on(&entry, &exit).unwrap());
-            scope.spawn(|| echo(&far).unwrap());
-            let rows = ping(&near, 3).unwrap();
+            scope.spawn(|| echo(&far, 100_000).unwrap());
+            let rows = ping(&near, 3, 100_000, Duration::ZERO).unwrap();
             near.shutdown(std::net::Shutdown::Write).unwrap();
             far.shutdown(std::net::Shutdown::Write).unwrap();
             rows
         });
         assert_eq!(rows.lines().count(), 4, "{rows}");
-        assert!(rows.lines().last().unwrap().starts_with("1,2,"), "{rows}");
+        assert!(rows.lines().last().unwrap().starts_with("100000,2,"), "{rows}");
     }
 }

@@ -1,15 +1,11 @@
 //! Section `latency`: what both gateways together add to the way of one byte.
 
-use super::pings::{DIRECT, Pings, in_turn, read};
-use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, ROUTED, Way};
+use super::pings::{DIRECT, Pings, in_turn};
+use super::{Bench, BenchError, ROUTED, Way};
 use crate::claim::{Bar, Claim};
-use crate::lab::{Lab, quoted};
-use crate::pingpong::{self, Times};
-use crate::program::io;
 use crate::report::Part;
-use crate::samples::{Summary, summary};
+use crate::samples::Summary;
 use crate::table::Table;
-use std::fmt::Write as _;
 
 /// See the module.
 ///
@@ -20,10 +16,8 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     let mut part = Part::new(
         "Latency of 1 B",
         "One rank at each site, each on a core of its own, 1000 round trips a run. What is added is the difference of the two \
-         ways in one lab; the emulator's own error is in both. The bar: at most 40 us. Below it the same without an MPI: ranks that \
-         write and read a byte over TCP, directly and through a relay at each head node which only copies, in the gateway's place \
-         and at its priority. No gateway can add less here than these do: two programs more have to be woken, on cores that \
-         the ranks never leave.",
+         ways in one lab; the emulator's own error is in both. The bar: at most 40 us. Section `plain` has what relays add that \
+         only copy.",
     );
     part.command(&lab.shape());
     let options = bench.pick("--sizes 1 --count 50", "--sizes 1 --count 1000");
@@ -46,12 +40,6 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
         }
         rows.push_str(pings.csv());
     }
-    let [direct, relays] = copied(bench, &lab, &mut part, &mut rows)?;
-    if let Some((direct, relays)) = direct.zip(relays) {
-        table
-            .rows
-            .extend(compared("plain TCP", "two relays", &direct, &relays));
-    }
     part.tables
         .push(("One way of 1 B, and what the gateways add".into(), table));
     part.files.push(("latency.csv".into(), rows));
@@ -66,53 +54,6 @@ fn claim(pings: &Pings, direct: &Summary, causeway: &Summary) -> Claim {
         unit: " us",
         bar: Bar::AtMost(40.0),
     }
-}
-
-/// Plain TCP, directly and through two relays.
-fn copied(
-    bench: &Bench,
-    lab: &Lab,
-    part: &mut Part,
-    rows: &mut String,
-) -> Result<[Option<Summary>; 2], BenchError> {
-    let measure = std::env::current_exe().map_err(io("find this program"))?;
-    let byte = format!("{} byte", quoted(&measure.display().to_string()));
-    let (near, far) = (HEAD.replace("head", "1"), FAR_HEAD.replace("head", "1"));
-    let count = bench.pick(50, 1000);
-    let mut found = [Times::new(), Times::new()];
-    for run in 0..bench.pick(1, 2) {
-        for (relays, times) in [false, true].into_iter().zip(&mut found) {
-            let way = if relays { "relays" } else { DIRECT };
-            println!("bench:   a byte over TCP, {way}, run {run}");
-            let start = |node: &str, command: &str| {
-                let directory = bench.scratch(&format!("byte-{way}-{node}-{run}"))?;
-                lab.program(node, command, &directory, DEADLINE)?.start()
-            };
-            let mut others = vec![start(&far, &format!("taskset -c 1 {byte} echo 7100"))?];
-            let mut to = format!("{far}:7100");
-            if relays {
-                others.push(start(FAR_HEAD, &format!("chrt --rr 1 {byte} relay 7101 {to}"))?);
-                others.push(start(
-                    HEAD,
-                    &format!("chrt --rr 1 {byte} relay 7102 {FAR_HEAD}.wan:7101"),
-                )?);
-                to = format!("{HEAD}:7102");
-            }
-            let command = format!("taskset -c 0 {byte} ping {to} --count {count} rows.csv");
-            let directory = bench.scratch(&format!("byte-{way}-{run}"))?;
-            lab.program(&near, &command, &directory, DEADLINE)?.succeed()?;
-            for other in others {
-                other.succeed()?;
-            }
-            part.command(&format!("causeway-measure byte ... ({way})"));
-            let text = read(&directory.join("rows.csv"))?;
-            pingpong::parse(&text, times)?;
-            for row in text.lines().skip(1) {
-                let _ = writeln!(rows, "none,plain TCP,{way},{run},{row}");
-            }
-        }
-    }
-    Ok(found.map(|times| summary(times.get(&1)?)))
 }
 
 fn compared(title: &str, way: &str, direct: &Summary, causeway: &Summary) -> [Vec<String>; 3] {

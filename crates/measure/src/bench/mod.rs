@@ -15,6 +15,7 @@ mod loss;
 mod many;
 mod pingpong;
 mod pings;
+mod plain;
 mod relay;
 mod share;
 mod start;
@@ -52,6 +53,8 @@ pub struct Args {
 pub enum Section {
     /// What the gateways add to one byte.
     Latency,
+    /// The same path without an MPI: directly, through relays that only copy, and through the gateways.
+    Plain,
     /// One-way times over size, one message after the other.
     Pingpong,
     /// The same after pauses.
@@ -85,6 +88,7 @@ impl Section {
     fn measure(self, bench: &Bench) -> Result<Part, BenchError> {
         match self {
             Section::Latency => latency::measure(bench),
+            Section::Plain => plain::measure(bench),
             Section::Pingpong => pingpong::measure(bench),
             Section::Idle => idle::measure(bench),
             Section::Many => many::measure(bench),

@@ -40,6 +40,16 @@ impl Pings {
         }
     }
 
+    /// The same of plain TCP.
+    pub fn of_no_mpi(condition: &str, ways: &[&str]) -> Pings {
+        let none = Mpi {
+            name: "plain TCP",
+            launcher: "",
+            programs: "",
+        };
+        Pings::new(&none, condition, ways)
+    }
+
     /// Whether they are of `mpi`.
     pub fn is_of(&self, mpi: &Mpi) -> bool {
         self.mpi == mpi.name
@@ -148,7 +158,7 @@ impl Pings {
                         row.extend(
                             [found.median, found.mean, found.p99].map(|us| format!("{:.3}", us / 1e3)),
                         );
-                        row.push(format!("{:.2}", found.median / limit));
+                        row.push(format!("{:.3}", found.median / limit));
                         row.push(found.count.to_string());
                     }
                     None => row.extend(["-"; 5].map(str::to_owned)),

@@ -1,0 +1,94 @@
+//! Section `plain`: the same path without an MPI, directly, through two programs that only copy, and through the gateways.
+
+use super::pings::{DIRECT, Pings, read};
+use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, Way};
+use crate::lab::{Lab, quoted};
+use crate::program::{io, repository};
+use crate::report::Part;
+
+/// Through a relay at each head node.
+const RELAYS: &str = "relays";
+
+/// Bytes, and round trips of a run.
+const SIZES: [(u64, u32); 4] = [(1, 500), (64 << 10, 100), (256 << 10, 100), (1 << 20, 100)];
+
+/// A direct connection that pauses for longer than its retransmission timeout begins anew with a small window: a pause below it shows what waking
+/// costs, and no more.
+const PAUSE_MS: u64 = 100;
+
+/// See the module.
+///
+/// # Errors
+/// A program fails.
+pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
+    let lab = bench.lab("plain", &ROUTED)?;
+    let mut part = Part::new(
+        "Plain TCP, no MPI",
+        "Two programs on cores of their own, started by Open MPI's launcher, send a message over TCP to and fro, waiting busily: directly, \
+         through a relay at each head node which only reads and writes, in the gateway's place and at its priority, and through the \
+         gateways. What the direct way takes here is what the emulated path gives; no gateway can add less than the relays do, since \
+         two programs more have to be woken on cores that the ranks never leave; and what an MPI takes beyond the third is its own.",
+    );
+    part.command(&lab.shape());
+    for idle in [0, PAUSE_MS] {
+        let condition = match idle {
+            0 => "hot".to_owned(),
+            idle => format!("after {idle} ms"),
+        };
+        let mut pings = Pings::of_no_mpi(&condition, &[DIRECT, RELAYS, Way::Causeway.name()]);
+        for run in 0..bench.pick(1, 3) {
+            for (size, count) in SIZES {
+                for way in [DIRECT, RELAYS, Way::Causeway.name()] {
+                    let options = format!("--size {size} --idle {idle} --count {}", bench.pick(10, count));
+                    println!("bench:   plain TCP, {way}, {options}, run {run}");
+                    let rows = round_trips(bench, &lab, &mut part, (way, &options, run))?;
+                    pings.add(way, run, &rows)?;
+                }
+            }
+        }
+        pings.show(&mut part, "plain.csv");
+    }
+    Ok(part)
+}
+
+/// Rows of one run.
+fn round_trips(
+    bench: &Bench,
+    lab: &Lab,
+    part: &mut Part,
+    (way, options, run): (&str, &str, u32),
+) -> Result<String, BenchError> {
+    let measure = std::env::current_exe().map_err(io("find this program"))?;
+    let byte = format!("{} byte", quoted(&measure.display().to_string()));
+    let far = FAR_HEAD.replace("head", "1");
+    let label = format!("plain-{way}-{run}{}", options.replace([' ', '-'], ""));
+    let mut to = format!("{far}:7100");
+    let mut relays = Vec::new();
+    if way == RELAYS {
+        let hops = [(FAR_HEAD, 7101, to), (HEAD, 7102, format!("{FAR_HEAD}.wan:7101"))];
+        for (node, port, next) in hops {
+            let directory = bench.scratch(&format!("{label}-{node}"))?;
+            let command = format!("chrt --rr 1 {byte} relay {port} {next}");
+            relays.push(lab.program(node, &command, &directory, DEADLINE)?.start()?);
+        }
+        to = format!("{HEAD}:7102");
+    }
+    let option = if way == Way::Causeway.name() {
+        "--no-collectives"
+    } else {
+        "--direct"
+    };
+    let own_core = repository().join("tests/mpi/own-core.sh");
+    let command = format!(
+        "causeway run {option} --sites rennes=1,nancy=1 -- {} -n 2 {} {byte} rank 7100 {to} {options} rows.csv",
+        MPIS[0].launcher(),
+        own_core.display(),
+    );
+    let directory = bench.scratch(&label)?;
+    lab.program(HEAD, &command, &directory, DEADLINE)?.succeed()?;
+    for relay in relays {
+        relay.succeed()?;
+    }
+    part.command(&format!("causeway-measure byte rank ... {options} ({way})"));
+    read(&directory.join("rows.csv"))
+}
