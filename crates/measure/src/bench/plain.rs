@@ -16,6 +16,9 @@ const SIZES: [(u64, u32); 4] = [(1, 500), (64 << 10, 100), (256 << 10, 100), (1 
 /// costs, and no more.
 const PAUSE_MS: u64 = 100;
 
+/// Round trips of a run with pauses.
+const PAUSES: u32 = 50;
+
 /// See the module.
 ///
 /// # Errors
@@ -39,6 +42,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
         for run in 0..bench.pick(1, 3) {
             for (size, count) in SIZES {
                 for way in [DIRECT, RELAYS, Way::Causeway.name()] {
+                    let count = if idle > 0 { PAUSES } else { count };
                     let options = format!("--size {size} --idle {idle} --count {}", bench.pick(10, count));
                     println!("bench:   plain TCP, {way}, {options}, run {run}");
                     let rows = round_trips(bench, &lab, &mut part, (way, &options, run))?;
