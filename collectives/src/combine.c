@@ -50,28 +50,39 @@ int combine_ranks(struct levels *on, const char *room, int ranks, void *into, in
     return status;
 }
 
-int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own)
+/* Part `kept`, if there is one, is `own`. */
+static int make(struct parts *parts, int number, int64_t count, const struct shape *shape, int kept, void *own)
 {
-    parts->sites = on->sites;
-    parts->origin = calloc(2 * on->sites, sizeof(void *));
+    parts->number = number;
+    parts->origin = calloc(2 * number, sizeof(void *));
     if (!parts->origin)
         return MPI_ERR_NO_MEM;
-    parts->memory = parts->origin + on->sites;
-    for (int s = 0; s < on->sites; s++) {
-        if (s == on->site && own != MADE) {
-            parts->origin[s] = own;
+    parts->memory = parts->origin + number;
+    for (int i = 0; i < number; i++) {
+        if (i == kept) {
+            parts->origin[i] = own;
             continue;
         }
-        parts->memory[s] = elements(count, shape, &parts->origin[s]);
-        if (!parts->memory[s])
+        parts->memory[i] = elements(count, shape, &parts->origin[i]);
+        if (!parts->memory[i])
             return MPI_ERR_NO_MEM;
     }
     return MPI_SUCCESS;
 }
 
+int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own)
+{
+    return make(parts, on->sites, count, shape, own == MADE ? -1 : on->site, own);
+}
+
+int parts_make_for(struct parts *parts, int ranks, int64_t count, const struct shape *shape)
+{
+    return make(parts, ranks, count, shape, -1, NULL);
+}
+
 void parts_free(struct parts *parts)
 {
-    for (int s = 0; parts->origin && s < parts->sites; s++)
+    for (int s = 0; parts->origin && s < parts->number; s++)
         free(parts->memory[s]);
     free(parts->origin);
     *parts = (struct parts){0};

@@ -17,12 +17,14 @@ int elements_copy(struct levels *on, const void *from, void *into, int count, co
 struct parts {
     void **origin;
     void **memory;
-    int sites;
+    int number;
 };
 
 /* `own` is this site's, and not freed; MADE when it is to be made too. (A buffer at NULL is one at MPI_BOTTOM.) */
 #define MADE ((void *)-1)
 int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own);
+/* The same for what so many ranks have. */
+int parts_make_for(struct parts *parts, int ranks, int64_t count, const struct shape *shape);
 void parts_free(struct parts *parts);
 
 static inline void *element_at(const void *origin, int64_t index, const struct shape *shape)

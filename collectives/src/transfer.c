@@ -284,6 +284,40 @@ int requests_receive(struct requests *some, const struct levels *on, void *into,
     return status;
 }
 
+/* Both ends know the bytes of a message, and decide alike. */
+static struct flits pieces_of(const struct levels *on, int64_t count, const struct shape *shape, int other)
+{
+    int64_t bytes = shape_bytes(shape, count);
+    int is_cut = COPIED_BYTES > 0 && on->site_of[other] != on->site && bytes > COPIED_BYTES && bytes <= INT_MAX;
+    return is_cut ? flits_of(bytes, 1, COPIED_BYTES) : (struct flits){bytes, 1};
+}
+
+int requests_send_cut(struct requests *some, const struct levels *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,
+                      struct bytes *bytes)
+{
+    struct flits flits = pieces_of(on, count, shape, to);
+    *bytes = (struct bytes){0};
+    if (flits.pieces == 1)
+        return requests_send(some, on, from, count, shape->type, to, tag);
+    int status = bytes_pack(from, count, shape, on->across, bytes);
+    for (int i = 0; i < flits.pieces; i++)
+        TRY(status, requests_send(some, on, bytes->at + flit_at(&flits, i), flit_count(&flits, i), handle.byte, to, tag));
+    return status;
+}
+
+int requests_receive_cut(struct requests *some, const struct levels *on, void *into, int64_t count, const struct shape *shape, int from, int tag,
+                         struct bytes *bytes)
+{
+    struct flits flits = pieces_of(on, count, shape, from);
+    *bytes = (struct bytes){0};
+    if (flits.pieces == 1)
+        return requests_receive(some, on, into, count, shape->type, from, tag);
+    int status = bytes_room(into, count, shape, bytes);
+    for (int i = 0; i < flits.pieces; i++)
+        TRY(status, requests_receive(some, on, bytes->at + flit_at(&flits, i), flit_count(&flits, i), handle.byte, from, tag));
+    return status;
+}
+
 int requests_wait(struct requests *some)
 {
     int status = MPI_SUCCESS;

@@ -42,7 +42,7 @@ static int speak(struct levels *on, const void *all, const int64_t at[], const i
     struct requests some = {0};
     struct parts mine = {0}, theirs = {0};
     int status = parts_make(&mine, on, here, shape, own);
-    theirs.sites = on->sites;
+    theirs.number = on->sites;
     theirs.origin = calloc(2 * on->sites, sizeof(void *));
     if (!theirs.origin)
         status = MPI_ERR_NO_MEM;

@@ -97,6 +97,18 @@ impl Placement {
     }
 }
 
+/// For the command line.
+pub fn operation(name: &str) -> Result<String, String> {
+    let mut names = OPERATIONS.iter().map(|(name, ..)| *name);
+    match names.any(|known| known == name) {
+        true => Ok(name.to_owned()),
+        false => {
+            let names: Vec<_> = OPERATIONS.iter().map(|(name, ..)| *name).collect();
+            Err(format!("no operation that is measured; these are: {}", names.join(", ")))
+        }
+    }
+}
+
 /// With the library, and without it.
 const WAYS: [(&str, &str); 2] = [("native", "--no-collectives "), ("causeway", "")];
 
@@ -177,7 +189,12 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
 }
 
 fn command(bench: &Bench, mpi: &Mpi, option: &str, placement: &Placement) -> String {
-    let operations: Vec<_> = OPERATIONS.iter().map(|(name, ..)| *name).collect();
+    let wanted = |name: &str| bench.operations.is_empty() || bench.operations.iter().any(|wanted| wanted == name);
+    let operations: Vec<_> = OPERATIONS
+        .iter()
+        .map(|(name, ..)| *name)
+        .filter(|name| wanted(name))
+        .collect();
     let launcher = mpi.launcher();
     let turns = match placement.in_turn {
         true => format!(" {}", placement.sites[0].1),

@@ -43,6 +43,9 @@ pub struct Args {
     /// Only these sections; all by default.
     #[arg(long, value_delimiter = ',', value_name = "SECTION,...")]
     only: Vec<Section>,
+    /// Of the collectives only these; all by default.
+    #[arg(long, value_delimiter = ',', value_name = "OPERATION,...", value_parser = collectives::operation)]
+    operations: Vec<String>,
     /// Go on where collectives broke off, the longest section: runs of it that ended well are not made again.
     #[arg(long, requires = "out")]
     resume: bool,
@@ -227,6 +230,7 @@ pub struct Bench {
     out: PathBuf,
     quick: bool,
     resume: bool,
+    operations: Vec<String>,
 }
 
 impl Bench {
@@ -275,6 +279,7 @@ pub fn main(args: &Args) -> Result<(), BenchError> {
         out,
         quick: args.quick,
         resume: args.resume,
+        operations: args.operations.clone(),
     };
     let launchers = [&MPIS[0], &MPIS[1], &INTEL].map(|mpi| (mpi.name, mpi.launcher()));
     let mut report = Report::new(crate::host::describe(&launchers), made_by(args));
@@ -319,8 +324,10 @@ fn made_by(args: &Args) -> String {
     if args.resume {
         command += " --resume";
     }
-    if !names.is_empty() {
-        command += &format!(" --only {}", names.join(","));
+    for (option, names) in [("only", &names), ("operations", &args.operations)] {
+        if !names.is_empty() {
+            command += &format!(" --{option} {}", names.join(","));
+        }
     }
     command
 }
@@ -365,6 +372,9 @@ mod tests {
         assert_eq!(args.only, [Section::Loss, Section::Idle]);
         assert_eq!(made_by(&args), "causeway-measure bench --quick --only loss,idle");
         assert!(Cli::try_parse_from(["bench", "--only", "los"]).is_err());
+        let args = Cli::parse_from(["bench", "--operations", "gather,scan"]).args;
+        assert_eq!(made_by(&args), "causeway-measure bench --operations gather,scan");
+        assert!(Cli::try_parse_from(["bench", "--operations", "gatter"]).is_err());
     }
 
     #[test]
