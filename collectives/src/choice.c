@@ -57,18 +57,23 @@ void choice_learn(void)
     learn_links(rank);
 }
 
-static int ahead(const struct costs *costs)
+static int ahead(const struct costs *costs, int64_t flit)
 {
-    int64_t flits = costs->round / 2 * costs->rate / costs->flit + 2;
+    int64_t flits = costs->round / 2 * costs->rate / flit + 2;
     return flits > MOST_AHEAD ? MOST_AHEAD : (int)flits;
 }
+
+int64_t choice_flit(void) { return settings.costs.flit; }
 
 struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes)
 {
     struct layout layout = {.ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes,
                             .by_rank = settings.by_rank};
     enum algorithm algorithm = settings_choose(&settings, &layout, operation, bytes);
+    int64_t flit = settings.costs.flit;
+    if (operation == OF_ALLREDUCE && algorithm == LANES)
+        flit = model_lanes_flit(flit, layout.largest, bytes);
+    int flits_ahead = ahead(&settings.costs, flit);
     /* Speakers cut nothing. */
-    int64_t flit = algorithm == SPEAKERS ? MOST_BYTES : settings.costs.flit;
-    return (struct choice){.algorithm = algorithm, .flit = flit, .ahead = ahead(&settings.costs)};
+    return (struct choice){.algorithm = algorithm, .flit = algorithm == SPEAKERS ? MOST_BYTES : flit, .ahead = flits_ahead};
 }

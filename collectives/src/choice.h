@@ -30,4 +30,7 @@ void choice_forget(void);
 /* `bytes`: one rank's part; of a reduced vector the whole. `commutes`: the operation of a reduction does. */
 struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes);
 
+/* In pieces of how many bytes large messages go. */
+int64_t choice_flit(void);
+
 #endif

@@ -114,56 +114,6 @@ int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_
     return status;
 }
 
-static int reduce_scatter(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op)
-{
-    struct requests some = {0};
-    int count = counts[on->local_rank], status = MPI_SUCCESS;
-    void **parts = calloc(2 * on->local_size, sizeof *parts), **memory = parts + on->local_size;
-    if (!parts)
-        return MPI_ERR_NO_MEM;
-    for (int r = 0; r < on->local_size && status == MPI_SUCCESS; r++) {
-        if (!(memory[r] = elements(count, shape, &parts[r])))
-            status = MPI_ERR_NO_MEM;
-        else if (r != on->local_rank && count > 0)
-            status = requests_receive(&some, on, parts[r], count, shape->type, rank_here(on, r), TAG_HERE);
-    }
-    int64_t at = 0;
-    for (int r = 0; r < on->local_size; at += counts[r++])
-        if (r == on->local_rank)
-            TRY(status, elements_copy(on, element_at(from, at, shape), parts[r], count, shape));
-        else if (counts[r] > 0)
-            TRY(status, requests_send(&some, on, element_at(from, at, shape), counts[r], shape->type, rank_here(on, r), TAG_HERE));
-    TRY(status, requests_wait(&some));
-    requests_free(&some, status);
-    TRY(status, combine(on, parts, on->local_size, into, count, shape, op));
-    for (int r = 0; r < on->local_size; r++)
-        free(memory[r]);
-    free(parts);
-    return status;
-}
-
-int here_reduce_scatter(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op)
-{
-    return task_runs() ? reduce_scatter(on, from, into, counts, shape, op) : real.Reduce_scatter(from, into, counts, shape->type, op, on->local);
-}
-
-int here_allgatherv(struct levels *on, void *buffer, const int counts[], const int places[], const struct shape *shape)
-{
-    if (!task_runs())
-        return real.Allgatherv(MPI_IN_PLACE, 0, shape->type, buffer, counts, places, shape->type, on->local);
-    struct requests some = {0};
-    int status = MPI_SUCCESS, own = on->local_rank;
-    for (int r = 0; r < on->local_size; r++)
-        if (r != own && counts[r] > 0)
-            TRY(status, requests_receive(&some, on, element_at(buffer, places[r], shape), counts[r], shape->type, rank_here(on, r), TAG_HERE));
-    for (int r = 0; r < on->local_size; r++)
-        if (r != own && counts[own] > 0)
-            TRY(status, requests_send(&some, on, element_at(buffer, places[own], shape), counts[own], shape->type, rank_here(on, r), TAG_HERE));
-    TRY(status, requests_wait(&some));
-    requests_free(&some, status);
-    return status;
-}
-
 int here_gather(struct levels *on, const char *from, int64_t length, char *into, int root)
 {
     if (!task_runs())

@@ -16,10 +16,6 @@
 int here_barrier(struct levels *on);
 int here_bcast(struct levels *on, void *buffer, int count, MPI_Datatype type, int root);
 int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root);
-/* counts[i] elements to rank i of the site. */
-int here_reduce_scatter(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
-/* In place. */
-int here_allgatherv(struct levels *on, void *buffer, const int counts[], const int places[], const struct shape *shape);
 /* Of bytes. */
 int here_gather(struct levels *on, const char *from, int64_t length, char *into, int root);
 int here_scatter(struct levels *on, const char *from, int64_t length, char *into, int root);

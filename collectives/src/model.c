@@ -119,9 +119,18 @@ static int64_t pipeline(const struct costs *costs, const struct layout *layout, 
     return stages(costs, pieces, trees * tree(costs, layout, piece), crossing(costs, layout, piece, 1, 1));
 }
 
+/* Each rank of a site has part of a piece: large messages go in larger pieces, while there are enough to keep every stage busy. */
+#define LANES_PIECES 8
+
+int64_t model_lanes_flit(int64_t flit, int ranks, int64_t bytes)
+{
+    int64_t most = flit * ranks, wanted = bytes / LANES_PIECES;
+    return wanted < flit ? flit : wanted < most ? wanted : most;
+}
+
 static int64_t allreduce_lanes(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
-    int64_t pieces = pieces_of(bytes, costs->flit), piece = bytes / pieces, n = layout->largest;
+    int64_t pieces = pieces_of(bytes, model_lanes_flit(costs->flit, layout->largest, bytes)), piece = bytes / pieces, n = layout->largest;
     return stages(costs, pieces, 2 * spread(costs, layout, piece), crossing(costs, layout, piece / n, n, n));
 }
 
@@ -236,9 +245,10 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     }
 }
 
-/* One rank takes a flit in twice inside its site and once from each other one: from three times the usual 1 Gbit/s between sites on, that goes on beside the
- * crossing. A fixed bound, since it must not depend on the ways between sites; with 4 ranks on 2 cores lanes took as long as flits, or a third longer
- * (4 MB, Open MPI), where ranks share memory, and a fifth less where MPICH has sockets alone. */
+/* By flits one rank takes a message in twice inside its site and once from each other one; by lanes none takes in more than its part of it. Over two
+ * sites lanes took as long or less (4+4 ranks on 2 cores, 256 kB to 4 MB: 47 to 58 ms instead of 53 to 77 at 4 MB). Over more they took the same, and
+ * only flits go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
+ * sites, so that taking in does not go on beside the crossing. A fixed bound, since it must not depend on the ways between sites. */
 #define SLOW_LAN 375
 
 /* What is cut in flits gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in
@@ -249,7 +259,7 @@ static int is_candidate(const struct costs *costs, const struct layout *layout, 
     int is_cut = model_has(operation, FLITS) && (algorithm == SPEAKERS || algorithm == FLITS);
     if (is_cut && (algorithm == FLITS) != (bytes >= costs->flit))
         return 0;
-    int has_lanes = operation == OF_ALLREDUCE && bytes >= costs->flit && costs->lan_rate < SLOW_LAN;
+    int has_lanes = operation == OF_ALLREDUCE && bytes >= costs->flit && (layout->sites == 2 || costs->lan_rate < SLOW_LAN);
     if (operation == OF_ALLREDUCE && (algorithm == LANES || algorithm == FLITS) && (algorithm == LANES) != has_lanes)
         return 0;
     if (operation == OF_SCAN && algorithm == DIRECT && layout->in_order)

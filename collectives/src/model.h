@@ -72,6 +72,9 @@ int model_fits(const struct layout *layout, enum operation operation, enum algor
 int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
                    int64_t bytes);
 
+/* In pieces of how many bytes an allreduce by lanes goes. */
+int64_t model_lanes_flit(int64_t flit, int ranks, int64_t bytes);
+
 /* The cheapest that fits. The MPI's own is a reference and no candidate, but for where nothing else fits: what it costs depends on its
  * version. Of a reduction no candidate's advantage depends on the ways between sites, which are measured anew in each run: the
  * same run twice gives the same bits. */

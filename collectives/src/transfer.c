@@ -285,17 +285,17 @@ int requests_receive(struct requests *some, const struct levels *on, void *into,
 }
 
 /* Both ends know the bytes of a message, and decide alike. */
-static struct flits pieces_of(const struct levels *on, int64_t count, const struct shape *shape, int other)
+static struct flits pieces_of(const struct levels *on, int64_t count, const struct shape *shape, int other, int64_t flit)
 {
     int64_t bytes = shape_bytes(shape, count);
-    int is_cut = COPIED_BYTES > 0 && on->site_of[other] != on->site && bytes > COPIED_BYTES && bytes <= INT_MAX;
-    return is_cut ? flits_of(bytes, 1, COPIED_BYTES) : (struct flits){bytes, 1};
+    int is_cut = COPIED_BYTES > 0 && on->site_of[other] != on->site && bytes > flit && bytes <= INT_MAX;
+    return is_cut ? flits_of(bytes, 1, flit) : (struct flits){bytes, 1};
 }
 
 int requests_send_cut(struct requests *some, const struct levels *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,
-                      struct bytes *bytes)
+                      int64_t flit, struct bytes *bytes)
 {
-    struct flits flits = pieces_of(on, count, shape, to);
+    struct flits flits = pieces_of(on, count, shape, to, flit);
     *bytes = (struct bytes){0};
     if (flits.pieces == 1)
         return requests_send(some, on, from, count, shape->type, to, tag);
@@ -306,9 +306,9 @@ int requests_send_cut(struct requests *some, const struct levels *on, const void
 }
 
 int requests_receive_cut(struct requests *some, const struct levels *on, void *into, int64_t count, const struct shape *shape, int from, int tag,
-                         struct bytes *bytes)
+                         int64_t flit, struct bytes *bytes)
 {
-    struct flits flits = pieces_of(on, count, shape, from);
+    struct flits flits = pieces_of(on, count, shape, from, flit);
     *bytes = (struct bytes){0};
     if (flits.pieces == 1)
         return requests_receive(some, on, into, count, shape->type, from, tag);

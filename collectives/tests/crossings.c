@@ -121,8 +121,15 @@ static int64_t pairs(void)
     return sum;
 }
 
-/* Messages of a flit of a large allreduce: between speakers, or, where CAUSEWAY_COLLECTIVES_RULES says lanes, between ranks whose parts
- * overlap. */
+/* Open MPI sends a large message at once; the others would wait for its receiver, and get it in flits. */
+#if defined(OPEN_MPI)
+#define PARTS 1
+#else
+#define PARTS PIECES
+#endif
+
+/* Messages of a flit of a large allreduce: between ranks whose parts overlap, or, over three sites and more unless CAUSEWAY_COLLECTIVES_RULES
+ * says lanes, between speakers. */
 static int64_t of_a_flit(void)
 {
     int64_t sum = 0;
@@ -131,7 +138,7 @@ static int64_t of_a_flit(void)
             int64_t all = site_size[s] + site_size[t], least = site_size[s], other = site_size[t];
             for (int64_t rest; other > 0; least = other, other = rest)
                 rest = least % other;
-            sum += s == t ? 0 : getenv("CAUSEWAY_COLLECTIVES_RULES") ? all - least : 1;
+            sum += s == t ? 0 : sites == 2 || getenv("CAUSEWAY_COLLECTIVES_RULES") ? all - least : 1;
         }
     return sum;
 }
@@ -173,11 +180,11 @@ static void all(char *out, char *in)
     start(), DO(Reduce_scatter_block, reduce_scatter_block, out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
     expect("large reduce_scatter_block", others * ranks * PIECES, others * ranks * LARGE);
     start(), DO(Gather, gather, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD), expect("gather", others, away * SMALL);
-    start(), DO(Gather, gather, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect("large gather", away, away * LARGE);
+    start(), DO(Gather, gather, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect("large gather", away * PARTS, away * LARGE);
     start(), DO(Gatherv, gatherv, out, SMALL, MPI_BYTE, in, counts, places, MPI_BYTE, 0, MPI_COMM_WORLD);
     expect("gatherv", away, away * SMALL);
     start(), DO(Scatter, scatter, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD), expect("scatter", others, away * SMALL);
-    start(), DO(Scatter, scatter, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect("large scatter", away, away * LARGE);
+    start(), DO(Scatter, scatter, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect("large scatter", away * PARTS, away * LARGE);
     start(), DO(Scatterv, scatterv, out, counts, places, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD);
     expect("scatterv", away, away * SMALL);
     start(), DO(Allgather, allgather, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, MPI_COMM_WORLD);

@@ -17,8 +17,8 @@ for mpi in "${mpis[@]}"; do
     seed=1
     for sites in "${placements[@]}"; do
         try "$mpi" "$sites" "$seed"
-        # What the model chooses on slow networks alone, and most messages in many pieces.
-        (export CAUSEWAY_COLLECTIVES_RULES="allreduce lanes" CAUSEWAY_COLLECTIVES_FLIT_BYTES=200 && try "$mpi" "$sites" $((seed + 1000)))
+        # What the model chooses for large messages alone, or on slow networks, and most messages in many pieces.
+        (export CAUSEWAY_COLLECTIVES_RULES="allreduce lanes, reduce_scatter lanes, gather direct, scatter direct" CAUSEWAY_COLLECTIVES_FLIT_BYTES=200 && try "$mpi" "$sites" $((seed + 1000)))
         seed=$((seed + 1))
     done
 done

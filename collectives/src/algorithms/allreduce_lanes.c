@@ -2,8 +2,7 @@
  * other sites whose parts overlap it, and hands what the sites come to to its own site (allgather). Several ranks carry in parallel, and none adds up
  * or hands out more than its part: where a site's network is no faster than the way to the others, one rank would have to take in the message three
  * times. `ahead` flits are added up before the first is handed out: so many as cover the way there. */
-#include "../combine.h"
-#include "../here.h"
+#include "../turn.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -22,6 +21,9 @@ struct run {
     int64_t reduced, handed;
     struct requests sent, received;
     int next_sent, next_received;
+    /* Of this flit and the next one; and what is handed out of them. */
+    struct turn turns[2];
+    struct requests handing[2];
     void **piece;
 };
 
@@ -70,16 +72,47 @@ static int receive(struct run *run, int i, int64_t before)
     return status;
 }
 
+static int give(struct run *run, int i)
+{
+    struct turn *turn = &run->turns[i % 2];
+    share_out(run, i);
+    for (int r = 0; r < run->on->local_size; r++) {
+        const void *from = run->from == MPI_IN_PLACE ? run->into : run->from;
+        turn->pieces[r] = element_at(from, flit_at(&run->flits, i) + run->places[r], run->shape);
+        turn->counts[r] = run->counts[r];
+    }
+    return turn_begin(turn, run->on, run->shape);
+}
+
+/* The next flit is on its way meanwhile. */
 static int reduce_here(struct run *run, int i)
 {
     struct levels *on = run->on;
-    int own = share_out(run, i);
     void *sum = element_at(run->parts.origin[on->site], run->reduced, run->shape);
-    const void *from = element_at(run->from == MPI_IN_PLACE ? run->into : run->from, flit_at(&run->flits, i), run->shape);
-    int status = here_reduce_scatter(on, from, sum, run->counts, run->shape, run->op);
+    int status = i == 0 ? give(run, i) : MPI_SUCCESS;
+    if (i + 1 < run->flits.pieces)
+        TRY(status, give(run, i + 1));
+    TRY(status, turn_end(&run->turns[i % 2], on, sum, run->shape, run->op));
+    int own = share_out(run, i);
     FOR_EACH_OVERLAP(s, r, length, at)
         TRY(status, requests_send(&run->sent, on, element_at(sum, at, run->shape), length, run->shape->type, peer(on, s, r), TAG_ALLREDUCE));
     run->reduced += own;
+    return status;
+}
+
+/* Each rank's part of a flit to all of the site. */
+static int spread(struct run *run, int i, void *flit)
+{
+    struct levels *on = run->on;
+    struct requests *some = &run->handing[i % 2];
+    const int *counts = run->counts, *places = run->places;
+    int own = on->local_rank, status = requests_wait(some);
+    for (int r = 0; r < on->local_size; r++)
+        if (r != own && counts[r] > 0)
+            TRY(status, requests_receive(some, on, element_at(flit, places[r], run->shape), counts[r], run->shape->type, peer(on, on->site, r), TAG_HANDED));
+    for (int n = 1; n < on->local_size && counts[own] > 0; n++)
+        TRY(status, requests_send(some, on, element_at(flit, places[own], run->shape), counts[own], run->shape->type,
+                                  peer(on, on->site, (own + n) % on->local_size), TAG_HANDED));
     return status;
 }
 
@@ -97,20 +130,25 @@ static int hand_out(struct run *run, int i)
         run->piece[s] = element_at(run->parts.origin[s], run->handed, run->shape);
     TRY(status, combine(on, run->piece, on->sites, element_at(flit, run->places[on->local_rank], run->shape), own, run->shape, run->op));
     run->handed += own;
-    TRY(status, here_allgatherv(on, flit, run->counts, run->places, run->shape));
+    TRY(status, spread(run, i, flit));
     return status;
 }
 
 static int begin(struct run *run)
 {
     struct levels *on = run->on;
-    int64_t own = 0;
+    int64_t own = 0, most = 0;
     if (!(run->counts = malloc(2 * on->local_size * sizeof *run->counts)) || !(run->piece = malloc(on->sites * sizeof *run->piece)))
         return MPI_ERR_NO_MEM;
     run->places = run->counts + on->local_size;
-    for (int i = 0; i < run->flits.pieces; i++)
-        own += share_out(run, i);
+    for (int i = 0; i < run->flits.pieces; i++) {
+        int count = share_out(run, i);
+        own += count;
+        most = count > most ? count : most;
+    }
     int status = parts_make(&run->parts, on, own, run->shape, MADE);
+    for (int i = 0; i < 2; i++)
+        TRY(status, turn_make(&run->turns[i], on, most, run->shape));
     own = 0;
     for (int i = 0; i < run->flits.pieces; i++) {
         int count = share_out(run, i);
@@ -129,6 +167,11 @@ int allreduce_lanes(struct levels *on, const void *from, void *into, int count, 
             TRY(status, reduce_here(&run, i));
         if (i >= ahead)
             TRY(status, hand_out(&run, i - ahead));
+    }
+    for (int i = 0; i < 2; i++) {
+        TRY(status, requests_wait(&run.handing[i]));
+        requests_free(&run.handing[i], status);
+        turn_free(&run.turns[i], status);
     }
     requests_free(&run.sent, status);
     requests_free(&run.received, status);

@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-static int collect(struct levels *on, void *into, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype type, int skips,
+static int collect(struct levels *on, void *into, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype type, int skips, int64_t flit,
                    struct requests *some, struct bytes *parts)
 {
     struct shape shape;
     int status = shape_of(type, &shape) ? MPI_SUCCESS : MPI_ERR_TYPE;
     for (int i = 0; i < on->size; i++)
         if (i != on->rank || !skips)
-            TRY(status, requests_receive_cut(some, on, (char *)into + places[i], counts[i], &shape, i, TAG_GATHER, &parts[i]));
+            TRY(status, requests_receive_cut(some, on, (char *)into + places[i], counts[i], &shape, i, TAG_GATHER, flit, &parts[i]));
     return status;
 }
 
@@ -24,7 +24,7 @@ static int take_out(struct levels *on, void *into, const MPI_Count counts[], con
 }
 
 int gather_direct(struct levels *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
-                  const MPI_Aint places[], MPI_Datatype into_type, int root)
+                  const MPI_Aint places[], MPI_Datatype into_type, int root, int64_t flit)
 {
     struct requests some = {0};
     struct bytes own = {0}, *parts = NULL;
@@ -33,9 +33,9 @@ int gather_direct(struct levels *on, const void *from, MPI_Count count, MPI_Data
     if (is_root && !(parts = calloc(on->size, sizeof *parts)))
         return MPI_ERR_NO_MEM;
     if (is_root)
-        status = collect(on, into, counts, places, into_type, skips, &some, parts);
+        status = collect(on, into, counts, places, into_type, skips, flit, &some, parts);
     if (!skips && status == MPI_SUCCESS)
-        status = shape_of(type, &shape) ? requests_send_cut(&some, on, from, count, &shape, root, TAG_GATHER, &own) : MPI_ERR_TYPE;
+        status = shape_of(type, &shape) ? requests_send_cut(&some, on, from, count, &shape, root, TAG_GATHER, flit, &own) : MPI_ERR_TYPE;
     TRY(status, requests_wait(&some));
     if (is_root)
         TRY(status, take_out(on, into, counts, places, into_type, parts));

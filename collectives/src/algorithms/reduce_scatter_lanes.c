@@ -1,7 +1,7 @@
 /* R/2 + n s/B + one flit inside a site: what a rank gets is added up, flit by flit, by one of each site's ranks, to whom the site's others send theirs; for
  * a rank of another site it sends it there. What goes to other sites comes first, what the site's own ranks get while that is under way. In
  * each turn every rank of a site adds up one flit, and the next turn's flits are sent meanwhile. */
-#include "../combine.h"
+#include "../turn.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
@@ -21,14 +21,6 @@ struct place {
     int member, flit;
 };
 
-/* A piece for each of this site's ranks, and what they have of this rank's. */
-struct turn {
-    struct piece *pieces;
-    struct parts parts;
-    struct requests some;
-    int is_last;
-};
-
 struct run {
     struct levels *on;
     const void *all;
@@ -40,6 +32,8 @@ struct run {
     int64_t flit;
     struct place *places;
     struct turn turns[2];
+    /* What this rank adds up in each of them. */
+    struct piece mine[2];
     /* What the sites found for this rank, and what this rank found for those of other sites. */
     struct parts own;
     void *found, *memory;
@@ -67,46 +61,30 @@ static struct piece next(struct run *run, int r)
     return (struct piece){0};
 }
 
-static int begin(struct run *run, struct turn *turn)
+/* False when nothing is left. */
+static int prepare(struct run *run, int number)
 {
-    struct levels *on = run->on;
-    const int *here = &on->members[on->first[on->site]];
-    int status = MPI_SUCCESS, own = on->local_rank;
-    turn->is_last = 1;
-    for (int r = 0; r < on->local_size; r++) {
-        turn->pieces[r] = next(run, r);
-        turn->is_last &= turn->pieces[r].count == 0;
+    struct turn *turn = &run->turns[number];
+    int is_left = 0;
+    for (int r = 0; r < run->on->local_size; r++) {
+        struct piece piece = next(run, r);
+        turn->counts[r] = piece.count;
+        turn->pieces[r] = element_at(run->all, run->at[piece.to] + piece.at, run->shape);
+        is_left |= piece.count > 0;
+        if (r == run->on->local_rank)
+            run->mine[number] = piece;
     }
-    for (int r = 0; r < on->local_size; r++)
-        if (r != own && turn->pieces[own].count > 0)
-            TRY(status, requests_receive(&turn->some, on, turn->parts.origin[r], turn->pieces[own].count, run->shape->type, here[r], TAG_HERE));
-    /* The next rank first, so that not all send to the same one. */
-    for (int i = 1; i < on->local_size; i++) {
-        int r = (own + i) % on->local_size;
-        const struct piece *piece = &turn->pieces[r];
-        if (piece->count > 0)
-            TRY(status, requests_send(&turn->some, on, element_at(run->all, run->at[piece->to] + piece->at, run->shape), piece->count,
-                                      run->shape->type, here[r], TAG_HERE));
-    }
-    return status;
+    return is_left;
 }
 
-static int end(struct run *run, struct turn *turn)
+static int finish(struct run *run, int number)
 {
     struct levels *on = run->on;
-    const struct piece *piece = &turn->pieces[on->local_rank];
-    int is_here = piece->to == on->rank, status = requests_wait(&turn->some);
-    if (piece->count == 0)
-        return status;
-    void *own = element_at(run->all, run->at[piece->to] + piece->at, run->shape), **parts = turn->parts.origin;
+    const struct piece *piece = &run->mine[number];
+    int is_here = piece->to == on->rank;
     void *sum = is_here ? element_at(run->own.origin[on->site], piece->at, run->shape) : element_at(run->found, run->done, run->shape);
-    /* The last part alone is written to. */
-    if (on->local_rank == on->local_size - 1)
-        TRY(status, elements_copy(on, own, parts[on->local_rank], piece->count, run->shape));
-    else
-        parts[on->local_rank] = own;
-    TRY(status, combine(on, parts, on->local_size, sum, piece->count, run->shape, run->op));
-    if (!is_here) {
+    int status = turn_end(&run->turns[number], on, sum, run->shape, run->op);
+    if (!is_here && piece->count > 0) {
         TRY(status, requests_send(&run->sent, on, sum, piece->count, run->shape->type, piece->to, TAG_REDUCE_SCATTER));
         run->done += piece->count;
     }
@@ -125,21 +103,12 @@ static int receive(struct run *run)
     return status;
 }
 
-/* A part for each of this site's ranks. */
-static int turn_make(struct run *run, struct turn *turn, int64_t most)
-{
-    int ranks = run->on->local_size;
-    turn->pieces = calloc(ranks, sizeof *turn->pieces);
-    return turn->pieces ? parts_make_for(&turn->parts, ranks, most, run->shape) : MPI_ERR_NO_MEM;
-}
-
 static int run_make(struct run *run)
 {
     const struct levels *on = run->on;
-    int64_t mine = 0, most = 0, flit = run->flit;
-    if (on->largest > WHOLE_FLITS)
-        flit = flit * WHOLE_FLITS / on->largest;
-    run->flit = flit > LEAST_FLIT ? flit : LEAST_FLIT;
+    int64_t mine = 0, most = 0, smaller = run->flit * WHOLE_FLITS / on->largest;
+    if (on->largest > WHOLE_FLITS && run->flit > LEAST_FLIT)
+        run->flit = smaller > LEAST_FLIT ? smaller : LEAST_FLIT;
     run->at = malloc((on->size + 1) * sizeof *run->at);
     run->places = calloc(on->local_size, sizeof *run->places);
     if (!run->at || !run->places)
@@ -157,7 +126,7 @@ static int run_make(struct run *run)
         return MPI_ERR_NO_MEM;
     int status = parts_make(&run->own, on, run->counts[on->rank], run->shape, MADE);
     for (int i = 0; i < 2; i++)
-        TRY(status, turn_make(run, &run->turns[i], most));
+        TRY(status, turn_make(&run->turns[i], on, most, run->shape));
     return status;
 }
 
@@ -165,11 +134,8 @@ static void run_free(struct run *run, int status)
 {
     requests_free(&run->received, status);
     requests_free(&run->sent, status);
-    for (int i = 0; i < 2; i++) {
-        requests_free(&run->turns[i].some, status);
-        parts_free(&run->turns[i].parts);
-        free(run->turns[i].pieces);
-    }
+    for (int i = 0; i < 2; i++)
+        turn_free(&run->turns[i], status);
     parts_free(&run->own);
     free(run->memory);
     free(run->places);
@@ -182,10 +148,13 @@ int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const 
     struct run run = {.on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .flit = flit};
     int status = run_make(&run), now = 0;
     TRY(status, receive(&run));
-    TRY(status, begin(&run, &run.turns[now]));
-    for (; status == MPI_SUCCESS && !run.turns[now].is_last; now = !now) {
-        status = begin(&run, &run.turns[!now]);
-        TRY(status, end(&run, &run.turns[now]));
+    int is_left = status == MPI_SUCCESS && prepare(&run, now);
+    if (is_left)
+        status = turn_begin(&run.turns[now], on, shape);
+    for (; is_left && status == MPI_SUCCESS; now = !now) {
+        if ((is_left = prepare(&run, !now)))
+            status = turn_begin(&run.turns[!now], on, shape);
+        TRY(status, finish(&run, now));
     }
     TRY(status, requests_wait(&run.received));
     TRY(status, combine(on, run.own.origin, on->sites, into, counts[on->rank], shape, op));
