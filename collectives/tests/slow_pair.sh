@@ -12,7 +12,7 @@ run() { # sites, program and arguments
 for slow in "300000 10" "10000 0"; do
     export CAUSEWAY_COLLECTIVES_LINKS="a b 10000 1000, b c 10000 1000, a c $slow"
     run a,a,b,b,c crossings slow 2 2 1
-    run a,b,b,a,c,c,a compare 150 1 | head -n 1
+    run a,b,b,a,c,c,a compare 150 1 | sed -n 1p
 done
 
 unset CAUSEWAY_COLLECTIVES_LINKS
