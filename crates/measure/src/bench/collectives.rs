@@ -97,15 +97,15 @@ impl Placement {
     }
 }
 
-/// For the command line.
+/// An operation that is measured, for the command line.
+///
+/// # Errors
+/// It is none; says which are.
 pub fn operation(name: &str) -> Result<String, String> {
-    let mut names = OPERATIONS.iter().map(|(name, ..)| *name);
-    match names.any(|known| known == name) {
+    let names = OPERATIONS.map(|(name, ..)| name);
+    match names.contains(&name) {
         true => Ok(name.to_owned()),
-        false => {
-            let names: Vec<_> = OPERATIONS.iter().map(|(name, ..)| *name).collect();
-            Err(format!("no operation that is measured; these are: {}", names.join(", ")))
-        }
+        false => Err(format!("measured are: {}", names.join(", "))),
     }
 }
 
@@ -189,7 +189,8 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
 }
 
 fn command(bench: &Bench, mpi: &Mpi, option: &str, placement: &Placement) -> String {
-    let wanted = |name: &str| bench.operations.is_empty() || bench.operations.iter().any(|wanted| wanted == name);
+    let wanted =
+        |name: &str| bench.operations.is_empty() || bench.operations.iter().any(|wanted| wanted == name);
     let operations: Vec<_> = OPERATIONS
         .iter()
         .map(|(name, ..)| *name)
