@@ -1,7 +1,6 @@
 /* Collectives of one site's ranks: the MPI's own on the site's communicator, except in operations that go on beside the program. Those are
  * taken up by each rank when it can, in no common order, as the MPI's collectives on one communicator must be; their messages are told
- * apart by tags instead. Then: binomial trees, except that gather and scatter are done by the root alone, scans go from rank to rank, and what comes from or goes
- * to all ranks does so at once.
+ * apart by tags instead. Then: binomial trees, except that gather and scatter are done by the root alone, and scans go from rank to rank.
  *
  * Arguments as in MPI, roots numbered in the site. */
 #ifndef CAUSEWAY_HERE_H
