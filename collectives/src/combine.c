@@ -16,15 +16,11 @@ int elements_copy(struct levels *on, const void *from, void *into, int count, co
 
 int combine(struct levels *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op)
 {
-    int status = MPI_SUCCESS, commutes = 0;
+    int status = MPI_SUCCESS;
     void *last = parts[sites - 1];
     if (count == 0)
         return MPI_SUCCESS;
-    /* Of two that commute either may come first: no copy. */
-    if (sites == 2 && into == parts[0])
-        TRY(status, real.Op_commutative(op, &commutes));
-    if (commutes)
-        return real.Reduce_local(last, into, count, shape->type, op);
+    /* Also where the operation commutes: the greater of a number and of what is none may be whichever comes first. */
     /* MPI_Reduce_local puts `in op inout` into inout: from the last site to the first. */
     for (int s = sites - 2; s >= 0; s--)
         TRY(status, real.Reduce_local(parts[s], last, count, shape->type, op));

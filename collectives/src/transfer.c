@@ -284,12 +284,12 @@ int requests_receive(struct requests *some, const struct levels *on, void *into,
     return status;
 }
 
-/* Both ends know the bytes of a message, and decide alike. */
+/* Both ends know the bytes of a message, and decide alike. More than is copied at once waits anyway. */
 static struct flits pieces_of(const struct levels *on, int64_t count, const struct shape *shape, int other, int64_t flit)
 {
-    int64_t bytes = shape_bytes(shape, count);
-    int is_cut = COPIED_BYTES > 0 && on->site_of[other] != on->site && bytes > flit && bytes <= INT_MAX;
-    return is_cut ? flits_of(bytes, 1, flit) : (struct flits){bytes, 1};
+    int64_t bytes = shape_bytes(shape, count), piece = flit < COPIED_BYTES ? flit : COPIED_BYTES;
+    int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MOST_COPIED_BYTES;
+    return is_cut ? flits_of(bytes, 1, piece) : (struct flits){bytes, 1};
 }
 
 int requests_send_cut(struct requests *some, const struct levels *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,

@@ -5,6 +5,7 @@
  * way between the first and the last is slow: what each site sends to each other one. */
 #include "native.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -203,6 +204,23 @@ static void all(char *out, char *in)
     expect("large exscan", each / 2 * PIECES, each / 2 * LARGE);
 }
 
+/* The greatest of numbers and of what is no number depends on which comes first: it must be the same one at all ranks. */
+static void same_everywhere(double *out, double *in)
+{
+    int large = LARGE / (int)sizeof *out;
+    for (int count = 1; count <= large; count += large - 1) {
+        for (int i = 0; i < count; i++)
+            out[i] = rank == i % ranks ? NAN : rank;
+        MPI_Allreduce(out, in, count, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+        memcpy(out, in, count * sizeof *out);
+        MPI_Bcast(out, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+        if (memcmp(out, in, count * sizeof *out)) {
+            fprintf(stderr, "rank %d: an allreduce of %d gave other bits than at rank 0\n", rank, count);
+            wrong = 1;
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -229,6 +247,7 @@ int main(int argc, char **argv)
 
     for (form = 0; form < (lets_others_progress() ? FORMS : 1); form++)
         all(out, in);
+    same_everywhere((double *)out, (double *)in);
     free(out);
     free(in);
     report();

@@ -1,12 +1,12 @@
-/* R/2 + n s/B + one flit inside a site: what a rank gets is added up, flit by flit, by one of each site's ranks, to whom the site's others send theirs; for
- * a rank of another site it sends it there. What goes to other sites comes first, what the site's own ranks get while that is under way. In
+/* R/2 + n s/B + one flit inside a site: what a rank gets is added up by itself in its own site, in each other one flit by flit by its ranks in turn, to whom the site's others
+ * send theirs, and which send it there. What goes to other sites comes first, what the site's own ranks get while that is under way. In
  * each turn every rank of a site adds up one flit, and the next turn's flits are sent meanwhile. */
 #include "../turn.h"
 #include "algorithms.h"
 
 #include <stdlib.h>
 
-/* A rank adds up as many flits at once as its site has ranks: of a site of more ranks than these, smaller ones. */
+/* A rank takes in as many flits at once as its site has ranks: of a site of more ranks than these, smaller ones. */
 #define WHOLE_FLITS 8
 #define LEAST_FLIT (16 * 1024)
 
@@ -41,8 +41,11 @@ struct run {
     struct requests received, sent;
 };
 
-/* Which rank of a site adds up what a rank gets: itself, in its own. */
-static int adder(const struct levels *on, int site, int to) { return on->local_rank_of[to] % site_size(on, site); }
+/* Which rank of a site adds up a flit of what a rank gets: itself, in its own; in others all do by turns. */
+static int adder(const struct levels *on, int site, int to, int flit)
+{
+    return on->site_of[to] == site ? on->local_rank_of[to] : (on->local_rank_of[to] + flit) % site_size(on, site);
+}
 
 static struct flits cut(const struct run *run, int to) { return flits_of(run->counts[to], run->shape->size, run->flit); }
 
@@ -51,12 +54,13 @@ static struct piece next(struct run *run, int r)
 {
     const struct levels *on = run->on;
     for (struct place *place = &run->places[r]; place->member < on->size; place->member++, place->flit = 0) {
-        int to = on->members[(on->first[on->site + 1] + place->member) % on->size], flit = place->flit;
+        int to = on->members[(on->first[on->site + 1] + place->member) % on->size];
         struct flits flits = cut(run, to);
-        if (run->counts[to] == 0 || flit == flits.pieces || adder(on, on->site, to) != r)
-            continue;
-        place->flit++;
-        return (struct piece){.to = to, .count = flit_count(&flits, flit), .at = flit_at(&flits, flit)};
+        while (run->counts[to] > 0 && place->flit < flits.pieces) {
+            int flit = place->flit++;
+            if (adder(on, on->site, to, flit) == r)
+                return (struct piece){.to = to, .count = flit_count(&flits, flit), .at = flit_at(&flits, flit)};
+        }
     }
     return (struct piece){0};
 }
@@ -99,7 +103,7 @@ static int receive(struct run *run)
     for (int s = 0; s < on->sites && run->counts[on->rank] > 0; s++)
         for (int i = 0; s != on->site && i < flits.pieces; i++)
             TRY(status, requests_receive(&run->received, on, element_at(run->own.origin[s], flit_at(&flits, i), run->shape), flit_count(&flits, i),
-                                         run->shape->type, on->members[on->first[s] + adder(on, s, on->rank)], TAG_REDUCE_SCATTER));
+                                         run->shape->type, on->members[on->first[s] + adder(on, s, on->rank, i)], TAG_REDUCE_SCATTER));
     return status;
 }
 
@@ -116,11 +120,12 @@ static int run_make(struct run *run)
     run->at[0] = 0;
     for (int i = 0; i < on->size; i++) {
         struct flits flits = cut(run, i);
-        int64_t longest = (run->counts[i] + flits.pieces - 1) / flits.pieces;
+        int64_t longest = ((int64_t)run->counts[i] + flits.pieces - 1) / flits.pieces;
         run->at[i + 1] = run->at[i] + run->counts[i];
         most = longest > most ? longest : most;
-        if (on->site_of[i] != on->site && adder(on, on->site, i) == on->local_rank)
-            mine += run->counts[i];
+        for (int flit = 0; on->site_of[i] != on->site && flit < flits.pieces; flit++)
+            if (adder(on, on->site, i, flit) == on->local_rank)
+                mine += flit_count(&flits, flit);
     }
     if (!(run->memory = elements(mine, run->shape, &run->found)))
         return MPI_ERR_NO_MEM;
