@@ -18,7 +18,7 @@ for mpi in "${mpis[@]}"; do
     for sites in "${placements[@]}"; do
         try "$mpi" "$sites" "$seed"
         # What the model chooses for large messages alone, or on slow networks, and most messages in many pieces.
-        (export CAUSEWAY_COLLECTIVES_RULES="allreduce lanes, reduce_scatter lanes, gather direct, scatter direct" CAUSEWAY_COLLECTIVES_FLIT_BYTES=200 && try "$mpi" "$sites" $((seed + 1000)))
+        (export CAUSEWAY_COLLECTIVES_RULES="allreduce lanes, reduce_scatter lanes, gather direct, scatter direct" CAUSEWAY_COLLECTIVES_FLIT_BYTES=400 && try "$mpi" "$sites" $((seed + 1000)))
         seed=$((seed + 1))
     done
 done

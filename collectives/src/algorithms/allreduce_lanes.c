@@ -27,17 +27,24 @@ struct run {
     void **piece;
 };
 
-/* Flit i, cut for the ranks of a site. */
-static struct flits shares(const struct run *run, int i, int ranks) { return (struct flits){flit_count(&run->flits, i), ranks}; }
+/* Parts begin at multiples of so many elements of a flit: MPIs add up vectors of up to so many floats at once, and what is left over one by one,
+ * where the greatest of a number and of what is none may be the other one. Sites of different sizes must find the same. */
+#define TOGETHER 16
+
+/* Where the part of rank r of `ranks` begins in flit i. */
+static int share_at(const struct run *run, int i, int ranks, int r)
+{
+    int64_t count = flit_count(&run->flits, i), at = (count * r / ranks + TOGETHER - 1) / TOGETHER * TOGETHER;
+    return (int)(at < count && r < ranks ? at : count);
+}
 
 /* Cuts flit i for this site's ranks; how many elements this rank has. */
 static int share_out(struct run *run, int i)
 {
     struct levels *on = run->on;
-    struct flits shares_here = shares(run, i, on->local_size);
     for (int r = 0; r < on->local_size; r++) {
-        run->places[r] = (int)flit_at(&shares_here, r);
-        run->counts[r] = flit_count(&shares_here, r);
+        run->places[r] = share_at(run, i, on->local_size, r);
+        run->counts[r] = share_at(run, i, on->local_size, r + 1) - run->places[r];
     }
     return run->counts[on->local_rank];
 }
@@ -46,9 +53,8 @@ static int share_out(struct run *run, int i)
 static int overlap(const struct run *run, int i, int s, int r, int *at)
 {
     const struct levels *on = run->on;
-    struct flits shares_there = shares(run, i, site_size(on, s));
-    int own = run->places[on->local_rank], end = own + run->counts[on->local_rank];
-    int low = (int)flit_at(&shares_there, r), high = low + flit_count(&shares_there, r);
+    int own = run->places[on->local_rank], end = own + run->counts[on->local_rank], ranks = site_size(on, s);
+    int low = share_at(run, i, ranks, r), high = share_at(run, i, ranks, r + 1);
     low = low > own ? low : own;
     high = high < end ? high : end;
     *at = low - own;
