@@ -36,10 +36,10 @@ int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const 
 /* Every rank's bytes to the root: room holds, at the root, `length` bytes of each rank in the order of on->members. */
 int gather_speakers(struct levels *on, const char *from, int64_t length, char *room, int root);
 int gather_direct(struct levels *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
-                  const MPI_Aint places[], MPI_Datatype into_type, int root, int64_t flit);
+                  const MPI_Aint places[], MPI_Datatype into_type, int root);
 int scatter_speakers(struct levels *on, const char *room, int64_t length, char *into, int root);
 int scatter_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
-                   MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root, int64_t flit);
+                   MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root);
 
 /* Every rank's bytes to all: room gets them in the order of on->members. */
 int allgather_speakers(struct levels *on, const char *from, int64_t length, char *room);
@@ -56,7 +56,7 @@ int alltoall_direct(struct levels *on, const void *from, const MPI_Count counts[
 /* Everything in the order of ranks, whatever the operation and the placement. A root of -1: everybody. */
 int reduce_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
 int allreduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit);
-int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root, int64_t flit);
+int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
 int reduce_scatter_blocks(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
 int scan_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
 

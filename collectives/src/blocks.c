@@ -66,7 +66,7 @@ static int gather(struct levels *on, const void *from, int64_t count, const stru
         if (at_root)
             status = columns_even(&all, on, into_count, into_shape);
         TRY(status, gather_direct(on, from, count, at_root && from == MPI_IN_PLACE ? handle.byte : shape->type, into, all.counts, all.places,
-                                  at_root ? into_shape->type : handle.byte, root, choice_flit()));
+                                  at_root ? into_shape->type : handle.byte, root));
         columns_free(&all);
         return status;
     }
@@ -124,8 +124,7 @@ static int run_gatherv(struct levels *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = on->rank == plan->root ? columns_of(&all, on, &plan->in, plan->shape.extent, plan->into_type) : MPI_SUCCESS;
-    TRY(status, gather_direct(on, plan->from, plan->count, plan->type, plan->into, all.counts, all.places, plan->into_type, plan->root,
-                              choice_flit()));
+    TRY(status, gather_direct(on, plan->from, plan->count, plan->type, plan->into, all.counts, all.places, plan->into_type, plan->root));
     columns_free(&all);
     return status;
 }
@@ -169,7 +168,7 @@ static int scatter(struct levels *on, const void *from, int64_t from_count, cons
         if (at_root)
             status = columns_even(&all, on, from_count, from_shape);
         TRY(status, scatter_direct(on, from, all.counts, all.places, at_root ? from_shape->type : handle.byte, into, count,
-                                   into == MPI_IN_PLACE ? handle.byte : shape->type, root, choice_flit()));
+                                   into == MPI_IN_PLACE ? handle.byte : shape->type, root));
         columns_free(&all);
         return status;
     }
@@ -232,8 +231,7 @@ static int run_scatterv(struct levels *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = on->rank == plan->root ? columns_of(&all, on, &plan->out, plan->shape.extent, plan->type) : MPI_SUCCESS;
-    TRY(status, scatter_direct(on, plan->from, all.counts, all.places, plan->type, plan->into, plan->into_count, plan->into_type, plan->root,
-                               choice_flit()));
+    TRY(status, scatter_direct(on, plan->from, all.counts, all.places, plan->type, plan->into, plan->into_count, plan->into_type, plan->root));
     columns_free(&all);
     return status;
 }

@@ -246,7 +246,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
 }
 
 /* By flits one rank takes a message in twice inside its site and once from each other one; by lanes none takes in more than its part of it. Over two
- * sites lanes took as long or less (4+4 ranks on 2 cores, 256 kB to 4 MB: 47 to 58 ms instead of 53 to 77 at 4 MB). Over more they took the same, and
+ * sites lanes took less time but for 1 MB with Open MPI, where they took a tenth more (results/2026-11-23-lanes). Over more they took about the same, and
  * only flits go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
  * sites, so that taking in does not go on beside the crossing. A fixed bound, since it must not depend on the ways between sites. */
 #define SLOW_LAN 375

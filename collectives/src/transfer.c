@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "transfer.h"
 
+#include "choice.h"
 #include "task.h"
 
 #include <limits.h>
@@ -285,17 +286,17 @@ int requests_receive(struct requests *some, const struct levels *on, void *into,
 }
 
 /* Both ends know the bytes of a message, and decide alike. More than is copied at once waits anyway. */
-static struct flits pieces_of(const struct levels *on, int64_t count, const struct shape *shape, int other, int64_t flit)
+static struct flits pieces_of(const struct levels *on, int64_t count, const struct shape *shape, int other)
 {
-    int64_t bytes = shape_bytes(shape, count), piece = flit < COPIED_BYTES ? flit : COPIED_BYTES;
+    int64_t bytes = shape_bytes(shape, count), flit = choice_flit(), piece = flit < COPIED_BYTES ? flit : COPIED_BYTES;
     int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MOST_COPIED_BYTES;
     return is_cut ? flits_of(bytes, 1, piece) : (struct flits){bytes, 1};
 }
 
 int requests_send_cut(struct requests *some, const struct levels *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,
-                      int64_t flit, struct bytes *bytes)
+                      struct bytes *bytes)
 {
-    struct flits flits = pieces_of(on, count, shape, to, flit);
+    struct flits flits = pieces_of(on, count, shape, to);
     *bytes = (struct bytes){0};
     if (flits.pieces == 1)
         return requests_send(some, on, from, count, shape->type, to, tag);
@@ -306,9 +307,9 @@ int requests_send_cut(struct requests *some, const struct levels *on, const void
 }
 
 int requests_receive_cut(struct requests *some, const struct levels *on, void *into, int64_t count, const struct shape *shape, int from, int tag,
-                         int64_t flit, struct bytes *bytes)
+                         struct bytes *bytes)
 {
-    struct flits flits = pieces_of(on, count, shape, from, flit);
+    struct flits flits = pieces_of(on, count, shape, from);
     *bytes = (struct bytes){0};
     if (flits.pieces == 1)
         return requests_receive(some, on, into, count, shape->type, from, tag);

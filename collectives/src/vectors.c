@@ -56,7 +56,7 @@ static int run_reduce(struct levels *on, const struct plan *plan)
     case GATHERED:
         return reduce_gathered(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root);
     case BLOCKS:
-        return reduce_blocks(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root, plan->choice.flit);
+        return reduce_blocks(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root);
     default:
         return reduce_flits(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root, plan->choice.flit);
     }

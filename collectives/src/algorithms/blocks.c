@@ -106,14 +106,13 @@ int allreduce_blocks(struct levels *on, const void *from, void *into, int count,
     return status;
 }
 
-int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
-                  int64_t flit)
+int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
 {
     struct run run;
     int status = run_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
     TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into, run.counts, run.places, shape->type,
-                              root, flit));
+                              root));
     run_free(&run);
     return status;
 }

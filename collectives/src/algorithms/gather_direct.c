@@ -3,44 +3,27 @@
 
 #include <stdlib.h>
 
-static int collect(struct levels *on, void *into, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype type, int skips, int64_t flit,
-                   struct requests *some, struct bytes *parts)
-{
-    struct shape shape;
-    int status = shape_of(type, &shape) ? MPI_SUCCESS : MPI_ERR_TYPE;
-    for (int i = 0; i < on->size; i++)
-        if (i != on->rank || !skips)
-            TRY(status, requests_receive_cut(some, on, (char *)into + places[i], counts[i], &shape, i, TAG_GATHER, flit, &parts[i]));
-    return status;
-}
-
-static int take_out(struct levels *on, void *into, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype type, const struct bytes *parts)
-{
-    struct shape shape;
-    int status = shape_of(type, &shape) ? MPI_SUCCESS : MPI_ERR_TYPE;
-    for (int i = 0; i < on->size; i++)
-        TRY(status, bytes_unpack(&parts[i], (char *)into + places[i], counts[i], &shape, on->across));
-    return status;
-}
-
 int gather_direct(struct levels *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
-                  const MPI_Aint places[], MPI_Datatype into_type, int root, int64_t flit)
+                  const MPI_Aint places[], MPI_Datatype into_type, int root)
 {
     struct requests some = {0};
-    struct bytes own = {0}, *parts = NULL;
-    struct shape shape;
-    int is_root = on->rank == root, skips = from == MPI_IN_PLACE, status = MPI_SUCCESS;
-    if (is_root && !(parts = calloc(on->size, sizeof *parts)))
+    struct shape shape, into_shape;
+    int takes = on->rank == root ? on->size : 0, gives = from != MPI_IN_PLACE, status = MPI_SUCCESS;
+    struct bytes own = {0}, *parts = calloc(takes + 1, sizeof *parts);
+    if (!parts)
         return MPI_ERR_NO_MEM;
-    if (is_root)
-        status = collect(on, into, counts, places, into_type, skips, flit, &some, parts);
-    if (!skips && status == MPI_SUCCESS)
-        status = shape_of(type, &shape) ? requests_send_cut(&some, on, from, count, &shape, root, TAG_GATHER, flit, &own) : MPI_ERR_TYPE;
+    if ((takes && !shape_of(into_type, &into_shape)) || (gives && !shape_of(type, &shape)))
+        status = MPI_ERR_TYPE;
+    for (int i = 0; i < takes; i++)
+        if (i != root || gives)
+            TRY(status, requests_receive_cut(&some, on, (char *)into + places[i], counts[i], &into_shape, i, TAG_GATHER, &parts[i]));
+    if (gives)
+        TRY(status, requests_send_cut(&some, on, from, count, &shape, root, TAG_GATHER, &own));
     TRY(status, requests_wait(&some));
-    if (is_root)
-        TRY(status, take_out(on, into, counts, places, into_type, parts));
+    for (int i = 0; i < takes; i++)
+        TRY(status, bytes_unpack(&parts[i], (char *)into + places[i], counts[i], &into_shape, on->across));
     requests_free(&some, status);
-    for (int i = 0; is_root && i < on->size; i++)
+    for (int i = 0; i < takes; i++)
         bytes_free(&parts[i]);
     free(parts);
     bytes_free(&own);

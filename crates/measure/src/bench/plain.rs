@@ -38,12 +38,13 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
             0 => "hot".to_owned(),
             idle => format!("after {idle} ms"),
         };
-        let mut pings = Pings::of_no_mpi(&condition, &[DIRECT, RELAYS, Way::Causeway.name()]);
+        let ways = [DIRECT, RELAYS, Way::Causeway.name()];
+        let mut pings = Pings::of_no_mpi(&condition, &ways);
         for run in 0..bench.pick(1, 3) {
-            for (size, count) in SIZES {
-                for way in [DIRECT, RELAYS, Way::Causeway.name()] {
-                    let count = if idle > 0 { PAUSES } else { count };
-                    let options = format!("--size {size} --idle {idle} --count {}", bench.pick(10, count));
+            for (size, hot) in SIZES {
+                let count = bench.pick(10, if idle > 0 { PAUSES } else { hot });
+                let options = format!("--size {size} --idle {idle} --count {count}");
+                for way in ways {
                     println!("bench:   plain TCP, {way}, {options}, run {run}");
                     let rows = round_trips(bench, &lab, &mut part, (way, &options, run))?;
                     pings.add(way, run, &rows)?;
