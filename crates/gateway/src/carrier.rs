@@ -166,7 +166,7 @@ impl Carrier {
         match (self, self.tcp()) {
             // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.
             (_, Some(socket)) => drop(socket::set_most_rate(socket, bytes_per_second)),
-            (Carrier::Quic(session), None) => session.model.get().set_most(bytes_per_second),
+            (Carrier::Quic(session), None) => session.model.get().reserve(bytes_per_second),
             _ => {}
         }
     }

@@ -172,18 +172,21 @@ impl Course {
     ) -> Step {
         let round = Duration::from_micros(path.rtt_microseconds.into());
         self.look_at = now + round;
+        let busy = self.busy_for(now);
+        let empty_round = Duration::from_micros(path.least_rtt_microseconds.into());
+        let is_bulk = busy >= empty_round * BULK_ROUNDS;
+        if is_bulk {
+            self.pressed_at = Some(now);
+        }
         if let Some(rate) = reserved {
             return match path.is_recovering {
                 true => Step::Nothing,
                 false => Step::Begin(rate),
             };
         }
-        let busy = self.busy_for(now);
-        let empty_round = Duration::from_micros(path.least_rtt_microseconds.into());
-        if busy >= empty_round * BULK_ROUNDS {
+        if is_bulk {
             // What BBR loses while it looks for more says nothing of the remembered pace.
             self.count_loss(path);
-            self.pressed_at = Some(now);
             let is_trusted = busy >= empty_round * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
             if !is_trusted {
                 return match self.rate {
@@ -232,9 +235,10 @@ impl Course {
         if path.retransmits == self.chance_retransmits || since < *CHANCE_APART.start() {
             return false;
         }
-        // A path that was away loses everything, and a long transfer what its own probing for more runs over, which is seen some round trips later.
+        // A path that was away loses everything, a long transfer what its own probing for more runs over, which is seen some round trips later, and
+        // whoever shares the path with a flow that fills its queue loses some of what that one runs over.
         let fills = self.busy_since.is_some() || self.pressed_at.is_some_and(|at| now <= at + PRESSED_PAST);
-        let by_chance = path.timeouts == self.chance_timeouts && !fills;
+        let by_chance = path.timeouts == self.chance_timeouts && !fills && !has_queue(path);
         if by_chance {
             let follows = since <= *CHANCE_APART.end();
             self.chances = if follows { self.chances + 1 } else { 1 };
@@ -622,6 +626,27 @@ mod tests {
             );
             course.on_written(false, at(milliseconds - 10));
             assert!(!course.loses_by_chance(&path(again, timeouts), at(milliseconds)));
+        }
+    }
+
+    #[test]
+    fn what_is_lost_while_a_queue_stands_or_by_a_filled_reservation_is_not_lost_by_chance() {
+        let start = Instant::now();
+        let at = |seconds: u32| start + Duration::from_secs(seconds.into());
+        let mut course = trained(start);
+        for seconds in 1..10 {
+            let queued = PathInfo {
+                rtt_microseconds: 20_000,
+                ..lossy(1000 * seconds, seconds)
+            };
+            assert!(!course.loses_by_chance(&queued, at(seconds)));
+        }
+        let mut course = trained(start);
+        for seconds in 1..10 {
+            let path = lossy(1000 * seconds, seconds);
+            course.count_sent(u64::from(seconds) * RATE, at(seconds));
+            course.look(&path, &FORGETFUL, (Some(RATE), true), at(seconds));
+            assert!(!course.loses_by_chance(&path, at(seconds)));
         }
     }
 

@@ -112,7 +112,7 @@ impl Gateway {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
-        let most = most_rate(&self.config, pair);
+        let reserved = most_rate(&self.config, pair);
         let contact = &self.contacts[pair.peer];
         let beside = pair
             .lanes
@@ -131,10 +131,12 @@ impl Gateway {
         };
         let now = self.now;
         if let Some(session) = lane.carrier.quic() {
-            if let Some(rate) = most.or(Some(share)).filter(|rate| *rate > 0) {
-                session.model.get().settle(rate);
+            let mut model = session.model.get();
+            if share > 0 {
+                model.settle(share);
             }
-            session.model.get().set_most(most);
+            model.reserve(reserved);
+            drop(model);
             if is_lossy {
                 session.expect_loss(now);
             }

@@ -76,8 +76,8 @@ pub(crate) struct Model {
     rate: u64,
     /// The most it has been: what a transfer beside another finds is less than the path has.
     best: u64,
-    /// Never faster, by reservation.
-    most: Option<u64>,
+    /// What is reserved: sent at, and never exceeded.
+    reserved: Option<u64>,
     window: u64,
     round: Duration,
     /// Least of the last time of [`LEAST_KEPT`] and of the one before, and when that one began.
@@ -110,7 +110,7 @@ impl Model {
             phase: Phase::Startup(0),
             rate: 0,
             best: 0,
-            most: None,
+            reserved: None,
             window: LEAST_WINDOW,
             round: Duration::ZERO,
             least: [Duration::MAX; 2],
@@ -151,8 +151,17 @@ impl Model {
         self.fit_window();
     }
 
-    pub(crate) fn set_most(&mut self, most: Option<u64>) {
-        self.most = most;
+    /// So much is reserved. It is sent at from now on, whatever else the path carries: only heavy loss slows it, and for no longer than that lasts.
+    pub(crate) fn reserve(&mut self, rate: Option<u64>) {
+        let before = std::mem::replace(&mut self.reserved, rate);
+        if let Some(rate) = rate.filter(|_| before != rate) {
+            self.best = rate;
+            self.settle(rate);
+        }
+    }
+
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.reserved.is_some()
     }
 
     /// Bytes that may be under way.
@@ -163,7 +172,7 @@ impl Model {
     /// Bytes per second to send at; none: the window alone bounds it.
     pub(crate) fn pace(&self) -> Option<u64> {
         let pace = match self.phase {
-            Phase::Startup(_) => return self.most,
+            Phase::Startup(_) => return self.reserved,
             Phase::Confirm(_) => self.rate + self.rate / 8,
             Phase::Steady if self.seen.len() < BULK => self.rate + self.rate / HEADROOM,
             Phase::Steady => match self.counts % CYCLE {
@@ -172,7 +181,7 @@ impl Model {
                 _ => self.rate,
             },
         };
-        Some(pace.min(self.most.unwrap_or(u64::MAX)))
+        Some(pace.min(self.reserved.unwrap_or(u64::MAX)))
     }
 
     /// The lane was written: `full` when it had more than it might send.
@@ -290,9 +299,11 @@ impl Model {
     }
 
     fn fit_window(&mut self) {
+        // A reservation holds beside whoever fills the path's queue, too.
+        let times = if self.reserved.is_some() { 4.0 } else { 2.0 };
         if self.least_round() < Duration::MAX {
             self.window = self
-                .holds(self.rate, 2.0)
+                .holds(self.rate, times)
                 .saturating_add(2 * LEAST_WINDOW)
                 .min(MOST_WINDOW);
         } else {
@@ -374,6 +385,8 @@ impl Model {
             self.heavy_at = heavy;
             self.rate = (self.rate - self.rate / 4).max(LEAST_WINDOW);
             self.seen.clear();
+        } else if self.reserved.is_some() {
+            self.rate = (self.rate + self.rate / 8).min(self.best);
         } else if busy {
             // Messages go a little faster than remembered: what arrived of that is true.
             self.rate = self.rate.max(seen.min(self.rate + self.rate / HEADROOM));

@@ -383,7 +383,16 @@ impl Session {
             let missed = parity.decoder.missed();
             parity.encoder.close(missed, &mut out);
             drop(parity);
-            self.send(out, None);
+            self.spend_on_parity(out.len());
+            let to = self.connection.remote_address();
+            self.send_to(to, &out, None);
+        }
+    }
+
+    /// Parity goes into what the path has; what is reserved is for streams, and what is sent again of them.
+    fn spend_on_parity(&mut self, bytes: usize) {
+        if !self.model.get().is_reserved() {
+            self.allowance -= bytes as f64;
         }
     }
 
@@ -454,7 +463,9 @@ impl Session {
             }
             drop(parity);
             let to = transmit.destination;
+            self.allowance -= out.len() as f64;
             self.send_to(to, &out, Some(segment + HEAD_BYTES));
+            self.spend_on_parity(sums.len());
             let mut from = 0;
             for end in ends.into_iter().chain([sums.len()]) {
                 if end > from {
@@ -466,14 +477,7 @@ impl Session {
         self.buffers = [datagrams, out, sums];
     }
 
-    fn send(&mut self, bytes: Vec<u8>, segment: Option<usize>) {
-        let to = self.connection.remote_address();
-        self.send_to(to, &bytes, segment);
-    }
-
     fn send_to(&mut self, destination: SocketAddr, bytes: &[u8], segment: Option<usize>) {
-        // All that leaves counts: parity, and what is sent again, too.
-        self.allowance -= bytes.len() as f64;
         if !self.waiting.is_empty() || self.wire.send(destination, bytes, segment).is_err() {
             // Bounded: nothing more is made while something waits, but the rest of one batch.
             self.waiting.push_back(Waiting {

@@ -201,11 +201,35 @@ fn a_path_that_has_become_longer_keeps_its_rate() {
 fn a_reservation_is_never_exceeded() {
     let mut model = Model::new();
     model.settle(50_000_000);
-    model.set_most(Some(40_000_000));
+    model.reserve(Some(40_000_000));
     assert_eq!(model.pace(), Some(40_000_000));
     let mut model = Model::new();
-    model.set_most(Some(40_000_000));
+    model.reserve(Some(40_000_000));
     assert_eq!(model.pace(), Some(40_000_000));
+}
+
+#[test]
+fn a_reservation_is_sent_at_however_long_a_transfer_lasts_and_whatever_chance_loses() {
+    for loses in [None, Some(100)] {
+        let mut network = Network::new(1000, 11.6, loses);
+        let mut model = Model::new();
+        model.reserve(Some(50_000_000));
+        network.fill(&mut model, SECOND * 10);
+        let sent = network.sent * PACKET;
+        assert!((495_000_000..=500_100_000).contains(&sent), "{loses:?}: {sent}");
+    }
+}
+
+#[test]
+fn a_reservation_that_the_path_does_not_have_is_slowed_by_what_it_loses_and_taken_up_again() {
+    let mut network = Network::new(200, 11.6, None);
+    let mut model = Model::new();
+    model.reserve(Some(50_000_000));
+    network.fill(&mut model, SECOND * 10);
+    assert!(network.lost < network.sent / 4, "{} of {}", network.lost, network.sent);
+    network.rate = 125_000_000.0;
+    network.fill(&mut model, SECOND);
+    assert_eq!(model.pace(), Some(50_000_000));
 }
 
 #[test]
