@@ -26,6 +26,8 @@ int allreduce_lanes(struct levels *on, const void *from, void *into, int count, 
                     int64_t flit, int ahead);
 /* By way of one site. */
 int allreduce_hub(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
+/* By way of one site, or of none with a hub of -1. */
+int allreduce_split(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
 /* Blocks of counts[i] elements for rank i. */
 int reduce_scatter_speakers(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape,
                             MPI_Op op);
@@ -56,6 +58,9 @@ int alltoall_direct(struct levels *on, const void *from, const MPI_Count counts[
 /* Everything in the order of ranks, whatever the operation and the placement. A root of -1: everybody. */
 int reduce_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
 int allreduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit);
+/* Every rank's block to everybody: counts[i] elements of rank i at places[i] bytes; one's own may be there. */
+int hand_out_blocks(struct levels *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
+                    int64_t flit);
 int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
 int reduce_scatter_blocks(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
 int scan_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);

@@ -7,7 +7,7 @@ const char *const operation_names[OPERATIONS] = {
 };
 
 const char *const algorithm_names[ALGORITHMS] = {
-    [NATIVE] = "native", [SPEAKERS] = "speakers", [FLITS] = "flits", [LANES] = "lanes", [DIRECT] = "direct",
+    [NATIVE] = "native", [SPEAKERS] = "speakers", [FLITS] = "flits", [LANES] = "lanes", [DIRECT] = "direct", [SPLIT] = "split",
     [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
@@ -24,7 +24,7 @@ static const int has[OPERATIONS] = {
     [OF_BARRIER] = BIT(SPEAKERS),
     [OF_BCAST] = BIT(SPEAKERS) | BIT(FLITS),
     [OF_REDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BY_RANK,
-    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BIT(LANES) | BY_RANK,
+    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BIT(LANES) | BIT(SPLIT) | BY_RANK,
     [OF_REDUCE_SCATTER] = BIT(SPEAKERS) | BIT(LANES) | BIT(BLOCKS),
     [OF_GATHER] = BIT(SPEAKERS) | BIT(DIRECT),
     [OF_SCATTER] = BIT(SPEAKERS) | BIT(DIRECT),
@@ -134,6 +134,13 @@ static int64_t allreduce_lanes(const struct costs *costs, const struct layout *l
     return stages(costs, pieces, 2 * spread(costs, layout, piece), crossing(costs, layout, piece / n, n, n));
 }
 
+/* Each part to whom it belongs, and from there to all. */
+static int64_t allreduce_split(const struct costs *costs, const struct layout *layout, int64_t bytes)
+{
+    int n = layout->largest;
+    return 2 * (latency(costs) + spread(costs, layout, bytes) + crossing(costs, layout, bytes / layout->ranks, n, n));
+}
+
 /* R/2, and R/2 again for each step of a tree over all ranks that nobody has ordered by sites. */
 static int64_t flat(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
 {
@@ -239,6 +246,8 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     default:
         if (operation == OF_ALLREDUCE && algorithm == LANES)
             return allreduce_lanes(costs, layout, bytes);
+        if (operation == OF_ALLREDUCE && algorithm == SPLIT)
+            return allreduce_split(costs, layout, bytes);
         if (operation == OF_SCAN && algorithm == DIRECT)
             return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, bytes, n, n);
         return pipeline(costs, layout, bytes, algorithm == FLITS ? costs->flit : bytes, 2);
@@ -248,8 +257,24 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
 /* By flits one rank takes a message in twice inside its site and once from each other one; by lanes none takes in more than its part of it. Over two
  * sites lanes took less time but for 1 MB with Open MPI, where they took a tenth more (results/2026-11-23-lanes). Over more they took about the same, and
  * only flits go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
- * sites, so that taking in does not go on beside the crossing. A fixed bound, since it must not depend on the ways between sites. */
+ * sites, so that taking in does not go on beside the crossing. */
 #define SLOW_LAN 375
+
+/* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.5 to 0.8 times as long as by flits, 4 MB 0.6 to 0.7
+ * times, and 512 kB 0.6 to 0.95 times where two cores do all the work (results/2026-11-23-split); where nothing but the ways between sites counts,
+ * of 10 ms and 1 Gbit/s, the change-over is near 1 MB. */
+#define SPLIT_FLITS 4
+
+#define LARGE_ALLREDUCE (BIT(FLITS) | BIT(LANES) | BIT(SPLIT))
+
+/* The one that large messages take of those which add up by site. By fixed bounds: the ways between sites, which each run measures anew, must not
+ * choose between what rounds differently. */
+static enum algorithm large_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
+{
+    if (layout->sites > 2 && bytes / SPLIT_FLITS >= costs->flit)
+        return SPLIT;
+    return layout->sites == 2 || costs->lan_rate < SLOW_LAN ? LANES : FLITS;
+}
 
 /* What is cut in flits gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in
  * any order, are not weighed against what crosses once for each site: that would depend on the ways between sites. */
@@ -259,8 +284,7 @@ static int is_candidate(const struct costs *costs, const struct layout *layout, 
     int is_cut = model_has(operation, FLITS) && (algorithm == SPEAKERS || algorithm == FLITS);
     if (is_cut && (algorithm == FLITS) != (bytes >= costs->flit))
         return 0;
-    int has_lanes = operation == OF_ALLREDUCE && bytes >= costs->flit && (layout->sites == 2 || costs->lan_rate < SLOW_LAN);
-    if (operation == OF_ALLREDUCE && (algorithm == LANES || algorithm == FLITS) && (algorithm == LANES) != has_lanes)
+    if (operation == OF_ALLREDUCE && BIT(algorithm) & LARGE_ALLREDUCE && (bytes < costs->flit || algorithm != large_allreduce(costs, layout, bytes)))
         return 0;
     if (operation == OF_SCAN && algorithm == DIRECT && layout->in_order)
         return 0;

@@ -22,6 +22,8 @@ enum algorithm {
     LANES,
     /* Everybody sends to whom it concerns, at once. */
     DIRECT,
+    /* Each rank puts part of it together for all sites, and hands that to everybody. */
+    SPLIT,
     /* Everybody gets everything, and puts it together in the order of ranks. */
     GATHERED,
     /* Each rank puts one block together in the order of ranks. */

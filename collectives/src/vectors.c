@@ -87,6 +87,8 @@ static int run_allreduce(struct levels *on, const struct plan *plan)
     if (plan->choice.algorithm == LANES)
         return allreduce_lanes(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit, plan->choice.ahead);
     int hub = links_hub(on->links, on->sites, plan->count * shape->size);
+    if (plan->choice.algorithm == SPLIT)
+        return allreduce_split(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, flit);
     if (hub >= 0)
         return allreduce_hub(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, flit);
     return allreduce_flits(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit, plan->choice.ahead);

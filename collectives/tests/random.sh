@@ -5,7 +5,7 @@ set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 # Sites of the ranks, one word for each run; the cases are shared between them.
 placements=(a,b a,a,b a,a,b,b a,b,a,c,b a,a,b,b,c a,b,b,a,c,c,a)
-each=$(($1 / ${#placements[@]} / 2 + 1))
+each=$(($1 / ${#placements[@]} / 3 + 1))
 
 # try MPI SITES SEED: as many cases.
 try() {
@@ -18,7 +18,11 @@ for mpi in "${mpis[@]}"; do
     for sites in "${placements[@]}"; do
         try "$mpi" "$sites" "$seed"
         # What the model chooses for large messages alone, or on slow networks, and most messages in many pieces.
-        (export CAUSEWAY_COLLECTIVES_RULES="allreduce lanes, reduce_scatter lanes, gather direct, scatter direct" CAUSEWAY_COLLECTIVES_FLIT_BYTES=400 && try "$mpi" "$sites" $((seed + 1000)))
+        (
+            export CAUSEWAY_COLLECTIVES_FLIT_BYTES=400
+            CAUSEWAY_COLLECTIVES_RULES="allreduce lanes, reduce_scatter lanes, gather direct, scatter direct" try "$mpi" "$sites" $((seed + 1000))
+            CAUSEWAY_COLLECTIVES_RULES="allreduce split" try "$mpi" "$sites" $((seed + 2000))
+        )
         seed=$((seed + 1))
     done
 done

@@ -4,6 +4,7 @@
 #include "algorithms.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct run {
     struct levels *on;
@@ -67,31 +68,31 @@ static int put_together(struct run *run, const void *from, MPI_Op op)
     return status;
 }
 
-/* Every block to everybody. */
-static int hand_out(struct run *run, void *into, int64_t flit)
+int hand_out_blocks(struct levels *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
+                    int64_t flit)
 {
-    struct levels *on = run->on;
-    const struct shape *shape = run->shape;
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
-    struct bytes own = {0};
+    struct bytes mine = {0};
     if (!lengths)
         return MPI_ERR_NO_MEM;
     for (int m = 0; m < on->size; m++) {
-        lengths[m] = (int64_t)run->counts[on->members[m]] * shape->size;
-        at[m] = all;
+        lengths[m] = (int64_t)counts[on->members[m]] * shape->size;
+        at[m] = shape->is_plain ? places[on->members[m]] : all;
         all += lengths[m];
     }
-    char *room = malloc(all + 1);
-    int status = room ? bytes_pack(part(run, on->size - 1), run->counts[on->rank], shape, on->across, &own) : MPI_ERR_NO_MEM;
-    int mine = on->first[on->site] + on->local_rank;
-    TRY(status, unpack(own.at, own.length, room + at[mine], own.length, &(struct shape){.type = handle.byte, .is_plain = 1}, on->across));
+    char *room = shape->is_plain ? into : malloc(all + 1);
+    int status = room || shape->is_plain ? bytes_pack(own, counts[on->rank], shape, on->across, &mine) : MPI_ERR_NO_MEM;
+    int64_t place = at[on->first[on->site] + on->local_rank];
+    if (status == MPI_SUCCESS && mine.at != room + place)
+        memcpy(room + place, mine.at, mine.length);
     TRY(status, allgather_lanes(on, lengths, at, room, flit));
-    for (int m = 0; m < on->size; m++) {
+    for (int m = 0; m < on->size && !shape->is_plain; m++) {
         int rank = on->members[m];
-        TRY(status, unpack(room + at[m], lengths[m], (char *)into + run->places[rank], run->counts[rank], shape, on->across));
+        TRY(status, unpack(room + at[m], lengths[m], (char *)into + places[rank], counts[rank], shape, on->across));
     }
-    bytes_free(&own);
-    free(room);
+    bytes_free(&mine);
+    if (!shape->is_plain)
+        free(room);
     free(lengths);
     return status;
 }
@@ -101,7 +102,7 @@ int allreduce_blocks(struct levels *on, const void *from, void *into, int count,
     struct run run;
     int status = run_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    TRY(status, hand_out(&run, into, flit));
+    TRY(status, hand_out_blocks(on, part(&run, on->size - 1), run.counts, run.places, into, shape, flit));
     run_free(&run);
     return status;
 }
