@@ -64,6 +64,7 @@ test-collectives: setup build programs ## random collectives against the MPI's o
 	@collectives/tests/overhead.sh 1000
 	@collectives/tests/same_bits.sh
 	@collectives/tests/slow_pair.sh
+	@collectives/tests/delivery.sh
 
 test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
 	@setup/pypi.sh mpich

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "attributes.h"
 #include "choice.h"
+#include "delivery.h"
 #include "enter.h"
 #include "sites.h"
 #include "task.h"
@@ -23,7 +24,9 @@ static void begin(void)
 
 EXPORT int MPI_Init(int *argc, char ***argv)
 {
+    delivery_begin();
     int status = PASS(Init, argc, argv);
+    delivery_end();
     if (status == MPI_SUCCESS)
         begin();
     return status;
@@ -32,7 +35,9 @@ BOTH(Init);
 
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
+    delivery_begin();
     int status = PASS(Init_thread, argc, argv, required, provided);
+    delivery_end();
     if (status == MPI_SUCCESS)
         begin();
     return status;

@@ -23,14 +23,14 @@
     CALL(Cancel) CALL(Comm_call_errhandler) CALL(Comm_create) CALL(Comm_create_errhandler) CALL(Comm_create_group) \
     CALL(Comm_create_keyval) CALL(Comm_delete_attr) CALL(Comm_disconnect) CALL(Comm_free) CALL(Comm_free_keyval) CALL(Comm_get_attr) CALL(Comm_get_errhandler) \
     CALL(Comm_get_info) CALL(Comm_group) CALL(Comm_rank) CALL(Comm_set_attr) CALL(Comm_set_errhandler) CALL(Comm_size) CALL(Comm_split) CALL(Comm_split_type) \
-    CALL(Comm_test_inter) CALL(Errhandler_free) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Group_free) CALL(Group_incl) \
+    CALL(Comm_test_inter) CALL(Errhandler_free) CALL(Exscan) CALL(Finalize) CALL(Gather) CALL(Gatherv) CALL(Get_library_version) CALL(Group_free) CALL(Group_incl) \
     CALL(Group_translate_ranks) CALL(Iallgather) CALL(Iallgatherv) CALL(Iallreduce) CALL(Ialltoall) CALL(Ialltoallv) CALL(Ialltoallw) \
     CALL(Ibarrier) CALL(Ibcast) CALL(Iexscan) CALL(Igather) CALL(Igatherv) CALL(Info_set) CALL(Init) CALL(Init_thread) CALL(Iprobe) \
     CALL(Irecv) CALL(Ireduce) CALL(Ireduce_scatter) CALL(Ireduce_scatter_block) CALL(Iscan) CALL(Iscatter) CALL(Iscatterv) CALL(Isend) \
     CALL(Op_commutative) CALL(Op_free) CALL(Pack) CALL(Recv_init) CALL(Reduce) CALL(Reduce_local) CALL(Reduce_scatter) \
     CALL(Reduce_scatter_block) CALL(Request_free) CALL(Scan) CALL(Scatter) CALL(Scatterv) CALL(Start) CALL(Startall) \
     CALL(Test) CALL(Type_free) CALL(Type_get_envelope) CALL(Type_get_extent) CALL(Type_get_true_extent) CALL(Type_size_x) CALL(Unpack) \
-    CALL(Wait)
+    CALL(Wait) CALL(Win_allocate) CALL(Win_create) CALL(Win_create_dynamic)
 
 struct mpi_calls {
 #define CALL(name) __typeof__(PMPI_##name) *name;

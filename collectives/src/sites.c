@@ -45,6 +45,12 @@ static int from_list(const char *list, int rank, char *name)
     return strchr(list, ',') != NULL;
 }
 
+int sites_may_be_several(void)
+{
+    const char *list = getenv(LIST), *map = getenv(MAP);
+    return (list && *list) || (map && *map);
+}
+
 /* Whether the job may have several sites, which every rank answers alike, and the name of this process's site; empty
  * when the process does not know it. */
 static int own_site(int rank, char *name)

@@ -2,6 +2,7 @@
 #include "transfer.h"
 
 #include "choice.h"
+#include "delivery.h"
 #include "task.h"
 
 #include <limits.h>
@@ -124,16 +125,22 @@ void *elements(int64_t count, const struct shape *shape, void **origin)
     return memory;
 }
 
-/* MPICH over libfabric takes a message above 16 kB for sent when the far side has confirmed it, a round trip later. Up to so many bytes are
- * therefore sent from a copy, which nobody waits for: the kernel has taken them, or will, in this process's next call. Open MPI takes a
- * message below its eager limit, which causeway run raises, for sent at once. */
-#if defined(OPEN_MPI)
-#define COPIED_BYTES 0
-#else
+/* Where a message counts as sent a round trip later (delivery.h), up to so many bytes are sent from a copy, which nobody waits for: the kernel
+ * has taken them, or will, in this process's next call. */
 #define COPIED_BYTES (256 * 1024)
-#endif
-#define UNCONFIRMED_BYTES (8 * 1024)
+/* MPICH copies these by itself. */
+#define INJECTED_BYTES 128
 #define MOST_COPIED_BYTES (32 << 20)
+
+/* Intel MPI holds a message back that is larger, until its receiver has answered; Open MPI holds back none that causeway run's eager limit lets go. */
+#if defined(OPEN_MPI)
+#define CUT_BYTES 0
+#else
+#define CUT_BYTES COPIED_BYTES
+#endif
+
+/* Copies are looked after when there are so many, or twice as many as were left the last time. */
+#define LEAST_REAPED 8
 
 static struct copied {
     struct copied *next;
@@ -141,7 +148,7 @@ static struct copied {
     int64_t bytes;
 } *copied;
 static _Atomic int64_t copied_bytes;
-static atomic_int copies;
+static atomic_int copies, reaped_at = LEAST_REAPED;
 static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
 
 void transfer_reap(int all)
@@ -174,6 +181,7 @@ void transfer_reap(int all)
             *end = NULL;
         }
     }
+    reaped_at = LEAST_REAPED + 2 * copies;
     if (!left)
         return;
     pthread_mutex_lock(&copying);
@@ -257,9 +265,8 @@ int requests_send(struct requests *some, const struct levels *on, const void *fr
     if (on->site_of[to] != on->site)
         count_crossing(on->site_of[to], bytes);
     request->receives = 0;
-    /* Below the first bound MPICH copies by itself. */
-    if (on->site_of[to] != on->site && bytes > UNCONFIRMED_BYTES && bytes <= COPIED_BYTES) {
-        if (!task_runs())
+    if (delivery_is_awaited && on->site_of[to] != on->site && bytes > INJECTED_BYTES && bytes <= COPIED_BYTES) {
+        if (!task_runs() && copies >= reaped_at)
             transfer_reap(0);
         request->handle = handle.request_null;
         int copy = send_copy(on, from, count, type, bytes, to, tag);
@@ -288,7 +295,7 @@ int requests_receive(struct requests *some, const struct levels *on, void *into,
 /* Both ends know the bytes of a message, and decide alike. More than is copied at once waits anyway. */
 static struct flits pieces_of(const struct levels *on, int64_t count, const struct shape *shape, int other)
 {
-    int64_t bytes = shape_bytes(shape, count), flit = choice_flit(), piece = flit < COPIED_BYTES ? flit : COPIED_BYTES;
+    int64_t bytes = shape_bytes(shape, count), flit = choice_flit(), piece = flit < CUT_BYTES ? flit : CUT_BYTES;
     int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MOST_COPIED_BYTES;
     return is_cut ? flits_of(bytes, 1, piece) : (struct flits){bytes, 1};
 }

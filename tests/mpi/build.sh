@@ -44,8 +44,8 @@ for name in "$@"; do
         ;;
     *) echo "build.sh: no such MPI: $name" >&2 && exit 2 ;;
     esac
-    for source in ring alltoall pingpong traffic alltoall_time collective_time bulk; do compile "${c[@]}" "$here/$source.c"; done
-    for source in compare crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/collectives/tests/$source.c"; done
+    for source in ring alltoall pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
+    for source in compare crossings sites beside overhead same_bits delivery delivery_windows; do compile "${c[@]}" "$root/collectives/tests/$source.c"; done
     compile "${c[@]}" "$root/collectives/examples/topology.c"
     if [ -n "$fortran" ]; then
         for source in hello_mpif.f ring_mpi.f90 hello_f08.f90; do compile "$fortran" -O2 "$here/$source"; done

@@ -1,0 +1,3 @@
+/* See delivery.c. */
+#define WINDOWS
+#include "delivery.c"
