@@ -1,6 +1,6 @@
 /* MPICH over libfabric takes a message of more than 128 bytes for sent when the far side has confirmed it: each MPI_Send takes a round trip. It
- * does so for one-sided operations' sake alone, and not with MPIR_CVAR_CH4_OFI_ENABLE_RMA=0 (init_hints in its ofi_init.c). That is set around MPI_Init
- * where nothing that is loaded calls MPI_Win_...: in MPICH 5.0.2 one-sided operations of 16 kB and more fail without (results/2026-11-23-delivery). */
+ * does so where one-sided operations go by libfabric, and not with MPIR_CVAR_CH4_OFI_ENABLE_RMA=0 (init_hints in its ofi_init.c). That is set around MPI_Init
+ * where nothing that is loaded calls MPI_Win_..., nor partitioned communication: in MPICH 5.0.2 one-sided operations of 16 kB and more fail then (docs/decisions/0011). */
 #ifndef CAUSEWAY_DELIVERY_H
 #define CAUSEWAY_DELIVERY_H
 

@@ -256,12 +256,12 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
 
 /* By flits one rank takes a message in twice inside its site and once from each other one; by lanes none takes in more than its part of it. Over two
  * sites lanes took less time but for 1 MB with Open MPI, where they took a tenth more (results/2026-11-23-lanes). Over more they took about the same, and
- * only flits go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
+ * lanes never go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
  * sites, so that taking in does not go on beside the crossing. */
 #define SLOW_LAN 375
 
-/* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.5 to 0.8 times as long as by flits, 4 MB 0.6 to 0.7
- * times, and 512 kB 0.6 to 0.95 times where two cores do all the work (results/2026-11-23-split); where nothing but the ways between sites counts,
+/* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.55 to 0.73 times as long as by flits, 4 MB 0.6 to 0.7
+ * times, and 512 kB 0.65 to 0.95 times where two cores do all the work (results/2026-11-23-split); where nothing but the ways between sites counts,
  * of 10 ms and 1 Gbit/s, the change-over is near 1 MB. */
 #define SPLIT_FLITS 4
 

@@ -7,7 +7,8 @@ set -euo pipefail
 for mpi in "${mpis[@]:1}"; do
     programs=$root/target/mpi/$mpi
     check() { # what, sites, program and arguments
-        echo "$mpi, $1: $(launch "$mpi" "$2" "$(preloads "$mpi")" "$programs/$3" "${@:4}")"
+        found=$(launch "$mpi" "$2" "$(preloads "$mpi")" "$programs/$3" "${@:4}") || { echo "$mpi, $1: $found" && exit 1; }
+        echo "$mpi, $1: $found"
     }
     check "two sites" a,b delivery 0
     check "two sites, windows" a,b delivery_windows -1

@@ -49,6 +49,9 @@ const CHANCE_APART: RangeInclusive<Duration> = Duration::from_millis(100)..=Dura
 /// What is lost so soon after a transfer that fills the path was lost by it.
 const PRESSED_PAST: Duration = Duration::from_secs(1);
 
+/// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two gateways.
+const LATE_MICROSECONDS: u32 = 4000;
+
 /// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 const TRAINING_PAUSE: Duration = Duration::from_secs(30);
 const MOST_PAUSE: Duration = Duration::from_secs(3600);
@@ -238,7 +241,7 @@ impl Course {
         // A path that was away loses everything, a long transfer what its own probing for more runs over, which is seen some round trips later, and
         // whoever shares the path with a flow that fills its queue loses some of what that one runs over.
         let fills = self.busy_since.is_some() || self.pressed_at.is_some_and(|at| now <= at + PRESSED_PAST);
-        let by_chance = path.timeouts == self.chance_timeouts && !fills && !has_queue(path);
+        let by_chance = path.timeouts == self.chance_timeouts && !fills && !has_long_queue(path);
         if by_chance {
             let follows = since <= *CHANCE_APART.end();
             self.chances = if follows { self.chances + 1 } else { 1 };
@@ -268,6 +271,11 @@ impl Course {
             self.doubtful = true;
         }
     }
+}
+
+/// One that no late acknowledgements make up, on short paths either.
+fn has_long_queue(path: &PathInfo) -> bool {
+    has_queue(path) && path.rtt_microseconds - path.least_rtt_microseconds > LATE_MICROSECONDS
 }
 
 fn has_queue(path: &PathInfo) -> bool {
@@ -641,6 +649,13 @@ mod tests {
             };
             assert!(!course.loses_by_chance(&queued, at(seconds)));
         }
+        let mut course = trained(start);
+        let late = |seconds: u32| PathInfo {
+            least_rtt_microseconds: 1000,
+            rtt_microseconds: 3000,
+            ..lossy(1000 * seconds, seconds)
+        };
+        assert!((1..10).any(|seconds| course.loses_by_chance(&late(seconds), at(seconds))));
         let mut course = trained(start);
         for seconds in 1..10 {
             let path = lossy(1000 * seconds, seconds);

@@ -2,7 +2,8 @@
 //!
 //! A start-up doubles what is under way each round trip until it arrives no faster, as BBR's does (Cardwell et al. 2017), then holds that
 //! pace for a while and counts what really arrives. From then on the rate is remembered (as `course` does for TCP, docs/decisions/0006): messages are paced at it at
-//! once, after any pause. A transfer of many round trips looks for more now and then, and loss slows the lane. QUIC's own window only bounds what is under way, at twice what the path holds.
+//! once, after any pause. A transfer of many round trips looks for more now and then, and loss slows the lane. QUIC's own window only bounds what is under way, at twice what the path holds
+//! (four times what is reserved).
 
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};

@@ -226,7 +226,12 @@ fn a_reservation_that_the_path_does_not_have_is_slowed_by_what_it_loses_and_take
     let mut model = Model::new();
     model.reserve(Some(50_000_000));
     network.fill(&mut model, SECOND * 10);
-    assert!(network.lost < network.sent / 4, "{} of {}", network.lost, network.sent);
+    assert!(
+        network.lost < network.sent / 4,
+        "{} of {}",
+        network.lost,
+        network.sent
+    );
     network.rate = 125_000_000.0;
     network.fill(&mut model, SECOND);
     assert_eq!(model.pace(), Some(50_000_000));
