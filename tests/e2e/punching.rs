@@ -132,7 +132,7 @@ fn meet_over_tcp(name: &str, scenario: &Path, rules: &[&str], relay: bool) {
     fresh.wait_for("the lane punched anew", both);
     let again = handed.elapsed();
     runs();
-    // Kernels take the round trip of segments that cross for half of what it is.
+    // Kernels take the round trip of segments that cross for half of what it is; what TCP's timestamps tell of one is in whole milliseconds.
     for site in ["rennes", "nancy"] {
         let status = fresh.says(site, &["status", "--json"]);
         let status: Status = serde_json::from_str(&status).unwrap();
@@ -140,7 +140,7 @@ fn meet_over_tcp(name: &str, scenario: &Path, rules: &[&str], relay: bool) {
         let mut punched = lanes.filter(|lane| lane.technique == "punched (TCP)");
         let least = punched.next().unwrap().least_rtt_microseconds;
         assert!(
-            least >= PHYSICAL_MICROSECONDS,
+            least + 1000 > PHYSICAL_MICROSECONDS,
             "{site}: {least} us of {PHYSICAL_MICROSECONDS}"
         );
     }
