@@ -173,7 +173,8 @@ impl Model {
     /// Bytes per second to send at; none: the window alone bounds it.
     pub(crate) fn pace(&self) -> Option<u64> {
         let pace = match self.phase {
-            Phase::Startup(_) => return self.reserved,
+            // What is reserved has no start-up.
+            Phase::Startup(_) => return None,
             Phase::Confirm(_) => self.rate + self.rate / 8,
             Phase::Steady if self.seen.len() < BULK => self.rate + self.rate / HEADROOM,
             Phase::Steady => match self.counts % CYCLE {

@@ -391,7 +391,7 @@ impl Session {
 
     /// Parity goes into what the path has; what is reserved is for packets of streams, and what is sent again of them.
     fn spend_on_parity(&mut self, bytes: usize) {
-        if !self.model.get().is_reserved() {
+        if bytes > 0 && !self.model.get().is_reserved() {
             self.allowance -= bytes as f64;
         }
     }
