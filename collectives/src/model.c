@@ -11,9 +11,9 @@ const char *const algorithm_names[ALGORITHMS] = {
     [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
-/* What a hop inside a site and a message between sites cost was concluded from where gather, scatter, allgather, alltoall and
- * reduce_scatter change over on an emulated grid of 4+4 ranks: near 8 kB of each rank, for which this gives 5 to 11 kB. Flits: from
- * 64 to 256 kB 1 MB costs the same within 4 %. */
+/* What a hop inside a site and a message between sites cost was concluded from where operations change over on an emulated grid of 4+4 ranks: gather,
+ * scatter and allgather near 8 kB of each rank, for which this gives 5 to 10 kB; alltoall near 1 kB and reduce_scatter near 3 kB (1.4 and 2.8 kB), on
+ * 3+3+3 near 2.5 and 7 kB (1.8 and 5.9 kB; results/2026-11-23-small). Flits: from 64 to 256 kB 1 MB costs the same within 4 %. */
 const struct costs costs_default = {.round = 10000, .rate = 125, .lan_round = 24, .lan_rate = 1250, .message = 16, .flit = 256 * 1024};
 
 #define BIT(algorithm) (1 << (algorithm))
@@ -169,9 +169,9 @@ static int64_t reduce_scatter(const struct costs *costs, const struct layout *la
     int64_t part = bytes / layout->ranks;
     if (algorithm == SPEAKERS)
         return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, part, n, 1) + collect(costs, layout, part);
-    /* What the own ranks get is reduced while the rest is under way. */
-    int64_t pieces = part > costs->flit ? (part + costs->flit - 1) / costs->flit : 1;
-    return latency(costs) + others * pieces * tree(costs, layout, part / pieces) + crossing(costs, layout, part, n, n);
+    /* Each rank adds up, by turns, a flit of what a rank of another site gets; what came is added to its own site's, put together meanwhile. */
+    int64_t pieces = pieces_of(part, costs->flit), turns = (others + n - 1) / n * pieces, step = n > 1 ? hop(costs) : 0;
+    return latency(costs) + turns * (2 * step + carry(part / pieces, n - 1, costs->lan_rate)) + crossing(costs, layout, part, n, n) + step;
 }
 
 static int64_t allgather(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
@@ -238,8 +238,10 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
         return latency(costs) + (algorithm == SPEAKERS ? collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1)
                                                        : crossing(costs, layout, bytes, n, n));
     case OF_ALLTOALL:
+        /* The speaker also sorts what goes out, and what came in: read and written once more, each. */
         if (algorithm == SPEAKERS)
-            return latency(costs) + 2 * collect(costs, layout, bytes * layout->ranks) + crossing(costs, layout, bytes, n * n, 1);
+            return latency(costs) + 2 * collect(costs, layout, bytes * layout->ranks) + carry(bytes * layout->ranks, 4 * n, costs->lan_rate) +
+                   crossing(costs, layout, bytes, n * n, 1);
         return latency(costs) + crossing(costs, layout, bytes, n * n, n * n);
     case OF_ALLGATHER:
         return allgather(costs, layout, algorithm, bytes);

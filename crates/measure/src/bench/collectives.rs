@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Bytes of one rank's part; of a reduced or broadcast vector, of all.
-const SIZES: &str = "8,65536,1048576,4194304";
+const SIZES: &str = "8,4096,65536,1048576,4194304";
 
 /// Bars change above this.
 const SMALL: u64 = 64 << 10;
