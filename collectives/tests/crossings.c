@@ -87,7 +87,8 @@ static void expect_pairs(const char *what, const int64_t parts[3][3], int64_t me
     }
 }
 
-enum { SMALL = 1024, FLIT = 256 * 1024, PIECES = 5, LARGE = PIECES * FLIT };
+/* Up to SMALL bytes a rank speakers carry every operation, on two sites of two ranks and more (`causeway collectives explain`). */
+enum { SMALL = 512, FLIT = 256 * 1024, PIECES = 5, LARGE = PIECES * FLIT };
 
 /* Messages of a large vector's parts, one for each of so many ranks: each to be added up, or handed out. */
 static int64_t of_parts(int parts)
