@@ -105,7 +105,10 @@ impl Shell {
                     None => println!("lab: {line}"),
                 },
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return None,
-                Err(_) => panic!("no line {start:?} within {DEADLINE:?}"),
+                Err(_) => panic!(
+                    "no line {start:?} within {DEADLINE:?}; running still: {:#?}",
+                    self.processes()
+                ),
             }
         }
     }
