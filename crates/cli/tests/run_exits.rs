@@ -64,7 +64,9 @@ impl Shell {
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new(causeway);
         command.env("XDG_RUNTIME_DIR", directory.path());
-        command.args(["lab", "run", "rennes-nancy", "--", "sh", "-c"]);
+        command.args(["lab", "run", "rennes-nancy", "--"]);
+        // Under nohup SIGHUP is ignored, by whatever is started too, and hydra keeps to that.
+        command.args(["env", "--default-signal=HUP", "sh", "-c"]);
         command.arg("while IFS= read -r line; do eval \"$line\"; done");
         for name in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
             command.env(name, "1");
