@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-collectives test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-collectives test-crossings test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,7 +42,7 @@ $(TARGET)/%/collectives.stamp: collectives/build.sh collectives/explain.c $(wild
 programs: setup
 	@tests/mpi/build.sh $(DEBIAN_MPIS)
 
-test: setup build programs test-unit test-e2e ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
+test: setup build programs test-unit test-profilers test-crossings test-e2e ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 test-unit: $(TARGET)/debug/libcauseway_finalize.so $(TARGET)/debug/collectives.stamp
@@ -55,7 +55,7 @@ test-e2e: build programs
 
 # CASES for each MPI; a few of them are part of test-e2e, over the lab's sites.
 CASES ?= 20000
-test-collectives: setup build programs ## random collectives against the MPI's own, CASES (20000) for each MPI, on this host (five minutes)
+test-collectives: setup build programs test-crossings ## random collectives against the MPI's own, CASES (20000) for each MPI, on this host (five minutes)
 	@setup/pypi.sh mpich
 	@collectives/build.sh $(TARGET)/release
 	@tests/mpi/build.sh mpich abi
@@ -63,8 +63,10 @@ test-collectives: setup build programs ## random collectives against the MPI's o
 	@collectives/tests/beside.sh
 	@collectives/tests/overhead.sh 1000
 	@collectives/tests/same_bits.sh
-	@collectives/tests/slow_pair.sh
 	@collectives/tests/delivery.sh
+
+test-crossings: setup build programs ## what crosses between sites, and what goes round a slow way, with Open MPI on this host (ten seconds)
+	@collectives/tests/slow_pair.sh
 
 test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
 	@setup/pypi.sh mpich
