@@ -27,12 +27,13 @@ setup: ## install what is missing: Debian packages, and mpi4py with its tests
 	@setup/install.sh
 	@setup/pypi.sh suite
 
-build: $(TARGET)/release/libcauseway_finalize.so $(TARGET)/release/collectives.stamp ## target/release/causeway and the preload libraries beside it
+build: $(TARGET)/release/libcauseway_ucx.so $(TARGET)/release/collectives.stamp ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
 
-$(TARGET)/%/libcauseway_finalize.so: compat/finalize.c
+$(TARGET)/%/libcauseway_ucx.so: $(wildcard compat/*.[ch])
 	@mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -o $@ $< -ldl
+	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -pthread -o $@.part $(filter %.c,$^) -ldl
+	@mv $@.part $@
 
 # One library for each binary interface whose headers are there.
 $(TARGET)/%/collectives.stamp: collectives/build.sh collectives/explain.c $(wildcard collectives/include/*.h collectives/src/*.[ch] collectives/src/algorithms/*.[ch])
@@ -45,7 +46,7 @@ programs: setup
 test: setup build programs test-unit test-profilers test-crossings test-e2e ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
-test-unit: $(TARGET)/debug/libcauseway_finalize.so $(TARGET)/debug/collectives.stamp
+test-unit: $(TARGET)/debug/libcauseway_ucx.so $(TARGET)/debug/collectives.stamp
 	cargo build --workspace --bins --lib
 	cargo test --workspace
 

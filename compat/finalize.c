@@ -1,4 +1,4 @@
-/* Lets MPICH over UCX end. A preload library of its own, for jobs of that MPI only.
+/* Lets MPICH over UCX end. Part of the preload library for jobs of MPICH.
  *
  * In MPI_Finalize each rank closes its UCX endpoints, which waits for an answer that the peer gives only from
  * ucp_worker_progress(); then it waits in a PMI barrier, a blocking read() without progress. A rank that gets there before
@@ -8,7 +8,8 @@
  *
  * So: while a rank waits for its process manager inside MPI_Finalize, it goes on answering. Nothing else is touched. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
+#include "next.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -31,22 +32,6 @@ static worker_progress_fn progress;
  * MPI_ERR_INTERN of MPICH and MPI_ERR_OTHER of the standard ABI, -22 is UCS_ERR_UNSUPPORTED. */
 #define NO_MPI 16
 #define NO_UCX (-22)
-
-/* What would have been called without us. Python loads its MPI with dlopen() and local scope, where RTLD_NEXT does not
- * look: then the library is asked for by name, without loading it. */
-static void *next(const char *name)
-{
-    static const char *libraries[] = {"libucp.so.0", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1"};
-    void *found = dlsym(RTLD_NEXT, name);
-    for (size_t i = 0; !found && i < sizeof libraries / sizeof *libraries; i++) {
-        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (library) {
-            found = dlsym(library, name);
-            dlclose(library);
-        }
-    }
-    return found;
-}
 
 int ucp_worker_create(void *context, const void *params, ucp_worker_h *worker)
 {

@@ -1,4 +1,4 @@
-//! compat/finalize.c against an MPI of a few lines (compat/tests). Skips, with the reason, where there is no C compiler.
+//! The library of compat/ against an MPI of a few lines (compat/tests). Skips, with the reason, where there is no C compiler.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -27,7 +27,7 @@ impl Built {
             directory: tempfile::tempdir().unwrap(),
         };
         let library = |name| vec!["-shared".into(), "-fPIC".into(), "-o".into(), built.path(name)];
-        compile(library("finalize.so"), &["finalize.c"]);
+        compile(library("ucx.so"), &["finalize.c", "unpack.c"]);
         let mut program = vec!["-o".into(), built.path("program")];
         if with_mpi {
             compile(library("mpi.so"), &["tests/mpi.c"]);
@@ -44,7 +44,7 @@ impl Built {
     /// Runs the program under the preload library; its status.
     fn status(&self) -> Option<i32> {
         let mut program = Command::new(self.path("program"));
-        program.env("LD_PRELOAD", self.path("finalize.so"));
+        program.env("LD_PRELOAD", self.path("ucx.so"));
         let mut child = program.spawn().unwrap();
         let ended = wait(&mut child);
         if ended.is_none() {

@@ -50,7 +50,7 @@ impl Shell {
             println!("skipped: {reason}");
             None
         };
-        for library in ["libcauseway_shim.so", "libcauseway_finalize.so"] {
+        for library in ["libcauseway_shim.so", "libcauseway_ucx.so"] {
             if !causeway.with_file_name(library).exists() {
                 return skip(&format!("{library} is not built; make test-unit builds it"));
             }
@@ -314,7 +314,7 @@ fn a_gateway_whose_program_was_replaced_starts_jobs_with_the_new_one() {
     let built = Path::new(env!("CARGO_BIN_EXE_causeway"));
     // Not in /tmp, which every node has for itself.
     let installed = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    for name in ["causeway", "libcauseway_shim.so", "libcauseway_finalize.so"] {
+    for name in ["causeway", "libcauseway_shim.so", "libcauseway_ucx.so"] {
         // A missing library is told of by the start.
         let _ = std::fs::copy(built.with_file_name(name), installed.path().join(name));
     }

@@ -1,7 +1,7 @@
 //! Which MPIs there are, asked as `causeway run` asks them.
 
 use super::report::Step;
-use crate::run::FINALIZE;
+use crate::run::UCX;
 use crate::run::launcher::{Launcher, LauncherError, Mpi};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -52,10 +52,10 @@ pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
 fn found(launcher: &Launcher, amiss: fn(String, String, String) -> Step) -> Step {
     let name = launcher.path.display().to_string();
     let detail = format!("{} {}", launcher.mpi.name(), launcher.version);
-    let library = std::env::current_exe().map(|own| own.with_file_name(FINALIZE));
+    let library = std::env::current_exe().map(|own| own.with_file_name(UCX));
     if launcher.mpi == Mpi::Mpich && !library.as_ref().is_ok_and(|library| library.is_file()) {
-        let remedy = format!("put {FINALIZE} beside causeway ('make build' makes it)");
-        return amiss(name, format!("{detail}, which needs {FINALIZE}"), remedy);
+        let remedy = format!("put {UCX} beside causeway ('make build' makes it)");
+        return amiss(name, format!("{detail}, which needs {UCX}"), remedy);
     }
     let tested = match launcher.mpi {
         Mpi::OpenMpi4 => launcher.version.starts_with("4."),

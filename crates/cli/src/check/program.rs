@@ -1,7 +1,7 @@
 //! The preload libraries, and a program that is to have them.
 
 use super::report::Step;
-use crate::run::{FINALIZE, SHIM};
+use crate::run::{UCX, SHIM};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -22,8 +22,8 @@ pub fn libraries() -> Vec<Step> {
     };
     let shim = library(&own.with_file_name(SHIM), Step::fail);
     // Only MPICH needs it.
-    let finalize = library(&own.with_file_name(FINALIZE), Step::warn);
-    vec![shim, finalize]
+    let ucx = library(&own.with_file_name(UCX), Step::warn);
+    vec![shim, ucx]
 }
 
 fn library(path: &Path, amiss: fn(String, String, String) -> Step) -> Step {

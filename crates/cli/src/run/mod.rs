@@ -32,12 +32,12 @@ use std::process::{Command, ExitCode};
 /// File name of the preload library, beside the causeway binary.
 pub const SHIM: &str = "libcauseway_shim.so";
 
-/// File name of the library that lets MPICH over UCX end, beside the causeway binary; see compat/finalize.c.
-pub const FINALIZE: &str = "libcauseway_finalize.so";
+/// File name of the library without which MPICH over UCX neither ends nor receives every datatype rightly, beside the causeway binary; see compat/.
+pub const UCX: &str = "libcauseway_ucx.so";
 
 /// File names of all libraries that may be preloaded into a job's processes.
 pub fn preloaded_names() -> impl Iterator<Item = &'static str> {
-    [SHIM, FINALIZE].into_iter().chain(collectives::names())
+    [SHIM, UCX].into_iter().chain(collectives::names())
 }
 
 /// Status for whatever the user has to put right before anything is started.
@@ -202,10 +202,9 @@ fn groups_of(args: &Args, job: &JobReply, sites: &[String], wish: &Wish) -> Resu
     Ok(Some(groups::load(file, groups::Job { sites, ranks })?))
 }
 
-/// Our libraries in the processes of the job. The cure of MPICH's end is no part of the data path: `--direct`, which
-/// hangs as often, has it too.
+/// Our libraries in the processes of the job. What cures MPICH over UCX belongs to `--direct`, too, which hangs and errs as often.
 fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
-    let wanted = [(SHIM, redirects), (FINALIZE, mpi == Mpi::Mpich)];
+    let wanted = [(SHIM, redirects), (UCX, mpi == Mpi::Mpich)];
     let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);
     wanted
         .map(|(name, _)| {
