@@ -1,6 +1,9 @@
-/* MPICH over libfabric takes a message of more than 128 bytes for sent when the far side has confirmed it: each MPI_Send takes a round trip. It
- * does so where one-sided operations go by libfabric, and not with MPIR_CVAR_CH4_OFI_ENABLE_RMA=0 (init_hints in its ofi_init.c). That is set around MPI_Init
- * where nothing that is loaded calls MPI_Win_..., nor partitioned communication: in MPICH 5.0.2 one-sided operations of 16 kB and more fail then (docs/decisions/0011). */
+/* MPICH over libfabric takes a message of more than 128 bytes for sent when the far side has confirmed it:
+ * each MPI_Send takes a round trip. It does so where one-sided operations go by libfabric, and not with
+ * MPIR_CVAR_CH4_OFI_ENABLE_RMA=0 (init_hints in its ofi_init.c), with which one-sided operations and
+ * partitioned communication of 16 kB and more crash. That is set around MPI_Init in MPICH 5.0, where nothing
+ * that is loaded could make a window, or load what does; what makes one all the same is ended
+ * (docs/decisions/0011). */
 #ifndef CAUSEWAY_DELIVERY_H
 #define CAUSEWAY_DELIVERY_H
 

@@ -1,9 +1,17 @@
-/* Whether MPICH waits for the far side of a send. delivery VALUE [OWN]: what its setting must be, and what the environment says of it after MPI_Init, if anything. delivery_windows
- * makes a window, puts more into it than MPICH can where it does not wait, and looks at what arrives. */
+/* Whether MPICH waits for the far side of a send: delivery VALUE [OWN [WAY [early]]]. VALUE is what its
+ * setting must be, OWN what the environment says of it after MPI_Init (- for nothing), WAY how a program that
+ * is built with PUT makes its window (delivery_put.c). An early one has asked MPICH for its settings before
+ * MPI_Init. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef PUT
+int put(const char *way);
+#else
+static int put(const char *way) { return way != NULL; }
+#endif
 
 static int rma_setting(void)
 {
@@ -11,7 +19,8 @@ static int rma_setting(void)
     MPI_T_cvar_handle handle;
     if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS ||
         MPI_T_cvar_get_index("MPIR_CVAR_CH4_OFI_ENABLE_RMA", &index) != MPI_SUCCESS ||
-        MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS || MPI_T_cvar_read(handle, &value) != MPI_SUCCESS) {
+        MPI_T_cvar_handle_alloc(index, NULL, &handle, &count) != MPI_SUCCESS ||
+        MPI_T_cvar_read(handle, &value) != MPI_SUCCESS) {
         fprintf(stderr, "MPICH does not tell MPIR_CVAR_CH4_OFI_ENABLE_RMA\n");
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 0;
@@ -21,39 +30,21 @@ static int rma_setting(void)
     return value;
 }
 
-#ifdef WINDOWS
-enum { BYTES = 1 << 18 };
-
-static int put(int rank, int ranks)
-{
-    static char from[BYTES];
-    char *memory;
-    MPI_Win window;
-    memset(from, rank + 1, BYTES);
-    MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
-    MPI_Win_fence(0, window);
-    MPI_Put(from, BYTES, MPI_BYTE, (rank + 1) % ranks, 0, BYTES, MPI_BYTE, window);
-    MPI_Win_fence(0, window);
-    int right = memory[0] == (rank + ranks - 1) % ranks + 1 && memcmp(memory, memory + 1, BYTES - 1) == 0;
-    MPI_Win_free(&window);
-    return right;
-}
-#else
-static int put(int rank, int ranks) { return rank < ranks; }
-#endif
-
 int main(int argc, char **argv)
 {
-    int rank, ranks;
+    int rank, all, unused;
+    if (argc > 4)
+        MPI_T_init_thread(MPI_THREAD_SINGLE, &unused);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const char *said = getenv("MPIR_CVAR_CH4_OFI_ENABLE_RMA");
-    int value = rma_setting(), wanted = argc > 1 ? atoi(argv[1]) : -1, all;
-    int is_own = argc > 2 ? said && strcmp(said, argv[2]) == 0 : !said;
+    const char *said = getenv("MPIR_CVAR_CH4_OFI_ENABLE_RMA"), *way = argc > 3 ? argv[3] : "allocate";
+    int value = rma_setting(), wanted = argc > 1 ? atoi(argv[1]) : -1;
+    int is_own = argc > 2 && strcmp(argv[2], "-") != 0 ? said && strcmp(said, argv[2]) == 0 : !said;
     if (value != wanted || !is_own)
-        fprintf(stderr, "rank %d: MPIR_CVAR_CH4_OFI_ENABLE_RMA is %d, not %d, or the environment says %s\n", rank, value, wanted, said ? said : "nothing");
-    int right = value == wanted && is_own && put(rank, ranks);
+        fprintf(stderr,
+                "rank %d: MPIR_CVAR_CH4_OFI_ENABLE_RMA is %d, not %d, or the environment says %s\n", rank,
+                value, wanted, said ? said : "nothing");
+    int right = value == wanted && is_own && put(way);
     MPI_Allreduce(&right, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     if (rank == 0)
         puts(all ? "all right" : "WRONG");

@@ -1,3 +1,5 @@
-/* See delivery.c. */
-#define WINDOWS
+/* See delivery.c: one that makes windows itself. */
+#define PUT
 #include "delivery.c"
+
+#include "delivery_put.c"
