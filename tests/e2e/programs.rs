@@ -80,6 +80,9 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
         items.extend(fortran_collectives(mpi, extent));
     }
     items.push(ping_pong(mpi, extent));
+    if extent == Extent::TwoSites {
+        items.push(data(mpi));
+    }
     // The tests of objects on MPI_COMM_WORLD itself; those of buffers, on its duplicates and on its subsets belong to
     // Extent::Suite.
     items.extend(suite(
@@ -211,6 +214,17 @@ fn fortran_collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
             expected: Expected::Says(vec![format!("{program}: all right")]),
         }
     })
+}
+
+/// Whether what is received is what was sent, layout by layout: from a rank to itself, on a node, in a site, between sites.
+fn data(mpi: &Mpi) -> Item {
+    let run = run(mpi, "--sites rennes=3,nancy=1", 4);
+    Item {
+        name: format!("{}-data", mpi.name),
+        command: format!("{run} {}/data {}", mpi.programs.display(), mpi.data),
+        seconds: 300,
+        expected: Expected::Says(vec!["0 wrong, all right".into()]),
+    }
 }
 
 /// Two ranks with the WAN between them: the first node of the first and of the second site.

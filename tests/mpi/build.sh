@@ -20,6 +20,16 @@ compile() { # compiler flags... source: builds target/mpi/$name/<source without 
     mv "$program.part" "$program"
 }
 
+compile_all() { # directory of sources, compiler flags...: builds target/mpi/$name/<directory> of all of them
+    local program=$root/target/mpi/$name/$1
+    if [ -e "$program" ] && [ -z "$(find "$here/$1" -type f -newer "$program" | head -n 1)" ]; then
+        return
+    fi
+    echo "$name: $1"
+    "${@:2}" "$here/$1"/*.c -o "$program.part" "${libraries[@]}"
+    mv "$program.part" "$program"
+}
+
 for name in "$@"; do
     mkdir -p "$root/target/mpi/$name"
     libraries=()
@@ -45,6 +55,7 @@ for name in "$@"; do
     *) echo "build.sh: no such MPI: $name" >&2 && exit 2 ;;
     esac
     for source in ring alltoall pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
+    compile_all data "${c[@]}"
     for source in compare crossings sites beside overhead same_bits delivery delivery_windows; do compile "${c[@]}" "$root/collectives/tests/$source.c"; done
     compile "${c[@]}" "$root/collectives/examples/topology.c"
     if [ -n "$fortran" ]; then
