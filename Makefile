@@ -27,7 +27,7 @@ setup: ## install what is missing: Debian packages, and mpi4py with its tests
 	@setup/install.sh
 	@setup/pypi.sh suite
 
-build: $(TARGET)/release/libcauseway_ucx.so $(TARGET)/release/collectives.stamp ## target/release/causeway and the preload libraries beside it
+build: $(TARGET)/release/libcauseway_ucx.so $(TARGET)/release/collectives.stamp $(TARGET)/release/data.stamp ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
 
 $(TARGET)/%/libcauseway_ucx.so: $(wildcard compat/*.[ch])
@@ -38,6 +38,11 @@ $(TARGET)/%/libcauseway_ucx.so: $(wildcard compat/*.[ch])
 # One library for each binary interface whose headers are there.
 $(TARGET)/%/collectives.stamp: collectives/build.sh collectives/explain.c $(wildcard collectives/include/*.h collectives/src/*.[ch] collectives/src/algorithms/*.[ch])
 	@collectives/build.sh $(@D)
+	@touch $@
+
+# The data test for `causeway check --data`, likewise.
+$(TARGET)/%/data.stamp: tests/mpi/data/build.sh tests/mpi/data/loader/loader.c $(wildcard tests/mpi/data/*.[ch])
+	@tests/mpi/data/build.sh $(@D)
 	@touch $@
 
 programs: setup

@@ -147,6 +147,11 @@ pub fn reaching() -> Vec<Item> {
             "a stream carried 4 MB",
         ),
         item("check", "causeway check --mpi mpirun --nodes".into(), "0 failed"),
+        item(
+            "check-data",
+            "causeway check --mpi mpirun.openmpi --data=2".into(),
+            "0 wrong, all right",
+        ),
     ]
 }
 

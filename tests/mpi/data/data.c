@@ -110,6 +110,11 @@ static void once(const struct options *options, struct total *total)
         exchange_all(options, PART_RANDOM, options->random, total);
 }
 
+#ifdef CAUSEWAY_DATA_LIBRARY
+/* For loader/loader.c. */
+#define main __attribute__((visibility("default"))) causeway_data
+#endif
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);

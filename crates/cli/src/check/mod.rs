@@ -2,6 +2,7 @@
 //!
 //! It changes nothing: no file, no setting, and no gateway. `report` is what a step is; the other files each look at one thing.
 
+mod data;
 mod gateway;
 mod grid;
 mod limits;
@@ -32,6 +33,10 @@ pub struct Args {
     /// Reach each node of this site by its remote shell, too.
     #[arg(long)]
     nodes: bool,
+    /// Test on nodes of all sites whether an MPI delivers what was sent, for so many seconds; beside it, nothing should run.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60",
+          value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    data: Option<u32>,
     /// Print the steps as JSON.
     #[arg(long)]
     json: bool,
@@ -91,6 +96,10 @@ pub fn main(args: Args) -> ExitCode {
     }
     if args.nodes {
         groups.push(Group::new("nodes of this site", nodes::look(&subject)));
+    }
+    if let Some(seconds) = args.data {
+        let step = data::look(&subject, args.mpi.as_deref(), seconds);
+        groups.push(Group::new("data", vec![step]));
     }
     show(&Report::new(groups), args.json)
 }

@@ -42,7 +42,7 @@ enum When {
     Ipv6,
     /// Only where MPICH was built with both ofi and ucx.
     TwoNetmods,
-    /// Only where the link to another site is known.
+    /// What makes it faster: only where the link to another site is known, and the version was tested (docs/settings.md).
     KnownLink,
 }
 
@@ -63,22 +63,44 @@ pub struct Facts<'a> {
     pub eager: Option<Eager>,
 }
 
-/// The settings of an MPI, without those for which `is_set` holds.
-pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, OsString)> {
-    let tables: &[&[Setting]] = match mpi {
+/// The settings that an MPI is to have.
+fn all(mpi: Mpi, facts: &Facts) -> impl Iterator<Item = &'static Setting> {
+    let tables: &'static [&'static [Setting]] = match mpi {
         Mpi::OpenMpi4 => &[OPEN_MPI_4, OPEN_MPI_TCP],
         Mpi::OpenMpi5 => &[OPEN_MPI_5, OPEN_MPI_TCP],
         Mpi::Mpich => &[MPICH],
         Mpi::Intel => &[INTEL],
     };
-    let applies = |setting: &&Setting| match setting.when {
-        When::Always => true,
-        When::OwnHosts => facts.host_file.is_some(),
-        When::Ipv4 => facts.ip == Ip::V4,
-        When::Ipv6 => facts.ip == Ip::V6,
-        When::TwoNetmods => facts.two_netmods,
-        When::KnownLink => facts.eager.is_some(),
-    };
+    let Facts {
+        host_file,
+        ip,
+        two_netmods,
+        eager,
+        ..
+    } = *facts;
+    let (own_hosts, known_link) = (host_file.is_some(), eager.is_some());
+    tables
+        .iter()
+        .copied()
+        .flatten()
+        .filter(move |setting| match setting.when {
+            When::Always => true,
+            When::OwnHosts => own_hosts,
+            When::Ipv4 => ip == Ip::V4,
+            When::Ipv6 => ip == Ip::V6,
+            When::TwoNetmods => two_netmods,
+            When::KnownLink => known_link,
+        })
+}
+
+/// Names of settings that the user has made.
+pub fn left_alone(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let names = all(mpi, facts).map(|setting| setting.name);
+    names.filter(|name| is_set(name)).collect()
+}
+
+/// The settings of an MPI, without those for which `is_set` holds.
+pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, OsString)> {
     let bytes = |of: fn(&Eager) -> u64| facts.eager.as_ref().map_or(0, of).to_string().into();
     let value = |setting: &Setting| match setting.value {
         Value::Text(text) => OsString::from(text),
@@ -93,12 +115,7 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
         Value::UcxEagerBytes => bytes(|eager| eager.ucx_bytes),
         Value::RxmEagerBytes => bytes(|eager| eager.rxm_bytes),
     };
-    let open = tables
-        .iter()
-        .copied()
-        .flatten()
-        .filter(applies)
-        .filter(|setting| !is_set(setting.name));
+    let open = all(mpi, facts).filter(|setting| !is_set(setting.name));
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 

@@ -14,6 +14,7 @@ mod groups;
 pub mod launcher;
 mod sites;
 mod tuning;
+pub mod versions;
 
 use crate::collectives::RULES;
 use crate::say;
@@ -72,6 +73,9 @@ pub struct Args {
     /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
+    /// Give an MPI of a version that was not tested with Causeway all that a tested one gets (docs/settings.md).
+    #[arg(long, conflicts_with = "direct")]
+    pub tune_untested: bool,
     /// Tell which MPI was found, where its ranks go and what its environment gets.
     #[arg(long, short)]
     pub verbose: bool,
@@ -128,13 +132,18 @@ fn run(args: &Args) -> Result<u8, RunError> {
         Some(gateway_status()?)
     };
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
-    let eager = status.as_ref().and_then(|status| tuning::eager(status, ranks));
+    let is_tuned = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
+    let tunes = status.as_ref().filter(|_| is_tuned);
+    let eager = tunes.and_then(|status| tuning::eager(status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
     // The shim tells a process its site, this library the program its site and its group. On one site there is nothing else to do but for
     // keeping an order.
-    let hierarchical =
-        redirects && !args.no_collectives && (sites.len() != 1 || groups.is_some() || args.same_bits);
+    let wants_library = groups.is_some() || args.same_bits || args.collectives.is_some();
+    let hierarchical = redirects && !args.no_collectives && (wants_library || (sites.len() != 1 && is_tuned));
+    if !args.direct && !is_tuned {
+        say::error(format_args!("causeway: {}", untested(&launcher)));
+    }
     let collectives = match hierarchical {
         true => collectives::libraries(&own, launcher.mpi),
         false => Vec::new(),
@@ -182,9 +191,23 @@ fn run(args: &Args) -> Result<u8, RunError> {
     command.args(extra).args(words);
     if args.verbose {
         tell(&launcher, &chosen.shares, &environment, &command);
+        for name in environment::left_alone(launcher.mpi, &facts, |name| std::env::var_os(name).is_some()) {
+            say::error(format_args!("causeway: {name} stays as you have set it"));
+        }
     }
     command.envs(environment);
     Ok(child::run(command, connection, directory.path(), signals)?)
+}
+
+/// What a user of a version that nobody has seen is told.
+fn untested(launcher: &Launcher) -> String {
+    let (name, version) = (launcher.mpi.name(), &launcher.version);
+    format!(
+        "{name} {version} was not tested with Causeway (tested: {}): it gets what it needs to run, and nothing that makes it faster; \
+         'causeway check --mpi {} --data' tests it here, and --tune-untested sets all the same",
+        versions::seen(launcher.mpi),
+        launcher.path.display()
+    )
 }
 
 /// The groups of the job's profile, for the environment of its ranks. Where the user names hosts, any site may take part.

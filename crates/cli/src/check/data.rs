@@ -1,0 +1,377 @@
+//! The data test on this grid's own nodes: `causeway run` starts it with the user's MPI, and what it says is told as a step.
+//!
+//! It is for MPIs and networks that nobody has tested. What is wrong through Causeway is tried once more on this host without
+//! it: an MPI may err by itself.
+
+use super::Subject;
+use super::report::Step;
+use crate::remote::guard;
+use crate::run::launcher::{Launcher, Mpi};
+use crate::run::versions;
+use crate::say;
+use causeway_gateway::control::NodeInfo;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// File name of the program that loads the test, beside the causeway binary; see tests/mpi/data/loader.
+const PROGRAM: &str = "causeway-data";
+
+/// For a job to start and to end, beyond the time that the test takes: a large message of the last turn over a slow link.
+const GRACE: Duration = Duration::from_secs(90);
+
+/// For `causeway run` to end what it started, once it is told to.
+const ENDING: Duration = Duration::from_secs(15);
+
+/// How long it is tried without Causeway, when something was wrong.
+const ALONE_SECONDS: u32 = 15;
+
+/// Ranks of a site at most: more say nothing new.
+const MOST_RANKS: u32 = 8;
+
+/// Most that is kept of what the test says.
+const OUTPUT_BYTES: u64 = 256 * 1024;
+
+/// Wrong cases that are told.
+const TOLD: usize = 3;
+
+/// See the module. `seconds` is how long the test goes on.
+pub fn look(subject: &Subject, wanted: Option<&OsStr>, seconds: u32) -> Step {
+    let word = wanted.unwrap_or(OsStr::new("mpirun"));
+    let own = match std::env::current_exe() {
+        Ok(own) => own,
+        Err(error) => return Step::fail("data", error.to_string(), "is /proc mounted?"),
+    };
+    let launcher = match Launcher::find(word) {
+        Ok(launcher) => launcher,
+        Err(error) => {
+            return Step::fail(
+                "data",
+                error.to_string(),
+                "name the MPI's launcher, as in --mpi mpirun",
+            );
+        }
+    };
+    let Some(status) = subject.status() else {
+        return Step::fail(
+            "data",
+            "no gateway answers on this host",
+            "start 'causeway gateway'",
+        );
+    };
+    for file in [
+        own.with_file_name(PROGRAM),
+        own.with_file_name(library(launcher.mpi)),
+    ] {
+        if !file.is_file() {
+            let remedy =
+                "put it beside causeway on every node ('make build' makes it where the MPI's headers are)";
+            return Step::fail("data", format!("{} is not there", file.display()), remedy);
+        }
+    }
+    let reached = status.sites.iter().filter(|site| site.unreachable.is_none());
+    let nodes = reached.filter_map(|site| Some((site.name.as_str(), site.info.as_ref()?.nodes.as_slice())));
+    let placed = placement(nodes);
+    if placed.is_empty() {
+        return Step::fail(
+            "data",
+            "no site that can be reached has a node",
+            "name nodes with --node",
+        );
+    }
+    Test {
+        own,
+        launcher,
+        placed,
+        seconds,
+    }
+    .step()
+}
+
+/// Ranks for each site: one more than it has nodes, so that there are two on one, as far as slots allow.
+fn placement<'a>(sites: impl Iterator<Item = (&'a str, &'a [NodeInfo])>) -> Vec<(String, u32)> {
+    let wish = |nodes: &[NodeInfo]| {
+        let slots: u32 = nodes.iter().map(|node| node.slots).sum();
+        (nodes.len() as u32 + 1).min(MOST_RANKS).min(slots)
+    };
+    let all = sites.map(|(name, nodes)| (name.to_owned(), wish(nodes)));
+    all.filter(|(_, ranks)| *ranks > 0).collect()
+}
+
+fn interface(mpi: Mpi) -> &'static str {
+    match mpi.is_open_mpi() {
+        true => "openmpi",
+        false => "mpich",
+    }
+}
+
+fn library(mpi: Mpi) -> String {
+    format!("libcauseway_data_{}.so", interface(mpi))
+}
+
+struct Test {
+    own: PathBuf,
+    launcher: Launcher,
+    placed: Vec<(String, u32)>,
+    seconds: u32,
+}
+
+/// What became of a run of the test.
+enum Ran {
+    /// Its closing line, and the first cases that were wrong.
+    Said {
+        closing: String,
+        wrong: Vec<String>,
+    },
+    /// It ended without one: its last line.
+    Broken(String),
+    Late,
+    NotStarted(String),
+}
+
+impl Test {
+    fn step(&self) -> Step {
+        let known = versions::known(self.launcher.mpi, &self.launcher.version);
+        let sites: Vec<String> = self
+            .placed
+            .iter()
+            .map(|(name, n)| format!("{name}={n}"))
+            .collect();
+        let ranks: u32 = self.placed.iter().map(|(_, ranks)| ranks).sum();
+        say::error(format_args!(
+            "causeway check: testing data for {} s: {ranks} ranks, {}",
+            self.seconds,
+            sites.join(",")
+        ));
+        let mut command = Command::new(&self.own);
+        command.args(["run", "--sites", &sites.join(",")]);
+        if known.is_none() {
+            command.arg("--tune-untested");
+        }
+        command.arg("--").arg(&self.launcher.path);
+        self.test(&mut command, ranks, self.seconds);
+        self.told(run(command, Duration::from_secs(self.seconds.into()) + GRACE))
+    }
+
+    /// The words that start the test, after the launcher.
+    fn test(&self, command: &mut Command, ranks: u32, seconds: u32) {
+        let known = versions::known(self.launcher.mpi, &self.launcher.version);
+        command.arg("-n").arg(ranks.to_string());
+        command.arg(self.own.with_file_name(PROGRAM));
+        command.args([interface(self.launcher.mpi), &libraries(&self.launcher)]);
+        command.args(["--seconds", &seconds.to_string()]);
+        command.args(known.map_or("", |known| &known.data).split_whitespace());
+    }
+
+    fn told(&self, ran: Ran) -> Step {
+        let name = format!("data with {} {}", self.launcher.mpi.name(), self.launcher.version);
+        match ran {
+            Ran::Said { closing, wrong } if wrong.is_empty() && closing.ends_with("all right") => {
+                Step::ok(name, closing)
+            }
+            Ran::Said { closing, wrong } => self.amiss(name, format!("{closing}\n{}", wrong.join("\n"))),
+            Ran::Broken(last) => self.amiss(name, format!("the test did not end well: {last}")),
+            Ran::Late => {
+                let limit = u64::from(self.seconds) + GRACE.as_secs();
+                self.amiss(
+                    name,
+                    format!("the test had not ended after {limit} s, and was ended"),
+                )
+            }
+            Ran::NotStarted(why) => Step::fail(name, why, "can causeway be executed?"),
+        }
+    }
+
+    /// Whose fault it is: the same on this host, without any part of Causeway.
+    fn amiss(&self, name: String, detail: String) -> Step {
+        let mut command = Command::new(&self.launcher.path);
+        command.env("PATH", Launcher::search_path(&self.launcher.path));
+        self.test(&mut command, 2, ALONE_SECONDS);
+        let limit = Duration::from_secs(ALONE_SECONDS.into()) + GRACE;
+        let alone = |what: &str| format!("{detail}\n2 ranks on this host without Causeway: {what}");
+        let own_fault = "the MPI errs by itself; its users would know how far";
+        match run(command, limit) {
+            Ran::Said { closing, .. } if closing.ends_with("all right") => Step::fail(
+                name,
+                alone(&closing),
+                "do not use this MPI with Causeway, and tell us what stands here",
+            ),
+            Ran::Said { closing, .. } => Step::warn(name, alone(&closing), own_fault),
+            Ran::Broken(last) => Step::warn(name, alone(&last), own_fault),
+            Ran::Late => Step::warn(name, alone("it did not end in time either"), own_fault),
+            Ran::NotStarted(why) => Step::fail(name, alone(&why), "try it there by hand"),
+        }
+    }
+}
+
+/// Where the MPI's library may be: beside its launcher, or where the system looks. Distributions give MPICH another name.
+fn libraries(launcher: &Launcher) -> String {
+    let names: &[&str] = match launcher.mpi.is_open_mpi() {
+        true => &["libmpi.so.40"],
+        false => &["libmpi.so.12", "libmpich.so.12"],
+    };
+    let real = launcher.path.canonicalize().unwrap_or_default();
+    let prefixes = [launcher.path.as_path(), real.as_path()].map(|path| path.parent().and_then(Path::parent));
+    let mut all = Vec::new();
+    for prefix in prefixes.into_iter().flatten() {
+        for directory in ["lib", "lib64"] {
+            let paths = names.iter().map(|name| prefix.join(directory).join(name));
+            all.extend(
+                paths
+                    .filter(|path| path.is_file())
+                    .map(|path| path.display().to_string()),
+            );
+        }
+    }
+    all.extend(names.iter().map(|name| (*name).to_owned()));
+    all.join(":")
+}
+
+/// Runs a command to its end, or to the deadline; Ctrl-C reaches it, too.
+fn run(mut command: Command, limit: Duration) -> Ran {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    guard::prepare(&mut command);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            return Ran::NotStarted(format!("{}: {error}", command.get_program().to_string_lossy()));
+        }
+    };
+    let deadline = Instant::now() + limit;
+    match output(&mut child, deadline) {
+        Some(text) => match child.wait() {
+            Ok(status) => read(&text, status),
+            Err(error) => Ran::Broken(error.to_string()),
+        },
+        None => {
+            let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+            if output(&mut child, Instant::now() + ENDING).is_none() {
+                let _ = child.kill();
+            }
+            let _ = child.wait();
+            Ran::Late
+        }
+    }
+}
+
+/// All that it says, when it has said all; `None` at the deadline. A second call waits for the rest.
+fn output(child: &mut Child, deadline: Instant) -> Option<String> {
+    let (sender, texts) = mpsc::channel();
+    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|out| Box::new(out) as _),
+        child.stderr.take().map(|err| Box::new(err) as _),
+    ];
+    if outputs.iter().all(Option::is_none) {
+        return wait(child, deadline).then(String::new);
+    }
+    for mut output in outputs.into_iter().flatten() {
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = output.by_ref().take(OUTPUT_BYTES).read_to_end(&mut text);
+            // The rest is not kept, but a full pipe would hold the program up.
+            let _ = std::io::copy(&mut output, &mut std::io::sink());
+            let _ = sender.send(String::from_utf8_lossy(&text).into_owned());
+        });
+    }
+    drop(sender);
+    let mut all = String::new();
+    loop {
+        match texts.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(text) => all.push_str(&text),
+            Err(RecvTimeoutError::Disconnected) => return Some(all),
+            Err(RecvTimeoutError::Timeout) => return None,
+        }
+    }
+}
+
+/// Whether it ends in time.
+fn wait(child: &mut Child, deadline: Instant) -> bool {
+    while Instant::now() < deadline {
+        match child.try_wait() {
+            Ok(None) => std::thread::sleep(Duration::from_millis(50)),
+            _ => return true,
+        }
+    }
+    false
+}
+
+fn read(text: &str, status: ExitStatus) -> Ran {
+    let lines = || {
+        text.lines()
+            .filter_map(|line| Some(&line[line.find("data: ")?..]))
+    };
+    let wrong = lines().filter(|line| line.starts_with("data: case ") || line.starts_with("data: call "));
+    let wrong: Vec<String> = wrong.take(TOLD).map(str::to_owned).collect();
+    let closing = lines().find(|line| line.contains(" ranks, seed "));
+    match closing {
+        Some(closing) if wrong.is_empty() && !status.success() => {
+            Ran::Broken(format!("{} ({status})", closing.trim_start_matches("data: ")))
+        }
+        Some(closing) => Ran::Said {
+            closing: closing.trim_start_matches("data: ").to_owned(),
+            wrong,
+        },
+        None => {
+            let last = text
+                .lines()
+                .rfind(|line| !line.trim().is_empty())
+                .unwrap_or_default();
+            let first = wrong.first().map_or(last, String::as_str);
+            Ran::Broken(format!(
+                "{} ({status})",
+                first.chars().take(300).collect::<String>()
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn node(slots: u32) -> NodeInfo {
+        NodeInfo {
+            name: "n".into(),
+            address: [10, 1, 0, 1].into(),
+            slots,
+        }
+    }
+
+    #[test]
+    fn a_site_has_one_rank_more_than_nodes_as_far_as_its_slots_allow() {
+        let (two, small, many) = (vec![node(4), node(4)], vec![node(1)], vec![node(16); 20]);
+        let sites = [
+            ("a", &two[..]),
+            ("b", &small[..]),
+            ("c", &many[..]),
+            ("d", &[][..]),
+        ];
+        let placed = placement(sites.into_iter());
+        assert_eq!(
+            placed,
+            [("a".into(), 3), ("b".into(), 1), ("c".into(), MOST_RANKS)]
+        );
+    }
+
+    #[test]
+    fn what_the_test_says_is_told_from_how_it_ended() {
+        let (good, bad) = (ExitStatus::from_raw(0), ExitStatus::from_raw(256));
+        let right = "data: 4 ranks, seed 1, 21 kinds: 0 wrong, all right\n";
+        assert!(matches!(read(right, good), Ran::Said { wrong, .. } if wrong.is_empty()));
+        assert!(matches!(read(right, bad), Ran::Broken(_)));
+        let wrong = "data: case 7, rank 0 to 1: 3 bytes are wrong\ndata: 4 ranks, seed 1: 1 wrong\n";
+        assert!(matches!(read(wrong, bad), Ran::Said { wrong, .. } if wrong.len() == 1));
+        let crashed = "data: MPI_REAL16 left out\nsignal 11\n\n";
+        assert!(matches!(read(crashed, bad), Ran::Broken(last) if last.contains("signal 11")));
+    }
+}

@@ -1,0 +1,101 @@
+//! Which versions of MPI were seen to compute the same with everything that `causeway run` sets: `versions.toml`, which
+//! says how. Others get what makes them run. Pure.
+
+use super::launcher::Mpi;
+use serde::Deserialize;
+use std::sync::OnceLock;
+
+/// Versions that were seen.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    mpi: String,
+    series: Vec<String>,
+    /// What the data test was run with, and where it came from.
+    pub seen: Vec<String>,
+    /// Arguments of the data test, which leave out defects that the MPI has by itself.
+    pub data: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    version: Vec<Version>,
+}
+
+/// All of them, in the order of the file.
+fn all() -> &'static [Version] {
+    static ALL: OnceLock<Vec<Version>> = OnceLock::new();
+    // A unit test reads the same text: it is there at compile time.
+    ALL.get_or_init(|| {
+        toml::from_str::<Table>(include_str!("versions.toml"))
+            .map(|table| table.version)
+            .unwrap_or_default()
+    })
+}
+
+/// The row of a version as its launcher tells it; `None` where no such version was seen.
+pub fn known(mpi: Mpi, version: &str) -> Option<&'static Version> {
+    of(mpi).find(|row| row.series.iter().any(|series| is_of(version, series)))
+}
+
+/// The versions of an MPI that were seen, for people.
+pub fn seen(mpi: Mpi) -> String {
+    let seen: Vec<&str> = of(mpi).flat_map(|row| &row.seen).map(String::as_str).collect();
+    seen.join(", ")
+}
+
+fn of(mpi: Mpi) -> impl Iterator<Item = &'static Version> {
+    all().iter().filter(move |row| row.mpi == mpi.name())
+}
+
+/// 4.1.4 is of 4.1; 4.10.1 is not, and neither is 4.1rc1, which nobody has seen.
+fn is_of(version: &str, series: &str) -> bool {
+    let Some(rest) = version.strip_prefix(series) else {
+        return false;
+    };
+    let mut parts = rest.split('.');
+    parts.next() == Some("") && parts.all(|part| part.chars().all(|c| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_can_be_read_and_says_what_was_seen() {
+        let table: Table = toml::from_str(include_str!("versions.toml")).unwrap();
+        for row in &table.version {
+            let known = [Mpi::OpenMpi4, Mpi::Mpich, Mpi::Intel];
+            assert!(known.iter().any(|mpi| mpi.name() == row.mpi), "{row:?}");
+            assert!(!row.series.is_empty() && !row.seen.is_empty(), "{row:?}");
+        }
+        assert_eq!(table.version.len(), all().len());
+    }
+
+    #[test]
+    fn versions_of_a_series_are_known_and_others_are_not() {
+        for (mpi, version) in [
+            (Mpi::OpenMpi4, "4.1.4"),
+            (Mpi::OpenMpi5, "5.0.11"),
+            (Mpi::OpenMpi5, "PRRTE 3.0.13"),
+            (Mpi::Mpich, "4.0"),
+            (Mpi::Mpich, "5.0.2"),
+            (Mpi::Intel, "2021.18.1"),
+        ] {
+            assert!(known(mpi, version).is_some(), "{mpi:?} {version}");
+        }
+        for (mpi, version) in [
+            (Mpi::OpenMpi4, "4.10.1"),
+            (Mpi::OpenMpi4, "4.0.7"),
+            (Mpi::OpenMpi5, "5.0.0rc2"),
+            (Mpi::OpenMpi5, "5.1.0"),
+            (Mpi::Mpich, "5.0rc1"),
+            (Mpi::Mpich, "5.1.0"),
+            (Mpi::Mpich, "2021.18.1"),
+            (Mpi::Intel, "2022.1"),
+        ] {
+            assert!(known(mpi, version).is_none(), "{mpi:?} {version}");
+        }
+    }
+}
