@@ -116,10 +116,17 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-lint: ## formatting, clippy and documentation, warnings are errors
+C_SOURCES := $(wildcard compat/*.c collectives/*.c collectives/src/*.c collectives/src/algorithms/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
+
+lint: setup ## formatting, clippy, documentation, shell scripts, C, links between documents; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
+	git ls-files '*.sh' setup/progress .ci/run | xargs shellcheck
+	@# A pointer that is computed before malloc's answer is looked at is not followed.
+	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
+		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I collectives/src -I collectives/include $(C_SOURCES)
+	lint/links.py
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes
 	@$(MEASURE) demo

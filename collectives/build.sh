@@ -15,6 +15,7 @@ build() { # name, header that shows the interface is there, flags
         return
     fi
     # Compiled beside and renamed: a library that is loaded is never written to.
+    # shellcheck disable=SC2086 # CFLAGS are several words.
     "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$(dirname "$2")" "$here"/src/*.c "$here"/src/algorithms/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }

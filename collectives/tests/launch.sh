@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the tests of this directory: starts MPI programs on this host alone, with the library told where their ranks are.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 libraries=${libraries:-${CARGO_TARGET_DIR:-$root/target}/release}

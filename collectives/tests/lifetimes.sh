@@ -41,6 +41,7 @@ for mpi in "${mpis[@]}"; do
             errors=$(grep -l 'ERROR: AddressSanitizer\|runtime error' $found || true)
             # shellcheck disable=SC2086
             leaks=$(ours $found)
+            # shellcheck disable=SC2086 # Several files.
             [ -z "$errors$leaks" ] || { cat ${errors:-/dev/null} && head -n 60 <<<"$leaks" && exit 1; }
         fi
     done

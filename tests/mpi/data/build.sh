@@ -3,7 +3,6 @@
 # headers are found, as collectives/build.sh does. `causeway check --data` runs them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../../.." && pwd)
 out=$1
 flags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror)
 

@@ -8,7 +8,7 @@
 /* A divisor of `words` for which the map stays small. */
 static int words_of_an_instance(int words, int pieces, struct random *random)
 {
-    int found[MOST_PIECES], count = 0;
+    int found[MOST_PIECES] = {1}, count = 0;
     for (int divisor = 1; divisor <= words && divisor * pieces <= MOST_PIECES; divisor++)
         if (words % divisor == 0)
             found[count++] = divisor;

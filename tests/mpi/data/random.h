@@ -29,7 +29,7 @@ static inline int random_below(struct random *random, int limit)
 /* One of the divisors of a number, each as likely as the others. */
 static inline int random_divisor(struct random *random, int of)
 {
-    int found[128], count = 0;
+    int found[128] = {1}, count = 0;
     for (int divisor = 1; divisor <= of && count < 128; divisor++)
         if (of % divisor == 0)
             found[count++] = divisor;
