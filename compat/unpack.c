@@ -1,11 +1,11 @@
 /* Lets MPICH over UCX receive what ends inside an element. Part of the preload library for jobs of MPICH.
  *
- * UCX hands a long message over in fragments, which end where a segment is full. For a datatype with gaps MPICH before
- * 4.2 unpacks each by itself, and unpacks whole elements only: of a fragment that ends inside one, the rest is lost, and
- * the receive ends with MPI_ERR_TRUNCATE or with wrong data (docs/decisions/0012-unpack.md has versions and sources).
+ * UCX hands a long message over in fragments, which end where a segment is full. For a datatype with gaps MPICH unpacks each
+ * by itself (before 4.2 in every receive, since then in matched ones), and unpacks whole elements only: of a fragment that
+ * ends inside one, the rest is lost, and the receive ends with MPI_ERR_TRUNCATE or with wrong data
+ * (docs/decisions/0012-unpack.md has versions and sources).
  *
- * So: fragments are put together, and unpacked when all are there. What comes in one piece is unpacked as before.
- * Versions that are right by themselves register no such datatype with UCX, or are not changed by it. */
+ * So: fragments are put together, and unpacked when all are there. What comes in one piece is unpacked as before. */
 #define _GNU_SOURCE
 #include "next.h"
 
