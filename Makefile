@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-collectives test-crossings test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-collectives test-crossings test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench results-index bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -127,6 +127,7 @@ lint: setup ## formatting, clippy, documentation, shell scripts, C, links betwee
 	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I collectives/src -I collectives/include $(C_SOURCES)
 	lint/links.py
+	results/index.py --check
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes
 	@$(MEASURE) demo
@@ -135,6 +136,9 @@ bench: setup build programs ## figures of direct and Causeway in turn, into resu
 	@setup/pypi.sh mpich intel
 	@tests/mpi/build.sh mpich intel
 	@$(MEASURE) bench
+
+results-index: ## the index in results/README.md: each bar's newest figure, from the rows
+	@results/index.py
 
 bench-lab: setup build ## what the emulated WAN itself costs and keeps
 	@$(TARGET)/release/causeway lab bench
