@@ -5,7 +5,7 @@
 
 use crate::run::collectives::{MEGABITS, ROUND_MICROSECONDS, links_of, settings};
 use crate::{ask, say};
-use causeway_gateway::control::{self, Status};
+use causeway_control::{self as control, Status};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};

@@ -1,6 +1,5 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
-use crate::control::{Envelope, JobReply, MOST_WEIGHT, Reply, Request, VERSION};
 use crate::directory::Whereabouts;
 use crate::gateway::{Class, Gateway};
 use crate::handover::inherit::{InheritError, descriptor};
@@ -11,6 +10,7 @@ use crate::peer::GatewayToGateway;
 use crate::relay::choice::Offer;
 use crate::relay::seek::Invitation;
 use crate::timers::Deadline;
+use causeway_control::{Envelope, JobReply, MAX_WEIGHT, Reply, Request, VERSION};
 use causeway_wire::Token;
 use mio::Interest;
 use mio::net::UnixStream;
@@ -477,7 +477,7 @@ impl Gateway {
                 plain,
                 transparent,
             } => {
-                let weight = weight.clamp(1, MOST_WEIGHT);
+                let weight = weight.clamp(1, MAX_WEIGHT);
                 let (from, origin) = (site.clone(), Origin::Site(site));
                 let mut job = Job::new(name, weight, origin, Default::default());
                 job.plain = plain;
@@ -587,7 +587,7 @@ impl IntoBlocking for std::os::unix::net::UnixStream {
 fn new_job(key: usize, name: String, weight: u32) -> Job {
     Job::new(
         name,
-        weight.clamp(1, MOST_WEIGHT),
+        weight.clamp(1, MAX_WEIGHT),
         Origin::Here(key),
         BTreeSet::new(),
     )

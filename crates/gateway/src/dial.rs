@@ -2,7 +2,6 @@
 
 use crate::carrier::Carrier;
 use crate::config::Transport;
-use crate::control::Link;
 use crate::gateway::Gateway;
 use crate::lanes::QUIC_LANE;
 use crate::pair::Pair;
@@ -10,6 +9,7 @@ use crate::relay::choice::Offer;
 use crate::relay::seek::Search;
 use crate::report::Allowance;
 use crate::timers::Deadline;
+use causeway_control::Link;
 use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
 use std::io;

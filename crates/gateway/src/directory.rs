@@ -1,7 +1,7 @@
 //! What this gateway knows of the grid: its own site, and the others as they announced themselves.
 
 use crate::config::Config;
-use crate::control::{NodeInfo, SiteInfo};
+use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::{Cidr, Grid, Site};
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -245,7 +245,7 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::NodeInfo;
+    use causeway_control::NodeInfo;
 
     fn info(name: &str, number: u8) -> SiteInfo {
         let address = IpAddr::from([10, number, 0, 1]);

@@ -4,7 +4,6 @@
 //! While the broker is away everything goes on with what is known.
 
 use crate::config::{Config, Peer};
-use crate::control::{GridStatus, SiteInfo};
 use crate::dial::Contact;
 use crate::farewell::keys;
 use crate::gateway::{Class, Gateway, GatewayError};
@@ -19,6 +18,7 @@ use causeway_broker::client::{Client, ClientConfig, Event, Membership, SKEW_SECO
 use causeway_broker::identity::Certified;
 use causeway_broker::members::Members;
 use causeway_broker::tls::{Expect, Trust};
+use causeway_control::{GridStatus, SiteInfo};
 use causeway_wire::Cidr;
 use mio::{Poll, Waker};
 use rustls::pki_types::CertificateDer;
@@ -511,7 +511,7 @@ impl Gateway {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::NodeInfo;
+    use causeway_control::NodeInfo;
 
     fn member(site: &str, number: u8) -> Member {
         let address = [10, number, 0, 1].into();

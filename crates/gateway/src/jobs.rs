@@ -1,9 +1,9 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
-use crate::control::Plan;
 use crate::handover::state::{KeptJob, KeptOrigin};
 use crate::peer::GatewayToGateway;
 use causeway_broker::clock::Clock;
+use causeway_control::Plan;
 use causeway_wire::Token;
 use std::collections::{BTreeSet, HashMap};
 

@@ -3,7 +3,7 @@
 //! It accepts connections from shims, carries them as streams through a tunnel to the gateway of the destination's
 //! site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then follow a byte:
 //! `intake` -> `leg` -> `pump` == WAN == `lane` -> `deliver` -> `leg`; `pair` holds the
-//! lanes of a tunnel together, `dial` and `handshake` bring them up, `relay` where neither site can dial the other. `control` and `command` serve the commands of the
+//! lanes of a tunnel together, `dial` and `handshake` bring them up, `relay` where neither site can dial the other. `command` serves the commands of the
 //! same host; `status` and `tally` are what it tells of itself, `metrics` tells it to Prometheus; `handover` gives it all to
 //! another program.
 #![deny(unsafe_code)]
@@ -12,7 +12,6 @@ mod accept;
 mod carrier;
 mod command;
 pub mod config;
-pub mod control;
 mod course;
 mod crowd;
 mod deliver;
@@ -38,7 +37,6 @@ mod peer;
 mod ping;
 pub mod ports;
 mod priority;
-mod private;
 mod pump;
 mod quic;
 mod register;

@@ -1,9 +1,9 @@
 //! How far the sites of the grid are from each other. Each gateway measures the links of its own site; its answer to a job's start tells
 //! them, so that who starts the job knows those between any two sites, as they were when each of them last answered one.
 
-use crate::control::{LINKED_SITES, Link};
 use crate::gateway::Gateway;
 use crate::pair::Pair;
+use causeway_control::{LINKED_SITES, Link};
 use std::collections::BTreeMap;
 
 impl Gateway {

@@ -3,7 +3,8 @@
 
 use crate::config::Config;
 use crate::gateway::{Class, GatewayError};
-use crate::{private, transparent};
+use crate::transparent;
+use causeway_control::private;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};
 use std::net::SocketAddr;

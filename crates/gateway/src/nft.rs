@@ -9,7 +9,7 @@
 //! Linux, Documentation/networking/tproxy.rst.
 
 use crate::config::Config;
-use crate::control::Status;
+use causeway_control::Status;
 use causeway_wire::Cidr;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -249,7 +249,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::{SiteInfo, SiteStatus};
+    use causeway_control::{SiteInfo, SiteStatus};
     use std::os::unix::fs::PermissionsExt;
 
     fn config(listen: &str, peer: &str) -> Config {

@@ -1,6 +1,6 @@
 //! What gateways tell each other beside the streams: one JSON message each.
 
-use crate::control::{Link, SiteInfo};
+use causeway_control::{Link, SiteInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,10 +17,10 @@ pub(crate) enum GatewayToGateway {
         /// Its share of a busy tunnel beside other jobs'; 1 from gateways that know nothing of it.
         #[serde(default = "usual_weight")]
         weight: u32,
-        /// Its connections are delivered without a preface; see [`crate::control::Request::Connect`].
+        /// Its connections are delivered without a preface; see [`causeway_control::Request::Connect`].
         #[serde(default)]
         plain: bool,
-        /// Its processes are not under the shim; see [`crate::control::Request::Transparent`].
+        /// Its processes are not under the shim; see [`causeway_control::Request::Transparent`].
         #[serde(default)]
         transparent: bool,
     },

@@ -2,9 +2,9 @@
 //! carries the streams, so that what delays them delays these.
 
 use crate::command::Stage;
-use crate::control::{Pong, Reply};
 use crate::gateway::Gateway;
 use crate::peer::GatewayToGateway;
+use causeway_control::{Pong, Reply};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 impl Gateway {

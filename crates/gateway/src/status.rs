@@ -1,12 +1,12 @@
 //! What the gateway tells of itself: see `control::Status`.
 
-use crate::control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 use crate::gateway::Gateway;
 use crate::grid::Grid;
 use crate::lane::Lane;
 use crate::lanes::QUIC_LANE;
 use crate::meet::Way;
 use crate::pair::Pair;
+use causeway_control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 use causeway_wire::Token;
 use std::collections::HashMap;
 

@@ -1,6 +1,5 @@
 //! Streams between a tunnel and its legs: what each event of either side does to the other.
 
-use crate::control::SINK_PORT;
 use crate::deliver;
 use crate::gateway::{Class, Gateway};
 use crate::lane::LaneEnd;
@@ -8,6 +7,7 @@ use crate::leg::{Leg, Socket, Stage};
 use crate::peer::GatewayToGateway;
 use crate::timers::Deadline;
 use crate::transparent;
+use causeway_control::SINK_PORT;
 use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use std::net::SocketAddr;

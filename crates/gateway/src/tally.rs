@@ -1,11 +1,11 @@
 //! What ended lanes and pairs have counted. The kernel counts each connection from 0, and a pair is made anew with each
 //! session; what is exported as a counter must not go down when either is replaced.
 
-use crate::control::LaneStatus;
 use crate::gateway::Gateway;
 use crate::lane::Lane;
 use crate::pair::Pair;
 use crate::status::lane_status;
+use causeway_control::LaneStatus;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

@@ -214,9 +214,9 @@ impl Gateway {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::control::SiteInfo;
     use crate::jobs::{Job, Origin};
     use crate::leg::Leg;
+    use causeway_control::SiteInfo;
     use causeway_tunnel::StreamId;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;

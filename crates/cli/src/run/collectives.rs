@@ -1,7 +1,7 @@
 //! Collectives that cross between sites once: the libraries that are preloaded for them (collectives/), and what they are told.
 
 use super::launcher::Mpi;
-use causeway_gateway::control::{LINKED_SITES, Link, Status, TunnelStatus};
+use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

@@ -18,7 +18,7 @@ pub mod versions;
 
 use crate::collectives::RULES;
 use crate::say;
-use causeway_gateway::control::{self, JobReply, Plan, Reply, Request, Status};
+use causeway_control::{self as control, JobReply, Plan, Reply, Request, Status};
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::{Share, Wish};

@@ -4,7 +4,7 @@
 //! of 64 kB takes three times as long as it must (Hablot et al. 2007, section 4, tune this threshold by hand).
 //! Below it the receiver may have to keep the message until it is asked for, so the limit bounds memory.
 
-use causeway_gateway::control::Status;
+use causeway_control::Status;
 use causeway_gateway::lanes::product;
 
 /// Most that one unexpected message of a peer may occupy at its receiver.
@@ -59,7 +59,7 @@ pub fn eager(status: &Status, ranks: u32) -> Option<Eager> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_gateway::control::TunnelStatus;
+    use causeway_control::TunnelStatus;
 
     /// Round-trip times in microseconds and rates in bits per second.
     fn status(links: &[(u32, u64)]) -> Status {

@@ -5,7 +5,6 @@
 
 use super::state::{KeptLeg, KeptListeners, KeptPair, KeptStarter, State, StateError};
 use crate::config::Config;
-use crate::control::{HandedOver, Reply};
 use crate::deliver;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::jobs::Jobs;
@@ -16,6 +15,7 @@ use crate::peer::GatewayToGateway;
 use crate::socket;
 use crate::starter::Starter;
 use crate::timers::Deadline;
+use causeway_control::{HandedOver, Reply};
 use causeway_tunnel::SnapshotError;
 use causeway_wire::{Cidr, Token};
 use mio::net::{TcpListener, UnixListener};

@@ -19,12 +19,12 @@ pub use inherit::InheritError;
 pub use state::{STATE_VERSION, StateError};
 
 use crate::config::{Config, Mistakes};
-use crate::control::Reply;
 use crate::farewell::keys;
 use crate::gateway::Gateway;
 use crate::lane::LaneEnd;
-use crate::private;
 use crate::socket;
+use causeway_control::Reply;
+use causeway_control::private;
 use causeway_tunnel::SnapshotError;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};

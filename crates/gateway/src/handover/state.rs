@@ -4,9 +4,9 @@
 //! Descriptors go by their numbers, which exec(3) leaves as they are; times as the time that is left or has passed.
 //! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
 
-use crate::control::{Plan, SiteInfo};
 use crate::relay::splice::KEPT_BYTES;
 use crate::tally::Tally;
+use causeway_control::{Plan, SiteInfo};
 use causeway_tunnel::Snapshot;
 use causeway_tunnel::tunnel::MAX_LANES;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -315,7 +315,7 @@ impl State<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::NodeInfo;
+    use causeway_control::NodeInfo;
     use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
     use causeway_wire::Token;
     use sha2::{Digest, Sha256};

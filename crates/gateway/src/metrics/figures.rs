@@ -2,9 +2,9 @@
 //! and pairs (`tally`).
 
 use super::exposition::{Exposition, Kind};
-use crate::control::{LaneStatus, Status, TunnelStatus};
 use crate::gateway::Gateway;
 use crate::tally::{LaneCounts, Tally};
+use causeway_control::{LaneStatus, Status, TunnelStatus};
 
 /// Name, help, and where the value comes from.
 type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);

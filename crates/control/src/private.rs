@@ -21,7 +21,7 @@ const OTHERS_ANY: u32 = 0o077;
 const BACKLOG: i32 = 1024;
 
 /// Makes the directory a socket is to lie in, where there is none, and checks it.
-pub(crate) fn make_directory_of(socket: &Path) -> io::Result<()> {
+pub fn make_directory_of(socket: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.mode(0o700).recursive(true).create(directory_of(socket))?;
     check_directory_of(socket)
@@ -29,7 +29,7 @@ pub(crate) fn make_directory_of(socket: &Path) -> io::Result<()> {
 
 /// Refuses a directory in which another user could put a socket of theirs. One that is not there is fine: so is nothing
 /// in it.
-pub(crate) fn check_directory_of(socket: &Path) -> io::Result<()> {
+pub fn check_directory_of(socket: &Path) -> io::Result<()> {
     let directory = directory_of(socket);
     let refuse = |why: String| {
         let text = format!("directory {} {why}", directory.display());
@@ -61,7 +61,7 @@ pub(crate) fn check_directory_of(socket: &Path) -> io::Result<()> {
 }
 
 /// Removes what a killed gateway left at its socket's place, and nothing else.
-pub(crate) fn remove_socket(path: &Path) -> io::Result<()> {
+pub fn remove_socket(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Ok(found) if !found.file_type().is_socket() => Err(Error::new(
@@ -73,7 +73,7 @@ pub(crate) fn remove_socket(path: &Path) -> io::Result<()> {
 }
 
 /// Refuses a program that another user could have put there, and what is no program.
-pub(crate) fn check_program(path: &Path) -> io::Result<()> {
+pub fn check_program(path: &Path) -> io::Result<()> {
     let found = fs::metadata(path)?;
     let refuse = |why: String| Err(Error::new(ErrorKind::PermissionDenied, why));
     if !found.is_file() {
@@ -97,7 +97,7 @@ pub(crate) fn check_program(path: &Path) -> io::Result<()> {
 }
 
 /// A socket to which only this user can connect.
-pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect before it.
     fchmod(&socket, Mode::from_bits_truncate(0o600))?;
@@ -108,7 +108,7 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
 }
 
 /// Reads a file that only its owner may read.
-pub(crate) fn read_secret(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read_secret(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mode = file.metadata()?.mode();
     if mode & OTHERS_ANY != 0 {
