@@ -1,0 +1,212 @@
+//! The successor's part: becomes the gateway whose state it was given.
+//!
+//! Where it fails, the process ends, and with it the streams and jobs it was to go on with. So whatever can be refused is
+//! refused by the predecessor; what is left are mistakes in these programs and damaged states.
+
+use super::state::{KeptLeg, KeptListeners, KeptPair, KeptStarter, State, StateError};
+use crate::commands::starter::Starter;
+use crate::config::Config;
+use crate::gateway::{Class, Gateway, GatewayError};
+use crate::membership::jobs::Jobs;
+use crate::site::deliver;
+use crate::site::leg::Leg;
+use crate::sys::listeners::Listeners;
+use crate::sys::socket;
+use crate::sys::timers::Deadline;
+use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::pair::Pair;
+use causeway_control::{HandedOver, Reply};
+use causeway_tunnel::SnapshotError;
+use causeway_wire::{Cidr, Token};
+use mio::net::{TcpListener, UnixListener};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+use std::time::Instant;
+
+/// Why a gateway cannot go on from what it was given.
+#[derive(Debug, thiserror::Error)]
+pub enum InheritError {
+    /// The state cannot be read.
+    #[error("the state (descriptor {0}): {1}")]
+    State(RawFd, StateError),
+    /// A descriptor it names is not there.
+    #[error("descriptor {0}: {1}")]
+    Descriptor(RawFd, io::Error),
+    /// The kernel does not report events of a descriptor.
+    #[error("register: {0}")]
+    Register(#[from] io::Error),
+    /// A tunnel's state cannot be.
+    #[error("tunnel to {0}: {1}")]
+    Tunnel(String, SnapshotError),
+    /// The configuration is of another gateway.
+    #[error("the configuration {0}, but the state is of a gateway of which that is not so")]
+    Configuration(String),
+    /// What the state says cannot be.
+    #[error("the state is damaged: {0}")]
+    Contradiction(&'static str),
+}
+
+/// A descriptor that the predecessor left.
+pub(crate) fn descriptor(number: RawFd) -> Result<OwnedFd, InheritError> {
+    socket::adopt(number).map_err(|error| InheritError::Descriptor(number, error))
+}
+
+impl Gateway {
+    /// The gateway whose state is in the file with this descriptor, as it was when its program gave it away. Nothing is
+    /// dialled before [`Gateway::run`].
+    ///
+    /// # Errors
+    /// [`GatewayError::Inherit`] when there is no going on from there.
+    pub fn inherit(config: Config, state: RawFd) -> Result<Gateway, GatewayError> {
+        let file = File::from(descriptor(state)?);
+        let kept = State::read(&file).map_err(|error| InheritError::State(state, error))?;
+        drop(file);
+        if kept.site != config.site {
+            let text = format!("is of site {}", config.site);
+            return Err(InheritError::Configuration(text).into());
+        }
+        let listeners = inherit_listeners(kept.listeners, &config)?;
+        let mut gateway = Gateway::listening(config, listeners)?;
+        gateway.births = kept.births;
+        gateway.handed_over = kept.handed_over;
+        gateway.streams_opened = kept.streams_opened;
+        gateway.streams_peak = kept.streams_peak;
+        gateway.ports.inherit(kept.next_delivery_port);
+        gateway.report.inherit(kept.refused);
+        gateway.jobs = Jobs::inherit(kept.jobs);
+        // Those that jobs know, whatever the configuration wishes now.
+        let ranges: Result<Vec<Cidr>, _> = kept.virtual_subnets.iter().map(|text| text.parse()).collect();
+        let subnets = &gateway.config.subnets;
+        let fit = |ranges: &Vec<Cidr>| {
+            let mut pairs = ranges.iter().zip(subnets);
+            ranges.is_empty()
+                || ranges.len() == subnets.len() && pairs.all(|(range, real)| range.is_of_size(real))
+        };
+        let Some(ranges) = ranges.ok().filter(fit) else {
+            return Err(InheritError::Contradiction("virtual subnets are not of this site's size").into());
+        };
+        gateway.directory.take_virtual_subnets(&gateway.config, &ranges);
+        for info in kept.others {
+            let site = info.name.clone();
+            if let Err(why) = gateway.directory.learn(&site, info) {
+                gateway.report.say(format_args!("site {site} {why}"));
+            }
+        }
+        for kept in kept.contacts {
+            // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker names those of a member.
+            let peers = &gateway.config.peers;
+            let known = peers.iter().position(|peer| peer.site == kept.site);
+            let is_member = gateway.grid.is_some();
+            let index = known.or_else(|| is_member.then(|| gateway.add_peer(kept.site.clone())));
+            if let Some(index) = index {
+                let contact = &mut gateway.contacts[index];
+                contact.session = kept.session;
+                contact.trouble = kept.trouble;
+                contact.lanes = kept.lanes;
+                gateway.tallies[index] = kept.tally;
+            }
+        }
+        gateway.inherit_pairs(kept.pairs)?;
+        gateway.inherit_legs(kept.legs)?;
+        gateway.inherit_intakes(kept.intakes)?;
+        gateway.inherit_commands(kept.commands)?;
+        gateway.inherit_starters(kept.starters);
+        gateway.desk.carried_bytes = kept.carried_bytes;
+        gateway.inherit_splices(kept.splices)?;
+        gateway.report.say(format_args!(
+            "goes on as {} (process {}) with {} streams and {} jobs",
+            gateway.program.display(),
+            std::process::id(),
+            gateway.legs.len(),
+            gateway.jobs.len()
+        ));
+        gateway.answer_hand_over(&Reply::HandedOver(HandedOver {
+            site: gateway.config.site.clone(),
+            streams: gateway.legs.len(),
+            jobs: gateway.jobs.len(),
+        }));
+        Ok(gateway)
+    }
+
+    fn inherit_pairs(&mut self, kept: Vec<(usize, KeptPair<'static>)>) -> Result<(), InheritError> {
+        let now = self.now;
+        let mut pairs = Vec::new();
+        for (key, kept) in kept {
+            let index = self.config.peers.iter().position(|peer| peer.site == kept.site);
+            let Some(index) = index else {
+                return Err(InheritError::Configuration(format!(
+                    "has no [[peer]] for {}",
+                    kept.site
+                )));
+            };
+            self.tunnels.insert(kept.site.clone(), key);
+            pairs.push((key, Pair::inherit(kept, index, self.config.tunnel, now)?));
+        }
+        self.pairs = pairs.into_iter().collect();
+        if self.awaits_addresses() {
+            return Ok(());
+        }
+        let own = self.directory.own().clone();
+        for key in self.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+            // Its nodes may have changed with the configuration.
+            self.tell(key, GatewayToGateway::Site(own.clone()));
+        }
+        Ok(())
+    }
+
+    fn inherit_legs(&mut self, kept: Vec<(usize, KeptLeg<'static>)>) -> Result<(), InheritError> {
+        let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
+        self.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        for (key, leg) in &mut self.legs {
+            leg.socket.register(self.poll.registry(), Class::Leg.token(key))?;
+            if let Some(pair) = self.pairs.get_mut(leg.pair) {
+                pair.legs.insert(leg.id, key);
+            }
+            if leg.is_connecting() {
+                self.timers
+                    .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(key, leg.born));
+            }
+        }
+        for key in self.legs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+            self.schedule(key);
+        }
+        Ok(())
+    }
+
+    /// The children of the predecessor are those of this process, which is the same.
+    fn inherit_starters(&mut self, kept: Vec<KeptStarter>) {
+        let now = Instant::now();
+        for kept in kept {
+            if let Some(left) = kept.doomed {
+                self.timers.set(left, Deadline::Starters);
+            }
+            self.starters.push(Starter {
+                process: Pid::from_raw(kept.process),
+                token: Token(kept.token),
+                doomed: kept.doomed.and_then(|left| now.checked_add(left)),
+            });
+        }
+        self.look_after_starters();
+    }
+}
+
+fn inherit_listeners(kept: KeptListeners, config: &Config) -> Result<Listeners, InheritError> {
+    let same = (kept.lan.len(), kept.wan.is_some());
+    let same_local = (kept.metrics.is_some(), kept.transparent.is_some());
+    if same != (config.lan.len(), config.wan.is_some())
+        || same_local != (config.metrics.is_some(), config.transparent.is_some())
+    {
+        let text = "listens elsewhere".to_owned();
+        return Err(InheritError::Configuration(text));
+    }
+    let tcp = |number| Ok::<_, InheritError>(TcpListener::from_std(descriptor(number)?.into()));
+    Ok(Listeners {
+        lan: kept.lan.into_iter().map(tcp).collect::<Result<_, _>>()?,
+        wan: kept.wan.map(tcp).transpose()?,
+        control: UnixListener::from_std(descriptor(kept.control)?.into()),
+        metrics: kept.metrics.map(tcp).transpose()?,
+        transparent: kept.transparent.map(tcp).transpose()?,
+    })
+}

@@ -1,0 +1,596 @@
+//! A gateway as a member of a grid: the broker tells it who the others are and where, and its certificate tells them who it is.
+//!
+//! The session with the broker has a thread of its own (`causeway_broker::client`), which wakes the loop when there is something to learn.
+//! While the broker is away everything goes on with what is known.
+
+use crate::config::{Config, Peer};
+use crate::gateway::{Class, Gateway, GatewayError};
+use crate::lifecycle::shutdown::keys;
+use crate::traversal::punch::{self, Meetings};
+use crate::traversal::relay::client::PATIENCE;
+use crate::tunnels::dial::Contact;
+use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::tls;
+use crate::tunnels::totals::Tally;
+use causeway_broker::api::{ErrorKind, Member, Node, Reach, Reached, Record, Subnet, new_instance};
+use causeway_broker::client::{Client, ClientConfig, Event, Membership, SKEW_SECONDS};
+use causeway_broker::identity::Certified;
+use causeway_broker::members::Members;
+use causeway_broker::tls::{Expect, Trust};
+use causeway_control::{GridStatus, SiteInfo};
+use causeway_wire::Cidr;
+use mio::{Poll, Waker};
+use rustls::pki_types::CertificateDer;
+use sha2::{Digest, Sha256};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// This gateway's place in its grid.
+pub(crate) struct Grid {
+    pub(crate) client: Client,
+    name: String,
+    /// Why the broker does not answer; none while it does.
+    away: Option<String>,
+    /// From where its broker sees it.
+    pub(crate) observed: Option<SocketAddr>,
+    /// The own addresses that the broker could not dial, with its reasons.
+    unreached: Vec<(SocketAddr, String)>,
+    certified: Certified,
+    /// Where the broker was last found.
+    broker: Option<SocketAddr>,
+    clock_ahead_seconds: Option<i64>,
+    /// What the broker says of all sites.
+    members: Members,
+    /// What this gateway tells of itself.
+    record: Record,
+    /// The ranges by which the grid knows this site, as the broker said last; none where these are the real ones.
+    given: Vec<Cidr>,
+    /// The gateways that are met half-way.
+    pub(crate) meetings: Meetings,
+}
+
+impl Grid {
+    /// Begins the session, and says what lanes are to show.
+    pub(crate) fn begin(
+        config: &mut Config,
+        directory: &Path,
+        poll: &Poll,
+    ) -> Result<(Grid, tls::Context), GatewayError> {
+        let wrong = |error: &dyn std::fmt::Display| GatewayError::Grid(error.to_string());
+        let membership = Membership::load(directory).map_err(|error| wrong(&error))?;
+        let membership = membership.ok_or_else(|| {
+            GatewayError::Grid(format!(
+                "{} holds no membership; ask who runs the grid for a token ('causeway grid token --site {}') and start with \
+                 'causeway gateway --join TOKEN'",
+                directory.display(),
+                config.site
+            ))
+        })?;
+        if membership.site != config.site {
+            return Err(GatewayError::Grid(format!(
+                "{} makes this host site {} of grid {}, the configuration says {} (name in [site])",
+                directory.display(),
+                membership.site,
+                membership.grid,
+                config.site
+            )));
+        }
+        // Certificates say who speaks. The proof over a key only ties both hellos to the session.
+        config.key = Sha256::digest(&membership.credentials.authority).to_vec();
+        config.encrypt = true;
+        let waker = Waker::new(poll.registry(), Class::Broker.token(0))?;
+        // A loop that cannot be woken looks when it wakes by itself.
+        let wake = Box::new(move || drop(waker.wake()));
+        let credentials = membership.credentials.clone();
+        let known = causeway_broker::client::known_member(directory, &membership.grid, &membership.site);
+        let given = known.map_or_else(Vec::new, |member| virtual_subnets(config, &member));
+        let (name, certified) = (membership.grid.clone(), membership.certified.clone());
+        let mut record = record(config)?;
+        if record.virtual_subnets.is_empty() {
+            record.virtual_subnets = given.iter().copied().map(Subnet).collect();
+        }
+        let client = ClientConfig::new(membership, directory.to_owned(), record.clone(), wake);
+        let client = Client::start(client).map_err(|error| wrong(&error))?;
+        let context = tls::Context::of_member(&credentials, client.trust())?;
+        let grid = Grid {
+            client,
+            name,
+            away: Some("not reached yet".to_owned()),
+            observed: None,
+            unreached: Vec::new(),
+            certified,
+            broker: None,
+            clock_ahead_seconds: None,
+            members: Members::default(),
+            record,
+            given,
+            meetings: Meetings::default(),
+        };
+        Ok((grid, context))
+    }
+
+    pub(crate) fn status(&self) -> GridStatus {
+        GridStatus {
+            name: self.name.clone(),
+            broker_away: self.away.clone(),
+            observed: self.observed,
+            unreached: self.unreached.clone(),
+            certificate_begins: self.certified.not_before,
+            certificate_ends: self.certified.not_after,
+            broker: self.broker,
+            clock_ahead_seconds: self.clock_ahead_seconds,
+        }
+    }
+
+    /// The broker answers, as far as is known.
+    pub(crate) fn serves(&self) -> bool {
+        self.away.is_none()
+    }
+
+    /// See the field.
+    pub(crate) fn given(&self) -> &[Cidr] {
+        &self.given
+    }
+
+    /// Has the broker keep these ranges for this site, or give them to it again.
+    fn ask_for(&mut self, ranges: &[Cidr]) {
+        let wish: Vec<Subnet> = ranges.iter().copied().map(Subnet).collect();
+        if self.record.virtual_subnets != wish {
+            self.record.virtual_subnets = wish;
+            self.client.update(self.record.clone());
+        }
+    }
+
+    fn trust(&self) -> &Trust {
+        self.client.trust()
+    }
+}
+
+/// What this gateway tells of itself.
+fn record(config: &Config) -> Result<Record, GatewayError> {
+    let public = config.public.clone();
+    Ok(Record {
+        instance: new_instance()?,
+        subnets: config.subnets.iter().copied().map(Subnet).collect(),
+        lan: config.lan.clone(),
+        reach: Reach {
+            outbound_only: public.is_empty(),
+            public,
+            ports: None,
+            relay_willing: config.relay,
+        },
+        udp_port: None,
+        nodes: config
+            .nodes
+            .iter()
+            .map(|node| Node {
+                name: node.name.clone(),
+                addresses: vec![node.address],
+                slots: node.slots,
+            })
+            .collect(),
+        overlap_ok: config.overlap_ok,
+        virtual_subnets: config.virtual_subnets.iter().copied().map(Subnet).collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// What the broker gives this site, if it fits.
+fn virtual_subnets(config: &Config, own: &Member) -> Vec<Cidr> {
+    let given: Vec<Cidr> = own.virtual_subnets.iter().map(|subnet| subnet.0).collect();
+    let mut pairs = config.subnets.iter().zip(&given);
+    let fits = given.len() == config.subnets.len() && pairs.all(|(subnet, range)| subnet.is_of_size(range));
+    if fits { given } else { Vec::new() }
+}
+
+fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), String> {
+    // Its own record may be younger than what the broker has told of it.
+    let Some(known) = members.site(site) else {
+        return Ok(());
+    };
+    let said = info.site()?;
+    let texts = |subnets: &[Subnet]| {
+        subnets
+            .iter()
+            .map(|subnet| subnet.0.to_string())
+            .collect::<Vec<_>>()
+    };
+    let is_known_as = match known.virtual_subnets.as_slice() {
+        [] => &known.record.subnets,
+        ranges => ranges,
+    };
+    let is_virtual = !known.virtual_subnets.is_empty();
+    if (said.is_virtual() || is_virtual) && info.subnets != texts(is_known_as) {
+        return Err(format!(
+            "announces itself as {}, but the grid knows it as {}",
+            info.subnets.join(", "),
+            texts(is_known_as).join(", ")
+        ));
+    }
+    let real = if said.is_virtual() {
+        &said.real_subnets
+    } else {
+        &said.subnets
+    };
+    let subnets = real.iter().copied().map(Subnet).collect();
+    let nodes = info.nodes.iter().map(|node| Node {
+        name: node.name.clone(),
+        addresses: vec![said.real(node.address)],
+        slots: node.slots,
+    });
+    let record = Record {
+        subnets,
+        nodes: nodes.collect(),
+        ..known.record.clone()
+    };
+    let admitted = members.admit(site, &record);
+    admitted.map_err(|conflict| format!("announces what is another's: {conflict}"))
+}
+
+impl Gateway {
+    /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there are certificates.
+    pub(crate) fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), String> {
+        let Some(grid) = &self.grid else {
+            return Ok(());
+        };
+        let checked = grid.trust().check(shown, &Expect::Site(site.to_owned()));
+        checked.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// The session with the broker has something to tell.
+    pub(crate) fn on_broker(&mut self) {
+        while let Some(event) = self.grid.as_ref().and_then(|grid| grid.client.poll_event()) {
+            self.on_grid_event(event);
+        }
+    }
+
+    fn on_grid_event(&mut self, event: Event) {
+        let Some(grid) = &mut self.grid else { return };
+        match event {
+            Event::Member(member) => self.on_member(*member),
+            Event::Removed(site) => self.on_member_gone(&site),
+            Event::Connected {
+                observed,
+                broker,
+                ahead,
+            } => {
+                grid.away = None;
+                grid.observed = Some(observed);
+                grid.broker = Some(broker);
+                grid.clock_ahead_seconds = Some(ahead);
+                self.report.say(format_args!(
+                    "the broker of grid {} answers; it sees this gateway at {}",
+                    grid.name,
+                    observed.ip()
+                ));
+                // Busy: the next connection asks again.
+                let _ = grid.client.reach(self.config.public.clone());
+                // What has begun and ended while it was away; see `register`.
+                let _ = grid.client.list_jobs();
+                self.on_broker_found(broker);
+            }
+            Event::Away(why) => {
+                self.report.say(format_args!(
+                    "the broker of grid {} does not answer ({why}); going on with what is known",
+                    grid.name
+                ));
+                grid.away = Some(why);
+            }
+            Event::Refused { kind, message } => {
+                self.report.say(format_args!("the broker refuses: {message}"));
+                grid.away = Some(message.clone());
+                if kind == ErrorKind::Revoked {
+                    self.end_all(&message);
+                }
+            }
+            Event::ClockSkew { ahead } => {
+                grid.clock_ahead_seconds = Some(ahead);
+                self.report.say(match ahead.unsigned_abs() > SKEW_SECONDS {
+                    true => format!(
+                        "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
+                        ahead.unsigned_abs(),
+                        if ahead > 0 { "ahead of" } else { "behind" }
+                    ),
+                    false => "this host's clock and the broker's agree again".to_owned(),
+                });
+            }
+            Event::Revocations(_) => self.end_revoked(),
+            Event::Renewed(credentials, certified) => {
+                grid.certified = certified;
+                let renewed = tls::Context::of_member(&credentials, grid.client.trust());
+                let renewed = renewed.and_then(|context| match &mut self.quic {
+                    Some(quic) => quic.renew(&context).map(|()| context),
+                    None => Ok(context),
+                });
+                match renewed {
+                    Ok(context) => {
+                        self.tls = Some(context);
+                        self.report.say(format_args!(
+                            "this site's certificate was renewed; new lanes show it"
+                        ));
+                    }
+                    Err(error) => self
+                        .report
+                        .say(format_args!("the renewed certificate cannot be used: {error}")),
+                }
+            }
+            Event::Reached(results) => self.on_reached(results),
+            Event::Failed { what, reason } => self.report.say(format_args!("{what}: {reason}")),
+            Event::Trouble(what) => self.report.say(format_args!("{what}")),
+            Event::Message(message) if [punch::KIND, punch::TCP_KIND].contains(&&*message.kind) => {
+                self.on_punch(&message)
+            }
+            Event::Jobs(jobs) => self.on_registered(&jobs),
+            Event::Message(_) | Event::Relays(_) => {}
+        }
+    }
+
+    fn on_reached(&mut self, results: Vec<Reached>) {
+        let Some(grid) = &mut self.grid else { return };
+        let unreached = results.into_iter().filter(|result| !result.reached);
+        let unreached = unreached.map(|result| (result.address, result.reason.unwrap_or_default()));
+        grid.unreached = unreached.collect();
+        for (address, reason) in &grid.unreached {
+            self.report.say(format_args!(
+                "the broker cannot dial {address} ({reason}): other sites will not either; open the port, or leave 'public' in \
+                 [listen] out, so that this gateway dials them"
+            ));
+        }
+    }
+
+    /// What a site's gateway says of its site must not be another's by what the broker knows: that it says it first makes it none
+    /// of its own.
+    pub(crate) fn check_claims(&self, site: &str, info: &SiteInfo) -> Result<(), String> {
+        self.grid
+            .as_ref()
+            .map_or(Ok(()), |grid| check_claims(&grid.members, site, info))
+    }
+
+    /// A site is new, or has changed.
+    fn on_member(&mut self, member: Member) {
+        if let Some(grid) = &mut self.grid {
+            grid.members.put(member.clone());
+        }
+        if member.site == self.config.site {
+            return self.on_own_member(&member);
+        }
+        let Member { site, record, .. } = member;
+        let addresses = match record.reach.outbound_only {
+            true => Vec::new(),
+            false => record.reach.public,
+        };
+        let known = self.peer_of(&site);
+        let index = known.unwrap_or_else(|| self.add_peer(site));
+        let was_gone = std::mem::take(&mut self.contacts[index].is_gone);
+        if known.is_none() || was_gone {
+            self.seek_all(index, PATIENCE);
+        }
+        if self.contacts[index].addresses != addresses {
+            self.config.peers[index].address = addresses.first().copied();
+            let contact = &mut self.contacts[index];
+            contact.addresses = addresses;
+            if contact.addresses.is_empty() {
+                "its gateway has not dialled in".clone_into(&mut contact.trouble);
+            }
+            self.dial_all(index, Duration::ZERO);
+        }
+        self.on_peer_known(index);
+    }
+
+    /// What the grid knows of this site: by which addresses, among others.
+    fn on_own_member(&mut self, member: &Member) {
+        let given = virtual_subnets(&self.config, member);
+        let Some(grid) = &mut self.grid else { return };
+        if !given.is_empty() {
+            grid.ask_for(&given);
+        }
+        grid.given = given;
+        self.settle_addresses();
+    }
+
+    /// Whether others are to hear of this site only when the broker has said by which addresses the grid knows it.
+    pub(crate) fn awaits_addresses(&self) -> bool {
+        self.grid.is_some() && self.config.overlap_ok && !self.directory.own_site().is_virtual()
+    }
+
+    /// Takes the addresses that the broker gives, unless jobs run that know others.
+    pub(crate) fn settle_addresses(&mut self) {
+        let own = self.directory.own_site();
+        let in_use = if own.is_virtual() {
+            own.subnets.clone()
+        } else {
+            Vec::new()
+        };
+        let Some(grid) = &mut self.grid else { return };
+        if grid.given == in_use {
+            return;
+        }
+        let text = |subnets: &[Cidr]| subnets.iter().map(Cidr::to_string).collect::<Vec<_>>().join(", ");
+        if !in_use.is_empty() && self.jobs.len() > 0 {
+            // A broker from an old backup may have given them to nobody.
+            grid.ask_for(&in_use);
+            return self.report.say(format_args!(
+                "running jobs know this site as {}: not as {}, which the broker gives it now, before they have ended",
+                text(&in_use),
+                text(&grid.given)
+            ));
+        }
+        let given = grid.given.clone();
+        self.directory.take_virtual_subnets(&self.config, &given);
+        self.report.say(format_args!(
+            "the grid knows this site's {} as {}",
+            text(&self.config.subnets),
+            text(if given.is_empty() {
+                &self.config.subnets
+            } else {
+                &given
+            })
+        ));
+        let own = self.directory.own().clone();
+        for pair in self.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+            self.tell(pair, GatewayToGateway::Site(own.clone()));
+        }
+    }
+
+    pub(crate) fn peer_of(&self, site: &str) -> Option<usize> {
+        self.config.peers.iter().position(|peer| peer.site == site)
+    }
+
+    /// Peers are only ever added: others are known by their places.
+    pub(crate) fn add_peer(&mut self, site: String) -> usize {
+        self.config.peers.push(Peer {
+            site,
+            address: None,
+            rate: self.config.rate,
+        });
+        self.contacts.push(Contact::new(false));
+        self.tallies.push(Tally::default());
+        self.config.peers.len() - 1
+    }
+
+    fn on_member_gone(&mut self, site: &str) {
+        if let Some(grid) = &mut self.grid {
+            grid.members.remove(site);
+        }
+        let Some(index) = self.peer_of(site) else { return };
+        let revoked = self.grid.as_ref().is_some_and(|grid| {
+            let revocations = grid.trust().revocations().now();
+            revocations.before(site).is_some()
+        });
+        let (end, what) = match revoked {
+            // Its gateway may have been sooner to close its lanes than this one to look at what they have shown.
+            true => (
+                LaneEnd::Revoked,
+                "its certificate was revoked, and it is no longer a member of the grid",
+            ),
+            false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
+        };
+        self.report.say(format_args!("site {site}: {what}"));
+        self.config.peers[index].address = None;
+        self.contacts[index].addresses.clear();
+        self.forget_meeting(index);
+        self.contacts[index].is_gone = true;
+        if let Some(pair) = self.tunnels.get(site).copied() {
+            self.end_pair(pair, &end, true);
+        }
+        self.directory.forget(site);
+        what.clone_into(&mut self.contacts[index].trouble);
+    }
+
+    /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.
+    fn end_all(&mut self, why: &str) {
+        for pair in keys(&self.pairs) {
+            self.end_pair(pair, &LaneEnd::Refused(why.to_owned()), true);
+        }
+    }
+
+    /// Certificates are void: what rests on them ends.
+    fn end_revoked(&mut self) {
+        let Some(grid) = &self.grid else { return };
+        let mut revoked = Vec::new();
+        for (key, pair) in &self.pairs {
+            let mut lanes = pair
+                .lanes
+                .iter()
+                .flatten()
+                .filter_map(|lane| self.lanes.get(*lane));
+            let why = lanes.find_map(|lane| {
+                let expected = Expect::Site(pair.site.clone());
+                grid.trust().check(&lane.carrier.shown(), &expected).err()
+            });
+            revoked.extend(why.map(|why| (key, why.to_string())));
+        }
+        for (pair, why) in revoked {
+            self.end_pair(pair, &LaneEnd::Refused(why), true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_control::NodeInfo;
+
+    fn member(site: &str, number: u8) -> Member {
+        let address = [10, number, 0, 1].into();
+        Member {
+            virtual_subnets: vec![],
+            site: site.into(),
+            record: Record {
+                instance: "00".repeat(16),
+                subnets: vec![Subnet(format!("10.{number}.0.0/24").parse().unwrap())],
+                lan: Vec::new(),
+                reach: Reach::default(),
+                udp_port: None,
+                nodes: vec![Node {
+                    name: format!("{site}-1"),
+                    addresses: vec![address],
+                    slots: 4,
+                }],
+                overlap_ok: false,
+                virtual_subnets: vec![],
+                version: String::new(),
+            },
+            observed: None,
+            last_seen: 0,
+            serial: String::new(),
+            not_before: 0,
+        }
+    }
+
+    fn info(site: &str, number: u8) -> SiteInfo {
+        SiteInfo {
+            real_subnets: vec![],
+            transparent: false,
+            name: site.into(),
+            subnets: vec![format!("10.{number}.0.0/24")],
+            gateways: vec![format!("10.{number}.0.253:7000").parse().unwrap()],
+            delivery_ports: "20000-32767".into(),
+            nodes: vec![NodeInfo {
+                name: format!("{site}-1"),
+                address: [10, number, 0, 1].into(),
+                slots: 4,
+            }],
+            low_ports: None,
+            relays: false,
+        }
+    }
+
+    #[test]
+    fn a_member_that_claims_what_the_broker_says_is_anothers_is_refused_even_before_that_one_is_there() {
+        let mut members = Members::default();
+        members.put(member("nancy", 2));
+        members.put(member("aix", 3));
+        check_claims(&members, "aix", &info("aix", 3)).unwrap();
+        // More than the broker has told of it so far.
+        let mut more = info("aix", 3);
+        more.nodes[0].name = "aix-2".into();
+        check_claims(&members, "aix", &more).unwrap();
+        let mut node = info("aix", 3);
+        node.nodes[0].name = "nancy-1".into();
+        for (claim, what) in [(info("aix", 2), "subnet 10.2.0.0/24"), (node, "node nancy-1")] {
+            let why = check_claims(&members, "aix", &claim).unwrap_err();
+            assert!(why.contains(what) && why.contains("of site nancy"), "{why}");
+        }
+        let virtually = SiteInfo {
+            subnets: vec!["100.64.5.0/24".into()],
+            real_subnets: vec!["10.3.0.0/24".into()],
+            ..info("aix", 3)
+        };
+        let why = check_claims(&members, "aix", &virtually).unwrap_err();
+        assert!(why.contains("100.64.5.0/24"), "{why}");
+        let given = Subnet("100.64.5.0/24".parse().unwrap());
+        members.put(Member {
+            virtual_subnets: vec![given],
+            ..member("aix", 3)
+        });
+        check_claims(&members, "aix", &virtually).unwrap();
+        let why = check_claims(&members, "aix", &info("aix", 3)).unwrap_err();
+        assert!(
+            why.contains("as 10.3.0.0/24, but the grid knows it as 100.64.5.0/24"),
+            "{why}"
+        );
+    }
+}

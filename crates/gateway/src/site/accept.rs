@@ -1,0 +1,154 @@
+//! Takes connections from the listeners, and stops for a moment where there is no file for more.
+
+use crate::gateway::Gateway;
+use crate::sys::timers::Deadline;
+use crate::telemetry::metrics;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+/// Connections taken from a listener before others get their turn.
+const ROUNDS: usize = 256;
+
+/// Pause after the process ran out of files: long enough for some to be closed.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Gateway {
+    pub(crate) fn accept_shims(&mut self, index: usize) {
+        for _ in 0..ROUNDS {
+            match self.listeners.lan[index].accept() {
+                Ok((socket, peer)) => self.on_shim_connection(socket, peer),
+                Err(error) if concerns_one(&error) => {}
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+        self.accept_after(Duration::ZERO);
+    }
+
+    pub(crate) fn accept_gateways(&mut self) {
+        for _ in 0..ROUNDS {
+            let Some(listener) = &self.listeners.wan else {
+                return;
+            };
+            match listener.accept() {
+                Ok((socket, peer)) => self.on_tcp_gateway(socket, peer),
+                Err(error) if concerns_one(&error) => {}
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+        self.accept_after(Duration::ZERO);
+    }
+
+    pub(crate) fn accept_commands(&mut self) {
+        loop {
+            match self.listeners.control.accept() {
+                Ok((socket, _)) => self.on_command_connection(socket),
+                Err(error) if concerns_one(&error) => {}
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+    }
+
+    pub(crate) fn accept_scrapes(&mut self) {
+        for _ in 0..metrics::AT_MOST {
+            let Some(listener) = &self.listeners.metrics else {
+                return;
+            };
+            match listener.accept() {
+                Ok((socket, peer)) => self.on_scrape_connection(socket, peer),
+                Err(error) if concerns_one(&error) => {}
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+        self.accept_after(Duration::ZERO);
+    }
+
+    pub(crate) fn accept_transparent(&mut self) {
+        for _ in 0..ROUNDS {
+            let Some(listener) = &self.listeners.transparent else {
+                return;
+            };
+            if !self.has_room_for_handed() {
+                self.report.refuse(
+                    "handed-over",
+                    "the site's router",
+                    "too many connections that the far site has not opened yet; others wait",
+                );
+                return self.accept_after(PAUSE);
+            }
+            match listener.accept() {
+                Ok((socket, peer)) => self.on_handed_connection(socket, peer),
+                Err(error) if concerns_one(&error) => {}
+                Err(error) => return self.on_accept_error(&error),
+            }
+        }
+        self.accept_after(Duration::ZERO);
+    }
+
+    pub(crate) fn on_accept_deadline(&mut self) {
+        self.accept_pending = false;
+        for index in 0..self.listeners.lan.len() {
+            self.accept_shims(index);
+        }
+        self.accept_gateways();
+        self.accept_commands();
+        self.accept_scrapes();
+        self.accept_transparent();
+    }
+
+    fn on_accept_error(&mut self, error: &io::Error) {
+        if error.kind() != ErrorKind::WouldBlock {
+            self.report
+                .refuse("accept", "a connection", format_args!("{error} (see ulimit -n)"));
+            self.accept_after(PAUSE);
+        }
+    }
+
+    /// One deadline serves all listeners: with one for each that asks, they would multiply at every strike.
+    fn accept_after(&mut self, pause: Duration) {
+        if !std::mem::replace(&mut self.accept_pending, true) {
+            self.timers.set(pause, Deadline::Accept);
+        }
+    }
+}
+
+/// The connection ended while it waited, or a signal came: the next one in the queue may be well.
+fn concerns_one(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionAborted | ErrorKind::Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn listeners_that_run_out_of_files_again_and_again_share_one_deadline() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("gateway.toml");
+        let key = dir.path().join("grid.key");
+        std::fs::write(&key, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+        let text = format!(
+            "[site]\nname = \"rennes\"\nsubnets = [\"127.0.0.0/8\"]\n[listen]\nlan = [\"127.0.0.1:1\"]\n\
+             control = \"{}\"\n[grid]\nkey_file = \"grid.key\"\n",
+            dir.path().join("control").display()
+        );
+        let mut config = Config::parse(&text, &file).unwrap();
+        config.lan[0].set_port(0);
+        let mut gateway = Gateway::new(config).unwrap();
+        let later = gateway.now + Duration::from_secs(60);
+        for _ in 0..3 {
+            for _ in 0..3 {
+                gateway.on_accept_error(&io::Error::from_raw_os_error(libc::EMFILE));
+                gateway.accept_after(Duration::ZERO);
+            }
+            assert_eq!(gateway.timers.pop_due(later), Some(Deadline::Accept));
+            assert_eq!(gateway.timers.pop_due(later), None);
+            gateway.on_accept_deadline();
+        }
+    }
+}

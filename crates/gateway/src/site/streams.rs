@@ -1,0 +1,374 @@
+//! Streams between a tunnel and its legs: what each event of either side does to the other.
+
+use crate::gateway::{Class, Gateway};
+use crate::site::deliver;
+use crate::site::leg::{Leg, Socket, Stage};
+use crate::site::transparent;
+use crate::sys::timers::Deadline;
+use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::message::GatewayToGateway;
+use causeway_control::SINK_PORT;
+use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
+use causeway_wire::{Preface, Reason, Token, Verdict};
+use std::net::SocketAddr;
+
+/// Ports below this belong to the system's services, which no MPI process is.
+const FIRST_USER_PORT: u16 = 1024;
+
+impl Gateway {
+    pub(crate) fn on_tunnel_event(&mut self, pair_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
+        match event {
+            Event::Data(id, bytes) => self.on_data(pair_key, id, &bytes),
+            Event::Sendable(id) => self.schedule_stream(pair_key, id),
+            Event::Open(id, request) => self.on_open(pair_key, id, request),
+            Event::Opened(id) => self.on_opened(pair_key, id),
+            Event::Finished(id) => {
+                if let Some(leg) = self.leg_of(pair_key, id) {
+                    self.legs[leg].peer_finished = true;
+                    self.flush_leg(leg);
+                }
+            }
+            Event::Reset(id, reason) => {
+                if let Some(leg) = self.leg_of(pair_key, id) {
+                    self.abort_leg(leg, reason);
+                }
+            }
+            Event::Message(bytes) => return self.on_message(pair_key, &bytes),
+            Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
+                self.on_lane_event(pair_key, &event)
+            }
+        }
+        Ok(())
+    }
+
+    fn leg_of(&self, pair_key: usize, id: StreamId) -> Option<usize> {
+        self.pairs.get(pair_key)?.legs.get(&id).copied()
+    }
+
+    fn on_data(&mut self, pair_key: usize, id: StreamId, bytes: &[u8]) {
+        let Some(pair) = self.pairs.get_mut(pair_key) else {
+            return;
+        };
+        pair.received_bytes += bytes.len() as u64;
+        let Some(leg_key) = pair.legs.get(&id).copied() else {
+            return;
+        };
+        let Some(leg) = self.legs.get_mut(leg_key) else {
+            return;
+        };
+        match leg.deliver(bytes) {
+            Ok(0) => {}
+            Ok(count) => pair.tunnel.consumed(id, count),
+            Err(_) => self.on_reset_by_process(leg_key),
+        }
+    }
+
+    fn on_opened(&mut self, pair_key: usize, id: StreamId) {
+        let Some(leg_key) = self.leg_of(pair_key, id) else {
+            return;
+        };
+        self.handed.remove(&leg_key);
+        if self.legs[leg_key].verdict(Verdict::Connected).is_err() {
+            return self.break_leg(leg_key, Reason::Reset);
+        }
+        self.flush_leg(leg_key);
+        self.schedule(leg_key);
+    }
+
+    fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
+        self.streams_opened += 1;
+        let streams = self.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
+        let result = match request.target {
+            _ if streams >= self.files / 4 * 3 => self.refuse_stream(pair_key),
+            Target::Connection { source, destination } => {
+                self.open_delivery(pair_key, id, request.token, source, destination)
+            }
+            Target::Node(node) => self.open_node(pair_key, id, request.token, &node),
+        };
+        if let (Err(reason), Some(pair)) = (result, self.pairs.get_mut(pair_key)) {
+            pair.tunnel.reset(id, reason);
+        }
+    }
+
+    /// One site may have three quarters of the files that this gateway may open, in streams: connections of its own site, of the others and
+    /// of commands need some too.
+    fn refuse_stream(&mut self, pair_key: usize) -> Result<(), Reason> {
+        let site = self.pairs.get(pair_key).map(|pair| pair.site.as_str());
+        let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
+        self.report
+            .refuse("streams", format_args!("site {}", site.unwrap_or_default()), text);
+        Err(Reason::Exhausted)
+    }
+
+    fn open_delivery(
+        &mut self,
+        pair_key: usize,
+        id: StreamId,
+        token: Token,
+        source: SocketAddr,
+        destination: SocketAddr,
+    ) -> Result<(), Reason> {
+        let site = self
+            .pairs
+            .get(pair_key)
+            .map(|pair| pair.site.clone())
+            .unwrap_or_default();
+        let is_transparent = self.jobs.is_transparent(&token);
+        let false_source = is_transparent
+            .then(|| self.why_not_from(&site, source, destination))
+            .flatten();
+        let mut deny = |kind: &str, why: String| {
+            self.report.refuse(kind, &site, why);
+            Err(Reason::Denied)
+        };
+        if !self.jobs.knows(&token) {
+            return deny(
+                "unknown-token",
+                format!("stream to {destination} with an unknown job token"),
+            );
+        }
+        let asked = destination;
+        let destination = SocketAddr::new(self.directory.own_site().real(asked.ip()), asked.port());
+        if !self.directory.own_site().has_node(destination.ip()) {
+            return deny(
+                "foreign-destination",
+                format!("stream to {destination}, which is not in this site"),
+            );
+        }
+        let plain = self.jobs.is_plain(&token);
+        let port = destination.port();
+        let is_here = self.config.lan.iter().any(|own| own.ip() == destination.ip());
+        if plain && is_here && port == SINK_PORT {
+            return self.open_sink(pair_key, id, token);
+        }
+        if port < FIRST_USER_PORT && !(plain && self.config.low_ports.contains(&port)) {
+            return deny(
+                "system-port",
+                format!(
+                    "stream to {destination}: ports below {FIRST_USER_PORT} are not served, but for those that low_ports in \
+                     [site] names, and these to 'causeway connect' alone"
+                ),
+            );
+        }
+        if let Some((kind, why)) = false_source {
+            return deny(kind, why);
+        }
+        let (preface, socket) = if is_transparent {
+            (Vec::new(), transparent::connect(source, destination))
+        } else if plain {
+            (
+                Vec::new(),
+                deliver::connect_plainly(&self.config.lan, destination),
+            )
+        } else {
+            let preface = Preface {
+                source,
+                destination: asked,
+                token,
+                wants_verdict: false,
+            };
+            let preface = preface.encode().map_err(|_| Reason::Protocol)?;
+            (preface, self.ports.connect(&self.config.lan, destination))
+        };
+        let socket = socket.map_err(|error| {
+            let reason = deliver::reason(&error);
+            self.report
+                .refuse("delivery", destination, format_args!("connect: {error}"));
+            reason
+        })?;
+        let leg = self.add_leg(
+            Socket::Tcp(socket),
+            pair_key,
+            id,
+            token,
+            Stage::Connecting { preface },
+        )?;
+        let born = self.legs[leg].born;
+        self.timers
+            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
+        Ok(())
+    }
+
+    /// Puts a new socket under the loop's care as the local end of a stream.
+    pub(crate) fn add_leg(
+        &mut self,
+        socket: Socket,
+        pair: usize,
+        id: StreamId,
+        token: Token,
+        stage: Stage,
+    ) -> Result<usize, Reason> {
+        let born = self.birth();
+        let job = (token, self.jobs.weight(&token));
+        let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
+        let registered = self.legs[key]
+            .socket
+            .register(self.poll.registry(), Class::Leg.token(key));
+        let Some(pair) = self.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
+            self.legs.remove(key);
+            return Err(Reason::Exhausted);
+        };
+        pair.legs.insert(id, key);
+        self.streams_peak = self.streams_peak.max(self.legs.len());
+        Ok(key)
+    }
+
+    /// The kernel has news of a leg's socket.
+    pub(crate) fn on_leg(&mut self, key: usize, event: &mio::event::Event) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        if matches!(leg.stage, Stage::Connecting { .. }) {
+            return self.on_delivery(key);
+        }
+        if event.is_error() && leg.socket.take_error().is_some() {
+            return self.on_reset_by_process(key);
+        }
+        if event.is_readable() {
+            leg.readable = true;
+            leg.end_known |= event.is_read_closed();
+            self.schedule(key);
+        }
+        if event.is_writable() {
+            self.flush_leg(key);
+        }
+    }
+
+    /// A delivery's connect has ended, one way or the other.
+    fn on_delivery(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        let Socket::Tcp(socket) = &leg.socket else { return };
+        let error = match leg.socket.take_error() {
+            Some(error) => error,
+            None if socket.peer_addr().is_err() => return,
+            None => match leg.connected() {
+                Ok(()) => {
+                    let (pair, id) = (leg.pair, leg.id);
+                    if let Some(pair) = self.pairs.get_mut(pair) {
+                        pair.tunnel.opened(id);
+                    }
+                    self.schedule(key);
+                    return self.flush_leg(key);
+                }
+                Err(error) => error,
+            },
+        };
+        self.break_leg(key, deliver::reason(&error));
+    }
+
+    /// Writes what waits for a process and tells the tunnel what has left.
+    pub(crate) fn flush_leg(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        let (pair_key, id) = (leg.pair, leg.id);
+        match leg.flush() {
+            Ok(count) => {
+                let done = leg.is_done();
+                if let Some(pair) = self.pairs.get_mut(pair_key).filter(|_| count > 0) {
+                    pair.tunnel.consumed(id, count);
+                }
+                self.touch(pair_key);
+                if done {
+                    self.drop_leg(key);
+                }
+            }
+            Err(_) => self.on_reset_by_process(key),
+        }
+    }
+
+    /// The process has reset its connection. The kernel still has what it sent before, and hands it out first; so does
+    /// the stream.
+    fn on_reset_by_process(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        if leg.read_ended {
+            return self.break_leg(key, Reason::Reset);
+        }
+        leg.broken = true;
+        leg.readable = true;
+        leg.end_known = true;
+        self.schedule(key);
+    }
+
+    /// Queues a leg to be read by its pair's lanes.
+    pub(crate) fn schedule(&mut self, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        let flows = !matches!(leg.stage, Stage::Connecting { .. });
+        if leg.readable && flows && !leg.scheduled && !leg.read_ended {
+            let pair_key = leg.pair;
+            if let Some(pair) = self.pairs.get_mut(pair_key) {
+                leg.take_turn(key, &mut pair.turns, self.now);
+            }
+            self.touch(pair_key);
+        }
+    }
+
+    fn schedule_stream(&mut self, pair_key: usize, id: StreamId) {
+        if let Some(leg) = self.leg_of(pair_key, id) {
+            self.schedule(leg);
+        }
+    }
+
+    /// The process is gone, or could not be reached: the far side learns of it.
+    pub(crate) fn break_leg(&mut self, key: usize, reason: Reason) {
+        let Some(leg) = self.legs.get(key) else { return };
+        let (pair_key, id) = (leg.pair, leg.id);
+        if let Some(pair) = self.pairs.get_mut(pair_key) {
+            pair.tunnel.reset(id, reason);
+        }
+        leg.socket.reset_on_close();
+        self.touch(pair_key);
+        self.drop_leg(key);
+    }
+
+    /// The far side is gone, or refused: the process learns of it.
+    pub(crate) fn abort_leg(&mut self, key: usize, reason: Reason) {
+        let Some(leg) = self.legs.get_mut(key) else { return };
+        if matches!(leg.stage, Stage::Awaiting) {
+            // The shim reads the verdict, then the end; a reset could overtake the verdict.
+            let _ = leg.verdict(Verdict::Failed(reason));
+        } else {
+            leg.socket.reset_on_close();
+        }
+        self.drop_leg(key);
+    }
+
+    /// Forgets a leg and closes its socket.
+    pub(crate) fn drop_leg(&mut self, key: usize) {
+        let Some(leg) = self.legs.try_remove(key) else {
+            return;
+        };
+        self.handed.remove(&key);
+        if let Some(pair) = self.pairs.get_mut(leg.pair) {
+            pair.legs.remove(&leg.id);
+        }
+        if let Some(job) = self.jobs.get_mut(&leg.token) {
+            job.sent_bytes += leg.sent_bytes;
+            job.received_bytes += leg.received_bytes;
+        }
+        // Closing deregisters: a leg's descriptor has no duplicate.
+    }
+
+    /// Ends all streams of a job.
+    pub(crate) fn end_streams(&mut self, token: &Token) {
+        let ended: Vec<usize> = self
+            .legs
+            .iter()
+            .filter(|(_, leg)| leg.token == *token)
+            .map(|(key, _)| key)
+            .collect();
+        for key in ended {
+            self.break_leg(key, Reason::Reset);
+        }
+    }
+
+    /// Sends a message to the gateway of another site.
+    pub(crate) fn tell(&mut self, pair_key: usize, message: GatewayToGateway) {
+        let Some(pair) = self.pairs.get_mut(pair_key) else {
+            return;
+        };
+        match message.encode() {
+            Ok(bytes) => pair.tunnel.message(&bytes),
+            Err(error) => self
+                .report
+                .say(format_args!("message to {} not sent: {error}", pair.site)),
+        }
+        self.touch(pair_key);
+    }
+}

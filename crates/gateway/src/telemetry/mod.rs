@@ -1,0 +1,4 @@
+//! What the gateway tells of itself.
+
+pub(crate) mod metrics;
+pub(crate) mod status;

@@ -1,0 +1,188 @@
+//! What the gateway tells of itself: see `control::Status`.
+
+use crate::gateway::Gateway;
+use crate::membership::broker_session::Grid;
+use crate::traversal::punch::Way;
+use crate::tunnels::capacity::QUIC_LANE;
+use crate::tunnels::lane::Lane;
+use crate::tunnels::pair::Pair;
+use causeway_control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
+use causeway_wire::Token;
+use std::collections::HashMap;
+
+impl Gateway {
+    /// Every site of the grid, the own one first.
+    pub(crate) fn sites(&self) -> Vec<SiteStatus> {
+        let own = self.directory.own().clone();
+        let own = SiteStatus {
+            name: own.name.clone(),
+            info: Some(own),
+            unreachable: None,
+        };
+        let others = self
+            .config
+            .peers
+            .iter()
+            .zip(&self.contacts)
+            .map(|(peer, contact)| {
+                let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
+                let info = self.directory.other(&peer.site).cloned();
+                let unreachable = match (up, &info) {
+                    (false, _) => Some(contact.why_not()),
+                    (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
+                    (true, Some(_)) => None,
+                };
+                SiteStatus {
+                    name: peer.site.clone(),
+                    info,
+                    unreachable,
+                }
+            });
+        std::iter::once(own).chain(others).collect()
+    }
+
+    pub(crate) fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
+        let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
+        let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
+        let least = lanes.iter().map(|lane| lane.least_rtt_microseconds);
+        let (retransmits, segments) = lanes.iter().fold((0, 0), |(again, all), lane| {
+            (
+                again + u64::from(lane.retransmits),
+                all + u64::from(lane.segments),
+            )
+        });
+        TunnelStatus {
+            site: pair.site.clone(),
+            peer: pair.address,
+            rtt_microseconds: least.min().unwrap_or(0),
+            rate_bits_per_second: carrying(&lanes).map(|lane| lane.rate_bits_per_second).sum(),
+            loss: retransmits as f64 / segments.max(1) as f64,
+            congestion_control: lanes
+                .first()
+                .map_or_else(String::new, |lane| lane.congestion_control.clone()),
+            streams: pair.tunnel.streams(),
+            sent_bytes: pair.sent_bytes,
+            received_bytes: pair.received_bytes,
+            lanes,
+            lanes_lost: pair.lanes_lost,
+            down_seconds: pair.down_since.map(|since| since.elapsed().as_secs_f64()),
+            hindrance: self.hindrance(pair),
+        }
+    }
+
+    fn hindrance(&self, pair: &Pair) -> String {
+        let contact = &self.contacts[pair.peer];
+        match pair.lanes[QUIC_LANE] {
+            _ if !self.has_lane(pair.peer) => contact.trouble.clone(),
+            Some(_) => String::new(),
+            None => contact.spare_trouble.clone(),
+        }
+    }
+
+    fn job_statuses(&self) -> Vec<JobStatus> {
+        let mut jobs: HashMap<Token, JobStatus> = self
+            .jobs
+            .iter()
+            .map(|(token, job)| {
+                let status = JobStatus {
+                    name: job.name.clone(),
+                    weight: job.weight,
+                    streams: 0,
+                    sent_bytes: job.sent_bytes,
+                    received_bytes: job.received_bytes,
+                };
+                (*token, status)
+            })
+            .collect();
+        for (_, leg) in &self.legs {
+            if let Some(job) = jobs.get_mut(&leg.token) {
+                job.streams += 1;
+                job.sent_bytes += leg.sent_bytes;
+                job.received_bytes += leg.received_bytes;
+            }
+        }
+        let mut jobs: Vec<JobStatus> = jobs.into_values().collect();
+        jobs.sort_by(|one, other| one.name.cmp(&other.name));
+        jobs
+    }
+
+    /// The present state.
+    pub(crate) fn status(&self) -> Status {
+        let tunnels = self.pairs.iter().map(|(_, pair)| self.tunnel_status(pair));
+        Status {
+            site: self.config.site.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            handed_over: self.handed_over,
+            grid: self.grid.as_ref().map(Grid::status),
+            resident_bytes: resident_bytes(),
+            streams: self.legs.len(),
+            streams_peak: self.streams_peak,
+            streams_opened: self.streams_opened,
+            relayed: self.desk.carrying(),
+            relayed_bytes: self.desk.carried_bytes,
+            refused: self.report.refused().clone(),
+            jobs: self.job_statuses(),
+            sites: self.sites(),
+            tunnels: tunnels.collect(),
+        }
+    }
+}
+
+/// The lanes that carry what there is: those over QUIC where there are any, since the others share their path.
+fn carrying(lanes: &[LaneStatus]) -> impl Iterator<Item = &LaneStatus> {
+    let quic = |lane: &LaneStatus| lane.carrier == "QUIC";
+    let any_quic = lanes.iter().any(quic);
+    lanes.iter().filter(move |lane| !any_quic || quic(lane))
+}
+
+pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
+    let path = lane.path().unwrap_or_default();
+    let rate = match lane.rate() {
+        0 => path.delivery_rate,
+        rate => rate,
+    };
+    LaneStatus {
+        number: lane.number,
+        peer: lane.peer,
+        rtt_microseconds: path.rtt_microseconds,
+        congestion_control: lane.congestion_control.clone(),
+        carrier: lane.carrier.name().to_owned(),
+        technique: technique(lane),
+        sent_bytes: lane.sent_bytes,
+        received_bytes: lane.received_bytes,
+        least_rtt_microseconds: path.least_rtt_microseconds,
+        rate_bits_per_second: rate * 8,
+        window_bytes: path.window_bytes,
+        segments: path.segments,
+        retransmits: path.retransmits,
+        timeouts: path.timeouts,
+        out_of_order: path.out_of_order,
+        repaired: path.repaired,
+        mtu_bytes: path.mtu_bytes,
+        trains: lane.turn.is_some() || lane.training.is_some(),
+        idle_restarts: lane.idle_restarts,
+    }
+}
+
+/// How the lane came about.
+fn technique(lane: &Lane) -> String {
+    match (&lane.through, lane.punched, lane.dialled) {
+        (Some(through), ..) => format!("relay through {}", through.site),
+        (None, Some(Way::Udp), _) => "punched".to_owned(),
+        (None, Some(Way::Tcp), _) => "punched (TCP)".to_owned(),
+        (None, None, true) => "direct".to_owned(),
+        (None, None, false) => "dialled in".to_owned(),
+    }
+}
+
+/// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten()
+        .unwrap_or(4096);
+    pages.unwrap_or(0) * page as u64
+}

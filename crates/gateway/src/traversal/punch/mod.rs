@@ -1,0 +1,380 @@
+//! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which opens both firewalls and NATs. Over UDP one of
+//! them then dials over QUIC (`quic`) through the hole; over TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds`
+//! decides what is done when, `over_udp` and `over_tcp` do it, `message` is what is said.
+//!
+//! ```text
+//!                  1. from where am I seen?           ┌────────┐
+//!   gateway A ──────────────────────────────────────> │ broker │ <──────── gateway B
+//!       │      2. A is here, knock there (HTTPS) ───> └────────┘ ───>          │
+//!       └────── 3. knocks from both ─── 4. the one that sorts first speaks ────┘
+//! ```
+//! Each way has rounds of its own; the one that has not served before gives the other a head start.
+//!
+//! The broker is needed for that only: a lane that stands outlives it. Who is at the far end, the certificates under the lane tell.
+
+mod message;
+mod opening;
+mod over_tcp;
+mod over_udp;
+mod rounds;
+
+pub(crate) use message::{KIND, KNOCK, TCP_KIND};
+pub(crate) use rounds::Way;
+
+use crate::config::Transport;
+use crate::gateway::Gateway;
+use crate::tunnels::capacity::QUIC_LANE;
+use crate::tunnels::carrier::Carrier;
+use crate::tunnels::dial::REDIAL;
+use crate::tunnels::pair::Pair;
+use causeway_broker::api::Message;
+use causeway_broker::reflection::Id;
+use message::{Key, Punch};
+use opening::Opening;
+use rounds::{Action, Meeting};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// Begins every reason for there being no lane.
+const NEITHER: &str = "neither gateway can be dialled";
+
+/// Before the other way is tried as well: where UDP is let through at all, a lane over it is up within half a second of its round's beginning.
+const HEAD_START: Duration = Duration::from_secs(2);
+
+/// The far gateways that neither can be dialled nor can dial.
+#[derive(Default)]
+pub(crate) struct Meetings {
+    /// By their places among the peers.
+    by_peer: BTreeMap<(usize, Way), Meeting>,
+    /// Sockets of the rounds over TCP that are under way.
+    openings: BTreeMap<usize, Opening>,
+    /// How each peer was met last.
+    served: BTreeMap<usize, Way>,
+    /// Where the broker was found; nothing begins before that.
+    broker: Option<SocketAddr>,
+    /// The question to it that is under way.
+    asked: Option<Id>,
+    /// Where it sees this gateway's UDP socket.
+    mapped: Option<SocketAddr>,
+}
+
+impl Meetings {
+    fn of(&mut self, index: usize) -> impl Iterator<Item = (Way, &mut Meeting)> {
+        let both = self
+            .by_peer
+            .range_mut((index, Way::ALL[0])..=(index, Way::ALL[1]));
+        both.map(|((_, way), meeting)| (*way, meeting))
+    }
+
+    /// How much later this way is tried than the one that served last.
+    fn head_start(&self, index: usize, way: Way) -> Duration {
+        let has_udp = self.by_peer.contains_key(&(index, Way::Udp));
+        match (self.served.get(&index), way) {
+            (Some(served), _) if *served != way => HEAD_START,
+            (None, Way::Tcp) if has_udp => HEAD_START,
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+impl Gateway {
+    fn meeting(&mut self, index: usize, way: Way) -> Option<&mut Meeting> {
+        self.grid.as_mut()?.meetings.by_peer.get_mut(&(index, way))
+    }
+
+    fn meetings(&mut self) -> Option<&mut Meetings> {
+        Some(&mut self.grid.as_mut()?.meetings)
+    }
+
+    /// Only punching brings a lane to this peer.
+    pub(crate) fn meets(&self, index: usize) -> bool {
+        let grid = self.grid.as_ref();
+        grid.is_some_and(|grid| {
+            let mut ways = Way::ALL.into_iter();
+            ways.any(|way| grid.meetings.by_peer.contains_key(&(index, way)))
+        })
+    }
+
+    /// The broker tells where a peer can be dialled, if at all.
+    pub(crate) fn on_peer_known(&mut self, index: usize) {
+        let now = self.now;
+        let site = self.config.peers[index].site.clone();
+        let closed = self.config.public.is_empty() && self.contacts[index].addresses.is_empty();
+        if !closed {
+            return self.forget_meeting(index);
+        }
+        if self.meets(index) {
+            return;
+        }
+        let ways = Way::ALL.into_iter().filter(|way| match way {
+            Way::Udp => self.quic.is_some(),
+            Way::Tcp => self.config.transport != Transport::Quic,
+        });
+        let ways: Vec<Way> = ways.collect();
+        let names: Vec<String> = ways.iter().map(Way::to_string).collect();
+        self.contacts[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        let was_up = self.pair_of(&site).map(Pair::is_up);
+        let dials = self.config.site < site;
+        let Some(meetings) = self.meetings() else { return };
+        for way in ways {
+            let mut key = Key::default();
+            // Without random numbers every handshake fails, and says so.
+            if getrandom::fill(&mut key).is_err() {
+                return;
+            }
+            let mut meeting = Meeting::new(way, key, dials);
+            match was_up {
+                Some(true) => {}
+                // Streams wait for it: this gateway was handed over to another program.
+                Some(false) => meeting.begin_after(Duration::ZERO, now),
+                None => meeting.begin(meetings.head_start(index, way), now),
+            }
+            meetings.by_peer.insert((index, way), meeting);
+        }
+    }
+
+    pub(crate) fn forget_meeting(&mut self, index: usize) {
+        if let Some(grid) = &mut self.grid {
+            grid.meetings.by_peer.retain(|(other, _), _| *other != index);
+            grid.meetings.openings.remove(&index);
+            grid.meetings.served.remove(&index);
+        }
+    }
+
+    /// The broker answers from there.
+    pub(crate) fn on_broker_found(&mut self, broker: SocketAddr) {
+        if let Some(grid) = &mut self.grid {
+            let broker = SocketAddr::new(broker.ip().to_canonical(), broker.port());
+            grid.meetings.broker = Some(broker);
+        }
+    }
+
+    /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
+    pub(crate) fn meet_again(&mut self, index: usize, introduced: bool) {
+        let now = self.now;
+        let Some(meetings) = self.meetings() else { return };
+        for way in Way::ALL {
+            let head_start = meetings.head_start(index, way);
+            if let Some(meeting) = meetings.by_peer.get_mut(&(index, way)) {
+                meeting.on_lost(introduced, head_start, now);
+            }
+        }
+    }
+
+    /// The handshake of a lane is through, at either side.
+    pub(crate) fn on_met(&mut self, index: usize) {
+        if let Some(meetings) = self.meetings() {
+            meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
+            meetings.openings.remove(&index);
+        }
+        let now = self.now;
+        if self.missing_lane(index).is_some()
+            && let Some(meeting) = self.meeting(index, Way::Tcp)
+        {
+            meeting.begin_after(REDIAL, now);
+        }
+    }
+
+    /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
+    pub(crate) fn punched(&mut self, index: usize, carrier: &Carrier) -> Option<Way> {
+        let way = match carrier.tcp() {
+            Some(_) => Way::Tcp,
+            None => Way::Udp,
+        };
+        let meetings = self.meetings()?;
+        meetings.by_peer.get(&(index, way))?;
+        meetings.served.insert(index, way);
+        Some(way)
+    }
+
+    /// The far gateway has said who it is.
+    pub(crate) fn on_met_well(&mut self, index: usize) {
+        if let Some(meetings) = self.meetings() {
+            meetings
+                .of(index)
+                .for_each(|(_, meeting)| meeting.on_introduced());
+        }
+    }
+
+    /// The lane that was begun through the hole did not come up; false where none was.
+    pub(crate) fn punch_failed(&mut self, index: usize, lane: usize, why: &str) -> bool {
+        let now = self.now;
+        let way = match (self.config.transport, lane) {
+            (Transport::Quic, _) | (Transport::Auto, QUIC_LANE) => Way::Udp,
+            _ => Way::Tcp,
+        };
+        let dialled = self
+            .meeting(index, way)
+            .is_some_and(|meeting| meeting.on_dial_failed(why, now));
+        if dialled {
+            self.no_meeting(index);
+        }
+        dialled
+    }
+
+    fn no_meeting(&mut self, index: usize) {
+        if self.has_lane(index) {
+            return;
+        }
+        let Some(meetings) = self.meetings() else { return };
+        let reasons = meetings
+            .of(index)
+            .filter(|(_, meeting)| !meeting.trouble.is_empty());
+        let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
+        let reasons: Vec<String> = reasons.collect();
+        let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
+        let contact = &mut self.contacts[index];
+        if contact.trouble != trouble {
+            let site = &self.config.peers[index].site;
+            self.report.say(format_args!("no lane to {site}: {trouble}"));
+            contact.trouble = trouble;
+        }
+    }
+
+    /// When a meeting wants to be looked at next.
+    pub(crate) fn meetings_deadline(&self) -> Option<Instant> {
+        let meetings = &self.grid.as_ref()?.meetings;
+        meetings.broker?;
+        meetings.by_peer.values().filter_map(Meeting::deadline).min()
+    }
+
+    /// Lets time pass for the meetings that wait for it.
+    pub(crate) fn look_after_meetings(&mut self) {
+        let now = self.now;
+        if self.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        let Some(grid) = &self.grid else { return };
+        let due = grid.meetings.by_peer.iter();
+        let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
+        let due: Vec<(usize, Way)> = due.map(|(key, _)| *key).collect();
+        for (index, way) in due {
+            let is_well = self.has_lane(index) && (way == Way::Udp || self.missing_lane(index).is_none());
+            self.with_meeting(index, way, |meeting, out| match is_well && meeting.is_resting() {
+                true => meeting.on_met(),
+                false => meeting.on_time(now, out),
+            });
+        }
+    }
+
+    /// A lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
+    pub(crate) fn has_lane(&self, index: usize) -> bool {
+        let pair = self.tunnels.get(&self.config.peers[index].site);
+        pair.is_some_and(|pair| self.has_direct_lane(*pair))
+    }
+
+    fn with_meeting(&mut self, index: usize, way: Way, act: impl FnOnce(&mut Meeting, &mut Vec<Action>)) {
+        let mut actions = Vec::new();
+        if let Some(meeting) = self.meeting(index, way) {
+            act(meeting, &mut actions);
+        }
+        for action in actions {
+            self.act(index, way, action);
+        }
+        let in_round = |meeting: &mut Meeting| meeting.is_in_round();
+        if way == Way::Tcp
+            && !self.meeting(index, way).is_some_and(in_round)
+            && let Some(meetings) = self.meetings()
+        {
+            meetings.openings.remove(&index);
+        }
+    }
+
+    fn act(&mut self, index: usize, way: Way, action: Action) {
+        match (action, way) {
+            (Action::Locate, _) => {
+                let located = match way {
+                    Way::Udp => self.locate(),
+                    Way::Tcp => self.open(index),
+                };
+                if let Err(error) = located {
+                    let (now, why) = (self.now, format!("ask the broker over {way}: {error}"));
+                    self.with_meeting(index, way, |meeting, out| {
+                        meeting.on_locating_failed(why, now, out);
+                    });
+                }
+            }
+            (Action::Call { answers }, _) => self.call(index, way, answers),
+            (Action::Knock { to, key }, Way::Udp) => {
+                // Where this socket cannot send, another address may serve.
+                let _ = self.say_over_udp(to, &message::knock(key));
+            }
+            (Action::Knock { to, .. }, Way::Tcp) => self.knock_over_tcp(index, to),
+            (Action::Dial { at }, Way::Udp) => self.dial_punched(index, at),
+            // Begun by who has the connection.
+            (Action::Dial { .. }, Way::Tcp) => {}
+            (Action::Failed, _) => self.no_meeting(index),
+        }
+    }
+
+    /// Tells the far gateway where this one is.
+    fn call(&mut self, index: usize, way: Way, answers: bool) {
+        let Some(grid) = &self.grid else { return };
+        let meetings = &grid.meetings;
+        let opening = meetings.openings.get(&index);
+        let (kind, mapped, port) = match way {
+            Way::Udp => {
+                let bound = self.quic.as_ref().and_then(|quic| quic.local_address());
+                (KIND, meetings.mapped, bound)
+            }
+            Way::Tcp => {
+                let bound = opening.and_then(Opening::local_address);
+                (TCP_KIND, opening.and_then(|opening| opening.mapped), bound)
+            }
+        };
+        let meeting = meetings.by_peer.get(&(index, way));
+        let Some((meeting, mapped)) = meeting.zip(mapped) else {
+            return;
+        };
+        let local = port.map(|bound| self.local_addresses(bound)).unwrap_or_default();
+        let key = (way == Way::Udp).then_some(meeting.key);
+        let punch = Punch::new(answers, key, mapped, &local);
+        if let Ok(body) = punch.encode() {
+            // Busy: the round ends without an answer, and the next one asks again.
+            let _ = grid.client.send(&self.config.peers[index].site, kind, &body);
+        }
+    }
+
+    /// Where a socket is inside this site; a host's own loopback says nothing to others.
+    fn local_addresses(&self, bound: SocketAddr) -> Vec<SocketAddr> {
+        let known: Vec<IpAddr> = match bound.ip().is_unspecified() {
+            true => self.config.lan.iter().map(SocketAddr::ip).collect(),
+            false => vec![bound.ip()],
+        };
+        let others = known
+            .into_iter()
+            .filter(|ip| !ip.is_loopback() && !ip.is_unspecified());
+        others.map(|ip| SocketAddr::new(ip, bound.port())).collect()
+    }
+
+    /// A far gateway says where it is. The broker answers for who that is.
+    pub(crate) fn on_punch(&mut self, message: &Message) {
+        let now = self.now;
+        let Some(index) = self.peer_of(&message.from) else {
+            return;
+        };
+        let way = match message.kind == TCP_KIND {
+            true => Way::Tcp,
+            false => Way::Udp,
+        };
+        let punch = match Punch::decode(&message.body) {
+            Ok(punch) if punch.key().is_some() || way == Way::Tcp => punch,
+            other => {
+                let why = other.err().unwrap_or_else(|| "it has no key".to_owned());
+                let text = format!("a message about punching that is not understood: {why}");
+                return self.report.refuse("punch", &message.from, text);
+            }
+        };
+        let key = punch.key().unwrap_or_default();
+        let seen = self.grid.as_ref().and_then(|grid| grid.observed);
+        let addresses = match (way, seen) {
+            (Way::Udp, _) => punch.addresses(),
+            (Way::Tcp, Some(seen)) => message::connectable(&punch, seen, &self.config.subnets),
+            (Way::Tcp, None) => Vec::new(),
+        };
+        self.with_meeting(index, way, |meeting, out| {
+            meeting.on_call(key, addresses, punch.answers, now, out);
+        });
+    }
+}

@@ -1,0 +1,83 @@
+//! What a round over UDP does: asks the broker, takes knocks, dials over QUIC.
+
+use super::message;
+use super::rounds::Way;
+use crate::config::Transport;
+use crate::gateway::Gateway;
+use crate::tunnels::capacity::QUIC_LANE;
+use causeway_broker::reflection::{self, Id};
+use std::io;
+use std::net::SocketAddr;
+
+impl Gateway {
+    pub(super) fn say_over_udp(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        match &self.quic {
+            Some(quic) => quic.say(to, datagram),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the broker from where it sees the UDP socket.
+    pub(super) fn locate(&mut self) -> io::Result<()> {
+        let Some(meetings) = self.meetings() else {
+            return Ok(());
+        };
+        let Some(broker) = meetings.broker else {
+            return Ok(());
+        };
+        let id = match meetings.asked {
+            Some(id) => id,
+            None => {
+                let mut id = Id::default();
+                getrandom::fill(&mut id).map_err(io::Error::other)?;
+                *meetings.asked.insert(id)
+            }
+        };
+        self.say_over_udp(broker, &reflection::question(id))
+    }
+
+    /// An answer to that, by its first byte.
+    pub(crate) fn on_reflection(&mut self, datagram: &[u8]) {
+        let now = self.now;
+        let Some((id, mapped)) = reflection::answered(datagram) else {
+            return;
+        };
+        let Some(meetings) = self.meetings() else {
+            return;
+        };
+        if meetings.asked != Some(id) {
+            return;
+        }
+        (meetings.asked, meetings.mapped) = (None, Some(mapped));
+        let all = meetings.by_peer.keys().filter(|(_, way)| *way == Way::Udp);
+        let all: Vec<usize> = all.map(|(index, _)| *index).collect();
+        for index in all {
+            self.with_meeting(index, Way::Udp, |meeting, out| meeting.on_located(now, out));
+        }
+    }
+
+    /// A knock, by its first byte.
+    pub(crate) fn on_knock(&mut self, datagram: &[u8], from: SocketAddr) {
+        let Some((key, grid)) = message::knocked(datagram).zip(self.grid.as_ref()) else {
+            return;
+        };
+        let mut meetings = grid.meetings.by_peer.iter();
+        let whose = meetings.find(|((_, way), meeting)| *way == Way::Udp && meeting.key == key);
+        if let Some(index) = whose.map(|((index, _), _)| *index) {
+            let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+            self.with_meeting(index, Way::Udp, |meeting, out| meeting.on_knock(from, out));
+        }
+    }
+
+    pub(super) fn dial_punched(&mut self, index: usize, address: SocketAddr) {
+        let lane = match self.config.transport {
+            Transport::Quic => 0,
+            _ => QUIC_LANE,
+        };
+        let site = self.config.peers[index].site.clone();
+        match self.dial_quic(&site, address) {
+            Ok(carrier) => self.begin_handshake(carrier, address, Some((index, lane)), None),
+            Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
+        }
+    }
+}
