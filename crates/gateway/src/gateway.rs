@@ -1,37 +1,30 @@
 //! The loop: what the gateway holds, who is told what the kernel reports, and in which order.
 
-use crate::commands::local::Command;
-use crate::commands::starter::Starter;
+use crate::commands::Commands;
 use crate::config::{Config, Transport};
-use crate::lifecycle::handover::{InheritError, Successor};
-use crate::log::Report;
-use crate::membership::broker_session::Grid;
+use crate::driver::Driver;
+use crate::lifecycle::Lifecycle;
+use crate::lifecycle::handover::InheritError;
+use crate::membership::Membership;
+use crate::membership::broker_session::BrokerSession;
 use crate::membership::directory::Directory;
 use crate::membership::jobs::Jobs;
-use crate::site::deliver::DeliveryPorts;
-use crate::site::intake::{self, Intake};
-use crate::site::leg::Leg;
-use crate::sys::admission::Crowd;
+use crate::site::SiteSide;
 use crate::sys::listeners::Listeners;
 use crate::sys::signals::Signals;
 use crate::sys::socket;
-use crate::sys::timers::{Deadline, Timers};
-use crate::telemetry::metrics::Scrape;
+use crate::sys::timers::Deadline;
+use crate::telemetry::Telemetry;
+use crate::traversal::Traversal;
 use crate::traversal::relay::client::{PATIENCE, SOON};
-use crate::traversal::relay::server::Desk;
-use crate::tunnels::dial::Contact;
-use crate::tunnels::handshake::{self, Handshake};
-use crate::tunnels::lane::Lane;
+use crate::tunnels::Tunnels;
 use crate::tunnels::pair::Pair;
-use crate::tunnels::quic::Quic;
+use crate::tunnels::peer::Peer;
 use crate::tunnels::tls;
-use crate::tunnels::totals::Tally;
 use causeway_control::private;
 use mio::{Events, Poll, Token};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
-use slab::Slab;
-use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -129,67 +122,15 @@ impl Class {
 
 /// One site's gateway.
 pub struct Gateway {
-    pub(crate) config: Config,
-    /// Where this program lay when it started: what it starts on nodes is the same program, even when that was replaced
-    /// meanwhile, as an upgrade does.
-    pub(crate) program: PathBuf,
-    pub(crate) poll: Poll,
-    pub(crate) directory: Directory,
-    pub(crate) jobs: Jobs,
-    pub(crate) timers: Timers,
-    pub(crate) report: Report,
-    pub(crate) ports: DeliveryPorts,
-    pub(crate) intakes: Slab<Intake>,
-    /// All of `intakes`, by where they come from.
-    pub(crate) intake_crowd: Crowd,
-    pub(crate) handshakes: Slab<Handshake>,
-    /// The strangers among `handshakes`.
-    pub(crate) strangers: Crowd,
-    pub(crate) lanes: Slab<Lane>,
-    pub(crate) pairs: Slab<Pair>,
-    pub(crate) legs: Slab<Leg>,
-    /// Keys of the legs that a router handed over and the far site has not opened yet.
-    pub(crate) handed: HashSet<usize>,
-    pub(crate) commands: Slab<Command>,
-    pub(crate) scrapes: Slab<Scrape>,
-    pub(crate) starters: Vec<Starter>,
-    /// What is carried for other sites.
-    pub(crate) desk: Desk,
-    /// Key of the pair with each site that has a tunnel.
-    pub(crate) tunnels: HashMap<String, usize>,
-    /// One per configured peer.
-    pub(crate) contacts: Vec<Contact>,
-    /// What is over with each configured peer.
-    pub(crate) tallies: Vec<Tally>,
-    /// Pairs that may have something to send.
-    dirty: Vec<usize>,
-    /// Lanes whose input was left for a later turn.
-    pub(crate) unread: Vec<usize>,
-    /// That this process may have open.
-    pub(crate) files: usize,
-    pub(crate) streams_opened: u64,
-    pub(crate) streams_peak: usize,
-    /// When the loop last woke.
-    pub(crate) now: Instant,
-    pub(crate) births: u64,
-    signals: Signals,
-    /// Lanes may be steered; see `course`.
-    pub(crate) steers: bool,
-    /// Where lanes may be encrypted.
-    pub(crate) tls: Option<tls::Context>,
-    /// Where this gateway is a member of a grid with a broker.
-    pub(crate) grid: Option<Grid>,
-    /// Where lanes may go over QUIC.
-    pub(crate) quic: Option<Quic>,
+    pub(crate) driver: Driver,
     pub(crate) listeners: Listeners,
-    /// Programs that had this gateway before.
-    pub(crate) handed_over: u64,
-    /// Who is to have it next.
-    pub(crate) successor: Option<Successor>,
-    /// [`Deadline::Accept`] is set.
-    pub(crate) accept_pending: bool,
-    /// This gateway says farewell: nobody gets what arrives now.
-    pub(crate) leaving: bool,
+    pub(crate) tunnels: Tunnels,
+    pub(crate) membership: Membership,
+    pub(crate) site: SiteSide,
+    pub(crate) traversal: Traversal,
+    pub(crate) telemetry: Telemetry,
+    pub(crate) commands: Commands,
+    pub(crate) lifecycle: Lifecycle,
 }
 
 impl Gateway {
@@ -211,9 +152,9 @@ impl Gateway {
         let steers = socket::may_begin_anew(&config.congestion_control);
         let poll = Poll::new()?;
         let uses_tls = config.encrypt || config.transport != Transport::Tcp;
-        let (grid, tls) = match config.membership.clone() {
+        let (session, tls) = match config.membership.clone() {
             Some(directory) => {
-                let (grid, tls) = Grid::begin(&mut config, &directory, &poll)?;
+                let (grid, tls) = BrokerSession::begin(&mut config, &directory, &poll)?;
                 (Some(grid), Some(tls))
             }
             None => (None, uses_tls.then(tls::Context::new).transpose()?),
@@ -221,54 +162,32 @@ impl Gateway {
         let signals = Signals::take()?;
         signals.register(poll.registry(), Class::Signals.token(0))?;
         listeners.register(poll.registry())?;
+        let peers = config.peers.iter();
+        let peers = peers.map(|peer| Peer::new(peer.site.clone(), peer.address, peer.rate));
+        let directory = Directory::new(
+            &config,
+            session
+                .as_ref()
+                .map_or(&config.virtual_subnets[..], BrokerSession::given),
+        );
         let mut gateway = Gateway {
-            directory: Directory::new(
-                &config,
-                grid.as_ref().map_or(&config.virtual_subnets[..], Grid::given),
-            ),
-            report: Report::new(&config.site),
-            ports: DeliveryPorts::new(config.delivery_ports.clone()),
-            contacts: config
-                .peers
-                .iter()
-                .map(|peer| Contact::new(peer.address.is_some()))
-                .collect(),
-            tallies: vec![Tally::default(); config.peers.len()],
-            jobs: Jobs::default(),
-            timers: Timers::default(),
-            intakes: Slab::new(),
-            intake_crowd: intake::crowd(files),
-            handshakes: Slab::new(),
-            strangers: handshake::crowd(),
-            lanes: Slab::new(),
-            pairs: Slab::new(),
-            legs: Slab::new(),
-            handed: HashSet::new(),
-            commands: Slab::new(),
-            scrapes: Slab::new(),
-            starters: Vec::new(),
-            desk: Desk::default(),
-            tunnels: HashMap::new(),
-            dirty: Vec::new(),
-            unread: Vec::new(),
-            files,
-            streams_opened: 0,
-            streams_peak: 0,
-            now: Instant::now(),
-            births: 0,
-            config,
-            program: std::env::current_exe()?,
-            poll,
-            signals,
-            steers,
-            tls,
-            grid,
-            quic: None,
             listeners,
-            handed_over: 0,
-            successor: None,
-            accept_pending: false,
-            leaving: false,
+            tunnels: Tunnels::new(peers.collect(), tls, steers),
+            membership: Membership {
+                directory,
+                jobs: Jobs::default(),
+                session,
+            },
+            site: SiteSide::new(config.delivery_ports.clone(), files),
+            traversal: Traversal::default(),
+            telemetry: Telemetry::default(),
+            commands: Commands::default(),
+            lifecycle: Lifecycle {
+                signals,
+                handed_over: 0,
+                successor: None,
+            },
+            driver: Driver::new(config, poll, files)?,
         };
         gateway.open_quic()?;
         Ok(gateway)
@@ -279,36 +198,36 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError::Loop`] when the kernel refuses to report events.
     pub fn run(&mut self) -> Result<(), GatewayError> {
-        if self.handed_over == 0 {
+        if self.lifecycle.handed_over == 0 {
             self.announce();
         }
-        for index in 0..self.config.peers.len() {
+        for index in 0..self.tunnels.peers.len() {
             self.dial_all(index, Duration::ZERO);
-            let was_up = self.tunnels.contains_key(&self.config.peers[index].site);
+            let was_up = self.tunnels.by_site.contains_key(&self.tunnels.peers[index].site);
             self.seek_all(index, if was_up { SOON } else { PATIENCE });
         }
         let mut events = Events::with_capacity(EVENTS);
         loop {
-            let left = self.quic.as_ref().is_some_and(|quic| quic.unread);
-            let unread = !self.unread.is_empty() || !self.desk.unread.is_empty();
-            let busy = left || unread || !self.dirty.is_empty();
+            let left = self.tunnels.quic.as_ref().is_some_and(|quic| quic.unread);
+            let unread = !self.tunnels.unread.is_empty() || !self.traversal.relay.unread.is_empty();
+            let busy = left || unread || !self.tunnels.dirty.is_empty();
             let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
-            match self.poll.poll(&mut events, wait) {
+            match self.driver.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
                 _ => {}
             }
-            self.now = Instant::now();
+            self.driver.now = Instant::now();
             for event in &events {
                 if self.dispatch(event).is_break() {
-                    self.report.say("stopping");
+                    self.driver.log.say("stopping");
                     self.farewell();
                     return Ok(());
                 }
             }
-            for lane in std::mem::take(&mut self.unread) {
+            for lane in std::mem::take(&mut self.tunnels.unread) {
                 self.receive(lane);
             }
-            for splice in std::mem::take(&mut self.desk.unread) {
+            for splice in std::mem::take(&mut self.traversal.relay.unread) {
                 self.on_splice(splice);
             }
             if left {
@@ -317,38 +236,39 @@ impl Gateway {
             self.look_after_tunnels();
             self.look_after_quic();
             self.look_after_meetings();
-            for pair in std::mem::take(&mut self.dirty) {
-                if let Some(state) = self.pairs.get_mut(pair) {
+            for pair in std::mem::take(&mut self.tunnels.dirty) {
+                if let Some(state) = self.tunnels.pairs.get_mut(pair) {
                     state.dirty = false;
                     self.pump(pair);
                 }
             }
-            while let Some(deadline) = self.timers.pop_due(self.now) {
+            while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
                 self.on_deadline(deadline);
             }
             self.settle_quic();
-            if let Some(successor) = self.successor.take() {
+            if let Some(successor) = self.lifecycle.successor.take() {
                 self.hand_over(&successor);
             }
         }
     }
 
     fn announce(&self) {
-        let lan: Vec<String> = self.config.lan.iter().map(SocketAddr::to_string).collect();
-        let wan = self.config.wan.map_or_else(
+        let lan: Vec<String> = self.driver.config.lan.iter().map(SocketAddr::to_string).collect();
+        let wan = self.driver.config.wan.map_or_else(
             || "nothing (dials out only)".to_owned(),
             |address| address.to_string(),
         );
         let metrics = self
+            .driver
             .config
             .metrics
             .map(|address| format!(", {address} for metrics"));
-        let transparent = self.config.transparent;
+        let transparent = self.driver.config.transparent;
         let transparent = transparent.map(|address| format!(", {address} for what nft hands over"));
-        self.report.say(format_args!(
+        self.driver.log.say(format_args!(
             "listening on {} for this site, {wan} for other gateways, {} for commands{}{}",
             lan.join(" and "),
-            self.config.control.display(),
+            self.driver.config.control.display(),
             metrics.unwrap_or_default(),
             transparent.unwrap_or_default()
         ));
@@ -358,7 +278,7 @@ impl Gateway {
         let (class, key) = Class::of(event.token());
         match class {
             Class::Signals => {
-                while let Some(signal) = self.signals.next() {
+                while let Some(signal) = self.lifecycle.signals.next() {
                     if signal != Signal::SIGCHLD {
                         return std::ops::ControlFlow::Break(());
                     }
@@ -392,6 +312,7 @@ impl Gateway {
             Deadline::Handshake(key, born) => self.on_handshake_deadline(key, born),
             Deadline::Delivery(key, born) => {
                 let late = self
+                    .site
                     .legs
                     .get(key)
                     .is_some_and(|leg| leg.born == born && leg.is_connecting());
@@ -416,21 +337,21 @@ impl Gateway {
 
     /// A number no other connection of this process has had.
     pub(crate) fn birth(&mut self) -> u64 {
-        self.births += 1;
-        self.births
+        self.driver.births += 1;
+        self.driver.births
     }
 
     /// A pair may have something to send: it gets its turn before the loop sleeps.
     pub(crate) fn touch(&mut self, pair: usize) {
-        if let Some(state) = self.pairs.get_mut(pair)
+        if let Some(state) = self.tunnels.pairs.get_mut(pair)
             && !std::mem::replace(&mut state.dirty, true)
         {
-            self.dirty.push(pair);
+            self.tunnels.dirty.push(pair);
         }
     }
 
     pub(crate) fn pair_of(&self, site: &str) -> Option<&Pair> {
-        self.pairs.get(*self.tunnels.get(site)?)
+        self.tunnels.pairs.get(*self.tunnels.by_site.get(site)?)
     }
 
     /// How long the loop may sleep.
@@ -441,7 +362,7 @@ impl Gateway {
             .into_iter()
             .flatten()
             .min();
-        [self.timers.wait(), others.map(until)]
+        [self.driver.timers.wait(), others.map(until)]
             .into_iter()
             .flatten()
             .min()
@@ -451,7 +372,7 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         // The socket's file outlives its process otherwise; the next start would have to guess.
-        let _ = private::remove_socket(&self.config.control);
+        let _ = private::remove_socket(&self.driver.config.control);
     }
 }
 

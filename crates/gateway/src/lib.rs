@@ -7,6 +7,7 @@
 
 mod commands;
 pub mod config;
+mod driver;
 mod gateway;
 mod lifecycle;
 mod log;

@@ -12,15 +12,15 @@ const SAID_AT_MOST: usize = 1024;
 const LINES_A_MINUTE: u32 = 20;
 const MINUTE: Duration = Duration::from_secs(60);
 
-pub(crate) struct Report {
+pub(crate) struct Log {
     site: String,
     said: HashSet<String>,
     refused: BTreeMap<String, u64>,
 }
 
-impl Report {
-    pub(crate) fn new(site: &str) -> Report {
-        Report {
+impl Log {
+    pub(crate) fn new(site: &str) -> Log {
+        Log {
             site: site.to_owned(),
             said: HashSet::new(),
             refused: BTreeMap::new(),
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn refusals_are_always_counted_and_said_a_bounded_number_of_times() {
-        let mut report = Report::new("rennes");
+        let mut report = Log::new("rennes");
         let said =
             (0..2 * SAID_AT_MOST).filter(|origin| report.count("preface", origin % (SAID_AT_MOST + 10)));
         assert_eq!(said.count(), SAID_AT_MOST);

@@ -92,15 +92,17 @@ impl Gateway {
     /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
     pub(crate) fn inherit_commands(&mut self, kept: Vec<(usize, KeptCommand)>) -> Result<(), InheritError> {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Command::inherit(kept)?));
-        self.commands = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.commands.connections = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, command) in &mut self.commands {
+        for (key, command) in &mut self.commands.connections {
             let token = Class::Command.token(key);
-            self.poll
+            self.driver
                 .registry()
                 .register(&mut command.socket, token, interest)?;
             if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
-                self.timers.set(DEADLINE, Deadline::Command(key, command.born));
+                self.driver
+                    .timers
+                    .set(DEADLINE, Deadline::Command(key, command.born));
             }
         }
         Ok(())
@@ -108,7 +110,7 @@ impl Gateway {
 
     /// Answers those that asked for the hand-over.
     pub(crate) fn answer_hand_over(&mut self, reply: &Reply) {
-        let asked = self.commands.iter();
+        let asked = self.commands.connections.iter();
         let asked = asked.filter(|(_, command)| matches!(command.stage, Stage::HandingOver));
         for key in asked.map(|(key, _)| key).collect::<Vec<_>>() {
             self.answer(key, reply.clone());
@@ -116,23 +118,23 @@ impl Gateway {
     }
 
     pub(crate) fn on_command_connection(&mut self, mut socket: UnixStream) {
-        let key = self.commands.vacant_key();
+        let key = self.commands.connections.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = self
-            .poll
+            .driver
             .registry()
             .register(&mut socket, Class::Command.token(key), interest)
         {
-            return self.report.say(format_args!("command: {error}"));
+            return self.driver.log.say(format_args!("command: {error}"));
         }
-        let born = self.birth();
-        self.commands.insert(Command {
+        let born = self.driver.birth();
+        self.commands.connections.insert(Command {
             socket,
             born,
             stage: Stage::Reading(Vec::new()),
             output: VecDeque::new(),
         });
-        self.timers.set(DEADLINE, Deadline::Command(key, born));
+        self.driver.timers.set(DEADLINE, Deadline::Command(key, born));
         self.on_command(key);
     }
 
@@ -140,7 +142,7 @@ impl Gateway {
         self.write_answer(key);
         let mut byte = [0; 1];
         loop {
-            let Some(command) = self.commands.get_mut(key) else {
+            let Some(command) = self.commands.connections.get_mut(key) else {
                 return;
             };
             match command.socket.read(&mut byte) {
@@ -182,17 +184,27 @@ impl Gateway {
     }
 
     pub(crate) fn on_command_deadline(&mut self, key: usize, born: u64) {
-        let Some(command) = self.commands.get(key).filter(|command| command.born == born) else {
+        let Some(command) = self
+            .commands
+            .connections
+            .get(key)
+            .filter(|command| command.born == born)
+        else {
             return;
         };
         match command.stage {
             Stage::Reading(_) => self.end_command(key),
             // A site that stands still keeps no job from those that it takes no part in.
             Stage::Starting(token) => {
-                let awaited = self.jobs.get_mut(&token).map(|job| job.awaited.clone());
+                let awaited = self
+                    .membership
+                    .jobs
+                    .get_mut(&token)
+                    .map(|job| job.awaited.clone());
                 for site in awaited.unwrap_or_default() {
                     let text = format!("it did not confirm a job within {DEADLINE:?}; jobs start without it");
-                    self.report
+                    self.driver
+                        .log
                         .refuse("job-unconfirmed", format_args!("site {site}"), text);
                 }
                 self.job_confirmed(key);
@@ -237,14 +249,14 @@ impl Gateway {
                 config,
             } => match self.accept_successor(state_version, program, config) {
                 Ok(()) => {
-                    if let Some(command) = self.commands.get_mut(key) {
+                    if let Some(command) = self.commands.connections.get_mut(key) {
                         command.stage = Stage::HandingOver;
                     }
                 }
                 Err(refusal) => self.answer(key, Reply::Error(refusal.to_string())),
             },
             Request::Spawn { token, node } => match token.parse() {
-                Ok(token) if self.jobs.knows(&token) => self.spawn(key, token, &node),
+                Ok(token) if self.membership.jobs.knows(&token) => self.spawn(key, token, &node),
                 Ok(_) => self.answer(key, Reply::Error("the job of this token has ended".to_owned())),
                 Err(error) => self.answer(key, Reply::Error(error.to_string())),
             },
@@ -267,18 +279,19 @@ impl Gateway {
         }
         let token = Token(bytes);
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the others.
-        let up = self.pairs.iter().filter(|(_, pair)| pair.is_up());
+        let up = self.tunnels.pairs.iter().filter(|(_, pair)| pair.is_up());
         job.awaited = up.map(|(_, pair)| pair.site.clone()).collect();
         let alone = job.awaited.is_empty();
-        self.report
+        self.driver
+            .log
             .say(format_args!("job {} starts: {}", token.hint(), job.name));
         self.register_job(&token, &job);
         let announcement = job.announcement(&token);
-        self.jobs.start(token, job);
-        if let Some(command) = self.commands.get_mut(key) {
+        self.membership.jobs.start(token, job);
+        if let Some(command) = self.commands.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
-        for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
+        for pair in self.tunnels.by_site.values().copied().collect::<Vec<_>>() {
             self.tell(pair, announcement.clone());
         }
         if alone {
@@ -288,14 +301,18 @@ impl Gateway {
 
     /// Every site that has a tunnel knows the job, or has had its time: the job's processes may start.
     pub(crate) fn job_confirmed(&mut self, key: usize) {
-        let Some(command) = self.commands.get_mut(key) else {
+        let Some(command) = self.commands.connections.get_mut(key) else {
             return;
         };
         let Stage::Starting(token) = command.stage else {
             return;
         };
         command.stage = Stage::Holding(token);
-        let awaited = self.jobs.get_mut(&token).map(|job| job.awaited.clone());
+        let awaited = self
+            .membership
+            .jobs
+            .get_mut(&token)
+            .map(|job| job.awaited.clone());
         let mut sites = self.sites();
         for site in &mut sites {
             if site.unreachable.is_none()
@@ -308,8 +325,8 @@ impl Gateway {
         }
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
-            grid: self.directory.grid().to_string(),
-            site: self.config.site.clone(),
+            grid: self.membership.directory.grid().to_string(),
+            site: self.driver.config.site.clone(),
             sites,
             links: self.links(),
         });
@@ -317,13 +334,13 @@ impl Gateway {
     }
 
     fn spawn(&mut self, key: usize, token: Token, node: &str) {
-        let place = match self.directory.find_node(node) {
+        let place = match self.membership.directory.find_node(node) {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,
         };
         let pair = match &place {
             Whereabouts::Here => None,
-            Whereabouts::At(site) => match self.tunnels.get(site) {
+            Whereabouts::At(site) => match self.tunnels.by_site.get(site) {
                 Some(pair) => Some(*pair),
                 None => {
                     let why = format!("node {node} is at {site}, to which there is no tunnel");
@@ -339,13 +356,14 @@ impl Gateway {
         };
         self.put_answer(key, &Reply::Spawn {});
         // A reply that could not be written ended the command.
-        let Some(command) = self.commands.try_remove(key) else {
+        let Some(command) = self.commands.connections.try_remove(key) else {
             return;
         };
         match pair {
             Some(pair) => {
                 if let Err(reason) = self.join_node(pair, command.socket, token, node) {
-                    self.report
+                    self.driver
+                        .log
                         .say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
@@ -356,16 +374,16 @@ impl Gateway {
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
     fn give_to_starter(&mut self, mut socket: UnixStream, token: Token, node: &str) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
-        let name = self.directory.shell_name(node);
+        let name = self.membership.directory.shell_name(node);
         let name = name.unwrap_or_else(|| node.to_owned());
         let given = self
-            .poll
+            .driver
             .registry()
             .deregister(&mut socket)
             .and_then(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)).into_blocking())
             .and_then(|socket| self.start_on_node(&name, token, socket));
         if let Err(error) = given {
-            self.report.say(format_args!("start on {node}: {error}"));
+            self.driver.log.say(format_args!("start on {node}: {error}"));
         }
     }
 
@@ -376,7 +394,7 @@ impl Gateway {
 
     pub(crate) fn answer(&mut self, key: usize, reply: Reply) {
         self.put_answer(key, &reply);
-        let Some(command) = self.commands.get_mut(key) else {
+        let Some(command) = self.commands.connections.get_mut(key) else {
             return;
         };
         let previous = std::mem::replace(&mut command.stage, Stage::Answered);
@@ -387,7 +405,7 @@ impl Gateway {
     }
 
     fn put_answer(&mut self, key: usize, reply: &Reply) {
-        let Some(command) = self.commands.get_mut(key) else {
+        let Some(command) = self.commands.connections.get_mut(key) else {
             return;
         };
         command.output.extend(reply.line());
@@ -395,7 +413,7 @@ impl Gateway {
     }
 
     fn write_answer(&mut self, key: usize) {
-        let Some(command) = self.commands.get_mut(key) else {
+        let Some(command) = self.commands.connections.get_mut(key) else {
             return;
         };
         while !command.output.is_empty() {
@@ -413,7 +431,7 @@ impl Gateway {
 
     /// The command is gone or done; a job it held ends.
     fn end_command(&mut self, key: usize) {
-        let Some(command) = self.commands.try_remove(key) else {
+        let Some(command) = self.commands.connections.try_remove(key) else {
             return;
         };
         if let Stage::Starting(token) | Stage::Holding(token) = command.stage {
@@ -422,13 +440,16 @@ impl Gateway {
     }
 
     fn end_job(&mut self, token: &Token) {
-        let Some(job) = self.jobs.end(token) else { return };
+        let Some(job) = self.membership.jobs.end(token) else {
+            return;
+        };
         // Those of other sites end as they start, without a word: a site could fill the log with them.
         if matches!(job.origin, Origin::Here(_)) {
-            self.report
+            self.driver
+                .log
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
             self.unregister_job(token, &job);
-            for pair in self.tunnels.values().copied().collect::<Vec<_>>() {
+            for pair in self.tunnels.by_site.values().copied().collect::<Vec<_>>() {
                 self.tell(
                     pair,
                     GatewayToGateway::JobEnd {
@@ -451,7 +472,7 @@ impl Gateway {
 
     /// What another gateway says.
     pub(crate) fn on_message(&mut self, pair_key: usize, bytes: &[u8]) -> Result<(), LaneEnd> {
-        let Some(site) = self.pairs.get(pair_key).map(|pair| pair.site.clone()) else {
+        let Some(site) = self.tunnels.pairs.get(pair_key).map(|pair| pair.site.clone()) else {
             return Ok(());
         };
         let parse = |token: &str| {
@@ -462,9 +483,9 @@ impl Gateway {
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
             GatewayToGateway::Site(info) => {
                 self.check_claims(&site, &info)
-                    .and_then(|()| self.directory.learn(&site, info))
+                    .and_then(|()| self.membership.directory.learn(&site, info))
                     .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
-                if let Some(pair) = self.pairs.get_mut(pair_key) {
+                if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
                     pair.introduced = true;
                     let peer = pair.peer;
                     self.dial_succeeded(peer);
@@ -482,23 +503,23 @@ impl Gateway {
                 let mut job = Job::new(name, weight, origin, Default::default());
                 job.plain = plain;
                 job.transparent = transparent;
-                match self.jobs.learn(parse(&token)?, job) {
+                match self.membership.jobs.learn(parse(&token)?, job) {
                     Ok(()) => {
                         let links = self.own_links();
                         self.tell(pair_key, GatewayToGateway::JobKnown { token, links });
                     }
-                    Err(why) => self.report.refuse("job", format_args!("site {from}"), why),
+                    Err(why) => self.driver.log.refuse("job", format_args!("site {from}"), why),
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
                 self.learn_links(&site, links);
-                if let Some(command) = self.jobs.confirmed(&parse(&token)?, &site) {
+                if let Some(command) = self.membership.jobs.confirmed(&parse(&token)?, &site) {
                     self.job_confirmed(command);
                 }
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse(&token)?;
-                if self.jobs.of_site(&site).contains(&token) {
+                if self.membership.jobs.of_site(&site).contains(&token) {
                     self.end_job(&token);
                 }
             }
@@ -554,21 +575,21 @@ impl Gateway {
 
     /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, site: &str, why: &str) {
-        for command in self.jobs.losing(site) {
+        for command in self.membership.jobs.losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
-            if self.commands.get(command).is_some_and(holds) {
+            if self.commands.connections.get(command).is_some_and(holds) {
                 let text = format!("this job has lost site {site}: {why}");
                 self.put_answer(command, &Reply::Lost(text));
             }
         }
-        for token in self.jobs.of_site(site) {
+        for token in self.membership.jobs.of_site(site) {
             self.end_job(&token);
         }
-        for command in self.jobs.site_is_gone(site) {
+        for command in self.membership.jobs.site_is_gone(site) {
             self.job_confirmed(command);
         }
-        if let Some(index) = self.config.peers.iter().position(|peer| peer.site == site) {
-            self.contacts[index].trouble = why.to_owned();
+        if let Some(index) = self.tunnels.peers.iter().position(|peer| peer.site == site) {
+            self.tunnels.peers[index].trouble = why.to_owned();
         }
     }
 }

@@ -14,7 +14,7 @@ impl Gateway {
             Ok(pair) => pair,
             Err(why) => return self.answer(key, Reply::Error(why)),
         };
-        let Some(command) = self.commands.get_mut(key) else {
+        let Some(command) = self.commands.connections.get_mut(key) else {
             return;
         };
         let number = command.born;
@@ -24,19 +24,22 @@ impl Gateway {
 
     /// The pair with a site that can be reached now, or why there is none.
     fn way_to(&self, site: &str) -> Result<usize, String> {
-        if site == self.config.site {
+        if site == self.driver.config.site {
             return Err(format!("{site} is this site"));
         }
-        let Some(peer) = self.config.peers.iter().position(|peer| peer.site == site) else {
-            let known: Vec<&str> = self.config.peers.iter().map(|peer| peer.site.as_str()).collect();
+        let Some(peer) = self.tunnels.peers.iter().position(|peer| peer.site == site) else {
+            let known: Vec<&str> = self.tunnels.peers.iter().map(|peer| peer.site.as_str()).collect();
             let known = known.join(", ");
             return Err(format!(
                 "no [[peer]] of this gateway is called {site} (there are: {known})"
             ));
         };
-        match self.tunnels.get(site) {
+        match self.tunnels.by_site.get(site) {
             Some(pair) if self.pair_of(site).is_some_and(crate::tunnels::pair::Pair::is_up) => Ok(*pair),
-            _ => Err(format!("no tunnel to {site}: {}", self.contacts[peer].trouble)),
+            _ => Err(format!(
+                "no tunnel to {site}: {}",
+                self.tunnels.peers[peer].trouble
+            )),
         }
     }
 
@@ -55,6 +58,7 @@ impl Gateway {
     pub(crate) fn on_pong(&mut self, from: &str, number: u64, unix_microseconds: u64, version: String) {
         let waiting = self
             .commands
+            .connections
             .iter()
             .find_map(|(key, command)| match &command.stage {
                 Stage::Pinging(site, sent) if command.born == number && site == from => Some((key, *sent)),

@@ -31,8 +31,8 @@ impl Gateway {
     pub(crate) fn start_on_node(&mut self, name: &str, token: Token, socket: OwnedFd) -> io::Result<()> {
         let output = socket.try_clone()?;
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
-        let words = self.config.remote_shell.iter();
-        let child = Command::new(&self.program)
+        let words = self.driver.config.remote_shell.iter();
+        let child = Command::new(&self.driver.program)
             .arg("start-node")
             .args(words.map(|word| format!("--word={word}")))
             .arg("--")
@@ -47,7 +47,7 @@ impl Gateway {
     /// Starts what reads a stream to its end and says how much came.
     fn start_sink(&mut self, token: Token, socket: OwnedFd) -> io::Result<()> {
         let output = socket.try_clone()?;
-        let mut sink = Command::new(&self.program);
+        let mut sink = Command::new(&self.driver.program);
         sink.arg("sink")
             .stdin(Stdio::from(socket))
             .stdout(Stdio::from(output));
@@ -57,7 +57,7 @@ impl Gateway {
     }
 
     fn look_after(&mut self, child: &Child, token: Token) {
-        self.starters.push(Starter {
+        self.commands.starters.push(Starter {
             process: Pid::from_raw(child.id().cast_signed()),
             token,
             doomed: None,
@@ -74,28 +74,29 @@ impl Gateway {
         node: &str,
     ) -> Result<(), Reason> {
         let site = self
+            .tunnels
             .pairs
             .get(pair)
             .map(|pair| pair.site.clone())
             .unwrap_or_default();
-        if !self.jobs.knows(&token) {
-            self.report.refuse(
+        if !self.membership.jobs.knows(&token) {
+            self.driver.log.refuse(
                 "unknown-token",
                 site,
                 "process asked for with an unknown job token",
             );
             return Err(Reason::Denied);
         }
-        let Some(name) = self.directory.shell_name(node) else {
+        let Some(name) = self.membership.directory.shell_name(node) else {
             let text = format_args!("process asked for on {node:?}, which is no node of this site");
-            self.report.refuse("unknown-node", site, text);
+            self.driver.log.refuse("unknown-node", site, text);
             return Err(Reason::Denied);
         };
         self.open_process(pair, id, token, |gateway, socket| {
             let started = gateway.start_on_node(&name, token, socket);
             started.inspect_err(|error| {
                 let text = format_args!("start a process on {node} for {site}: {error}");
-                gateway.report.say(text);
+                gateway.driver.log.say(text);
             })
         })
     }
@@ -104,7 +105,7 @@ impl Gateway {
     pub(crate) fn open_sink(&mut self, pair: usize, id: StreamId, token: Token) -> Result<(), Reason> {
         self.open_process(pair, id, token, |gateway, socket| {
             let started = gateway.start_sink(token, socket);
-            started.inspect_err(|error| gateway.report.say(format_args!("start a sink: {error}")))
+            started.inspect_err(|error| gateway.driver.log.say(format_args!("start a sink: {error}")))
         })
     }
 
@@ -123,7 +124,7 @@ impl Gateway {
         let near = near.map_err(|_| Reason::Exhausted)?;
         start(self, far.into()).map_err(|_| Reason::Exhausted)?;
         let key = self.add_leg(Socket::Unix(near), pair, id, token, Stage::Open)?;
-        if let Some(pair) = self.pairs.get_mut(pair) {
+        if let Some(pair) = self.tunnels.pairs.get_mut(pair) {
             pair.tunnel.opened(id);
         }
         self.schedule(key);
@@ -146,16 +147,21 @@ impl Gateway {
     /// A job is over: its starters lost their streams and end; those that do not are killed.
     pub(crate) fn end_starters(&mut self, token: &Token) {
         let doom = Instant::now() + GRACE;
-        for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
+        for starter in self
+            .commands
+            .starters
+            .iter_mut()
+            .filter(|starter| starter.token == *token)
+        {
             starter.doomed = Some(doom);
         }
-        self.timers.set(GRACE, Deadline::Starters);
+        self.driver.timers.set(GRACE, Deadline::Starters);
     }
 
     /// Collects starters that have ended and kills those that should have.
     pub(crate) fn look_after_starters(&mut self) {
         let now = Instant::now();
-        self.starters.retain_mut(|starter| {
+        self.commands.starters.retain_mut(|starter| {
             if starter.doomed.is_some_and(|doom| doom <= now) {
                 let _ = kill(starter.process, Signal::SIGKILL);
             }
@@ -213,7 +219,7 @@ mod tests {
         let mut gateway = Gateway::new(config).unwrap();
         let origin = Origin::Site("nancy".into());
         let job = Job::new("mpirun".into(), 1, origin, Default::default());
-        gateway.jobs.start(token, job);
+        gateway.membership.jobs.start(token, job);
         gateway
     }
 
@@ -227,7 +233,7 @@ mod tests {
             let opened = gateway.open_node(0, StreamId(1), token, node);
             assert_eq!(opened, Err(Reason::Denied), "{node}");
         }
-        assert!(gateway.starters.is_empty());
-        assert_eq!(gateway.report.refused()["unknown-node"], nodes.len() as u64);
+        assert!(gateway.commands.starters.is_empty());
+        assert_eq!(gateway.driver.log.refused()["unknown-node"], nodes.len() as u64);
     }
 }

@@ -19,37 +19,37 @@ impl Gateway {
     /// it has read everything.
     pub(crate) fn farewell(&mut self) {
         let until = Instant::now() + FAREWELL;
-        for leg in keys(&self.legs) {
+        for leg in keys(&self.site.legs) {
             self.abort_leg(leg, Reason::NoTunnel);
         }
-        self.steers = false;
-        self.leaving = true;
-        for (_, lane) in &mut self.lanes {
+        self.tunnels.steers = false;
+        self.driver.leaving = true;
+        for (_, lane) in &mut self.tunnels.lanes {
             (lane.turn, lane.training) = (None, None);
         }
-        for pair in keys(&self.pairs) {
+        for pair in keys(&self.tunnels.pairs) {
             self.tell(pair, GatewayToGateway::Leaving {});
         }
         let mut events = Events::with_capacity(64);
         let mut ended = HashSet::new();
         loop {
-            self.now = Instant::now();
-            for pair in keys(&self.pairs) {
+            self.driver.now = Instant::now();
+            for pair in keys(&self.tunnels.pairs) {
                 self.pump(pair);
             }
-            for lane in keys(&self.lanes) {
+            for lane in keys(&self.tunnels.lanes) {
                 if self.has_said_all(lane) && ended.insert(lane) {
-                    let _ = self.lanes[lane].carrier.shutdown_write();
+                    let _ = self.tunnels.lanes[lane].carrier.shutdown_write();
                 }
                 self.drain(lane, until);
             }
             self.look_after_quic();
-            let unread = self.quic.as_ref().is_some_and(|quic| quic.unread);
+            let unread = self.tunnels.quic.as_ref().is_some_and(|quic| quic.unread);
             if unread {
                 self.receive_quic();
             }
             let left = until.saturating_duration_since(Instant::now());
-            if self.lanes.is_empty() || left.is_zero() {
+            if self.tunnels.lanes.is_empty() || left.is_zero() {
                 return;
             }
             let wait = self
@@ -57,14 +57,14 @@ impl Gateway {
                 .filter(|_| !unread)
                 .or(unread.then(Instant::now));
             let wait = wait.map_or(left, |at| left.min(at.saturating_duration_since(Instant::now())));
-            match self.poll.poll(&mut events, Some(wait)) {
+            match self.driver.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return,
                 _ => {}
             }
             for event in &events {
                 match Class::of(event.token()) {
                     (Class::Lane, key) => {
-                        if let Some(lane) = self.lanes.get_mut(key) {
+                        if let Some(lane) = self.tunnels.lanes.get_mut(key) {
                             lane.writable |= event.is_writable();
                         }
                     }
@@ -77,8 +77,12 @@ impl Gateway {
 
     /// Of the lane's whole pair: the far gateway shall not take the first lane's end for a fault.
     fn has_said_all(&self, lane: usize) -> bool {
-        let lane = self.lanes.get(lane).filter(|lane| !lane.carrier.has_pending());
-        let pair = lane.and_then(|lane| self.pairs.get(lane.pair));
+        let lane = self
+            .tunnels
+            .lanes
+            .get(lane)
+            .filter(|lane| !lane.carrier.has_pending());
+        let pair = lane.and_then(|lane| self.tunnels.pairs.get(lane.pair));
         pair.is_some_and(|pair| {
             let unsent = (0..MAX_LANES).any(|number| pair.tunnel.unsent_bytes(number) > 0);
             !unsent && !pair.tunnel.has_control()
@@ -88,7 +92,7 @@ impl Gateway {
     /// Reads what nobody will get: closed with unread input, a socket sends a reset, which may overtake the farewell.
     fn drain(&mut self, key: usize, until: Instant) {
         let mut bytes = [0; 64 * 1024];
-        while let Some(lane) = self.lanes.get_mut(key)
+        while let Some(lane) = self.tunnels.lanes.get_mut(key)
             && Instant::now() < until
         {
             match lane.carrier.read(&mut bytes) {

@@ -3,16 +3,16 @@
 //! The session with the broker has a thread of its own (`causeway_broker::client`), which wakes the loop when there is something to learn.
 //! While the broker is away everything goes on with what is known.
 
-use crate::config::{Config, Peer};
+use crate::config::Config;
 use crate::gateway::{Class, Gateway, GatewayError};
 use crate::lifecycle::shutdown::keys;
 use crate::traversal::punch::{self, Meetings};
 use crate::traversal::relay::client::PATIENCE;
-use crate::tunnels::dial::Contact;
+use crate::tunnels::peer::Peer;
+
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::tls;
-use crate::tunnels::totals::Tally;
 use causeway_broker::api::{ErrorKind, Member, Node, Reach, Reached, Record, Subnet, new_instance};
 use causeway_broker::client::{Client, ClientConfig, Event, Membership, SKEW_SECONDS};
 use causeway_broker::identity::Certified;
@@ -28,7 +28,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// This gateway's place in its grid.
-pub(crate) struct Grid {
+pub(crate) struct BrokerSession {
     pub(crate) client: Client,
     name: String,
     /// Why the broker does not answer; none while it does.
@@ -51,13 +51,13 @@ pub(crate) struct Grid {
     pub(crate) meetings: Meetings,
 }
 
-impl Grid {
+impl BrokerSession {
     /// Begins the session, and says what lanes are to show.
     pub(crate) fn begin(
         config: &mut Config,
         directory: &Path,
         poll: &Poll,
-    ) -> Result<(Grid, tls::Context), GatewayError> {
+    ) -> Result<(BrokerSession, tls::Context), GatewayError> {
         let wrong = |error: &dyn std::fmt::Display| GatewayError::Grid(error.to_string());
         let membership = Membership::load(directory).map_err(|error| wrong(&error))?;
         let membership = membership.ok_or_else(|| {
@@ -94,7 +94,7 @@ impl Grid {
         let client = ClientConfig::new(membership, directory.to_owned(), record.clone(), wake);
         let client = Client::start(client).map_err(|error| wrong(&error))?;
         let context = tls::Context::of_member(&credentials, client.trust())?;
-        let grid = Grid {
+        let grid = BrokerSession {
             client,
             name,
             away: Some("not reached yet".to_owned()),
@@ -232,7 +232,7 @@ fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), St
 impl Gateway {
     /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there are certificates.
     pub(crate) fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), String> {
-        let Some(grid) = &self.grid else {
+        let Some(grid) = &self.membership.session else {
             return Ok(());
         };
         let checked = grid.trust().check(shown, &Expect::Site(site.to_owned()));
@@ -241,13 +241,20 @@ impl Gateway {
 
     /// The session with the broker has something to tell.
     pub(crate) fn on_broker(&mut self) {
-        while let Some(event) = self.grid.as_ref().and_then(|grid| grid.client.poll_event()) {
+        while let Some(event) = self
+            .membership
+            .session
+            .as_ref()
+            .and_then(|grid| grid.client.poll_event())
+        {
             self.on_grid_event(event);
         }
     }
 
     fn on_grid_event(&mut self, event: Event) {
-        let Some(grid) = &mut self.grid else { return };
+        let Some(grid) = &mut self.membership.session else {
+            return;
+        };
         match event {
             Event::Member(member) => self.on_member(*member),
             Event::Removed(site) => self.on_member_gone(&site),
@@ -260,26 +267,26 @@ impl Gateway {
                 grid.observed = Some(observed);
                 grid.broker = Some(broker);
                 grid.clock_ahead_seconds = Some(ahead);
-                self.report.say(format_args!(
+                self.driver.log.say(format_args!(
                     "the broker of grid {} answers; it sees this gateway at {}",
                     grid.name,
                     observed.ip()
                 ));
                 // Busy: the next connection asks again.
-                let _ = grid.client.reach(self.config.public.clone());
+                let _ = grid.client.reach(self.driver.config.public.clone());
                 // What has begun and ended while it was away; see `register`.
                 let _ = grid.client.list_jobs();
                 self.on_broker_found(broker);
             }
             Event::Away(why) => {
-                self.report.say(format_args!(
+                self.driver.log.say(format_args!(
                     "the broker of grid {} does not answer ({why}); going on with what is known",
                     grid.name
                 ));
                 grid.away = Some(why);
             }
             Event::Refused { kind, message } => {
-                self.report.say(format_args!("the broker refuses: {message}"));
+                self.driver.log.say(format_args!("the broker refuses: {message}"));
                 grid.away = Some(message.clone());
                 if kind == ErrorKind::Revoked {
                     self.end_all(&message);
@@ -287,7 +294,7 @@ impl Gateway {
             }
             Event::ClockSkew { ahead } => {
                 grid.clock_ahead_seconds = Some(ahead);
-                self.report.say(match ahead.unsigned_abs() > SKEW_SECONDS {
+                self.driver.log.say(match ahead.unsigned_abs() > SKEW_SECONDS {
                     true => format!(
                         "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
                         ahead.unsigned_abs(),
@@ -300,25 +307,26 @@ impl Gateway {
             Event::Renewed(credentials, certified) => {
                 grid.certified = certified;
                 let renewed = tls::Context::of_member(&credentials, grid.client.trust());
-                let renewed = renewed.and_then(|context| match &mut self.quic {
+                let renewed = renewed.and_then(|context| match &mut self.tunnels.quic {
                     Some(quic) => quic.renew(&context).map(|()| context),
                     None => Ok(context),
                 });
                 match renewed {
                     Ok(context) => {
-                        self.tls = Some(context);
-                        self.report.say(format_args!(
+                        self.tunnels.tls = Some(context);
+                        self.driver.log.say(format_args!(
                             "this site's certificate was renewed; new lanes show it"
                         ));
                     }
                     Err(error) => self
-                        .report
+                        .driver
+                        .log
                         .say(format_args!("the renewed certificate cannot be used: {error}")),
                 }
             }
             Event::Reached(results) => self.on_reached(results),
-            Event::Failed { what, reason } => self.report.say(format_args!("{what}: {reason}")),
-            Event::Trouble(what) => self.report.say(format_args!("{what}")),
+            Event::Failed { what, reason } => self.driver.log.say(format_args!("{what}: {reason}")),
+            Event::Trouble(what) => self.driver.log.say(format_args!("{what}")),
             Event::Message(message) if [punch::KIND, punch::TCP_KIND].contains(&&*message.kind) => {
                 self.on_punch(&message)
             }
@@ -328,12 +336,14 @@ impl Gateway {
     }
 
     fn on_reached(&mut self, results: Vec<Reached>) {
-        let Some(grid) = &mut self.grid else { return };
+        let Some(grid) = &mut self.membership.session else {
+            return;
+        };
         let unreached = results.into_iter().filter(|result| !result.reached);
         let unreached = unreached.map(|result| (result.address, result.reason.unwrap_or_default()));
         grid.unreached = unreached.collect();
         for (address, reason) in &grid.unreached {
-            self.report.say(format_args!(
+            self.driver.log.say(format_args!(
                 "the broker cannot dial {address} ({reason}): other sites will not either; open the port, or leave 'public' in \
                  [listen] out, so that this gateway dials them"
             ));
@@ -343,17 +353,18 @@ impl Gateway {
     /// What a site's gateway says of its site must not be another's by what the broker knows: that it says it first makes it none
     /// of its own.
     pub(crate) fn check_claims(&self, site: &str, info: &SiteInfo) -> Result<(), String> {
-        self.grid
+        self.membership
+            .session
             .as_ref()
             .map_or(Ok(()), |grid| check_claims(&grid.members, site, info))
     }
 
     /// A site is new, or has changed.
     fn on_member(&mut self, member: Member) {
-        if let Some(grid) = &mut self.grid {
+        if let Some(grid) = &mut self.membership.session {
             grid.members.put(member.clone());
         }
-        if member.site == self.config.site {
+        if member.site == self.driver.config.site {
             return self.on_own_member(&member);
         }
         let Member { site, record, .. } = member;
@@ -363,13 +374,13 @@ impl Gateway {
         };
         let known = self.peer_of(&site);
         let index = known.unwrap_or_else(|| self.add_peer(site));
-        let was_gone = std::mem::take(&mut self.contacts[index].is_gone);
+        let was_gone = std::mem::take(&mut self.tunnels.peers[index].is_gone);
         if known.is_none() || was_gone {
             self.seek_all(index, PATIENCE);
         }
-        if self.contacts[index].addresses != addresses {
-            self.config.peers[index].address = addresses.first().copied();
-            let contact = &mut self.contacts[index];
+        if self.tunnels.peers[index].addresses != addresses {
+            self.tunnels.peers[index].address = addresses.first().copied();
+            let contact = &mut self.tunnels.peers[index];
             contact.addresses = addresses;
             if contact.addresses.is_empty() {
                 "its gateway has not dialled in".clone_into(&mut contact.trouble);
@@ -381,8 +392,10 @@ impl Gateway {
 
     /// What the grid knows of this site: by which addresses, among others.
     fn on_own_member(&mut self, member: &Member) {
-        let given = virtual_subnets(&self.config, member);
-        let Some(grid) = &mut self.grid else { return };
+        let given = virtual_subnets(&self.driver.config, member);
+        let Some(grid) = &mut self.membership.session else {
+            return;
+        };
         if !given.is_empty() {
             grid.ask_for(&given);
         }
@@ -392,70 +405,71 @@ impl Gateway {
 
     /// Whether others are to hear of this site only when the broker has said by which addresses the grid knows it.
     pub(crate) fn awaits_addresses(&self) -> bool {
-        self.grid.is_some() && self.config.overlap_ok && !self.directory.own_site().is_virtual()
+        self.membership.session.is_some()
+            && self.driver.config.overlap_ok
+            && !self.membership.directory.own_site().is_virtual()
     }
 
     /// Takes the addresses that the broker gives, unless jobs run that know others.
     pub(crate) fn settle_addresses(&mut self) {
-        let own = self.directory.own_site();
+        let own = self.membership.directory.own_site();
         let in_use = if own.is_virtual() {
             own.subnets.clone()
         } else {
             Vec::new()
         };
-        let Some(grid) = &mut self.grid else { return };
+        let Some(grid) = &mut self.membership.session else {
+            return;
+        };
         if grid.given == in_use {
             return;
         }
         let text = |subnets: &[Cidr]| subnets.iter().map(Cidr::to_string).collect::<Vec<_>>().join(", ");
-        if !in_use.is_empty() && self.jobs.len() > 0 {
+        if !in_use.is_empty() && self.membership.jobs.len() > 0 {
             // A broker from an old backup may have given them to nobody.
             grid.ask_for(&in_use);
-            return self.report.say(format_args!(
+            return self.driver.log.say(format_args!(
                 "running jobs know this site as {}: not as {}, which the broker gives it now, before they have ended",
                 text(&in_use),
                 text(&grid.given)
             ));
         }
         let given = grid.given.clone();
-        self.directory.take_virtual_subnets(&self.config, &given);
-        self.report.say(format_args!(
+        self.membership
+            .directory
+            .take_virtual_subnets(&self.driver.config, &given);
+        self.driver.log.say(format_args!(
             "the grid knows this site's {} as {}",
-            text(&self.config.subnets),
+            text(&self.driver.config.subnets),
             text(if given.is_empty() {
-                &self.config.subnets
+                &self.driver.config.subnets
             } else {
                 &given
             })
         ));
-        let own = self.directory.own().clone();
-        for pair in self.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+        let own = self.membership.directory.own().clone();
+        for pair in self.tunnels.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
             self.tell(pair, GatewayToGateway::Site(own.clone()));
         }
     }
 
     pub(crate) fn peer_of(&self, site: &str) -> Option<usize> {
-        self.config.peers.iter().position(|peer| peer.site == site)
+        self.tunnels.peers.iter().position(|peer| peer.site == site)
     }
 
     /// Peers are only ever added: others are known by their places.
     pub(crate) fn add_peer(&mut self, site: String) -> usize {
-        self.config.peers.push(Peer {
-            site,
-            address: None,
-            rate: self.config.rate,
-        });
-        self.contacts.push(Contact::new(false));
-        self.tallies.push(Tally::default());
-        self.config.peers.len() - 1
+        let peer = Peer::new(site, None, self.driver.config.rate);
+        self.tunnels.peers.push(peer);
+        self.tunnels.peers.len() - 1
     }
 
     fn on_member_gone(&mut self, site: &str) {
-        if let Some(grid) = &mut self.grid {
+        if let Some(grid) = &mut self.membership.session {
             grid.members.remove(site);
         }
         let Some(index) = self.peer_of(site) else { return };
-        let revoked = self.grid.as_ref().is_some_and(|grid| {
+        let revoked = self.membership.session.as_ref().is_some_and(|grid| {
             let revocations = grid.trust().revocations().now();
             revocations.before(site).is_some()
         });
@@ -467,35 +481,37 @@ impl Gateway {
             ),
             false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
         };
-        self.report.say(format_args!("site {site}: {what}"));
-        self.config.peers[index].address = None;
-        self.contacts[index].addresses.clear();
+        self.driver.log.say(format_args!("site {site}: {what}"));
+        self.tunnels.peers[index].address = None;
+        self.tunnels.peers[index].addresses.clear();
         self.forget_meeting(index);
-        self.contacts[index].is_gone = true;
-        if let Some(pair) = self.tunnels.get(site).copied() {
+        self.tunnels.peers[index].is_gone = true;
+        if let Some(pair) = self.tunnels.by_site.get(site).copied() {
             self.end_pair(pair, &end, true);
         }
-        self.directory.forget(site);
-        what.clone_into(&mut self.contacts[index].trouble);
+        self.membership.directory.forget(site);
+        what.clone_into(&mut self.tunnels.peers[index].trouble);
     }
 
     /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.
     fn end_all(&mut self, why: &str) {
-        for pair in keys(&self.pairs) {
+        for pair in keys(&self.tunnels.pairs) {
             self.end_pair(pair, &LaneEnd::Refused(why.to_owned()), true);
         }
     }
 
     /// Certificates are void: what rests on them ends.
     fn end_revoked(&mut self) {
-        let Some(grid) = &self.grid else { return };
+        let Some(grid) = &self.membership.session else {
+            return;
+        };
         let mut revoked = Vec::new();
-        for (key, pair) in &self.pairs {
+        for (key, pair) in &self.tunnels.pairs {
             let mut lanes = pair
                 .lanes
                 .iter()
                 .flatten()
-                .filter_map(|lane| self.lanes.get(*lane));
+                .filter_map(|lane| self.tunnels.lanes.get(*lane));
             let why = lanes.find_map(|lane| {
                 let expected = Expect::Site(pair.site.clone());
                 grid.trust().check(&lane.carrier.shown(), &expected).err()

@@ -26,14 +26,21 @@ fn belongs(job: &Job) -> bool {
 
 impl Gateway {
     pub(crate) fn register_job(&self, token: &Token, job: &Job) {
-        let Some(grid) = self.grid.as_ref().filter(|grid| grid.serves() && belongs(job)) else {
+        let Some(grid) = self
+            .membership
+            .session
+            .as_ref()
+            .filter(|grid| grid.serves() && belongs(job))
+        else {
             return;
         };
         let plan = job.plan.as_ref();
         let mut sites = plan.map_or_else(Vec::new, |plan| plan.sites.clone());
         if sites.is_empty() {
-            let met = self.pairs.iter().map(|(_, pair)| pair.site.clone());
-            sites = std::iter::once(self.config.site.clone()).chain(met).collect();
+            let met = self.tunnels.pairs.iter().map(|(_, pair)| pair.site.clone());
+            sites = std::iter::once(self.driver.config.site.clone())
+                .chain(met)
+                .collect();
         }
         let mut name = job.name.clone();
         name.truncate(name.floor_char_boundary(MOST_JOB_NAME));
@@ -48,20 +55,28 @@ impl Gateway {
     }
 
     pub(crate) fn unregister_job(&self, token: &Token, job: &Job) {
-        if let Some(grid) = self.grid.as_ref().filter(|grid| grid.serves() && belongs(job)) {
+        if let Some(grid) = self
+            .membership
+            .session
+            .as_ref()
+            .filter(|grid| grid.serves() && belongs(job))
+        {
             let _ = grid.client.job_ended(&number(token));
         }
     }
 
     /// What the broker has, once it is found again.
     pub(crate) fn on_registered(&self, registered: &[api::Job]) {
-        let Some(grid) = &self.grid else { return };
+        let Some(grid) = &self.membership.session else {
+            return;
+        };
         let mine: Vec<&str> = registered
             .iter()
-            .filter(|job| job.from == self.config.site)
+            .filter(|job| job.from == self.driver.config.site)
             .map(|job| job.job.id.as_str())
             .collect();
         let running: Vec<(String, &Token, &Job)> = self
+            .membership
             .jobs
             .iter()
             .filter(|(_, job)| belongs(job))

@@ -68,7 +68,7 @@ impl Gateway {
                 return;
             };
             if !self.has_room_for_handed() {
-                self.report.refuse(
+                self.driver.log.refuse(
                     "handed-over",
                     "the site's router",
                     "too many connections that the far site has not opened yet; others wait",
@@ -85,7 +85,7 @@ impl Gateway {
     }
 
     pub(crate) fn on_accept_deadline(&mut self) {
-        self.accept_pending = false;
+        self.listeners.pending = false;
         for index in 0..self.listeners.lan.len() {
             self.accept_shims(index);
         }
@@ -97,7 +97,8 @@ impl Gateway {
 
     fn on_accept_error(&mut self, error: &io::Error) {
         if error.kind() != ErrorKind::WouldBlock {
-            self.report
+            self.driver
+                .log
                 .refuse("accept", "a connection", format_args!("{error} (see ulimit -n)"));
             self.accept_after(PAUSE);
         }
@@ -105,8 +106,8 @@ impl Gateway {
 
     /// One deadline serves all listeners: with one for each that asks, they would multiply at every strike.
     fn accept_after(&mut self, pause: Duration) {
-        if !std::mem::replace(&mut self.accept_pending, true) {
-            self.timers.set(pause, Deadline::Accept);
+        if !std::mem::replace(&mut self.listeners.pending, true) {
+            self.driver.timers.set(pause, Deadline::Accept);
         }
     }
 }
@@ -140,14 +141,14 @@ mod tests {
         let mut config = Config::parse(&text, &file).unwrap();
         config.lan[0].set_port(0);
         let mut gateway = Gateway::new(config).unwrap();
-        let later = gateway.now + Duration::from_secs(60);
+        let later = gateway.driver.now + Duration::from_secs(60);
         for _ in 0..3 {
             for _ in 0..3 {
                 gateway.on_accept_error(&io::Error::from_raw_os_error(libc::EMFILE));
                 gateway.accept_after(Duration::ZERO);
             }
-            assert_eq!(gateway.timers.pop_due(later), Some(Deadline::Accept));
-            assert_eq!(gateway.timers.pop_due(later), None);
+            assert_eq!(gateway.driver.timers.pop_due(later), Some(Deadline::Accept));
+            assert_eq!(gateway.driver.timers.pop_due(later), None);
             gateway.on_accept_deadline();
         }
     }

@@ -5,7 +5,7 @@ use crate::lifecycle::handover::inherit::{InheritError, descriptor};
 use crate::lifecycle::handover::state::KeptIntake;
 use crate::membership::directory::Whereabouts;
 use crate::site::leg::{Socket, Stage};
-use crate::sys::admission::Crowd;
+use crate::sys::admission::Admission;
 use crate::sys::timers::Deadline;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
@@ -29,9 +29,9 @@ const SHARE_OF_FILES: usize = 8;
 
 /// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood: one address may
 /// have all the room that others leave.
-pub(crate) fn crowd(files: usize) -> Crowd {
+pub(crate) fn admission(files: usize) -> Admission {
     let most = AT_MOST.min(files / SHARE_OF_FILES);
-    Crowd::new(most, most)
+    Admission::new(most, most)
 }
 
 pub(crate) struct Intake {
@@ -92,35 +92,38 @@ impl Gateway {
     /// Goes on reading prefaces that a predecessor has begun to read.
     pub(crate) fn inherit_intakes(&mut self, kept: Vec<(usize, KeptIntake)>) -> Result<(), InheritError> {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Intake::inherit(kept)?));
-        self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.site.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, intake) in &mut self.intakes {
-            self.intake_crowd.enter(intake.peer.ip(), intake.born, key);
+        for (key, intake) in &mut self.site.intakes {
+            self.site
+                .intake_admission
+                .enter(intake.peer.ip(), intake.born, key);
             let token = Class::Intake.token(key);
-            self.poll
+            self.driver
                 .registry()
                 .register(&mut intake.socket, token, interest)?;
-            self.timers
+            self.driver
+                .timers
                 .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.born));
         }
         Ok(())
     }
 
     pub(crate) fn on_shim_connection(&mut self, mut socket: TcpStream, peer: SocketAddr) {
-        if let Some(key) = self.intake_crowd.one_too_many(peer.ip()) {
+        if let Some(key) = self.site.intake_admission.one_too_many(peer.ip()) {
             let why = "too many connections without a preface; the oldest of who has most of them ends";
             self.turn_away(key, "intakes", why.to_owned());
         }
         let _ = socket.set_nodelay(true);
-        let born = self.birth();
-        let key = self.intakes.vacant_key();
+        let born = self.driver.birth();
+        let key = self.site.intakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = self
-            .poll
+            .driver
             .registry()
             .register(&mut socket, Class::Intake.token(key), interest)
         {
-            return self.report.refuse("register", peer.ip(), error);
+            return self.driver.log.refuse("register", peer.ip(), error);
         }
         let intake = Intake {
             socket,
@@ -130,15 +133,17 @@ impl Gateway {
             filled: 0,
             needed: FIXED_BYTES,
         };
-        self.intakes.insert(intake);
-        self.intake_crowd.enter(peer.ip(), born, key);
-        self.timers.set(PREFACE_DEADLINE, Deadline::Intake(key, born));
+        self.site.intakes.insert(intake);
+        self.site.intake_admission.enter(peer.ip(), born, key);
+        self.driver
+            .timers
+            .set(PREFACE_DEADLINE, Deadline::Intake(key, born));
         self.on_intake(key);
     }
 
     /// Reads what is there of a preface, and never a byte of what follows it.
     pub(crate) fn on_intake(&mut self, key: usize) {
-        while let Some(intake) = self.intakes.get_mut(key) {
+        while let Some(intake) = self.site.intakes.get_mut(key) {
             match intake
                 .socket
                 .read(&mut intake.bytes[intake.filled..intake.needed])
@@ -165,7 +170,12 @@ impl Gateway {
     }
 
     pub(crate) fn on_intake_deadline(&mut self, key: usize, born: u64) {
-        if self.intakes.get(key).is_some_and(|intake| intake.born == born) {
+        if self
+            .site
+            .intakes
+            .get(key)
+            .is_some_and(|intake| intake.born == born)
+        {
             self.turn_away(
                 key,
                 "preface-late",
@@ -176,13 +186,13 @@ impl Gateway {
 
     fn turn_away(&mut self, key: usize, kind: &str, why: String) {
         if let Some(intake) = self.take_intake(key) {
-            self.report.refuse(kind, intake.peer.ip(), why);
+            self.driver.log.refuse(kind, intake.peer.ip(), why);
         }
     }
 
     fn take_intake(&mut self, key: usize) -> Option<Intake> {
-        let intake = self.intakes.try_remove(key)?;
-        self.intake_crowd.leave(intake.peer.ip(), intake.born);
+        let intake = self.site.intakes.try_remove(key)?;
+        self.site.intake_admission.leave(intake.peer.ip(), intake.born);
         Some(intake)
     }
 
@@ -192,7 +202,7 @@ impl Gateway {
         };
         let peer = intake.peer;
         if let Err((refusal, socket)) = self.try_admit(intake, preface) {
-            self.report.refuse(refusal.kind, peer.ip(), refusal.why);
+            self.driver.log.refuse(refusal.kind, peer.ip(), refusal.why);
             let Some(mut socket) = socket else { return };
             if refusal.wants_verdict {
                 // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
@@ -210,20 +220,22 @@ impl Gateway {
             return;
         };
         let peer = intake.peer.ip().to_canonical();
-        if !self.directory.own_site().has_node(peer) {
+        if !self.membership.directory.own_site().has_node(peer) {
             let why = "asks whose gateway this is, and is no node of this site";
-            return self.report.refuse("foreign-source", peer, why);
+            return self.driver.log.refuse("foreign-source", peer, why);
         }
         // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
-        let mut tokens = self.jobs.iter().map(|(token, _)| token);
+        let mut tokens = self.membership.jobs.iter().map(|(token, _)| token);
         match tokens.find(|token| question.is_of(token)) {
             Some(token) => {
                 // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
-                let _ = intake.socket.write(&question.answer(token, &self.config.site));
+                let _ = intake
+                    .socket
+                    .write(&question.answer(token, &self.driver.config.site));
             }
             None => {
                 let why = "asks whose gateway this is with an unknown job token";
-                self.report.refuse("unknown-token", peer, why);
+                self.driver.log.refuse("unknown-token", peer, why);
             }
         }
     }
@@ -269,7 +281,7 @@ impl Gateway {
 
     /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has it.
     fn in_grid(&self, own: SocketAddr) -> SocketAddr {
-        SocketAddr::new(self.directory.own_site().in_grid(own.ip()), own.port())
+        SocketAddr::new(self.membership.directory.own_site().in_grid(own.ip()), own.port())
     }
 
     /// The pair with the destination's site, if the preface may have what it asks for.
@@ -284,7 +296,7 @@ impl Gateway {
             })
         };
         let destination = preface.destination;
-        if !self.jobs.knows(&preface.token) {
+        if !self.membership.jobs.knows(&preface.token) {
             return refuse(
                 "unknown-token",
                 Reason::Denied,
@@ -295,7 +307,7 @@ impl Gateway {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }
-        let site = match self.directory.site_of(destination.ip()) {
+        let site = match self.membership.directory.site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 return refuse(
@@ -312,8 +324,8 @@ impl Gateway {
                 );
             }
         };
-        match self.tunnels.get(&site) {
-            Some(pair_key) if self.pairs[*pair_key].tunnel.may_open() => Ok(*pair_key),
+        match self.tunnels.by_site.get(&site) {
+            Some(pair_key) if self.tunnels.pairs[*pair_key].tunnel.may_open() => Ok(*pair_key),
             Some(_) => refuse(
                 "exhausted",
                 Reason::Exhausted,
@@ -337,19 +349,19 @@ impl Gateway {
         mut socket: Socket,
         stage: Stage,
     ) -> Result<usize, Reason> {
-        let Some(pair) = self.pairs.get_mut(pair_key) else {
+        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
         if !pair.tunnel.may_open() {
             return Err(Reason::Exhausted);
         }
         let id = pair.tunnel.open(request);
-        self.streams_opened += 1;
-        let born = self.birth();
-        let entry = self.legs.vacant_key();
+        self.site.streams_opened += 1;
+        let born = self.driver.birth();
+        let entry = self.site.legs.vacant_key();
         let token: Token = Class::Leg.token(entry);
-        let registered = socket.reregister(self.poll.registry(), token);
-        let Some(pair) = self.pairs.get_mut(pair_key) else {
+        let registered = socket.reregister(self.driver.registry(), token);
+        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
         if registered.is_err() {
@@ -357,15 +369,15 @@ impl Gateway {
             return Err(Reason::Exhausted);
         }
         pair.legs.insert(id, entry);
-        self.legs.insert(crate::site::leg::Leg::new(
+        self.site.legs.insert(crate::site::leg::Leg::new(
             socket,
             pair_key,
             id,
-            (request.token, self.jobs.weight(&request.token)),
+            (request.token, self.membership.jobs.weight(&request.token)),
             born,
             stage,
         ));
-        self.streams_peak = self.streams_peak.max(self.legs.len());
+        self.site.streams_peak = self.site.streams_peak.max(self.site.legs.len());
         self.schedule(entry);
         self.touch(pair_key);
         Ok(entry)

@@ -24,7 +24,7 @@ impl Gateway {
             Event::Opened(id) => self.on_opened(pair_key, id),
             Event::Finished(id) => {
                 if let Some(leg) = self.leg_of(pair_key, id) {
-                    self.legs[leg].peer_finished = true;
+                    self.site.legs[leg].peer_finished = true;
                     self.flush_leg(leg);
                 }
             }
@@ -42,18 +42,18 @@ impl Gateway {
     }
 
     fn leg_of(&self, pair_key: usize, id: StreamId) -> Option<usize> {
-        self.pairs.get(pair_key)?.legs.get(&id).copied()
+        self.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
     }
 
     fn on_data(&mut self, pair_key: usize, id: StreamId, bytes: &[u8]) {
-        let Some(pair) = self.pairs.get_mut(pair_key) else {
+        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
             return;
         };
         pair.received_bytes += bytes.len() as u64;
         let Some(leg_key) = pair.legs.get(&id).copied() else {
             return;
         };
-        let Some(leg) = self.legs.get_mut(leg_key) else {
+        let Some(leg) = self.site.legs.get_mut(leg_key) else {
             return;
         };
         match leg.deliver(bytes) {
@@ -67,8 +67,8 @@ impl Gateway {
         let Some(leg_key) = self.leg_of(pair_key, id) else {
             return;
         };
-        self.handed.remove(&leg_key);
-        if self.legs[leg_key].verdict(Verdict::Connected).is_err() {
+        self.site.handed.remove(&leg_key);
+        if self.site.legs[leg_key].verdict(Verdict::Connected).is_err() {
             return self.break_leg(leg_key, Reason::Reset);
         }
         self.flush_leg(leg_key);
@@ -76,16 +76,16 @@ impl Gateway {
     }
 
     fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
-        self.streams_opened += 1;
-        let streams = self.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
+        self.site.streams_opened += 1;
+        let streams = self.tunnels.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
         let result = match request.target {
-            _ if streams >= self.files / 4 * 3 => self.refuse_stream(pair_key),
+            _ if streams >= self.driver.files / 4 * 3 => self.refuse_stream(pair_key),
             Target::Connection { source, destination } => {
                 self.open_delivery(pair_key, id, request.token, source, destination)
             }
             Target::Node(node) => self.open_node(pair_key, id, request.token, &node),
         };
-        if let (Err(reason), Some(pair)) = (result, self.pairs.get_mut(pair_key)) {
+        if let (Err(reason), Some(pair)) = (result, self.tunnels.pairs.get_mut(pair_key)) {
             pair.tunnel.reset(id, reason);
         }
     }
@@ -93,9 +93,10 @@ impl Gateway {
     /// One site may have three quarters of the files that this gateway may open, in streams: connections of its own site, of the others and
     /// of commands need some too.
     fn refuse_stream(&mut self, pair_key: usize) -> Result<(), Reason> {
-        let site = self.pairs.get(pair_key).map(|pair| pair.site.as_str());
+        let site = self.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
         let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
-        self.report
+        self.driver
+            .log
             .refuse("streams", format_args!("site {}", site.unwrap_or_default()), text);
         Err(Reason::Exhausted)
     }
@@ -109,39 +110,48 @@ impl Gateway {
         destination: SocketAddr,
     ) -> Result<(), Reason> {
         let site = self
+            .tunnels
             .pairs
             .get(pair_key)
             .map(|pair| pair.site.clone())
             .unwrap_or_default();
-        let is_transparent = self.jobs.is_transparent(&token);
+        let is_transparent = self.membership.jobs.is_transparent(&token);
         let false_source = is_transparent
             .then(|| self.why_not_from(&site, source, destination))
             .flatten();
         let mut deny = |kind: &str, why: String| {
-            self.report.refuse(kind, &site, why);
+            self.driver.log.refuse(kind, &site, why);
             Err(Reason::Denied)
         };
-        if !self.jobs.knows(&token) {
+        if !self.membership.jobs.knows(&token) {
             return deny(
                 "unknown-token",
                 format!("stream to {destination} with an unknown job token"),
             );
         }
         let asked = destination;
-        let destination = SocketAddr::new(self.directory.own_site().real(asked.ip()), asked.port());
-        if !self.directory.own_site().has_node(destination.ip()) {
+        let destination = SocketAddr::new(
+            self.membership.directory.own_site().real(asked.ip()),
+            asked.port(),
+        );
+        if !self.membership.directory.own_site().has_node(destination.ip()) {
             return deny(
                 "foreign-destination",
                 format!("stream to {destination}, which is not in this site"),
             );
         }
-        let plain = self.jobs.is_plain(&token);
+        let plain = self.membership.jobs.is_plain(&token);
         let port = destination.port();
-        let is_here = self.config.lan.iter().any(|own| own.ip() == destination.ip());
+        let is_here = self
+            .driver
+            .config
+            .lan
+            .iter()
+            .any(|own| own.ip() == destination.ip());
         if plain && is_here && port == SINK_PORT {
             return self.open_sink(pair_key, id, token);
         }
-        if port < FIRST_USER_PORT && !(plain && self.config.low_ports.contains(&port)) {
+        if port < FIRST_USER_PORT && !(plain && self.driver.config.low_ports.contains(&port)) {
             return deny(
                 "system-port",
                 format!(
@@ -158,7 +168,7 @@ impl Gateway {
         } else if plain {
             (
                 Vec::new(),
-                deliver::connect_plainly(&self.config.lan, destination),
+                deliver::connect_plainly(&self.driver.config.lan, destination),
             )
         } else {
             let preface = Preface {
@@ -168,11 +178,15 @@ impl Gateway {
                 wants_verdict: false,
             };
             let preface = preface.encode().map_err(|_| Reason::Protocol)?;
-            (preface, self.ports.connect(&self.config.lan, destination))
+            (
+                preface,
+                self.site.ports.connect(&self.driver.config.lan, destination),
+            )
         };
         let socket = socket.map_err(|error| {
             let reason = deliver::reason(&error);
-            self.report
+            self.driver
+                .log
                 .refuse("delivery", destination, format_args!("connect: {error}"));
             reason
         })?;
@@ -183,8 +197,9 @@ impl Gateway {
             token,
             Stage::Connecting { preface },
         )?;
-        let born = self.legs[leg].born;
-        self.timers
+        let born = self.site.legs[leg].born;
+        self.driver
+            .timers
             .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
         Ok(())
     }
@@ -198,24 +213,29 @@ impl Gateway {
         token: Token,
         stage: Stage,
     ) -> Result<usize, Reason> {
-        let born = self.birth();
-        let job = (token, self.jobs.weight(&token));
-        let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
-        let registered = self.legs[key]
+        let born = self.driver.birth();
+        let job = (token, self.membership.jobs.weight(&token));
+        let key = self
+            .site
+            .legs
+            .insert(Leg::new(socket, pair, id, job, born, stage));
+        let registered = self.site.legs[key]
             .socket
-            .register(self.poll.registry(), Class::Leg.token(key));
-        let Some(pair) = self.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
-            self.legs.remove(key);
+            .register(self.driver.registry(), Class::Leg.token(key));
+        let Some(pair) = self.tunnels.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
+            self.site.legs.remove(key);
             return Err(Reason::Exhausted);
         };
         pair.legs.insert(id, key);
-        self.streams_peak = self.streams_peak.max(self.legs.len());
+        self.site.streams_peak = self.site.streams_peak.max(self.site.legs.len());
         Ok(key)
     }
 
     /// The kernel has news of a leg's socket.
     pub(crate) fn on_leg(&mut self, key: usize, event: &mio::event::Event) {
-        let Some(leg) = self.legs.get_mut(key) else { return };
+        let Some(leg) = self.site.legs.get_mut(key) else {
+            return;
+        };
         if matches!(leg.stage, Stage::Connecting { .. }) {
             return self.on_delivery(key);
         }
@@ -234,7 +254,9 @@ impl Gateway {
 
     /// A delivery's connect has ended, one way or the other.
     fn on_delivery(&mut self, key: usize) {
-        let Some(leg) = self.legs.get_mut(key) else { return };
+        let Some(leg) = self.site.legs.get_mut(key) else {
+            return;
+        };
         let Socket::Tcp(socket) = &leg.socket else { return };
         let error = match leg.socket.take_error() {
             Some(error) => error,
@@ -242,7 +264,7 @@ impl Gateway {
             None => match leg.connected() {
                 Ok(()) => {
                     let (pair, id) = (leg.pair, leg.id);
-                    if let Some(pair) = self.pairs.get_mut(pair) {
+                    if let Some(pair) = self.tunnels.pairs.get_mut(pair) {
                         pair.tunnel.opened(id);
                     }
                     self.schedule(key);
@@ -256,12 +278,14 @@ impl Gateway {
 
     /// Writes what waits for a process and tells the tunnel what has left.
     pub(crate) fn flush_leg(&mut self, key: usize) {
-        let Some(leg) = self.legs.get_mut(key) else { return };
+        let Some(leg) = self.site.legs.get_mut(key) else {
+            return;
+        };
         let (pair_key, id) = (leg.pair, leg.id);
         match leg.flush() {
             Ok(count) => {
                 let done = leg.is_done();
-                if let Some(pair) = self.pairs.get_mut(pair_key).filter(|_| count > 0) {
+                if let Some(pair) = self.tunnels.pairs.get_mut(pair_key).filter(|_| count > 0) {
                     pair.tunnel.consumed(id, count);
                 }
                 self.touch(pair_key);
@@ -276,7 +300,9 @@ impl Gateway {
     /// The process has reset its connection. The kernel still has what it sent before, and hands it out first; so does
     /// the stream.
     fn on_reset_by_process(&mut self, key: usize) {
-        let Some(leg) = self.legs.get_mut(key) else { return };
+        let Some(leg) = self.site.legs.get_mut(key) else {
+            return;
+        };
         if leg.read_ended {
             return self.break_leg(key, Reason::Reset);
         }
@@ -288,12 +314,14 @@ impl Gateway {
 
     /// Queues a leg to be read by its pair's lanes.
     pub(crate) fn schedule(&mut self, key: usize) {
-        let Some(leg) = self.legs.get_mut(key) else { return };
+        let Some(leg) = self.site.legs.get_mut(key) else {
+            return;
+        };
         let flows = !matches!(leg.stage, Stage::Connecting { .. });
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
             let pair_key = leg.pair;
-            if let Some(pair) = self.pairs.get_mut(pair_key) {
-                leg.take_turn(key, &mut pair.turns, self.now);
+            if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
+                leg.take_turn(key, &mut pair.turns, self.driver.now);
             }
             self.touch(pair_key);
         }
@@ -307,9 +335,11 @@ impl Gateway {
 
     /// The process is gone, or could not be reached: the far side learns of it.
     pub(crate) fn break_leg(&mut self, key: usize, reason: Reason) {
-        let Some(leg) = self.legs.get(key) else { return };
+        let Some(leg) = self.site.legs.get(key) else {
+            return;
+        };
         let (pair_key, id) = (leg.pair, leg.id);
-        if let Some(pair) = self.pairs.get_mut(pair_key) {
+        if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
             pair.tunnel.reset(id, reason);
         }
         leg.socket.reset_on_close();
@@ -319,7 +349,9 @@ impl Gateway {
 
     /// The far side is gone, or refused: the process learns of it.
     pub(crate) fn abort_leg(&mut self, key: usize, reason: Reason) {
-        let Some(leg) = self.legs.get_mut(key) else { return };
+        let Some(leg) = self.site.legs.get_mut(key) else {
+            return;
+        };
         if matches!(leg.stage, Stage::Awaiting) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.
             let _ = leg.verdict(Verdict::Failed(reason));
@@ -331,14 +363,14 @@ impl Gateway {
 
     /// Forgets a leg and closes its socket.
     pub(crate) fn drop_leg(&mut self, key: usize) {
-        let Some(leg) = self.legs.try_remove(key) else {
+        let Some(leg) = self.site.legs.try_remove(key) else {
             return;
         };
-        self.handed.remove(&key);
-        if let Some(pair) = self.pairs.get_mut(leg.pair) {
+        self.site.handed.remove(&key);
+        if let Some(pair) = self.tunnels.pairs.get_mut(leg.pair) {
             pair.legs.remove(&leg.id);
         }
-        if let Some(job) = self.jobs.get_mut(&leg.token) {
+        if let Some(job) = self.membership.jobs.get_mut(&leg.token) {
             job.sent_bytes += leg.sent_bytes;
             job.received_bytes += leg.received_bytes;
         }
@@ -348,6 +380,7 @@ impl Gateway {
     /// Ends all streams of a job.
     pub(crate) fn end_streams(&mut self, token: &Token) {
         let ended: Vec<usize> = self
+            .site
             .legs
             .iter()
             .filter(|(_, leg)| leg.token == *token)
@@ -360,13 +393,14 @@ impl Gateway {
 
     /// Sends a message to the gateway of another site.
     pub(crate) fn tell(&mut self, pair_key: usize, message: GatewayToGateway) {
-        let Some(pair) = self.pairs.get_mut(pair_key) else {
+        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
             return;
         };
         match message.encode() {
             Ok(bytes) => pair.tunnel.message(&bytes),
             Err(error) => self
-                .report
+                .driver
+                .log
                 .say(format_args!("message to {} not sent: {error}", pair.site)),
         }
         self.touch(pair_key);

@@ -68,7 +68,7 @@ fn transparent_socket(address: SocketAddr) -> io::Result<socket2::Socket> {
 
 impl Gateway {
     pub(crate) fn has_room_for_handed(&self) -> bool {
-        self.handed.len() < AT_MOST
+        self.site.handed.len() < AT_MOST
     }
 
     /// The router has handed over a connection; `peer` is its source.
@@ -83,9 +83,9 @@ impl Gateway {
             Err(refusal) => return self.turn_back(&socket, peer, refusal),
         };
         // open_stream takes sockets that the loop cares for already; this is the number it gives them.
-        let number = Class::Leg.token(self.legs.vacant_key());
+        let number = Class::Leg.token(self.site.legs.vacant_key());
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self.poll.registry().register(&mut socket, number, interest) {
+        if let Err(error) = self.driver.registry().register(&mut socket, number, interest) {
             return self.turn_back(&socket, peer, ("register", error.to_string()));
         }
         let target = Target::Connection {
@@ -94,27 +94,27 @@ impl Gateway {
         };
         let request = OpenRequest { token, target };
         match self.open_stream(pair, &request, Socket::Tcp(socket), Stage::Open) {
-            Ok(leg) => drop(self.handed.insert(leg)),
+            Ok(leg) => drop(self.site.handed.insert(leg)),
             Err(reason) => {
                 let why = format!("stream to {destination}: {}", reason.text());
-                self.report.refuse("exhausted", peer.ip(), why);
+                self.driver.log.refuse("exhausted", peer.ip(), why);
             }
         }
     }
 
     fn turn_back(&mut self, socket: &TcpStream, peer: SocketAddr, (kind, why): Refusal) {
-        self.report.refuse(kind, peer.ip(), why);
+        self.driver.log.refuse(kind, peer.ip(), why);
         // The kernel has accepted already: only a reset still says no.
         let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
     }
 
     /// The pair with the destination's site, and the job under which the connection is carried.
     fn judge_handed(&self, source: SocketAddr, destination: SocketAddr) -> Result<(usize, Token), Refusal> {
-        if !self.directory.is_own_address(source.ip()) {
+        if !self.membership.directory.is_own_address(source.ip()) {
             let why = format!("connection to {destination} handed over, but its source is not in this site");
             return Err(("foreign-source", why));
         }
-        let site = match self.directory.site_of(destination.ip()) {
+        let site = match self.membership.directory.site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 let why = format!("connection to {destination} handed over, which is in this site");
@@ -125,21 +125,26 @@ impl Gateway {
                 return Err(("unknown-destination", why));
             }
         };
-        let Some(token) = self.jobs.transparent() else {
+        let Some(token) = self.membership.jobs.transparent() else {
             let why = format!(
                 "connection to {destination} handed over while no job runs that has such ones: begin it with \
                  'causeway run --transparent'"
             );
             return Err(("no-transparent-job", why));
         };
-        if !self.directory.other(&site).is_some_and(|info| info.transparent) {
+        if !self
+            .membership
+            .directory
+            .other(&site)
+            .is_some_and(|info| info.transparent)
+        {
             let why = format!(
                 "connection to {destination} handed over, but the gateway of {site} delivers none: it has no 'transparent' in \
                  [listen]"
             );
             return Err(("not-transparent", why));
         }
-        let pair = self.tunnels.get(&site);
+        let pair = self.tunnels.by_site.get(&site);
         let no_tunnel = || {
             (
                 "no-tunnel",
@@ -157,18 +162,18 @@ impl Gateway {
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Option<Refusal> {
-        if self.config.transparent.is_none() {
+        if self.driver.config.transparent.is_none() {
             let why = format!(
                 "stream from {source} to {destination}, whose process is not under the shim: set 'transparent' in [listen] here"
             );
             return Some(("not-transparent", why));
         }
-        if self.directory.site_of(source.ip()) != Whereabouts::At(site.to_owned()) {
+        if self.membership.directory.site_of(source.ip()) != Whereabouts::At(site.to_owned()) {
             let why = format!("stream to {destination} claims to come from {source}, which is not there");
             return Some(("false-source", why));
         }
         // It would be taken for a shim there, one with another site's address.
-        let own = self.config.lan.contains(&destination);
+        let own = self.driver.config.lan.contains(&destination);
         own.then(|| {
             (
                 "own-listener",
@@ -179,8 +184,8 @@ impl Gateway {
 
     /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
     pub(crate) fn tell_of_late_delivery(&mut self, leg: usize) {
-        let leg = self.legs.get(leg);
-        let Some(leg) = leg.filter(|leg| self.jobs.is_transparent(&leg.token)) else {
+        let leg = self.site.legs.get(leg);
+        let Some(leg) = leg.filter(|leg| self.membership.jobs.is_transparent(&leg.token)) else {
             return;
         };
         if let Socket::Tcp(socket) = &leg.socket
@@ -190,18 +195,18 @@ impl Gateway {
                 "its connection was not answered here within {CONNECT_DEADLINE:?}: the node is down, or the rules that bring answers \
                  back to this gateway are not applied (causeway gateway --print-nft)"
             );
-            self.report.refuse("unanswered", source.ip(), why);
+            self.driver.log.refuse("unanswered", source.ip(), why);
         }
     }
 
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection belongs to, so they go
     /// on while another such job runs; those of the last one are left to end with it.
     pub(crate) fn leave_transparent_streams(&mut self, token: &Token) {
-        let Some(other) = self.jobs.transparent() else {
+        let Some(other) = self.membership.jobs.transparent() else {
             return;
         };
-        let weight = self.jobs.weight(&other);
-        for (_, leg) in &mut self.legs {
+        let weight = self.membership.jobs.weight(&other);
+        for (_, leg) in &mut self.site.legs {
             // The other ones are starters' and agents', which are the job's own.
             if leg.token == *token && matches!(leg.socket, Socket::Tcp(_)) {
                 (leg.token, leg.weight) = (other, weight);
@@ -235,7 +240,7 @@ mod tests {
         let mut config = Config::parse(&text, &directory.join("gateway.toml")).unwrap();
         config.lan[0].set_port(0);
         let mut gateway = Gateway::new(config).unwrap();
-        gateway.config.transparent = Some("127.0.0.1:7002".parse().unwrap());
+        gateway.driver.config.transparent = Some("127.0.0.1:7002".parse().unwrap());
         for (name, net) in [("nancy", 2), ("orsay", 3)] {
             let info = SiteInfo {
                 real_subnets: vec![],
@@ -248,8 +253,8 @@ mod tests {
                 relays: false,
                 transparent: name == "nancy",
             };
-            gateway.directory.learn(name, info).unwrap();
-            gateway.tunnels.insert(name.into(), net);
+            gateway.membership.directory.learn(name, info).unwrap();
+            gateway.tunnels.by_site.insert(name.into(), net);
         }
         gateway
     }
@@ -262,7 +267,7 @@ mod tests {
             Default::default(),
         );
         job.transparent = transparent;
-        gateway.jobs.start(token, job);
+        gateway.membership.jobs.start(token, job);
     }
 
     fn judged(gateway: &Gateway, source: &str, destination: &str) -> Result<(usize, Token), &'static str> {
@@ -297,7 +302,7 @@ mod tests {
                 "{source} {destination}"
             );
         }
-        gateway.tunnels.clear();
+        gateway.tunnels.by_site.clear();
         assert_eq!(
             judged(&gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
             Err("no-tunnel")
@@ -308,7 +313,7 @@ mod tests {
     fn another_site_delivers_here_in_the_name_of_its_own_addresses_alone() {
         let directory = tempfile::tempdir().unwrap();
         let mut gateway = gateway(directory.path());
-        gateway.config.lan[0].set_port(7000);
+        gateway.driver.config.lan[0].set_port(7000);
         let why_not = |gateway: &Gateway, source: &str, destination: &str| {
             let why = gateway.why_not_from("nancy", source.parse().unwrap(), destination.parse().unwrap());
             why.map(|(kind, _)| kind)
@@ -325,7 +330,7 @@ mod tests {
             why_not(&gateway, "10.2.0.1:5000", "127.0.0.1:7000"),
             Some("own-listener")
         );
-        gateway.config.transparent = None;
+        gateway.driver.config.transparent = None;
         assert_eq!(
             why_not(&gateway, "10.2.0.1:5000", "127.1.0.1:6000"),
             Some("not-transparent")
@@ -342,13 +347,18 @@ mod tests {
         let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         for (id, socket) in [(1, Socket::Tcp(tcp)), (2, Socket::Unix(process))] {
             let leg = Leg::new(socket, 9, StreamId(id), (first, 1), u64::from(id), Stage::Open);
-            gateway.legs.insert(leg);
+            gateway.site.legs.insert(leg);
         }
         let end = |gateway: &mut Gateway, token| {
-            gateway.jobs.end(&token).unwrap();
+            gateway.membership.jobs.end(&token).unwrap();
             gateway.leave_transparent_streams(&token);
             gateway.end_streams(&token);
-            gateway.legs.iter().map(|(_, leg)| leg.id).collect::<Vec<_>>()
+            gateway
+                .site
+                .legs
+                .iter()
+                .map(|(_, leg)| leg.id)
+                .collect::<Vec<_>>()
         };
         begin(&mut gateway, first, true);
         begin(&mut gateway, second, true);

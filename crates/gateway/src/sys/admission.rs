@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Connections are known by their keys, and by their births, which tell their ages.
-pub(crate) struct Crowd {
+pub(crate) struct Admission {
     /// Places, in all and for one origin.
     most: usize,
     most_of_one: usize,
@@ -17,9 +17,9 @@ pub(crate) struct Crowd {
     origins: HashMap<IpAddr, BTreeMap<u64, usize>>,
 }
 
-impl Crowd {
-    pub(crate) fn new(most: usize, most_of_one: usize) -> Crowd {
-        Crowd {
+impl Admission {
+    pub(crate) fn new(most: usize, most_of_one: usize) -> Admission {
+        Admission {
             most: most.max(1),
             most_of_one: most_of_one.max(1),
             present: 0,
@@ -79,7 +79,7 @@ mod tests {
     }
 
     /// Lets one in as a gateway does; who had to go.
-    fn come(crowd: &mut Crowd, host: u8, born: u64) -> Option<u64> {
+    fn come(crowd: &mut Admission, host: u8, born: u64) -> Option<u64> {
         let ends = crowd.one_too_many(from(host)).map(|key| key as u64);
         if let Some(born) = ends {
             (1..=9).for_each(|host| crowd.leave(from(host), born));
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_flood_from_one_address_ends_its_own_oldest_and_leaves_older_ones_from_elsewhere() {
-        let mut crowd = Crowd::new(10, 10);
+        let mut crowd = Admission::new(10, 10);
         assert_eq!(come(&mut crowd, 1, 1), None);
         for born in 2..=10 {
             assert_eq!(come(&mut crowd, 2, born), None);
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn one_origin_has_no_more_than_its_share_though_there_is_room() {
-        let mut crowd = Crowd::new(10, 3);
+        let mut crowd = Admission::new(10, 3);
         assert_eq!([1, 2, 3].map(|born| come(&mut crowd, 1, born)), [None; 3]);
         assert_eq!(come(&mut crowd, 2, 4), None);
         assert_eq!(come(&mut crowd, 1, 5), Some(1));
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn of_as_large_origins_the_one_that_has_waited_for_longest_loses() {
-        let mut crowd = Crowd::new(4, 4);
+        let mut crowd = Admission::new(4, 4);
         for (host, born) in [(1, 2), (2, 1), (1, 3), (2, 4)] {
             assert_eq!(come(&mut crowd, host, born), None);
         }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn who_left_twice_or_was_never_there_frees_no_place() {
-        let mut crowd = Crowd::new(2, 2);
+        let mut crowd = Admission::new(2, 2);
         crowd.enter(from(1), 1, 1);
         crowd.leave(from(1), 1);
         crowd.leave(from(1), 1);

@@ -16,6 +16,8 @@ pub(crate) struct Listeners {
     pub(crate) control: UnixListener,
     pub(crate) metrics: Option<TcpListener>,
     pub(crate) transparent: Option<TcpListener>,
+    /// Connections wait that could not be accepted; see `Deadline::Accept`.
+    pub(crate) pending: bool,
 }
 
 impl Listeners {
@@ -27,6 +29,7 @@ impl Listeners {
             metrics: config.metrics.map(bind).transpose()?,
             transparent: config.transparent.map(transparent::listen).transpose()?,
             control: bind_control(&config.control)?,
+            pending: false,
         })
     }
 

@@ -1,7 +1,7 @@
 //! What the gateway tells of itself: see `control::Status`.
 
 use crate::gateway::Gateway;
-use crate::membership::broker_session::Grid;
+use crate::membership::broker_session::BrokerSession;
 use crate::traversal::punch::Way;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::lane::Lane;
@@ -13,36 +13,35 @@ use std::collections::HashMap;
 impl Gateway {
     /// Every site of the grid, the own one first.
     pub(crate) fn sites(&self) -> Vec<SiteStatus> {
-        let own = self.directory.own().clone();
+        let own = self.membership.directory.own().clone();
         let own = SiteStatus {
             name: own.name.clone(),
             info: Some(own),
             unreachable: None,
         };
-        let others = self
-            .config
-            .peers
-            .iter()
-            .zip(&self.contacts)
-            .map(|(peer, contact)| {
-                let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
-                let info = self.directory.other(&peer.site).cloned();
-                let unreachable = match (up, &info) {
-                    (false, _) => Some(contact.why_not()),
-                    (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
-                    (true, Some(_)) => None,
-                };
-                SiteStatus {
-                    name: peer.site.clone(),
-                    info,
-                    unreachable,
-                }
-            });
+        let others = self.tunnels.peers.iter().map(|peer| {
+            let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
+            let info = self.membership.directory.other(&peer.site).cloned();
+            let unreachable = match (up, &info) {
+                (false, _) => Some(peer.why_not()),
+                (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
+                (true, Some(_)) => None,
+            };
+            SiteStatus {
+                name: peer.site.clone(),
+                info,
+                unreachable,
+            }
+        });
         std::iter::once(own).chain(others).collect()
     }
 
     pub(crate) fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
-        let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
+        let lanes = pair
+            .lanes
+            .iter()
+            .flatten()
+            .filter_map(|key| self.tunnels.lanes.get(*key));
         let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
         let least = lanes.iter().map(|lane| lane.least_rtt_microseconds);
         let (retransmits, segments) = lanes.iter().fold((0, 0), |(again, all), lane| {
@@ -71,7 +70,7 @@ impl Gateway {
     }
 
     fn hindrance(&self, pair: &Pair) -> String {
-        let contact = &self.contacts[pair.peer];
+        let contact = &self.tunnels.peers[pair.peer];
         match pair.lanes[QUIC_LANE] {
             _ if !self.has_lane(pair.peer) => contact.trouble.clone(),
             Some(_) => String::new(),
@@ -81,6 +80,7 @@ impl Gateway {
 
     fn job_statuses(&self) -> Vec<JobStatus> {
         let mut jobs: HashMap<Token, JobStatus> = self
+            .membership
             .jobs
             .iter()
             .map(|(token, job)| {
@@ -94,7 +94,7 @@ impl Gateway {
                 (*token, status)
             })
             .collect();
-        for (_, leg) in &self.legs {
+        for (_, leg) in &self.site.legs {
             if let Some(job) = jobs.get_mut(&leg.token) {
                 job.streams += 1;
                 job.sent_bytes += leg.sent_bytes;
@@ -108,20 +108,24 @@ impl Gateway {
 
     /// The present state.
     pub(crate) fn status(&self) -> Status {
-        let tunnels = self.pairs.iter().map(|(_, pair)| self.tunnel_status(pair));
+        let tunnels = self
+            .tunnels
+            .pairs
+            .iter()
+            .map(|(_, pair)| self.tunnel_status(pair));
         Status {
-            site: self.config.site.clone(),
+            site: self.driver.config.site.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            handed_over: self.handed_over,
-            grid: self.grid.as_ref().map(Grid::status),
+            handed_over: self.lifecycle.handed_over,
+            grid: self.membership.session.as_ref().map(BrokerSession::status),
             resident_bytes: resident_bytes(),
-            streams: self.legs.len(),
-            streams_peak: self.streams_peak,
-            streams_opened: self.streams_opened,
-            relayed: self.desk.carrying(),
-            relayed_bytes: self.desk.carried_bytes,
-            refused: self.report.refused().clone(),
+            streams: self.site.legs.len(),
+            streams_peak: self.site.streams_peak,
+            streams_opened: self.site.streams_opened,
+            relayed: self.traversal.relay.carrying(),
+            relayed_bytes: self.traversal.relay.carried_bytes,
+            refused: self.driver.log.refused().clone(),
             jobs: self.job_statuses(),
             sites: self.sites(),
             tunnels: tunnels.collect(),

@@ -168,7 +168,7 @@ impl Lane {
 impl Gateway {
     /// The kernel says that a lane is readable or writable.
     pub(crate) fn on_lane(&mut self, key: usize, event: &mio::event::Event) {
-        let Some(lane) = self.lanes.get_mut(key) else {
+        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return;
         };
         lane.writable |= event.is_writable();
@@ -183,7 +183,7 @@ impl Gateway {
     /// Takes in what has arrived.
     pub(crate) fn receive(&mut self, key: usize) {
         match self.try_receive(key) {
-            Ok(true) => self.unread.push(key),
+            Ok(true) => self.tunnels.unread.push(key),
             Ok(false) => {}
             Err(end) => self.fail_lane(key, &end),
         }
@@ -191,7 +191,9 @@ impl Gateway {
 
     /// What the far gateway did wrong ends the pair: sent again, it would be as wrong. Anything else ends the lane.
     pub(crate) fn fail_lane(&mut self, key: usize, end: &LaneEnd) {
-        let Some(lane) = self.lanes.get(key) else { return };
+        let Some(lane) = self.tunnels.lanes.get(key) else {
+            return;
+        };
         match end {
             LaneEnd::Protocol(ProtocolError::Early) => self.close_lane(key, end),
             LaneEnd::Protocol(_) | LaneEnd::Refused(_) => self.end_pair(lane.pair, end, true),
@@ -202,7 +204,7 @@ impl Gateway {
     /// True when there may be more to read.
     fn try_receive(&mut self, key: usize) -> Result<bool, LaneEnd> {
         for _ in 0..ROUNDS {
-            let Some(lane) = self.lanes.get_mut(key) else {
+            let Some(lane) = self.tunnels.lanes.get_mut(key) else {
                 return Ok(false);
             };
             let space = &mut lane.input[lane.filled..];
@@ -229,8 +231,8 @@ impl Gateway {
 
     /// Acts on the whole frames of a lane's input and keeps the rest.
     pub(crate) fn digest(&mut self, key: usize) -> Result<(), LaneEnd> {
-        let now = self.now;
-        let Some(lane) = self.lanes.get_mut(key) else {
+        let now = self.driver.now;
+        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return Ok(());
         };
         let (pair_key, number) = (lane.pair, lane.number);
@@ -239,7 +241,7 @@ impl Gateway {
         let filled = lane.filled;
         let mut rest = &input[..filled];
         let mut result = Ok(());
-        while let Some(pair) = self.pairs.get_mut(pair_key) {
+        while let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
             result = match pair.tunnel.on_input(number, &mut rest, now) {
                 Ok(None) => break,
                 Ok(Some(event)) => self.on_tunnel_event(pair_key, event),
@@ -251,7 +253,7 @@ impl Gateway {
         }
         let left = rest.len();
         input.copy_within(filled - left..filled, 0);
-        if let Some(lane) = self.lanes.get_mut(key) {
+        if let Some(lane) = self.tunnels.lanes.get_mut(key) {
             lane.input = input;
             lane.filled = left;
         }
@@ -260,23 +262,23 @@ impl Gateway {
 
     /// Ends a lane; its pair goes on.
     pub(crate) fn close_lane(&mut self, key: usize, end: &LaneEnd) {
-        let through = self.lanes.get(key).and_then(|lane| lane.through.clone());
+        let through = self.tunnels.lanes.get(key).and_then(|lane| lane.through.clone());
         let Some((pair_key, number)) = self.discard_lane(key) else {
             return;
         };
         self.part_lane(pair_key, number, end, through.as_ref());
         // Where a better lane took its place, the relay is not to blame.
         let through = through.filter(|_| !matches!(end, LaneEnd::Replaced));
-        if let Some(pair) = self.pairs.get(pair_key) {
+        if let Some(pair) = self.tunnels.pairs.get(pair_key) {
             self.bring_back(pair.peer, number, through.as_ref());
         }
     }
 
     /// Forgets a lane and closes its socket; its pair and its number there.
     pub(crate) fn discard_lane(&mut self, key: usize) -> Option<(usize, usize)> {
-        let mut lane = self.lanes.try_remove(key)?;
+        let mut lane = self.tunnels.lanes.try_remove(key)?;
         self.keep_counts(&lane);
-        lane.carrier.deregister(self.poll.registry());
+        lane.carrier.deregister(self.driver.registry());
         Some((lane.pair, lane.number))
     }
 

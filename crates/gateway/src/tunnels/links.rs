@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 impl Gateway {
     /// From this site to those that it has lanes with.
     pub(crate) fn own_links(&self) -> Vec<Link> {
-        let up = self.pairs.iter().filter(|(_, pair)| pair.is_up());
+        let up = self.tunnels.pairs.iter().filter(|(_, pair)| pair.is_up());
         up.filter_map(|(_, pair)| self.tunnel_status(pair).link())
             .collect()
     }
@@ -17,20 +17,25 @@ impl Gateway {
     /// What a site says of its own. Names of sites that are not in the grid would reach the processes of jobs.
     pub(crate) fn learn_links(&mut self, site: &str, mut links: Vec<Link>) {
         links.truncate(LINKED_SITES);
-        let is_known = |site: &str| site == self.config.site || self.peer_of(site).is_some();
+        let is_known = |site: &str| site == self.driver.config.site || self.peer_of(site).is_some();
         links.retain(|link| link.rtt_microseconds > 0 && is_known(&link.to));
         if let Some(peer) = self.peer_of(site) {
-            self.contacts[peer].links = links;
+            self.tunnels.peers[peer].links = links;
         }
     }
 
     /// Of every site that is reached and has said it, and the own one, by the site that measured.
     pub(crate) fn links(&self) -> BTreeMap<String, Vec<Link>> {
-        let is_small = self.config.peers.len() < LINKED_SITES;
-        let contacts = self.config.peers.iter().zip(&self.contacts).filter(|_| is_small);
+        let is_small = self.tunnels.peers.len() < LINKED_SITES;
+        let contacts = self
+            .tunnels
+            .peers
+            .iter()
+            .zip(&self.tunnels.peers)
+            .filter(|_| is_small);
         let reached = contacts.filter(|(peer, _)| self.pair_of(&peer.site).is_some_and(Pair::is_up));
         let others = reached.map(|(peer, contact)| (peer.site.clone(), contact.links.clone()));
-        let own = (self.config.site.clone(), self.own_links());
+        let own = (self.driver.config.site.clone(), self.own_links());
         others
             .chain([own])
             .filter(|(_, links)| !links.is_empty())

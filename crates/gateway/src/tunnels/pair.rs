@@ -114,8 +114,8 @@ impl Gateway {
         peer: &Hello,
         came: &Came,
     ) -> Option<usize> {
-        if let Some(existing) = self.tunnels.get(&peer.site).copied() {
-            let pair = &self.pairs[existing];
+        if let Some(existing) = self.tunnels.by_site.get(&peer.site).copied() {
+            let pair = &self.tunnels.pairs[existing];
             if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
                 let free = self.make_way(existing, usize::from(peer.lane), &peer.site, came);
                 return free.then_some(existing);
@@ -135,11 +135,12 @@ impl Gateway {
         if is_relayed && self.has_direct_lane(pair) {
             return false;
         }
-        let Some(existing) = self.pairs[pair].lanes[number] else {
+        let Some(existing) = self.tunnels.pairs[pair].lanes[number] else {
             return true;
         };
-        let preferred = |dialled_here: bool| dialled_here == (*self.config.site < *site);
+        let preferred = |dialled_here: bool| dialled_here == (*self.driver.config.site < *site);
         let keeps = self
+            .tunnels
             .lanes
             .get(existing)
             .is_some_and(|lane| lane.through.is_some() == is_relayed && preferred(lane.dialled))
@@ -152,10 +153,15 @@ impl Gateway {
 
     /// Whether a lane to this site goes through no relay and is well.
     pub(crate) fn has_direct_lane(&self, pair: usize) -> bool {
-        let Some(pair) = self.pairs.get(pair) else {
+        let Some(pair) = self.tunnels.pairs.get(pair) else {
             return false;
         };
-        let is_direct = |key: usize| self.lanes.get(key).is_some_and(|lane| lane.through.is_none());
+        let is_direct = |key: usize| {
+            self.tunnels
+                .lanes
+                .get(key)
+                .is_some_and(|lane| lane.through.is_none())
+        };
         let mut lanes = pair.lanes.iter().enumerate();
         lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number))
     }
@@ -164,14 +170,26 @@ impl Gateway {
     pub(crate) fn is_relayed(&self, site: &str) -> bool {
         let lanes = self.pair_of(site).map(|pair| pair.lanes);
         let mut lanes = lanes.into_iter().flatten().flatten();
-        lanes.any(|key| self.lanes.get(key).is_some_and(|lane| lane.through.is_some()))
+        lanes.any(|key| {
+            self.tunnels
+                .lanes
+                .get(key)
+                .is_some_and(|lane| lane.through.is_some())
+        })
     }
 
     /// A lane without a relay is up: those with one have served.
     pub(crate) fn retire_relayed(&mut self, pair: usize) {
-        let Some(pair) = self.pairs.get(pair) else { return };
+        let Some(pair) = self.tunnels.pairs.get(pair) else {
+            return;
+        };
         for key in pair.lanes.into_iter().flatten() {
-            if self.lanes.get(key).is_some_and(|lane| lane.through.is_some()) {
+            if self
+                .tunnels
+                .lanes
+                .get(key)
+                .is_some_and(|lane| lane.through.is_some())
+            {
                 self.close_lane(key, &LaneEnd::Replaced);
             }
         }
@@ -185,23 +203,23 @@ impl Gateway {
 
     /// Least round-trip time of a pair's lanes, in microseconds, where it is known.
     pub(crate) fn least_rtt(&self, pair: usize) -> Option<u32> {
-        let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
+        let lanes = self.tunnels.pairs.get(pair).map(|pair| pair.lanes);
         let lanes = lanes.into_iter().flatten().flatten();
-        let lanes = lanes.filter_map(|key| self.lanes.get(key)?.path().ok());
+        let lanes = lanes.filter_map(|key| self.tunnels.lanes.get(key)?.path().ok());
         let rtt = lanes.map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds));
         rtt.min()
     }
 
     /// A pair whose two gateways have just met for the first time in these sessions.
     fn begin_pair(&mut self, peer: usize, own_session: u64, peer_session: u64, address: SocketAddr) -> usize {
-        let site = self.config.peers[peer].site.clone();
-        let side = if self.config.site < site {
+        let site = self.tunnels.peers[peer].site.clone();
+        let side = if self.driver.config.site < site {
             Side::Odd
         } else {
             Side::Even
         };
         let pair = Pair {
-            tunnel: Tunnel::new(side, self.config.tunnel, self.now),
+            tunnel: Tunnel::new(side, self.driver.config.tunnel, self.driver.now),
             site: site.clone(),
             peer,
             peer_session,
@@ -216,30 +234,31 @@ impl Gateway {
             lanes_lost: 0,
             down_since: None,
             last_end: String::new(),
-            quiet_until: self.now,
+            quiet_until: self.driver.now,
             dirty: false,
         };
-        let key = self.pairs.insert(pair);
+        let key = self.tunnels.pairs.insert(pair);
         self.say_of(peer, format_args!("tunnel to {site} at {address} is up"));
-        self.tunnels.insert(site, key);
+        self.tunnels.by_site.insert(site, key);
         key
     }
 
     /// Says something of the tunnel with a peer, which may come and go as often as it likes.
     fn say_of(&mut self, peer: usize, text: impl Display) {
-        match self.contacts[peer].allowance.take(self.now) {
+        match self.tunnels.peers[peer].allowance.take(self.driver.now) {
             None => {}
-            Some(0) => self.report.say(text),
+            Some(0) => self.driver.log.say(text),
             Some(unsaid) => self
-                .report
+                .driver
+                .log
                 .say(format_args!("{text} ({unsaid} lines of this site were left out)")),
         }
     }
 
     /// Puts a lane under a pair's tunnel.
     pub(crate) fn join_lane(&mut self, key: usize, number: usize, lane: usize, address: SocketAddr) {
-        let now = self.now;
-        let Some(pair) = self.pairs.get_mut(key) else {
+        let now = self.driver.now;
+        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
             return;
         };
         pair.lanes[number] = Some(lane);
@@ -255,16 +274,21 @@ impl Gateway {
                 format_args!("tunnel to {site} is back after {waited:.1?}; {streams} streams go on"),
             );
         }
-        let introduced = self.pairs.get(key).is_some_and(|pair| pair.introduced);
+        let introduced = self.tunnels.pairs.get(key).is_some_and(|pair| pair.introduced);
         // What a relay carries is not what the two gateways are meeting for.
-        if self.lanes.get(lane).is_some_and(|lane| lane.through.is_none()) {
+        if self
+            .tunnels
+            .lanes
+            .get(lane)
+            .is_some_and(|lane| lane.through.is_none())
+        {
             self.on_met(peer);
             self.tell_offer_soon();
         }
         if introduced {
             self.dial_succeeded(peer);
         }
-        if self.pairs[key].lanes[QUIC_LANE].is_none() {
+        if self.tunnels.pairs[key].lanes[QUIC_LANE].is_none() {
             self.ask_for_quic(key);
         }
         self.size_pair(key);
@@ -273,8 +297,8 @@ impl Gateway {
 
     /// Takes an ended lane from its pair. `through` is the relay that it went through, if it did.
     pub(crate) fn part_lane(&mut self, key: usize, number: usize, end: &LaneEnd, through: Option<&Through>) {
-        let now = self.now;
-        let Some(pair) = self.pairs.get_mut(key) else {
+        let now = self.driver.now;
+        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
             return;
         };
         pair.lanes[number] = None;
@@ -284,7 +308,7 @@ impl Gateway {
         let left = pair.tunnel.lanes_up();
         if left == 0 {
             pair.down_since = Some(now);
-            let contact = &mut self.contacts[pair.peer];
+            let contact = &mut self.tunnels.peers[pair.peer];
             match through {
                 // Why there is no better way stands as it was.
                 Some(through) => {
@@ -299,17 +323,18 @@ impl Gateway {
             let what = if left == 0 {
                 format!(
                     "no lane is left; {streams} streams wait up to {:?}",
-                    self.config.tunnel.resume
+                    self.driver.config.tunnel.resume
                 )
             } else {
                 format!("{left} are left")
             };
-            self.report
+            self.driver
+                .log
                 .say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
         if left == 0 {
             let peer = pair.peer;
-            self.contacts[peer].offer = None;
+            self.tunnels.peers[peer].offer = None;
             self.relay_is_gone(peer);
             self.tell_offer_soon();
         }
@@ -320,17 +345,19 @@ impl Gateway {
     /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session, so that the
     /// far one learns of it.
     pub(crate) fn end_pair(&mut self, key: usize, end: &LaneEnd, forget: bool) {
-        let Some(pair) = self.pairs.get(key) else { return };
+        let Some(pair) = self.tunnels.pairs.get(key) else {
+            return;
+        };
         for lane in pair.lanes.into_iter().flatten() {
             self.discard_lane(lane);
         }
-        let Some(pair) = self.pairs.try_remove(key) else {
+        let Some(pair) = self.tunnels.pairs.try_remove(key) else {
             return;
         };
-        self.tallies[pair.peer].add_pair(&pair);
-        self.tunnels.remove(&pair.site);
+        self.tunnels.peers[pair.peer].totals.add_pair(&pair);
+        self.tunnels.by_site.remove(&pair.site);
         let (site, streams) = (&pair.site, pair.legs.len());
-        let own = self.config.site.clone();
+        let own = self.driver.config.site.clone();
         self.say_of(
             pair.peer,
             format_args!("tunnel between {own} and {site} has ended: {end}; {streams} streams reset"),
@@ -339,7 +366,7 @@ impl Gateway {
             self.abort_leg(leg, Reason::NoTunnel);
         }
         if forget {
-            self.contacts[pair.peer].new_session();
+            self.tunnels.peers[pair.peer].new_session();
         }
         self.on_site_gone(site, &end.to_string());
         let pause = match end {
@@ -348,21 +375,24 @@ impl Gateway {
         };
         self.dial_all(pair.peer, pause);
         self.seek_all(pair.peer, pause.max(PATIENCE));
-        self.contacts[pair.peer].offer = None;
+        self.tunnels.peers[pair.peer].offer = None;
         self.relay_is_gone(pair.peer);
         self.tell_offer_soon();
     }
 
     /// No lane came back in time.
     pub(crate) fn expire_pair(&mut self, key: usize) {
-        let Some(pair) = self.pairs.get(key) else { return };
-        let end = LaneEnd::Expired(self.config.tunnel.resume, pair.last_end.clone());
+        let Some(pair) = self.tunnels.pairs.get(key) else {
+            return;
+        };
+        let end = LaneEnd::Expired(self.driver.config.tunnel.resume, pair.last_end.clone());
         self.end_pair(key, &end, true);
     }
 
     /// When the tunnels want to be looked at next.
     pub(crate) fn tunnels_deadline(&self) -> Option<Instant> {
-        self.pairs
+        self.tunnels
+            .pairs
             .iter()
             .filter_map(|(_, pair)| pair.tunnel.deadline())
             .min()
@@ -370,15 +400,20 @@ impl Gateway {
 
     /// Lets time pass for the tunnels that wait for it.
     pub(crate) fn look_after_tunnels(&mut self) {
-        let now = self.now;
-        let due = self.pairs.iter();
+        let now = self.driver.now;
+        let due = self.tunnels.pairs.iter();
         let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
         let due: Vec<usize> = due.map(|(key, _)| key).collect();
         for key in due {
-            if let Some(pair) = self.pairs.get_mut(key) {
+            if let Some(pair) = self.tunnels.pairs.get_mut(key) {
                 pair.tunnel.on_time(now);
             }
-            while let Some(event) = self.pairs.get_mut(key).and_then(|pair| pair.tunnel.poll_event()) {
+            while let Some(event) = self
+                .tunnels
+                .pairs
+                .get_mut(key)
+                .and_then(|pair| pair.tunnel.poll_event())
+            {
                 if let Err(end) = self.on_tunnel_event(key, event) {
                     self.end_pair(key, &end, true);
                 }
@@ -391,14 +426,16 @@ impl Gateway {
     pub(crate) fn on_lane_event(&mut self, key: usize, event: &Event<'_>) {
         match event {
             Event::LaneSilent(number) => {
-                let Some(pair) = self.pairs.get(key) else { return };
-                let lane = pair.lanes[*number].and_then(|lane| self.lanes.get(lane));
+                let Some(pair) = self.tunnels.pairs.get(key) else {
+                    return;
+                };
+                let lane = pair.lanes[*number].and_then(|lane| self.tunnels.lanes.get(lane));
                 let through = lane.and_then(|lane| lane.through.clone());
                 self.bring_back(pair.peer, *number, through.as_ref());
             }
             Event::LaneDead(number) => {
-                let lane = self.pairs.get(key).and_then(|pair| pair.lanes[*number]);
-                let silent = LaneEnd::Silent(self.config.tunnel.lane_timeout);
+                let lane = self.tunnels.pairs.get(key).and_then(|pair| pair.lanes[*number]);
+                let silent = LaneEnd::Silent(self.driver.config.tunnel.lane_timeout);
                 match lane {
                     Some(lane) => self.close_lane(lane, &silent),
                     None => self.part_lane(key, *number, &silent, None),

@@ -53,10 +53,10 @@ impl Gateway {
                 self.fill(key, number);
             }
             let trains = self.train(key);
-            let Some(pair) = self.pairs.get_mut(key) else {
+            let Some(pair) = self.tunnels.pairs.get_mut(key) else {
                 return;
             };
-            let written = write_lanes(pair, &mut self.lanes, self.now);
+            let written = write_lanes(pair, &mut self.tunnels.lanes, self.driver.now);
             let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
             // A leg that ended in this round put a frame in where nothing else was to be written.
             let takes = number.is_some_and(|number| pair.tunnel.has_control_for(number));
@@ -77,8 +77,8 @@ impl Gateway {
     /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing when there
     /// is no such pair.
     fn supply(&mut self, key: usize) -> Option<Option<usize>> {
-        let now = self.now;
-        let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);
+        let now = self.driver.now;
+        let (lanes, pair) = (&self.tunnels.lanes, self.tunnels.pairs.get_mut(key)?);
         let writable = |number: usize| {
             let lane = pair.lanes[number].and_then(|lane| lanes.get(lane));
             lane.is_some_and(|lane| lane.writable)
@@ -90,9 +90,9 @@ impl Gateway {
 
     /// Reads legs into a lane's memory.
     fn fill(&mut self, key: usize, number: usize) {
-        let now = self.now;
+        let now = self.driver.now;
         loop {
-            let Some(pair) = self.pairs.get_mut(key) else {
+            let Some(pair) = self.tunnels.pairs.get_mut(key) else {
                 return;
             };
             let enough = pair.tunnel.unsent_bytes(number) >= BATCH;
@@ -100,7 +100,7 @@ impl Gateway {
                 return;
             }
             let Some(leg_key) = pair.turns.pop() else { return };
-            let leg = self.legs.get_mut(leg_key);
+            let leg = self.site.legs.get_mut(leg_key);
             let Some(leg) = leg.filter(|leg| leg.pair == key && leg.scheduled) else {
                 continue;
             };

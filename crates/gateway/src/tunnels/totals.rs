@@ -25,7 +25,7 @@ pub(crate) struct LaneCounts {
 
 /// What is over with one peer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Tally {
+pub(crate) struct Totals {
     /// Of ended lanes, by their numbers.
     pub(crate) lanes: BTreeMap<usize, LaneCounts>,
     /// Of ended pairs, as are the following.
@@ -62,7 +62,7 @@ impl AddAssign for LaneCounts {
     }
 }
 
-impl Tally {
+impl Totals {
     /// Adds what a lane has counted.
     pub(crate) fn add_lane(&mut self, lane: &LaneStatus) {
         *self.lanes.entry(lane.number).or_default() += lane.into();
@@ -79,8 +79,8 @@ impl Tally {
 impl Gateway {
     /// A lane ends; its pair is still known.
     pub(crate) fn keep_counts(&mut self, lane: &Lane) {
-        if let Some(pair) = self.pairs.get(lane.pair) {
-            self.tallies[pair.peer].add_lane(&lane_status(lane));
+        if let Some(pair) = self.tunnels.pairs.get(lane.pair) {
+            self.tunnels.peers[pair.peer].totals.add_lane(&lane_status(lane));
         }
     }
 }

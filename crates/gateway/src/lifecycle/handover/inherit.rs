@@ -69,16 +69,16 @@ impl Gateway {
         }
         let listeners = inherit_listeners(kept.listeners, &config)?;
         let mut gateway = Gateway::listening(config, listeners)?;
-        gateway.births = kept.births;
-        gateway.handed_over = kept.handed_over;
-        gateway.streams_opened = kept.streams_opened;
-        gateway.streams_peak = kept.streams_peak;
-        gateway.ports.inherit(kept.next_delivery_port);
-        gateway.report.inherit(kept.refused);
-        gateway.jobs = Jobs::inherit(kept.jobs);
+        gateway.driver.births = kept.births;
+        gateway.lifecycle.handed_over = kept.handed_over;
+        gateway.site.streams_opened = kept.streams_opened;
+        gateway.site.streams_peak = kept.streams_peak;
+        gateway.site.ports.inherit(kept.next_delivery_port);
+        gateway.driver.log.inherit(kept.refused);
+        gateway.membership.jobs = Jobs::inherit(kept.jobs);
         // Those that jobs know, whatever the configuration wishes now.
         let ranges: Result<Vec<Cidr>, _> = kept.virtual_subnets.iter().map(|text| text.parse()).collect();
-        let subnets = &gateway.config.subnets;
+        let subnets = &gateway.driver.config.subnets;
         let fit = |ranges: &Vec<Cidr>| {
             let mut pairs = ranges.iter().zip(subnets);
             ranges.is_empty()
@@ -87,25 +87,28 @@ impl Gateway {
         let Some(ranges) = ranges.ok().filter(fit) else {
             return Err(InheritError::Contradiction("virtual subnets are not of this site's size").into());
         };
-        gateway.directory.take_virtual_subnets(&gateway.config, &ranges);
+        gateway
+            .membership
+            .directory
+            .take_virtual_subnets(&gateway.driver.config, &ranges);
         for info in kept.others {
             let site = info.name.clone();
-            if let Err(why) = gateway.directory.learn(&site, info) {
-                gateway.report.say(format_args!("site {site} {why}"));
+            if let Err(why) = gateway.membership.directory.learn(&site, info) {
+                gateway.driver.log.say(format_args!("site {site} {why}"));
             }
         }
         for kept in kept.contacts {
             // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker names those of a member.
-            let peers = &gateway.config.peers;
+            let peers = &gateway.tunnels.peers;
             let known = peers.iter().position(|peer| peer.site == kept.site);
-            let is_member = gateway.grid.is_some();
+            let is_member = gateway.membership.session.is_some();
             let index = known.or_else(|| is_member.then(|| gateway.add_peer(kept.site.clone())));
             if let Some(index) = index {
-                let contact = &mut gateway.contacts[index];
+                let contact = &mut gateway.tunnels.peers[index];
                 contact.session = kept.session;
                 contact.trouble = kept.trouble;
                 contact.lanes = kept.lanes;
-                gateway.tallies[index] = kept.tally;
+                gateway.tunnels.peers[index].totals = kept.totals;
             }
         }
         gateway.inherit_pairs(kept.pairs)?;
@@ -113,43 +116,43 @@ impl Gateway {
         gateway.inherit_intakes(kept.intakes)?;
         gateway.inherit_commands(kept.commands)?;
         gateway.inherit_starters(kept.starters);
-        gateway.desk.carried_bytes = kept.carried_bytes;
+        gateway.traversal.relay.carried_bytes = kept.carried_bytes;
         gateway.inherit_splices(kept.splices)?;
-        gateway.report.say(format_args!(
+        gateway.driver.log.say(format_args!(
             "goes on as {} (process {}) with {} streams and {} jobs",
-            gateway.program.display(),
+            gateway.driver.program.display(),
             std::process::id(),
-            gateway.legs.len(),
-            gateway.jobs.len()
+            gateway.site.legs.len(),
+            gateway.membership.jobs.len()
         ));
         gateway.answer_hand_over(&Reply::HandedOver(HandedOver {
-            site: gateway.config.site.clone(),
-            streams: gateway.legs.len(),
-            jobs: gateway.jobs.len(),
+            site: gateway.driver.config.site.clone(),
+            streams: gateway.site.legs.len(),
+            jobs: gateway.membership.jobs.len(),
         }));
         Ok(gateway)
     }
 
     fn inherit_pairs(&mut self, kept: Vec<(usize, KeptPair<'static>)>) -> Result<(), InheritError> {
-        let now = self.now;
+        let now = self.driver.now;
         let mut pairs = Vec::new();
         for (key, kept) in kept {
-            let index = self.config.peers.iter().position(|peer| peer.site == kept.site);
+            let index = self.tunnels.peers.iter().position(|peer| peer.site == kept.site);
             let Some(index) = index else {
                 return Err(InheritError::Configuration(format!(
                     "has no [[peer]] for {}",
                     kept.site
                 )));
             };
-            self.tunnels.insert(kept.site.clone(), key);
-            pairs.push((key, Pair::inherit(kept, index, self.config.tunnel, now)?));
+            self.tunnels.by_site.insert(kept.site.clone(), key);
+            pairs.push((key, Pair::inherit(kept, index, self.driver.config.tunnel, now)?));
         }
-        self.pairs = pairs.into_iter().collect();
+        self.tunnels.pairs = pairs.into_iter().collect();
         if self.awaits_addresses() {
             return Ok(());
         }
-        let own = self.directory.own().clone();
-        for key in self.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+        let own = self.membership.directory.own().clone();
+        for key in self.tunnels.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
             // Its nodes may have changed with the configuration.
             self.tell(key, GatewayToGateway::Site(own.clone()));
         }
@@ -158,18 +161,20 @@ impl Gateway {
 
     fn inherit_legs(&mut self, kept: Vec<(usize, KeptLeg<'static>)>) -> Result<(), InheritError> {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
-        self.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
-        for (key, leg) in &mut self.legs {
-            leg.socket.register(self.poll.registry(), Class::Leg.token(key))?;
-            if let Some(pair) = self.pairs.get_mut(leg.pair) {
+        self.site.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        for (key, leg) in &mut self.site.legs {
+            leg.socket
+                .register(self.driver.registry(), Class::Leg.token(key))?;
+            if let Some(pair) = self.tunnels.pairs.get_mut(leg.pair) {
                 pair.legs.insert(leg.id, key);
             }
             if leg.is_connecting() {
-                self.timers
+                self.driver
+                    .timers
                     .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(key, leg.born));
             }
         }
-        for key in self.legs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+        for key in self.site.legs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
             self.schedule(key);
         }
         Ok(())
@@ -180,9 +185,9 @@ impl Gateway {
         let now = Instant::now();
         for kept in kept {
             if let Some(left) = kept.doomed {
-                self.timers.set(left, Deadline::Starters);
+                self.driver.timers.set(left, Deadline::Starters);
             }
-            self.starters.push(Starter {
+            self.commands.starters.push(Starter {
                 process: Pid::from_raw(kept.process),
                 token: Token(kept.token),
                 doomed: kept.doomed.and_then(|left| now.checked_add(left)),
@@ -208,5 +213,6 @@ fn inherit_listeners(kept: KeptListeners, config: &Config) -> Result<Listeners, 
         control: UnixListener::from_std(descriptor(kept.control)?.into()),
         metrics: kept.metrics.map(tcp).transpose()?,
         transparent: kept.transparent.map(tcp).transpose()?,
+        pending: false,
     })
 }

@@ -88,7 +88,7 @@ impl Gateway {
         program: PathBuf,
         config: PathBuf,
     ) -> Result<(), HandOverError> {
-        if self.successor.is_some() {
+        if self.lifecycle.successor.is_some() {
             return Err(HandOverError::Again);
         }
         if version != STATE_VERSION {
@@ -99,7 +99,7 @@ impl Gateway {
         }
         let successor = Successor { program, config };
         self.vet(&successor)?;
-        self.successor = Some(successor);
+        self.lifecycle.successor = Some(successor);
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl Gateway {
     fn vet(&self, Successor { program, config }: &Successor) -> Result<(), HandOverError> {
         private::check_program(program).map_err(|error| HandOverError::Program(program.clone(), error))?;
         let planned = Config::load(config)?;
-        match self.config.lasting_difference(&planned) {
+        match self.driver.config.lasting_difference(&planned) {
             None => Ok(()),
             Some(key) => Err(HandOverError::Changed {
                 file: config.display().to_string(),
@@ -118,17 +118,17 @@ impl Gateway {
 
     /// Executes another program in this one's place. Returns only where that fails; then everything goes on here.
     pub(crate) fn hand_over(&mut self, successor: &Successor) {
-        self.report.say(format_args!(
+        self.driver.log.say(format_args!(
             "hands {} streams and {} jobs to {}",
-            self.legs.len(),
-            self.jobs.len(),
+            self.site.legs.len(),
+            self.membership.jobs.len(),
             successor.program.display()
         ));
         self.let_go();
         let Err(error) = self.try_hand_over(successor);
-        self.report.say(format_args!("goes on itself: {error}"));
+        self.driver.log.say(format_args!("goes on itself: {error}"));
         self.answer_hand_over(&Reply::Error(error.to_string()));
-        for index in 0..self.config.peers.len() {
+        for index in 0..self.tunnels.peers.len() {
             self.dial_all(index, Duration::ZERO);
         }
     }
@@ -136,24 +136,30 @@ impl Gateway {
     /// Closes what is not handed over. What the tunnels have to tell is acted on first.
     fn let_go(&mut self) {
         let dialled = self
+            .tunnels
             .handshakes
             .iter()
             .filter_map(|(_, handshake)| handshake.dialled());
         for (index, lane) in dialled.collect::<Vec<_>>() {
             self.dial_ended(index, lane);
         }
-        self.handshakes.clear();
-        self.strangers.clear();
-        self.scrapes.clear();
-        self.unread.clear();
-        for pair in keys(&self.pairs) {
-            while let Some(event) = self.pairs.get_mut(pair).and_then(|pair| pair.tunnel.poll_event()) {
+        self.tunnels.handshakes.clear();
+        self.tunnels.strangers.clear();
+        self.telemetry.scrapes.clear();
+        self.tunnels.unread.clear();
+        for pair in keys(&self.tunnels.pairs) {
+            while let Some(event) = self
+                .tunnels
+                .pairs
+                .get_mut(pair)
+                .and_then(|pair| pair.tunnel.poll_event())
+            {
                 if let Err(end) = self.on_tunnel_event(pair, event) {
                     self.end_pair(pair, &end, true);
                 }
             }
         }
-        for lane in keys(&self.lanes) {
+        for lane in keys(&self.tunnels.lanes) {
             if let Some((pair, number)) = self.discard_lane(lane) {
                 self.part_lane(pair, number, &LaneEnd::HandedOver, None);
             }
@@ -183,7 +189,7 @@ impl Gateway {
         let mut kept = self.descriptors();
         kept.push(state.as_fd());
         // Nothing is started in between: whatever else is open closes with exec.
-        socket::pass_net_admin_on(self.config.transparent.is_some());
+        socket::pass_net_admin_on(self.driver.config.transparent.is_some());
         let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
         let error = executed.map_or_else(|error| error, |never| match never {});
         socket::pass_net_admin_on(false);
@@ -195,15 +201,15 @@ impl Gateway {
     /// Everything that the successor needs to know, lanes being down.
     fn keep(&mut self) -> Result<State<'_>, HandOverError> {
         let now = Instant::now();
-        let contacts = self.config.peers.iter().zip(&self.contacts).zip(&self.tallies);
-        let contacts = contacts.map(|((peer, contact), tally)| KeptContact {
+        let contacts = self.tunnels.peers.iter();
+        let contacts = contacts.map(|peer| KeptContact {
             site: peer.site.clone(),
-            session: contact.session,
-            trouble: contact.trouble.clone(),
-            lanes: contact.lanes,
-            tally: tally.clone(),
+            session: peer.session,
+            trouble: peer.trouble.clone(),
+            lanes: peer.lanes,
+            totals: peer.totals.clone(),
         });
-        let starters = self.starters.iter().map(|starter| KeptStarter {
+        let starters = self.commands.starters.iter().map(|starter| KeptStarter {
             process: starter.process.as_raw(),
             token: starter.token.0,
             doomed: starter.doomed.map(|doomed| doomed.saturating_duration_since(now)),
@@ -217,7 +223,7 @@ impl Gateway {
             transparent: listeners.transparent.as_ref().map(AsRawFd::as_raw_fd),
         };
         let mut pairs = Vec::new();
-        for (key, pair) in &mut self.pairs {
+        for (key, pair) in &mut self.tunnels.pairs {
             let site = pair.site.clone();
             let kept: KeptPair<'_> = pair.keep(now);
             kept.tunnel
@@ -226,33 +232,40 @@ impl Gateway {
             pairs.push((key, kept));
         }
         Ok(State {
-            site: self.config.site.clone(),
-            handed_over: self.handed_over + 1,
-            births: self.births,
-            streams_opened: self.streams_opened,
-            streams_peak: self.streams_peak,
-            next_delivery_port: self.ports.next(),
-            refused: self.report.refused().clone(),
-            carried_bytes: self.desk.carried_bytes,
+            site: self.driver.config.site.clone(),
+            handed_over: self.lifecycle.handed_over + 1,
+            births: self.driver.births,
+            streams_opened: self.site.streams_opened,
+            streams_peak: self.site.streams_peak,
+            next_delivery_port: self.site.ports.next(),
+            refused: self.driver.log.refused().clone(),
+            carried_bytes: self.traversal.relay.carried_bytes,
             listeners,
-            virtual_subnets: self.directory.virtual_subnets(),
-            others: self.directory.others().cloned().collect(),
+            virtual_subnets: self.membership.directory.virtual_subnets(),
+            others: self.membership.directory.others().cloned().collect(),
             contacts: contacts.collect(),
-            jobs: self.jobs.keep(),
+            jobs: self.membership.jobs.keep(),
             starters: starters.collect(),
             pairs,
-            legs: self.legs.iter_mut().map(|(key, leg)| (key, leg.keep())).collect(),
+            legs: self
+                .site
+                .legs
+                .iter_mut()
+                .map(|(key, leg)| (key, leg.keep()))
+                .collect(),
             intakes: self
+                .site
                 .intakes
                 .iter()
                 .map(|(key, intake)| (key, intake.keep()))
                 .collect(),
             commands: self
                 .commands
+                .connections
                 .iter()
                 .map(|(key, command)| (key, command.keep()))
                 .collect(),
-            splices: self.desk.keep(),
+            splices: self.traversal.relay.keep(),
         })
     }
 
@@ -267,10 +280,15 @@ impl Gateway {
             .chain(&listeners.transparent);
         tcp.map(AsFd::as_fd)
             .chain([listeners.control.as_fd()])
-            .chain(self.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
-            .chain(self.intakes.iter().map(|(_, intake)| intake.as_fd()))
-            .chain(self.commands.iter().map(|(_, command)| command.as_fd()))
-            .chain(self.desk.descriptors())
+            .chain(self.site.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
+            .chain(self.site.intakes.iter().map(|(_, intake)| intake.as_fd()))
+            .chain(
+                self.commands
+                    .connections
+                    .iter()
+                    .map(|(_, command)| command.as_fd()),
+            )
+            .chain(self.traversal.relay.descriptors())
             .collect()
     }
 }

@@ -5,7 +5,7 @@
 //! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
 
 use crate::traversal::relay::splice::KEPT_BYTES;
-use crate::tunnels::totals::Tally;
+use crate::tunnels::totals::Totals;
 use causeway_control::{Plan, SiteInfo};
 use causeway_tunnel::Snapshot;
 use causeway_tunnel::tunnel::MAX_LANES;
@@ -76,7 +76,7 @@ pub(crate) struct KeptContact {
     pub(crate) session: u64,
     pub(crate) trouble: String,
     pub(crate) lanes: usize,
-    pub(crate) tally: Tally,
+    pub(crate) totals: Totals,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -363,7 +363,7 @@ mod tests {
                 session: 1,
                 trouble: String::new(),
                 lanes: 1,
-                tally: Tally::default(),
+                totals: Totals::default(),
             }],
             jobs: vec![KeptJob {
                 token,

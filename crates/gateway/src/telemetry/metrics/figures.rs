@@ -1,9 +1,9 @@
 //! Which metrics there are. `docs/status.md` explains each; what is exported as a counter goes on over the ends of lanes
-//! and pairs (`tally`).
+//! and pairs (`totals`).
 
 use super::exposition::{Exposition, Kind};
 use crate::gateway::Gateway;
-use crate::tunnels::totals::{LaneCounts, Tally};
+use crate::tunnels::totals::{LaneCounts, Totals};
 use causeway_control::{LaneStatus, Status, TunnelStatus};
 
 /// Name, help, and where the value comes from.
@@ -61,21 +61,21 @@ const TUNNEL_GAUGES: [SiteMetric; 4] = [
     }),
 ];
 
-const TUNNEL_COUNTERS: [Metric<Tally, u64>; 3] = [
+const TUNNEL_COUNTERS: [Metric<Totals, u64>; 3] = [
     (
         "causeway_tunnel_sent_bytes_total",
         "Bytes of applications sent.",
-        |tally| tally.sent_bytes,
+        |totals| totals.sent_bytes,
     ),
     (
         "causeway_tunnel_received_bytes_total",
         "Bytes of applications received.",
-        |tally| tally.received_bytes,
+        |totals| totals.received_bytes,
     ),
     (
         "causeway_tunnel_lanes_lost_total",
         "Lanes that ended while their tunnel went on.",
-        |tally| tally.lanes_lost,
+        |totals| totals.lanes_lost,
     ),
 ];
 
@@ -153,24 +153,18 @@ struct Site<'a> {
     /// The tunnel to it, if there is one now.
     tunnel: Option<&'a TunnelStatus>,
     /// Everything since the gateway's start, what goes on now among it.
-    total: Tally,
+    total: Totals,
 }
 
 impl Gateway {
     pub(super) fn exposition(&self) -> String {
-        exposition(
-            &self.status(),
-            self.config
-                .peers
-                .iter()
-                .map(|peer| &*peer.site)
-                .zip(&self.tallies),
-        )
+        let peers = self.tunnels.peers.iter();
+        exposition(&self.status(), peers.map(|peer| (&*peer.site, &peer.totals)))
     }
 }
 
-fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a Tally)>) -> String {
-    let sites: Vec<Site> = peers.map(|(name, tally)| site(status, name, tally)).collect();
+fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a Totals)>) -> String {
+    let sites: Vec<Site> = peers.map(|(name, totals)| site(status, name, totals)).collect();
     let mut text = Exposition::default();
     for (name, help, value) in GAUGES {
         text.family(Kind::Gauge, name, help).sample(&[], value(status));
@@ -232,7 +226,7 @@ fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a 
     text.into_text()
 }
 
-fn site<'a>(status: &'a Status, name: &'a str, over: &Tally) -> Site<'a> {
+fn site<'a>(status: &'a Status, name: &'a str, over: &Totals) -> Site<'a> {
     let reachable = status.sites.iter().find(|site| site.name == name);
     let tunnel = status.tunnels.iter().find(|tunnel| tunnel.site == name);
     let mut total = over.clone();
@@ -320,16 +314,16 @@ mod tests {
 
     #[test]
     fn counters_go_on_where_ended_lanes_and_pairs_left_them() {
-        let mut over = Tally {
+        let mut over = Totals {
             sent_bytes: 10_000,
             received_bytes: 0,
             lanes_lost: 2,
-            ..Tally::default()
+            ..Totals::default()
         };
         over.add_lane(&lane(0));
         over.add_lane(&lane(0));
         over.add_lane(&lane(1));
-        let nowhere = Tally::default();
+        let nowhere = Totals::default();
         let text = exposition(&status(), [("nancy", &over), ("bordeaux", &nowhere)].into_iter());
         has(&text, "causeway_tunnel_sent_bytes_total{site=\"nancy\"} 10700");
         has(&text, "causeway_tunnel_lanes_lost_total{site=\"nancy\"} 3");
@@ -358,7 +352,7 @@ mod tests {
 
     #[test]
     fn every_metric_stands_once_and_in_the_documentation() {
-        let text = exposition(&status(), [("nancy", &Tally::default())].into_iter());
+        let text = exposition(&status(), [("nancy", &Totals::default())].into_iter());
         let names: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("# TYPE "))

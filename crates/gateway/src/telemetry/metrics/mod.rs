@@ -56,60 +56,68 @@ enum Step {
 
 impl Gateway {
     pub(crate) fn on_scrape_connection(&mut self, mut socket: TcpStream, peer: SocketAddr) {
-        if self.scrapes.len() >= AT_MOST {
-            let oldest = self.scrapes.iter().min_by_key(|(_, scrape)| scrape.born);
+        if self.telemetry.scrapes.len() >= AT_MOST {
+            let oldest = self
+                .telemetry
+                .scrapes
+                .iter()
+                .min_by_key(|(_, scrape)| scrape.born);
             if let Some((oldest, _)) = oldest {
                 self.refuse_scrape(oldest, "too many connections; the oldest ends");
             }
         }
-        let key = self.scrapes.vacant_key();
+        let key = self.telemetry.scrapes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = Class::Scrape.token(key);
-        if let Err(error) = self.poll.registry().register(&mut socket, token, interest) {
-            return self.report.say(format_args!("metrics: {error}"));
+        if let Err(error) = self.driver.registry().register(&mut socket, token, interest) {
+            return self.driver.log.say(format_args!("metrics: {error}"));
         }
-        let born = self.birth();
-        self.scrapes.insert(Scrape {
+        let born = self.driver.birth();
+        self.telemetry.scrapes.insert(Scrape {
             socket,
             peer,
             born,
             stage: Stage::Reading(Vec::new()),
         });
-        self.timers.set(DEADLINE, Deadline::Scrape(key, born));
+        self.driver.timers.set(DEADLINE, Deadline::Scrape(key, born));
         self.on_scrape(key);
     }
 
     pub(crate) fn on_scrape(&mut self, key: usize) {
-        while let Some(scrape) = self.scrapes.get_mut(key) {
+        while let Some(scrape) = self.telemetry.scrapes.get_mut(key) {
             match scrape.advance() {
                 Ok(Step::Waits) => return,
                 Ok(Step::Asks(wanted)) => {
                     if let Wanted::Nothing(why) = wanted {
-                        self.report.refuse("metrics", scrape.peer.ip(), why);
+                        self.driver.log.refuse("metrics", scrape.peer.ip(), why);
                     }
                     let answer = http::answer(&wanted, || self.exposition());
-                    if let Some(scrape) = self.scrapes.get_mut(key) {
+                    if let Some(scrape) = self.telemetry.scrapes.get_mut(key) {
                         scrape.stage = Stage::Answering(answer, 0);
                     }
                 }
-                Ok(Step::Done) | Err(_) => drop(self.scrapes.try_remove(key)),
+                Ok(Step::Done) | Err(_) => drop(self.telemetry.scrapes.try_remove(key)),
             }
         }
     }
 
     pub(crate) fn on_scrape_deadline(&mut self, key: usize, born: u64) {
-        let late = self.scrapes.get(key).filter(|scrape| scrape.born == born);
+        let late = self
+            .telemetry
+            .scrapes
+            .get(key)
+            .filter(|scrape| scrape.born == born);
         match late.map(|scrape| &scrape.stage) {
             Some(Stage::Reading(_)) => self.refuse_scrape(key, "no complete request in time"),
             Some(Stage::Answering(..)) => self.refuse_scrape(key, "it does not read its answer"),
-            Some(Stage::Ending(_)) => drop(self.scrapes.try_remove(key)),
+            Some(Stage::Ending(_)) => drop(self.telemetry.scrapes.try_remove(key)),
             None => {}
         }
     }
 
     fn refuse_scrape(&mut self, key: usize, why: &str) {
-        if let Some(scrape) = self.scrapes.try_remove(key) {
-            self.report.refuse("metrics", scrape.peer.ip(), why);
+        if let Some(scrape) = self.telemetry.scrapes.try_remove(key) {
+            self.driver.log.refuse("metrics", scrape.peer.ip(), why);
         }
     }
 }
@@ -196,8 +204,8 @@ mod tests {
     }
 
     fn strike(gateway: &mut Gateway) {
-        let later = gateway.now + Duration::from_secs(60);
-        while let Some(deadline) = gateway.timers.pop_due(later) {
+        let later = gateway.driver.now + Duration::from_secs(60);
+        while let Some(deadline) = gateway.driver.timers.pop_due(later) {
             if let Deadline::Scrape(key, born) = deadline {
                 gateway.on_scrape_deadline(key, born);
             }
@@ -208,24 +216,24 @@ mod tests {
     fn a_client_that_says_nothing_is_closed_at_the_deadline_and_counted() {
         let directory = tempfile::tempdir().unwrap();
         let (mut gateway, mut client) = gateway(directory.path());
-        assert_eq!(gateway.scrapes.len(), 1);
+        assert_eq!(gateway.telemetry.scrapes.len(), 1);
         strike(&mut gateway);
         assert_eq!(client.read(&mut [0]).unwrap(), 0);
-        assert!(gateway.scrapes.is_empty());
-        assert_eq!(gateway.report.refused()["metrics"], 1);
+        assert!(gateway.telemetry.scrapes.is_empty());
+        assert_eq!(gateway.driver.log.refused()["metrics"], 1);
     }
 
     #[test]
     fn a_client_that_does_not_read_its_answer_waits_for_nobody_and_is_closed_at_the_deadline() {
         let directory = tempfile::tempdir().unwrap();
         let (mut gateway, client) = gateway(directory.path());
-        let (key, _) = gateway.scrapes.iter().next().unwrap();
+        let (key, _) = gateway.telemetry.scrapes.iter().next().unwrap();
         // More than any socket buffers.
-        gateway.scrapes[key].stage = Stage::Answering(vec![0; 64 << 20], 0);
+        gateway.telemetry.scrapes[key].stage = Stage::Answering(vec![0; 64 << 20], 0);
         gateway.on_scrape(key);
-        assert!(matches!(gateway.scrapes[key].stage, Stage::Answering(_, written) if written > 0));
+        assert!(matches!(gateway.telemetry.scrapes[key].stage, Stage::Answering(_, written) if written > 0));
         strike(&mut gateway);
-        assert!(gateway.scrapes.is_empty());
+        assert!(gateway.telemetry.scrapes.is_empty());
         drop(client);
     }
 
@@ -234,7 +242,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut gateway, mut first) = gateway(directory.path());
         let mut others: Vec<Client> = (0..AT_MOST).map(|_| connect(&mut gateway)).collect();
-        assert_eq!(gateway.scrapes.len(), AT_MOST);
+        assert_eq!(gateway.telemetry.scrapes.len(), AT_MOST);
         assert_eq!(first.read(&mut [0]).unwrap(), 0);
         others[0].set_nonblocking(true).unwrap();
         let open = others[0].read(&mut [0]).unwrap_err();

@@ -80,16 +80,21 @@ impl Meetings {
 
 impl Gateway {
     fn meeting(&mut self, index: usize, way: Way) -> Option<&mut Meeting> {
-        self.grid.as_mut()?.meetings.by_peer.get_mut(&(index, way))
+        self.membership
+            .session
+            .as_mut()?
+            .meetings
+            .by_peer
+            .get_mut(&(index, way))
     }
 
     fn meetings(&mut self) -> Option<&mut Meetings> {
-        Some(&mut self.grid.as_mut()?.meetings)
+        Some(&mut self.membership.session.as_mut()?.meetings)
     }
 
     /// Only punching brings a lane to this peer.
     pub(crate) fn meets(&self, index: usize) -> bool {
-        let grid = self.grid.as_ref();
+        let grid = self.membership.session.as_ref();
         grid.is_some_and(|grid| {
             let mut ways = Way::ALL.into_iter();
             ways.any(|way| grid.meetings.by_peer.contains_key(&(index, way)))
@@ -98,9 +103,9 @@ impl Gateway {
 
     /// The broker tells where a peer can be dialled, if at all.
     pub(crate) fn on_peer_known(&mut self, index: usize) {
-        let now = self.now;
-        let site = self.config.peers[index].site.clone();
-        let closed = self.config.public.is_empty() && self.contacts[index].addresses.is_empty();
+        let now = self.driver.now;
+        let site = self.tunnels.peers[index].site.clone();
+        let closed = self.driver.config.public.is_empty() && self.tunnels.peers[index].addresses.is_empty();
         if !closed {
             return self.forget_meeting(index);
         }
@@ -108,14 +113,14 @@ impl Gateway {
             return;
         }
         let ways = Way::ALL.into_iter().filter(|way| match way {
-            Way::Udp => self.quic.is_some(),
-            Way::Tcp => self.config.transport != Transport::Quic,
+            Way::Udp => self.tunnels.quic.is_some(),
+            Way::Tcp => self.driver.config.transport != Transport::Quic,
         });
         let ways: Vec<Way> = ways.collect();
         let names: Vec<String> = ways.iter().map(Way::to_string).collect();
-        self.contacts[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        self.tunnels.peers[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
         let was_up = self.pair_of(&site).map(Pair::is_up);
-        let dials = self.config.site < site;
+        let dials = self.driver.config.site < site;
         let Some(meetings) = self.meetings() else { return };
         for way in ways {
             let mut key = Key::default();
@@ -135,7 +140,7 @@ impl Gateway {
     }
 
     pub(crate) fn forget_meeting(&mut self, index: usize) {
-        if let Some(grid) = &mut self.grid {
+        if let Some(grid) = &mut self.membership.session {
             grid.meetings.by_peer.retain(|(other, _), _| *other != index);
             grid.meetings.openings.remove(&index);
             grid.meetings.served.remove(&index);
@@ -144,7 +149,7 @@ impl Gateway {
 
     /// The broker answers from there.
     pub(crate) fn on_broker_found(&mut self, broker: SocketAddr) {
-        if let Some(grid) = &mut self.grid {
+        if let Some(grid) = &mut self.membership.session {
             let broker = SocketAddr::new(broker.ip().to_canonical(), broker.port());
             grid.meetings.broker = Some(broker);
         }
@@ -152,7 +157,7 @@ impl Gateway {
 
     /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
     pub(crate) fn meet_again(&mut self, index: usize, introduced: bool) {
-        let now = self.now;
+        let now = self.driver.now;
         let Some(meetings) = self.meetings() else { return };
         for way in Way::ALL {
             let head_start = meetings.head_start(index, way);
@@ -168,7 +173,7 @@ impl Gateway {
             meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
             meetings.openings.remove(&index);
         }
-        let now = self.now;
+        let now = self.driver.now;
         if self.missing_lane(index).is_some()
             && let Some(meeting) = self.meeting(index, Way::Tcp)
         {
@@ -199,8 +204,8 @@ impl Gateway {
 
     /// The lane that was begun through the hole did not come up; false where none was.
     pub(crate) fn punch_failed(&mut self, index: usize, lane: usize, why: &str) -> bool {
-        let now = self.now;
-        let way = match (self.config.transport, lane) {
+        let now = self.driver.now;
+        let way = match (self.driver.config.transport, lane) {
             (Transport::Quic, _) | (Transport::Auto, QUIC_LANE) => Way::Udp,
             _ => Way::Tcp,
         };
@@ -224,28 +229,30 @@ impl Gateway {
         let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
         let reasons: Vec<String> = reasons.collect();
         let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
-        let contact = &mut self.contacts[index];
-        if contact.trouble != trouble {
-            let site = &self.config.peers[index].site;
-            self.report.say(format_args!("no lane to {site}: {trouble}"));
-            contact.trouble = trouble;
+        let peer = &mut self.tunnels.peers[index];
+        if peer.trouble != trouble {
+            let site = &peer.site;
+            self.driver.log.say(format_args!("no lane to {site}: {trouble}"));
+            peer.trouble = trouble;
         }
     }
 
     /// When a meeting wants to be looked at next.
     pub(crate) fn meetings_deadline(&self) -> Option<Instant> {
-        let meetings = &self.grid.as_ref()?.meetings;
+        let meetings = &self.membership.session.as_ref()?.meetings;
         meetings.broker?;
         meetings.by_peer.values().filter_map(Meeting::deadline).min()
     }
 
     /// Lets time pass for the meetings that wait for it.
     pub(crate) fn look_after_meetings(&mut self) {
-        let now = self.now;
-        if self.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
+        let now = self.driver.now;
+        if self.driver.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
             return;
         }
-        let Some(grid) = &self.grid else { return };
+        let Some(grid) = &self.membership.session else {
+            return;
+        };
         let due = grid.meetings.by_peer.iter();
         let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
         let due: Vec<(usize, Way)> = due.map(|(key, _)| *key).collect();
@@ -260,7 +267,7 @@ impl Gateway {
 
     /// A lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
     pub(crate) fn has_lane(&self, index: usize) -> bool {
-        let pair = self.tunnels.get(&self.config.peers[index].site);
+        let pair = self.tunnels.by_site.get(&self.tunnels.peers[index].site);
         pair.is_some_and(|pair| self.has_direct_lane(*pair))
     }
 
@@ -289,7 +296,7 @@ impl Gateway {
                     Way::Tcp => self.open(index),
                 };
                 if let Err(error) = located {
-                    let (now, why) = (self.now, format!("ask the broker over {way}: {error}"));
+                    let (now, why) = (self.driver.now, format!("ask the broker over {way}: {error}"));
                     self.with_meeting(index, way, |meeting, out| {
                         meeting.on_locating_failed(why, now, out);
                     });
@@ -310,12 +317,14 @@ impl Gateway {
 
     /// Tells the far gateway where this one is.
     fn call(&mut self, index: usize, way: Way, answers: bool) {
-        let Some(grid) = &self.grid else { return };
+        let Some(grid) = &self.membership.session else {
+            return;
+        };
         let meetings = &grid.meetings;
         let opening = meetings.openings.get(&index);
         let (kind, mapped, port) = match way {
             Way::Udp => {
-                let bound = self.quic.as_ref().and_then(|quic| quic.local_address());
+                let bound = self.tunnels.quic.as_ref().and_then(|quic| quic.local_address());
                 (KIND, meetings.mapped, bound)
             }
             Way::Tcp => {
@@ -332,14 +341,14 @@ impl Gateway {
         let punch = Punch::new(answers, key, mapped, &local);
         if let Ok(body) = punch.encode() {
             // Busy: the round ends without an answer, and the next one asks again.
-            let _ = grid.client.send(&self.config.peers[index].site, kind, &body);
+            let _ = grid.client.send(&self.tunnels.peers[index].site, kind, &body);
         }
     }
 
     /// Where a socket is inside this site; a host's own loopback says nothing to others.
     fn local_addresses(&self, bound: SocketAddr) -> Vec<SocketAddr> {
         let known: Vec<IpAddr> = match bound.ip().is_unspecified() {
-            true => self.config.lan.iter().map(SocketAddr::ip).collect(),
+            true => self.driver.config.lan.iter().map(SocketAddr::ip).collect(),
             false => vec![bound.ip()],
         };
         let others = known
@@ -350,7 +359,7 @@ impl Gateway {
 
     /// A far gateway says where it is. The broker answers for who that is.
     pub(crate) fn on_punch(&mut self, message: &Message) {
-        let now = self.now;
+        let now = self.driver.now;
         let Some(index) = self.peer_of(&message.from) else {
             return;
         };
@@ -363,14 +372,14 @@ impl Gateway {
             other => {
                 let why = other.err().unwrap_or_else(|| "it has no key".to_owned());
                 let text = format!("a message about punching that is not understood: {why}");
-                return self.report.refuse("punch", &message.from, text);
+                return self.driver.log.refuse("punch", &message.from, text);
             }
         };
         let key = punch.key().unwrap_or_default();
-        let seen = self.grid.as_ref().and_then(|grid| grid.observed);
+        let seen = self.membership.session.as_ref().and_then(|grid| grid.observed);
         let addresses = match (way, seen) {
             (Way::Udp, _) => punch.addresses(),
-            (Way::Tcp, Some(seen)) => message::connectable(&punch, seen, &self.config.subnets),
+            (Way::Tcp, Some(seen)) => message::connectable(&punch, seen, &self.driver.config.subnets),
             (Way::Tcp, None) => Vec::new(),
         };
         self.with_meeting(index, way, |meeting, out| {

@@ -14,14 +14,14 @@ const OPENINGS: usize = 32;
 impl Gateway {
     /// The first lane over TCP that is still to be punched by this gateway, once one serves.
     pub(super) fn missing_lane(&self, index: usize) -> Option<usize> {
-        let site = &self.config.peers[index].site;
-        let served = self.grid.as_ref()?.meetings.served.get(&index);
-        if served != Some(&Way::Tcp) || self.config.site > *site || !self.has_lane(index) {
+        let site = &self.tunnels.peers[index].site;
+        let served = self.membership.session.as_ref()?.meetings.served.get(&index);
+        if served != Some(&Way::Tcp) || self.driver.config.site > *site || !self.has_lane(index) {
             return None;
         }
         let pair = self.pair_of(site)?;
         let is_well = |lane: &usize| {
-            let known = pair.lanes[*lane].and_then(|key| self.lanes.get(key));
+            let known = pair.lanes[*lane].and_then(|key| self.tunnels.lanes.get(key));
             known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(*lane)
         };
         (0..self.lanes_wanted(index)).find(|lane| !is_well(lane))
@@ -29,7 +29,7 @@ impl Gateway {
 
     /// Takes a port for a round over TCP, and asks the broker from where it sees that.
     pub(super) fn open(&mut self, index: usize) -> io::Result<()> {
-        let Some(meetings) = self.grid.as_mut().map(|grid| &mut grid.meetings) else {
+        let Some(meetings) = self.membership.session.as_mut().map(|grid| &mut grid.meetings) else {
             return Ok(());
         };
         let Some(broker) = meetings
@@ -42,24 +42,26 @@ impl Gateway {
             let why = format!("ways to {OPENINGS} sites are being punched already");
             return Err(io::Error::other(why));
         }
-        let dials = self.config.site < self.config.peers[index].site;
-        let opening = Opening::begin(broker, dials, self.poll.registry(), opening_token(index))?;
+        let dials = self.driver.config.site < self.tunnels.peers[index].site;
+        let opening = Opening::begin(broker, dials, self.driver.registry(), opening_token(index))?;
         meetings.openings.insert(index, opening);
         Ok(())
     }
 
     pub(super) fn knock_over_tcp(&mut self, index: usize, to: SocketAddr) {
-        if let Some(grid) = &mut self.grid
+        if let Some(grid) = &mut self.membership.session
             && let Some(opening) = grid.meetings.openings.get_mut(&index)
         {
-            opening.knock(to, self.poll.registry(), opening_token(index));
+            opening.knock(to, self.driver.registry(), opening_token(index));
         }
     }
 
     /// One of the sockets of a round over TCP reports something.
     pub(crate) fn on_opening(&mut self, key: usize) {
-        let (index, slot, now) = (key / SLOTS, key % SLOTS, self.now);
-        let Some(grid) = &mut self.grid else { return };
+        let (index, slot, now) = (key / SLOTS, key % SLOTS, self.driver.now);
+        let Some(grid) = &mut self.membership.session else {
+            return;
+        };
         let Some(opening) = grid.meetings.openings.get_mut(&index) else {
             return;
         };
@@ -77,7 +79,7 @@ impl Gateway {
                 }
             };
         }
-        let Some((socket, to)) = opening.on_attempt(slot, self.poll.registry()) else {
+        let Some((socket, to)) = opening.on_attempt(slot, self.driver.registry()) else {
             return;
         };
         let mut out = Vec::new();
@@ -91,7 +93,7 @@ impl Gateway {
         if let Some(meetings) = self.meetings() {
             meetings.openings.remove(&index);
         }
-        let site = self.config.peers[index].site.clone();
+        let site = self.tunnels.peers[index].site.clone();
         let lane = self.missing_lane(index).unwrap_or(0);
         match self.tcp_carrier(socket, Some(&site)) {
             Ok(carrier) => self.begin_handshake(carrier, to, Some((index, lane)), None),

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 impl Gateway {
     pub(super) fn say_over_udp(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        match &self.quic {
+        match &self.tunnels.quic {
             Some(quic) => quic.say(to, datagram),
             None => Ok(()),
         }
@@ -38,7 +38,7 @@ impl Gateway {
 
     /// An answer to that, by its first byte.
     pub(crate) fn on_reflection(&mut self, datagram: &[u8]) {
-        let now = self.now;
+        let now = self.driver.now;
         let Some((id, mapped)) = reflection::answered(datagram) else {
             return;
         };
@@ -58,7 +58,7 @@ impl Gateway {
 
     /// A knock, by its first byte.
     pub(crate) fn on_knock(&mut self, datagram: &[u8], from: SocketAddr) {
-        let Some((key, grid)) = message::knocked(datagram).zip(self.grid.as_ref()) else {
+        let Some((key, grid)) = message::knocked(datagram).zip(self.membership.session.as_ref()) else {
             return;
         };
         let mut meetings = grid.meetings.by_peer.iter();
@@ -70,11 +70,11 @@ impl Gateway {
     }
 
     pub(super) fn dial_punched(&mut self, index: usize, address: SocketAddr) {
-        let lane = match self.config.transport {
+        let lane = match self.driver.config.transport {
             Transport::Quic => 0,
             _ => QUIC_LANE,
         };
-        let site = self.config.peers[index].site.clone();
+        let site = self.tunnels.peers[index].site.clone();
         match self.dial_quic(&site, address) {
             Ok(carrier) => self.begin_handshake(carrier, address, Some((index, lane)), None),
             Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),

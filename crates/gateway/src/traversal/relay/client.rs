@@ -5,11 +5,12 @@
 
 use super::selection::{Candidate, choose};
 use super::{Errand, Through};
-use crate::config::{Peer, Transport};
+use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
-use crate::tunnels::dial::{Dial, LAST_BACKOFF, REDIAL};
+use crate::tunnels::dial::{LAST_BACKOFF, REDIAL};
 use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::peer::Dial;
 use causeway_tunnel::ticket::Ticket;
 use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
@@ -73,9 +74,9 @@ pub(crate) struct Invitation {
 impl Gateway {
     /// Of two sites, the one that sorts first asks. Lanes over QUIC are not relayed.
     fn seeks(&self, index: usize) -> bool {
-        self.config.transport != Transport::Quic
-            && self.config.site < self.config.peers[index].site
-            && !self.contacts[index].is_gone
+        self.driver.config.transport != Transport::Quic
+            && self.driver.config.site < self.tunnels.peers[index].site
+            && !self.tunnels.peers[index].is_gone
     }
 
     /// Looks for a relay for every lane that is not up by then.
@@ -87,9 +88,9 @@ impl Gateway {
 
     fn seek_after(&mut self, index: usize, lane: usize, pause: Duration) {
         let wanted = self.seeks(index) && lane < self.lanes_wanted(index);
-        let dial = &mut self.contacts[index].search.dials[lane];
+        let dial = &mut self.tunnels.peers[index].search.dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
-            self.timers.set(pause, Deadline::Seek(index, lane));
+            self.driver.timers.set(pause, Deadline::Seek(index, lane));
         }
     }
 
@@ -97,8 +98,8 @@ impl Gateway {
     pub(crate) fn seek_again(&mut self, index: usize, lane: usize, through: Option<&Through>) {
         let pause = match through {
             Some(through) => {
-                let now = self.now;
-                let search = &mut self.contacts[index].search;
+                let now = self.driver.now;
+                let search = &mut self.tunnels.peers[index].search;
                 search.failed.insert(through.relay, now);
                 let dial = &mut search.dials[lane];
                 // One that the far side ends at once, since it has a better lane or believes so, is not brought back at that pace.
@@ -116,13 +117,13 @@ impl Gateway {
 
     /// Asks a relay for a lane unless there is one, or a better one.
     pub(crate) fn seek(&mut self, index: usize, lane: usize) {
-        let site = self.config.peers[index].site.clone();
-        let key = self.tunnels.get(&site).copied();
+        let site = self.tunnels.peers[index].site.clone();
+        let key = self.tunnels.by_site.get(&site).copied();
         let is_well = key
-            .and_then(|key| self.pairs.get(key))
+            .and_then(|key| self.tunnels.pairs.get(key))
             .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane));
         if is_well || key.is_some_and(|key| self.has_direct_lane(key)) {
-            self.contacts[index].search.dials[lane] = Dial::IDLE;
+            self.tunnels.peers[index].search.dials[lane] = Dial::IDLE;
             return;
         }
         let Some((relay, tunnel)) = self.best_relay(index, lane) else {
@@ -130,40 +131,48 @@ impl Gateway {
                 "no site that this one has a tunnel with carries connections of others (relay in [grid])";
             return self.seek_failed(index, lane, None, why);
         };
-        let id = self.birth();
-        self.contacts[index].search.asked[lane] = Some((id, relay));
-        self.timers.set(ANSWER, Deadline::Ask(index, lane, id));
+        let id = self.driver.birth();
+        self.tunnels.peers[index].search.asked[lane] = Some((id, relay));
+        self.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
         self.tell(tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
 
     /// The one to ask for this lane: its place among the peers, and the pair with it.
     fn best_relay(&self, index: usize, lane: usize) -> Option<(usize, usize)> {
         let failed = |relay: usize| {
-            let at = self.contacts[index].search.failed.get(&relay);
-            at.filter(|at| self.now.saturating_duration_since(**at) < GRUDGE)
+            let at = self.tunnels.peers[index].search.failed.get(&relay);
+            at.filter(|at| self.driver.now.saturating_duration_since(**at) < GRUDGE)
                 .copied()
         };
-        let willing = self.config.peers.iter().enumerate().filter_map(|(relay, peer)| {
-            let key = self.tunnels.get(&peer.site).copied()?;
-            let is_willing = self.directory.other(&peer.site).is_some_and(|info| info.relays);
+        let willing = self.tunnels.peers.iter().enumerate().filter_map(|(relay, peer)| {
+            let key = self.tunnels.by_site.get(&peer.site).copied()?;
+            let is_willing = self
+                .membership
+                .directory
+                .other(&peer.site)
+                .is_some_and(|info| info.relays);
             (relay != index && is_willing && self.has_direct_lane(key)).then(|| Candidate {
                 relay,
                 pair: key,
                 site: &peer.site,
                 near_microseconds: self.least_rtt(key).unwrap_or(u32::MAX),
-                offer: self.contacts[relay].offer.as_ref(),
+                offer: self.tunnels.peers[relay].offer.as_ref(),
                 failed: failed(relay),
             })
         });
         let willing: Vec<_> = willing.collect();
-        let between = (self.config.site.as_str(), self.config.peers[index].site.as_str());
+        let between = (
+            self.driver.config.site.as_str(),
+            self.tunnels.peers[index].site.as_str(),
+        );
         choose(&willing, between, lane).map(|one| (one.relay, one.pair))
     }
 
     /// No lane this time.
     fn seek_failed(&mut self, index: usize, lane: usize, relay: Option<usize>, why: &str) {
-        let (now, peer) = (self.now, &self.config.peers[index]);
-        let search = &mut self.contacts[index].search;
+        let now = self.driver.now;
+        let peer = &mut self.tunnels.peers[index];
+        let search = &mut peer.search;
         if let Some(relay) = relay {
             search.failed.insert(relay, now);
         }
@@ -171,7 +180,8 @@ impl Gateway {
         let concerns = relay.is_some() || peer.address.is_none();
         if concerns && search.trouble != why {
             let site = &peer.site;
-            self.report
+            self.driver
+                .log
                 .say(format_args!("no relay to {site}: {why}; trying again"));
             search.trouble = why.to_owned();
         }
@@ -184,15 +194,15 @@ impl Gateway {
 
     /// A lane through a relay is up, as far as this gateway knows.
     pub(crate) fn seek_succeeded(&mut self, index: usize, lane: usize) {
-        let search = &mut self.contacts[index].search;
+        let search = &mut self.tunnels.peers[index].search;
         search.trouble.clear();
         search.dials[lane].under_way = false;
     }
 
     pub(crate) fn on_ask_deadline(&mut self, index: usize, lane: usize, id: u64) {
-        let asked = self.contacts[index].search.asked[lane].filter(|asked| asked.0 == id);
+        let asked = self.tunnels.peers[index].search.asked[lane].filter(|asked| asked.0 == id);
         if let Some((_, relay)) = asked {
-            let site = &self.config.peers[relay].site;
+            let site = &self.tunnels.peers[relay].site;
             let why = format!("relay {site} did not answer within {ANSWER:?}");
             self.seek_failed(index, lane, Some(relay), &why);
         }
@@ -200,10 +210,10 @@ impl Gateway {
 
     /// The last lane to a site is gone: what it was asked as a relay is asked of others.
     pub(crate) fn relay_is_gone(&mut self, relay: usize) {
-        for index in 0..self.contacts.len() {
+        for index in 0..self.tunnels.peers.len() {
             for lane in 0..MAX_LANES {
-                if self.contacts[index].search.asked[lane].is_some_and(|asked| asked.1 == relay) {
-                    let why = format!("relay {} was lost", self.config.peers[relay].site);
+                if self.tunnels.peers[index].search.asked[lane].is_some_and(|asked| asked.1 == relay) {
+                    let why = format!("relay {} was lost", self.tunnels.peers[relay].site);
                     self.seek_failed(index, lane, Some(relay), &why);
                 }
             }
@@ -226,7 +236,7 @@ impl Gateway {
         if let Some((relay, index, lane)) = self.find_ask(from, id) {
             return self.seek_failed(index, lane, Some(relay), &why);
         }
-        let waiting = self.handshakes.iter().find(|(_, handshake)| {
+        let waiting = self.tunnels.handshakes.iter().find(|(_, handshake)| {
             let errand = handshake.errand();
             handshake.dialled().is_some()
                 && errand
@@ -239,8 +249,8 @@ impl Gateway {
 
     /// What was asked, of whom and for which lane.
     fn find_ask(&mut self, from: &str, id: u64) -> Option<(usize, usize, usize)> {
-        let relay = self.config.peers.iter().position(|peer| peer.site == from)?;
-        let mut contacts = self.contacts.iter_mut().enumerate();
+        let relay = self.tunnels.peers.iter().position(|peer| peer.site == from)?;
+        let mut contacts = self.tunnels.peers.iter_mut().enumerate();
         contacts.find_map(|(index, contact)| Some((relay, index, contact.search.take(id, relay)?)))
     }
 
@@ -248,7 +258,8 @@ impl Gateway {
     pub(crate) fn on_relay_come(&mut self, pair: usize, relay: &str, from: &str, invitation: &Invitation) {
         if let Err(why) = self.come(relay, from, invitation) {
             let text = format!("cannot meet it at {relay}: {why}");
-            self.report
+            self.driver
+                .log
                 .refuse("relay-come", format_args!("site {from} through {relay}"), text);
             let meeting = invitation.id;
             self.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
@@ -256,18 +267,18 @@ impl Gateway {
     }
 
     fn come(&mut self, relay: &str, from: &str, invitation: &Invitation) -> Result<(), String> {
-        if self.config.transport == Transport::Quic {
+        if self.driver.config.transport == Transport::Quic {
             return Err(
                 "lanes over QUIC, which alone are wanted here (transport in [grid]), are not relayed"
                     .to_owned(),
             );
         }
-        let place = |site: &str| self.config.peers.iter().position(|peer| peer.site == site);
+        let place = |site: &str| self.tunnels.peers.iter().position(|peer| peer.site == site);
         let index = place(from).ok_or_else(|| format!("site {from} is not a [[peer]] of this gateway"))?;
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
             return Err("a site cannot be its own relay".to_owned());
         };
-        let coming = self.handshakes.iter();
+        let coming = self.tunnels.handshakes.iter();
         let coming = coming.filter(|(_, other)| other.errand().is_some() && other.dialled().is_none());
         if coming.count() >= COMING {
             return Err("too many meetings at a time".to_owned());
@@ -284,14 +295,15 @@ impl Gateway {
         invitation: &Invitation,
     ) -> Result<(), String> {
         let ticket = Ticket::from_hex(&invitation.ticket).map_err(|error| error.to_string())?;
-        let Peer { site, address, .. } = self.config.peers[relay].clone();
+        let peer = &self.tunnels.peers[relay];
+        let (site, address) = (peer.site.clone(), peer.address);
         let address = address.or(invitation.address).ok_or_else(|| {
             format!(
                 "relay {site} cannot be dialled: this gateway has no address for it ([[peer]] address), and it tells none ([listen] \
                  wan there, unless it is a wildcard)"
             )
         })?;
-        let far = self.config.peers[index].site.clone();
+        let far = self.tunnels.peers[index].site.clone();
         let far = lane.is_some().then_some(far.as_str());
         let carrier = TcpStream::connect(address).and_then(|socket| self.tcp_carrier(socket, far));
         let carrier = carrier.map_err(|error| format!("connect to relay {site} at {address}: {error}"))?;
@@ -299,7 +311,7 @@ impl Gateway {
             relay,
             site,
             beyond_microseconds: invitation.beyond_microseconds,
-            since: self.now,
+            since: self.driver.now,
         };
         let errand = Errand::new(through, index, invitation.id, ticket);
         let dialled = lane.map(|lane| (index, lane));
@@ -313,11 +325,18 @@ impl Gateway {
         if let Some((index, lane)) = dialled {
             return self.seek_failed(index, lane, Some(relay), why);
         }
-        let (site, from) = (&errand.through.site, &self.config.peers[errand.peer].site);
+        let (site, from) = (&errand.through.site, &self.tunnels.peers[errand.peer].site);
         let text = format!("cannot meet it at {site}: {why}");
-        self.report
+        self.driver
+            .log
             .refuse("relay-come", format_args!("site {from} through {site}"), text);
-        if let Some(pair) = self.tunnels.get(site).copied().filter(|_| !errand.has_met()) {
+        if let Some(pair) = self
+            .tunnels
+            .by_site
+            .get(site)
+            .copied()
+            .filter(|_| !errand.has_met())
+        {
             let (meeting, why) = (errand.id, why.to_owned());
             self.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
         }

@@ -105,25 +105,27 @@ fn lot(names: &[&str], lane: usize) -> u64 {
 impl Gateway {
     /// What this relay carries, or whom it reaches, has changed.
     pub(crate) fn tell_offer_soon(&mut self) {
-        if self.config.relay && !std::mem::replace(&mut self.desk.tells, true) {
-            let told_at = self.desk.told_at;
-            let since = told_at.map_or(TELL_EVERY, |at| self.now.saturating_duration_since(at));
-            self.timers.set(TELL_EVERY.saturating_sub(since), Deadline::Offer);
+        if self.driver.config.relay && !std::mem::replace(&mut self.traversal.relay.tells, true) {
+            let told_at = self.traversal.relay.told_at;
+            let since = told_at.map_or(TELL_EVERY, |at| self.driver.now.saturating_duration_since(at));
+            self.driver
+                .timers
+                .set(TELL_EVERY.saturating_sub(since), Deadline::Offer);
         }
     }
 
     pub(crate) fn tell_offer(&mut self) {
-        self.desk.tells = false;
-        self.desk.told_at = Some(self.now);
-        let reached: Vec<usize> = self.pairs.iter().map(|(key, _)| key).collect();
+        self.traversal.relay.tells = false;
+        self.traversal.relay.told_at = Some(self.driver.now);
+        let reached: Vec<usize> = self.tunnels.pairs.iter().map(|(key, _)| key).collect();
         let reached = reached.into_iter().filter(|key| self.has_direct_lane(*key));
         let reached: Vec<usize> = reached.collect();
         let beyond = reached.iter().filter_map(|key| {
-            let site = self.pairs.get(*key)?.site.clone();
+            let site = self.tunnels.pairs.get(*key)?.site.clone();
             Some((site, self.least_rtt(*key)?))
         });
         let offer = GatewayToGateway::RelayOffer {
-            carried: u32::try_from(self.desk.places_taken()).unwrap_or(u32::MAX),
+            carried: u32::try_from(self.traversal.relay.places_taken()).unwrap_or(u32::MAX),
             beyond_microseconds: beyond.collect(),
         };
         for key in reached {
@@ -133,7 +135,7 @@ impl Gateway {
 
     pub(crate) fn on_relay_offer(&mut self, site: &str, offer: Offer) {
         if let Some(relay) = self.peer_of(site) {
-            self.contacts[relay].offer = Some(offer);
+            self.tunnels.peers[relay].offer = Some(offer);
         }
     }
 }

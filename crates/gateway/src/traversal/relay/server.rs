@@ -42,7 +42,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 
 /// Connections that this gateway carries for others.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct RelayServer {
     splices: Slab<Splice>,
     /// Which end of which splice a ticket is for.
     tickets: HashMap<Ticket, (usize, usize)>,
@@ -71,7 +71,7 @@ struct Splice {
     moved_at: Instant,
 }
 
-impl Desk {
+impl RelayServer {
     /// Whether one more may be awaited for a site.
     fn has_room_for(&self, from: &str) -> bool {
         let awaited = self.splices.iter();
@@ -105,7 +105,7 @@ impl Splice {
     }
 }
 
-impl Desk {
+impl RelayServer {
     pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
         let splices = self.splices.iter();
         splices
@@ -113,7 +113,7 @@ impl Desk {
             .collect()
     }
 
-    /// What [`Desk::keep`] names by number.
+    /// What [`RelayServer::keep`] names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let met = self.splices.iter().filter(|(_, splice)| splice.met);
         met.flat_map(|(_, splice)| splice.ends.iter().flatten().map(AsFd::as_fd))
@@ -126,7 +126,7 @@ impl Gateway {
         &mut self,
         kept: Vec<(usize, KeptSplice<'static>)>,
     ) -> Result<(), InheritError> {
-        let now = self.now;
+        let now = self.driver.now;
         let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
         let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
             let [one, other] = kept.ends;
@@ -142,19 +142,19 @@ impl Gateway {
             };
             Ok::<_, InheritError>((key, splice))
         };
-        self.desk.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.traversal.relay.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, splice) in &mut self.desk.splices {
+        for (key, splice) in &mut self.traversal.relay.splices {
             for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
                 let token = Class::Splice.token(2 * key + end);
-                self.poll.registry().register(socket, token, interest)?;
+                self.driver.registry().register(socket, token, interest)?;
             }
-            self.timers.set(IDLE, Deadline::Splice(key, splice.born));
+            self.driver.timers.set(IDLE, Deadline::Splice(key, splice.born));
             // Whatever the kernel has told of, it told the predecessor.
-            self.desk.unread.push(key);
+            self.traversal.relay.unread.push(key);
         }
-        if !self.desk.unread.is_empty() {
-            self.desk.space.resize(KEPT_BYTES, 0);
+        if !self.traversal.relay.unread.is_empty() {
+            self.traversal.relay.space.resize(KEPT_BYTES, 0);
         }
         Ok(())
     }
@@ -162,31 +162,31 @@ impl Gateway {
     /// A site wants to meet another one here.
     pub(crate) fn on_relay_ask(&mut self, asker: usize, to: &str, ask: u64) {
         if let Err(why) = self.arrange(asker, to, ask) {
-            let why = format!("{why} (says {})", self.config.site);
+            let why = format!("{why} (says {})", self.driver.config.site);
             self.tell(asker, GatewayToGateway::RelayNo { id: ask, why });
         }
     }
 
     fn arrange(&mut self, asker: usize, to: &str, ask: u64) -> Result<(), String> {
-        if !self.config.relay {
+        if !self.driver.config.relay {
             return Err("connections of other sites are not carried here (relay in [grid])".to_owned());
         }
-        let Some(from) = self.pairs.get(asker).map(|pair| pair.site.clone()) else {
+        let Some(from) = self.tunnels.pairs.get(asker).map(|pair| pair.site.clone()) else {
             return Ok(());
         };
-        let far = self.tunnels.get(to).copied().filter(|far| *far != asker);
+        let far = self.tunnels.by_site.get(to).copied().filter(|far| *far != asker);
         let far = far.filter(|far| self.has_direct_lane(*far));
         let far =
             far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
-        if !self.desk.has_room_for(&from) {
+        if !self.traversal.relay.has_room_for(&from) {
             return Err("as many connections of other sites are carried or awaited as may be".to_owned());
         }
         let mut bytes = [[0; TICKET_BYTES]; 2];
         getrandom::fill(bytes.as_flattened_mut())
             .map_err(|error| format!("no random numbers for tickets: {error}"))?;
         let tickets = bytes.map(Ticket);
-        let born = self.birth();
-        let key = self.desk.splices.insert(Splice {
+        let born = self.driver.birth();
+        let key = self.traversal.relay.splices.insert(Splice {
             born,
             sites: [from.clone(), to.to_owned()],
             ask,
@@ -194,12 +194,12 @@ impl Gateway {
             ends: [None, None],
             met: false,
             ways: Default::default(),
-            moved_at: self.now,
+            moved_at: self.driver.now,
         });
         for (end, ticket) in tickets.into_iter().enumerate() {
-            self.desk.tickets.insert(ticket, (key, end));
+            self.traversal.relay.tickets.insert(ticket, (key, end));
         }
-        self.timers.set(MEETING, Deadline::Splice(key, born));
+        self.driver.timers.set(MEETING, Deadline::Splice(key, born));
         self.tell_offer_soon();
         let address = self.told_address();
         let go = GatewayToGateway::RelayGo {
@@ -222,12 +222,15 @@ impl Gateway {
 
     /// Where those dial who have no address for this gateway: what it listens on, which may or may not be what others see.
     fn told_address(&self) -> Option<SocketAddr> {
-        self.config.wan.filter(|address| !address.ip().is_unspecified())
+        self.driver
+            .config
+            .wan
+            .filter(|address| !address.ip().is_unspecified())
     }
 
     /// A site cannot come to a meeting.
     pub(crate) fn on_relay_cannot(&mut self, site: &str, meeting: u64, why: &str) {
-        let mut splices = self.desk.splices.iter();
+        let mut splices = self.traversal.relay.splices.iter();
         let is_it = |splice: &Splice| splice.born == meeting && splice.sites[1] == site && !splice.met;
         let found = splices.find(|(_, splice)| is_it(splice));
         let Some((key, from, id)) = found.map(|(key, splice)| (key, splice.sites[0].clone(), splice.ask))
@@ -235,7 +238,7 @@ impl Gateway {
             return;
         };
         self.end_splice(key);
-        if let Some(pair) = self.tunnels.get(&from).copied() {
+        if let Some(pair) = self.tunnels.by_site.get(&from).copied() {
             let why = format!("{why} (says {site})");
             self.tell(pair, GatewayToGateway::RelayNo { id, why });
         }
@@ -244,10 +247,10 @@ impl Gateway {
     /// Takes a connection that shows a ticket; gives it back where the ticket is not good.
     pub(crate) fn on_ticket(&mut self, ticket: Ticket, mut socket: TcpStream) -> bool {
         // Of one use, whatever comes of it.
-        let Some((key, end)) = self.desk.tickets.remove(&ticket) else {
+        let Some((key, end)) = self.traversal.relay.tickets.remove(&ticket) else {
             return false;
         };
-        handshake::prepare(&socket, &self.config.congestion_control);
+        handshake::prepare(&socket, &self.driver.config.congestion_control);
         // What cannot be set costs time and nothing else.
         let _ = (
             socket.set_nodelay(true),
@@ -255,13 +258,15 @@ impl Gateway {
         );
         let token = Class::Splice.token(2 * key + end);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        let registry = self.poll.registry();
+        let registry = self.driver.registry();
         if let Err(error) = registry.reregister(&mut socket, token, interest) {
-            self.report.say(format_args!("a connection of others: {error}"));
+            self.driver
+                .log
+                .say(format_args!("a connection of others: {error}"));
             self.end_splice(key);
             return true;
         }
-        let Some(splice) = self.desk.splices.get_mut(key) else {
+        let Some(splice) = self.traversal.relay.splices.get_mut(key) else {
             return true;
         };
         splice.ends[end] = Some(socket);
@@ -271,7 +276,7 @@ impl Gateway {
 
     /// Lets both gateways begin, if both are there.
     fn join_ends(&mut self, key: usize) {
-        let Some(splice) = self.desk.splices.get_mut(key) else {
+        let Some(splice) = self.traversal.relay.splices.get_mut(key) else {
             return;
         };
         let [Some(one), Some(other)] = &splice.ends else {
@@ -282,31 +287,38 @@ impl Gateway {
             return self.end_splice(key);
         }
         splice.met = true;
-        splice.moved_at = self.now;
+        splice.moved_at = self.driver.now;
         let [one, other] = &splice.sites;
-        let said_at = self.desk.said_at;
-        if said_at.is_none_or(|at| self.now.saturating_duration_since(at) > SAY_EVERY) {
-            self.desk.said_at = Some(self.now);
-            self.report
+        let said_at = self.traversal.relay.said_at;
+        if said_at.is_none_or(|at| self.driver.now.saturating_duration_since(at) > SAY_EVERY) {
+            self.traversal.relay.said_at = Some(self.driver.now);
+            self.driver
+                .log
                 .say(format_args!("carries a connection between {one} and {other}"));
         }
-        self.desk.space.resize(KEPT_BYTES, 0);
+        self.traversal.relay.space.resize(KEPT_BYTES, 0);
         self.on_splice(key);
     }
 
     /// Something may move between the ends of a splice.
     pub(crate) fn on_splice(&mut self, key: usize) {
-        let Some(splice) = self.desk.splices.get_mut(key).filter(|splice| splice.met) else {
+        let Some(splice) = self
+            .traversal
+            .relay
+            .splices
+            .get_mut(key)
+            .filter(|splice| splice.met)
+        else {
             return;
         };
-        match splice.carry(&mut self.desk.space) {
+        match splice.carry(&mut self.traversal.relay.space) {
             Ok((bytes, is_unread)) => {
-                self.desk.carried_bytes += bytes;
+                self.traversal.relay.carried_bytes += bytes;
                 if bytes > 0 {
-                    splice.moved_at = self.now;
+                    splice.moved_at = self.driver.now;
                 }
                 if is_unread {
-                    self.desk.unread.push(key);
+                    self.traversal.relay.unread.push(key);
                 } else if splice.ways.iter().all(Direction::is_over) {
                     self.end_splice(key);
                 }
@@ -318,12 +330,18 @@ impl Gateway {
 
     /// Who was to meet has not, or a splice has been idle for long.
     pub(crate) fn on_splice_deadline(&mut self, key: usize, born: u64) {
-        let Some(splice) = self.desk.splices.get(key).filter(|splice| splice.born == born) else {
+        let Some(splice) = self
+            .traversal
+            .relay
+            .splices
+            .get(key)
+            .filter(|splice| splice.born == born)
+        else {
             return;
         };
-        let idle = self.now.saturating_duration_since(splice.moved_at);
+        let idle = self.driver.now.saturating_duration_since(splice.moved_at);
         if splice.met && idle < IDLE {
-            return self.timers.set(IDLE - idle, Deadline::Splice(key, born));
+            return self.driver.timers.set(IDLE - idle, Deadline::Splice(key, born));
         }
         if !splice.met {
             let [one, other] = &splice.sites;
@@ -337,7 +355,8 @@ impl Gateway {
                 "{one} and {other} did not meet here within {MEETING:?}: {} did not come",
                 missing.join(" and ")
             );
-            self.report
+            self.driver
+                .log
                 .refuse("relay-meeting", format!("{one} and {other}"), text);
         }
         self.end_splice(key);
@@ -345,15 +364,15 @@ impl Gateway {
 
     /// Closes both ends; tickets not yet shown are good for nothing any more.
     fn end_splice(&mut self, key: usize) {
-        let Some(splice) = self.desk.splices.try_remove(key) else {
+        let Some(splice) = self.traversal.relay.splices.try_remove(key) else {
             return;
         };
         self.tell_offer_soon();
         for ticket in splice.tickets {
-            self.desk.tickets.remove(&ticket);
+            self.traversal.relay.tickets.remove(&ticket);
         }
         for mut socket in splice.ends.into_iter().flatten() {
-            let _ = self.poll.registry().deregister(&mut socket);
+            let _ = self.driver.registry().deregister(&mut socket);
         }
     }
 }
@@ -399,7 +418,7 @@ mod tests {
 
     #[test]
     fn one_site_has_others_wait_for_so_many_and_all_together_for_so_many() {
-        let (mut desk, now) = (Desk::default(), Instant::now());
+        let (mut desk, now) = (RelayServer::default(), Instant::now());
         for _ in 0..AWAITED_PER_SITE {
             assert!(desk.has_room_for("rennes"));
             desk.splices.insert(splice("rennes", false, now));

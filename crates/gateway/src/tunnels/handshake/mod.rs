@@ -5,7 +5,7 @@ mod exchange;
 pub(crate) use exchange::Handshake;
 
 use crate::gateway::{Class, Gateway};
-use crate::sys::admission::Crowd;
+use crate::sys::admission::Admission;
 use crate::sys::timers::Deadline;
 use crate::traversal::relay::{Errand, Through};
 use crate::tunnels::carrier::Carrier;
@@ -32,8 +32,8 @@ const AT_MOST: usize = 256;
 const AT_MOST_PER_ADDRESS: usize = 64;
 
 /// A real gateway is through within two round trips, and must not wait behind those that never will be.
-pub(crate) fn crowd() -> Crowd {
-    Crowd::new(AT_MOST, AT_MOST_PER_ADDRESS)
+pub(crate) fn admission() -> Admission {
+    Admission::new(AT_MOST, AT_MOST_PER_ADDRESS)
 }
 
 /// How a lane came about.
@@ -54,7 +54,7 @@ impl Gateway {
     }
 
     pub(crate) fn on_gateway_connection(&mut self, carrier: Carrier, address: SocketAddr) {
-        if let Some(key) = self.strangers.one_too_many(address.ip()) {
+        if let Some(key) = self.tunnels.strangers.one_too_many(address.ip()) {
             let why = "too many unfinished handshakes; the oldest of who has most of them ends";
             self.end_handshake(key, "handshakes", why);
         }
@@ -62,8 +62,10 @@ impl Gateway {
     }
 
     fn take_handshake(&mut self, key: usize) -> Option<Handshake> {
-        let handshake = self.handshakes.try_remove(key)?;
-        self.strangers.leave(handshake.address.ip(), handshake.born);
+        let handshake = self.tunnels.handshakes.try_remove(key)?;
+        self.tunnels
+            .strangers
+            .leave(handshake.address.ip(), handshake.born);
         Some(handshake)
     }
 
@@ -75,11 +77,11 @@ impl Gateway {
         errand: Option<Errand>,
     ) {
         let mut nonce = [0; NONCE_BYTES];
-        let key = self.handshakes.vacant_key();
+        let key = self.tunnels.handshakes.vacant_key();
         let token = Class::Handshake.token(key);
         let begun = getrandom::fill(&mut nonce)
             .map_err(io::Error::other)
-            .and_then(|()| carrier.register(self.poll.registry(), token, false));
+            .and_then(|()| carrier.register(self.driver.registry(), token, false));
         if let Err(error) = begun {
             return match (errand, dialled) {
                 (Some(errand), _) => self.errand_failed(&errand, dialled, &error.to_string()),
@@ -89,16 +91,16 @@ impl Gateway {
         }
         self.own_connection(&mut carrier, token);
         let connection = carrier.quic().map(|session| session.handle());
-        let born = self.birth();
+        let born = self.driver.birth();
         let own = Hello {
-            site: self.config.site.clone(),
+            site: self.driver.config.site.clone(),
             nonce,
-            session: dialled.map_or(0, |(index, _)| self.contacts[index].session),
+            session: dialled.map_or(0, |(index, _)| self.tunnels.peers[index].session),
             // Fits: below MAX_LANES.
             lane: dialled.map_or(0, |(_, lane)| lane as u8),
         };
         let is_stranger = dialled.is_none() && errand.is_none();
-        let may_show_ticket = self.config.relay && is_stranger && carrier.tcp().is_some();
+        let may_show_ticket = self.driver.config.relay && is_stranger && carrier.tcp().is_some();
         let handshake = Handshake {
             carrier,
             address,
@@ -111,13 +113,15 @@ impl Gateway {
             received: Vec::new(),
             peer: None,
         };
-        self.handshakes.insert(handshake);
+        self.tunnels.handshakes.insert(handshake);
         if is_stranger {
-            self.strangers.enter(address.ip(), born, key);
+            self.tunnels.strangers.enter(address.ip(), born, key);
         }
-        self.timers.set(DEADLINE, Deadline::Handshake(key, born));
+        self.driver.timers.set(DEADLINE, Deadline::Handshake(key, born));
         if !is_stranger {
-            self.timers.set(CONNECT_DEADLINE, Deadline::Connect(key, born));
+            self.driver
+                .timers
+                .set(CONNECT_DEADLINE, Deadline::Connect(key, born));
         }
         match connection {
             Some(connection) => self.attend_connections(&[connection]),
@@ -128,7 +132,7 @@ impl Gateway {
 
     /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
     pub(crate) fn tcp_carrier(&self, socket: TcpStream, dialled: Option<&str>) -> io::Result<Carrier> {
-        match self.tls.as_ref().filter(|_| self.config.encrypt) {
+        match self.tunnels.tls.as_ref().filter(|_| self.driver.config.encrypt) {
             Some(tls) => Ok(Carrier::Tls(Box::new(tls.session(socket, dialled)?))),
             None => Ok(Carrier::Clear(socket)),
         }
@@ -136,13 +140,13 @@ impl Gateway {
 
     /// Where the events of a connection go from now on.
     fn own_connection(&mut self, carrier: &mut Carrier, token: mio::Token) {
-        if let (Some(session), Some(quic)) = (carrier.quic(), &mut self.quic) {
+        if let (Some(session), Some(quic)) = (carrier.quic(), &mut self.tunnels.quic) {
             quic.set_owner(session.handle(), token);
         }
     }
 
     pub(crate) fn on_connect_deadline(&mut self, key: usize, born: u64) {
-        let handshake = self.handshakes.get(key);
+        let handshake = self.tunnels.handshakes.get(key);
         if handshake.is_some_and(|handshake| handshake.born == born && !handshake.connected) {
             self.end_handshake(
                 key,
@@ -154,6 +158,7 @@ impl Gateway {
 
     pub(crate) fn on_handshake_deadline(&mut self, key: usize, born: u64) {
         if self
+            .tunnels
             .handshakes
             .get(key)
             .is_some_and(|handshake| handshake.born == born)
@@ -164,7 +169,7 @@ impl Gateway {
     }
 
     pub(crate) fn on_handshake(&mut self, key: usize) {
-        let Some(handshake) = self.handshakes.get_mut(key) else {
+        let Some(handshake) = self.tunnels.handshakes.get_mut(key) else {
             return;
         };
         if handshake.may_show_ticket {
@@ -175,8 +180,8 @@ impl Gateway {
                 Err(Failure { kind, why }) => return self.end_handshake(key, kind, &why),
             }
         }
-        let (config, contacts) = (&self.config, &self.contacts);
-        let is_member = self.grid.is_some();
+        let (config, contacts) = (&self.driver.config, &self.tunnels.peers);
+        let is_member = self.membership.session.is_some();
         // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
         let answer = |peer: &Hello| {
             let index = config.peers.iter().position(|known| known.site == peer.site);
@@ -211,7 +216,9 @@ impl Gateway {
         };
         if !self.on_ticket(ticket, socket) {
             let why = "it shows a ticket that was never given, was used, or is good no more";
-            self.report.refuse("relay-ticket", handshake.address.ip(), why);
+            self.driver
+                .log
+                .refuse("relay-ticket", handshake.address.ip(), why);
         }
     }
 
@@ -223,7 +230,7 @@ impl Gateway {
         match (handshake.errand, handshake.dialled) {
             (Some(errand), dialled) => self.errand_failed(&errand, dialled, &placed),
             (None, Some((index, lane))) => self.dial_failed(index, lane, &placed),
-            (None, None) => self.report.refuse(kind, handshake.address.ip(), why),
+            (None, None) => self.driver.log.refuse(kind, handshake.address.ip(), why),
         }
     }
 
@@ -245,13 +252,13 @@ impl Gateway {
             return;
         };
         if let Some(errand) = &errand
-            && self.config.peers[errand.peer].site != peer.site
+            && self.tunnels.peers[errand.peer].site != peer.site
         {
             let why = format!("{address}: the gateway that came there is of site {}", peer.site);
             return self.errand_failed(errand, dialled, &why);
         }
         if let Some((index, lane)) = dialled
-            && self.config.peers[index].site != peer.site
+            && self.tunnels.peers[index].site != peer.site
         {
             let why = format!("{address}: the gateway there is of site {}", peer.site);
             return self.dial_failed(index, lane, &why);
@@ -260,11 +267,16 @@ impl Gateway {
             return match (&errand, dialled) {
                 (Some(errand), dialled) => self.errand_failed(errand, dialled, &format!("{address}: {why}")),
                 (None, Some((index, lane))) => self.dial_failed(index, lane, &format!("{address}: {why}")),
-                (None, None) => self.report.refuse("certificate", address.ip(), why),
+                (None, None) => self.driver.log.refuse("certificate", address.ip(), why),
             };
         }
         // Only a peer got an answer, and was dialled.
-        let Some(index) = self.config.peers.iter().position(|known| known.site == peer.site) else {
+        let Some(index) = self
+            .tunnels
+            .peers
+            .iter()
+            .position(|known| known.site == peer.site)
+        else {
             return;
         };
         let number = usize::from(peer.lane);
@@ -274,7 +286,7 @@ impl Gateway {
             (None, Some(_)) => self.dial_ended(index, number),
             _ => {}
         }
-        if own.session != self.contacts[index].session {
+        if own.session != self.tunnels.peers[index].session {
             // The tunnel ended while the handshake was under way: the far side shall meet the new session.
             return self.bring_back(index, number, through.as_ref());
         }
@@ -304,38 +316,40 @@ impl Gateway {
         } = came;
         let is_direct = through.is_none();
         let congestion_control = match carrier.tcp() {
-            Some(socket) => prepare(socket, &self.config.congestion_control),
+            Some(socket) => prepare(socket, &self.driver.config.congestion_control),
             None => "own".to_owned(),
         };
-        let key = self.lanes.vacant_key();
+        let key = self.tunnels.lanes.vacant_key();
         let token = Gateway::lane_token(key);
-        if let Err(error) = carrier.register(self.poll.registry(), token, true) {
+        if let Err(error) = carrier.register(self.driver.registry(), token, true) {
             return self
-                .report
+                .driver
+                .log
                 .say(format_args!("lane {number} at {address}: {error}"));
         }
         self.own_connection(&mut carrier, token);
-        let mut lane = Lane::new(carrier, pair, number, address, dialled, received, self.now);
+        let mut lane = Lane::new(carrier, pair, number, address, dialled, received, self.driver.now);
         lane.congestion_control = congestion_control;
         lane.through = through;
-        let peer = self.pairs.get(pair).map(|pair| pair.peer);
+        let peer = self.tunnels.pairs.get(pair).map(|pair| pair.peer);
         lane.punched = peer
             .filter(|_| is_direct)
             .and_then(|peer| self.punched(peer, &lane.carrier));
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self
+            .tunnels
             .pairs
             .get(pair)
             .is_some_and(|pair| pair.tunnel.streams() == 0);
         self.begin_course(pair, &mut lane);
-        let trains = self.config.train && idle && !lane.knows_its_rate();
+        let trains = self.driver.config.train && idle && !lane.knows_its_rate();
         let is_favoured = lane.carrier.quic().is_some();
-        self.lanes.insert(lane);
+        self.tunnels.lanes.insert(lane);
         if trains {
             self.train_new(key);
         }
         self.join_lane(pair, number, key, address);
-        if let Some(pair) = self.pairs.get_mut(pair).filter(|_| is_favoured) {
+        if let Some(pair) = self.tunnels.pairs.get_mut(pair).filter(|_| is_favoured) {
             pair.tunnel.favour(number);
         }
         if is_direct {
@@ -350,10 +364,10 @@ impl Gateway {
     /// First words on a new tunnel: who we are, and which jobs run.
     pub(crate) fn greet(&mut self, pair: usize) {
         if !self.awaits_addresses() {
-            let own = self.directory.own().clone();
+            let own = self.membership.directory.own().clone();
             self.tell(pair, GatewayToGateway::Site(own));
         }
-        for announcement in self.jobs.of_this_site() {
+        for announcement in self.membership.jobs.of_this_site() {
             self.tell(pair, announcement);
         }
     }

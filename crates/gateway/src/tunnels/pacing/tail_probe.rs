@@ -51,12 +51,12 @@ impl Tail {
 
 impl Gateway {
     pub(crate) fn on_tail(&mut self, key: usize) {
-        let now = self.now;
-        let Some(lane) = self.lanes.get_mut(key) else {
+        let now = self.driver.now;
+        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return;
         };
         lane.tail.armed = false;
-        let Some(pair) = self.pairs.get_mut(lane.pair) else {
+        let Some(pair) = self.tunnels.pairs.get_mut(lane.pair) else {
             return;
         };
         let Lane {
@@ -71,7 +71,7 @@ impl Gateway {
         if due > now {
             // It has sent since: the burst goes on, or another has ended.
             lane.tail.armed = true;
-            return self.timers.set(due - now, Deadline::Tail(key));
+            return self.driver.timers.set(due - now, Deadline::Tail(key));
         }
         pair.tunnel.repeat_ack(number);
         lane.tail.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number);

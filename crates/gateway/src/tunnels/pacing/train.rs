@@ -279,8 +279,8 @@ impl Training {
 impl Gateway {
     /// A lane has come up whose rate nobody knows.
     pub(crate) fn train_new(&mut self, key: usize) {
-        let now = self.now;
-        let Some(lane) = self.lanes.get_mut(key) else {
+        let now = self.driver.now;
+        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return;
         };
         if lane.dialled || lane.carrier.tcp().is_none() {
@@ -289,12 +289,12 @@ impl Gateway {
         }
         let path = lane.carrier.path().unwrap_or_default();
         lane.turn = Some(Turn::new(path.rtt_microseconds, now));
-        self.timers.set(TURN_LOOK, Deadline::Turn(key));
+        self.driver.timers.set(TURN_LOOK, Deadline::Turn(key));
     }
 
     pub(crate) fn on_turn(&mut self, key: usize) {
-        let now = self.now;
-        let Some(lane) = self.lanes.get_mut(key) else {
+        let now = self.driver.now;
+        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return;
         };
         // A deadline that comes too early was another lane's of the same key.
@@ -302,10 +302,10 @@ impl Gateway {
             return;
         };
         if !turn.has_come(lane.received_bytes, now) {
-            return self.timers.set(TURN_LOOK, Deadline::Turn(key));
+            return self.driver.timers.set(TURN_LOOK, Deadline::Turn(key));
         }
         lane.turn = None;
-        let Some(pair) = self.pairs.get(lane.pair) else {
+        let Some(pair) = self.tunnels.pairs.get(lane.pair) else {
             return;
         };
         // A lane over QUIC carries everything where there is one; see `train`.
@@ -319,23 +319,23 @@ impl Gateway {
 
     /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
     pub(crate) fn train(&mut self, key: usize) -> bool {
-        let now = self.now;
-        let Some(pair) = self.pairs.get_mut(key) else {
+        let now = self.driver.now;
+        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
             return false;
         };
         let (mut trains, mut ended) = (false, false);
         // A lane over QUIC that has come up carries everything: the padding of others would only fill its queue.
         let is_spare = pair.lanes[capacity::QUIC_LANE].is_some();
         for number in 0..pair.lanes.len() {
-            let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
+            let Some(lane) = pair.lanes[number].and_then(|lane| self.tunnels.lanes.get_mut(lane)) else {
                 continue;
             };
             let Some(mut training) = lane.training.take() else {
                 continue;
             };
-            let rate = capacity::most_rate(&self.config, pair);
+            let rate = capacity::most_rate(&self.driver.config, &self.tunnels.peers, pair);
             let is_over = match lane.carrier.tcp() {
-                Some(tcp) if is_spare || training.is_over(tcp, self.steers, rate, now) => {
+                Some(tcp) if is_spare || training.is_over(tcp, self.tunnels.steers, rate, now) => {
                     let found = training.rate();
                     if found == 0 {
                         // The last bound was a step on the way up.

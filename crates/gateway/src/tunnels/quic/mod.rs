@@ -231,26 +231,27 @@ impl Gateway {
     /// Opens the UDP socket where lanes may go over QUIC.
     pub(crate) fn open_quic(&mut self) -> io::Result<()> {
         let Some(tls) = self
+            .tunnels
             .tls
             .as_ref()
-            .filter(|_| self.config.transport != Transport::Tcp)
+            .filter(|_| self.driver.config.transport != Transport::Tcp)
         else {
             return Ok(());
         };
-        let wan = self.config.wan;
-        let far = self.config.peers.iter().filter_map(|peer| peer.address);
+        let wan = self.driver.config.wan;
+        let far = self.tunnels.peers.iter().filter_map(|peer| peer.address);
         let is_ipv4 = wan.into_iter().chain(far).all(|address| address.is_ipv4());
         let token = Class::Quic.token(0);
-        match Quic::open(tls, wan, is_ipv4, self.poll.registry(), token) {
-            Ok(quic) => self.quic = Some(quic),
-            Err(error) if self.config.transport == Transport::Quic => {
+        match Quic::open(tls, wan, is_ipv4, self.driver.registry(), token) {
+            Ok(quic) => self.tunnels.quic = Some(quic),
+            Err(error) if self.driver.config.transport == Transport::Quic => {
                 let place = wan.map_or_else(|| "any port".to_owned(), |address| address.to_string());
                 return Err(io::Error::new(
                     error.kind(),
                     format!("UDP at {place} for QUIC: {error}"),
                 ));
             }
-            Err(error) => self.report.say(format_args!(
+            Err(error) => self.driver.log.say(format_args!(
                 "no lanes over QUIC, since there is no UDP socket: {error}"
             )),
         }
@@ -259,11 +260,15 @@ impl Gateway {
 
     /// Dials a lane over QUIC to the gateway of `site`.
     pub(crate) fn dial_quic(&mut self, site: &str, address: SocketAddr) -> io::Result<Carrier> {
-        let quic = self.quic.as_mut().zip(self.tls.as_ref());
+        let quic = self.tunnels.quic.as_mut().zip(self.tunnels.tls.as_ref());
         let none = || io::Error::other("this gateway has no UDP socket (see its log)");
         let (quic, tls) = quic.ok_or_else(none)?;
         let client = tls.client(site)?;
-        Ok(Carrier::Quic(Box::new(quic.dial(client, address, self.now)?)))
+        Ok(Carrier::Quic(Box::new(quic.dial(
+            client,
+            address,
+            self.driver.now,
+        )?)))
     }
 
     /// The kernel has something for the UDP socket, or takes more.
@@ -281,7 +286,9 @@ impl Gateway {
         let mut made = Vec::new();
         let mut touched: Vec<ConnectionHandle> = Vec::new();
         for _ in 0..ROUNDS {
-            let Some(quic) = &mut self.quic else { return };
+            let Some(quic) = &mut self.tunnels.quic else {
+                return;
+            };
             quic.unread = false;
             quic.accepted = 0;
             let mut metas = [RecvMeta::default(); PIECES];
@@ -312,7 +319,7 @@ impl Gateway {
                     self.on_datagram(now, meta, datagram, &mut made, &mut touched);
                 }
             }
-            if let Some(quic) = &mut self.quic {
+            if let Some(quic) = &mut self.tunnels.quic {
                 quic.space = space;
                 quic.unread = true;
             }
@@ -333,7 +340,7 @@ impl Gateway {
             Some(&KNOCK) => return self.on_knock(datagram, meta.addr),
             _ => {}
         }
-        let Some(quic) = &mut self.quic else {
+        let Some(quic) = &mut self.tunnels.quic else {
             return;
         };
         let Some((head, body)) = Head::split(datagram) else {
@@ -358,7 +365,7 @@ impl Gateway {
         datagram: &[u8],
         touched: &mut Vec<ConnectionHandle>,
     ) {
-        let Some(quic) = &mut self.quic else {
+        let Some(quic) = &mut self.tunnels.quic else {
             return;
         };
         let mut answer = Vec::new();
@@ -382,8 +389,8 @@ impl Gateway {
     }
 
     fn on_quic_stranger(&mut self, incoming: quinn_proto::Incoming, address: SocketAddr) {
-        let crowd = self.handshakes.len();
-        let (now, Some(quic)) = (self.now, &mut self.quic) else {
+        let crowd = self.tunnels.handshakes.len();
+        let (now, Some(quic)) = (self.driver.now, &mut self.tunnels.quic) else {
             return;
         };
         let mut answer = Vec::new();
@@ -415,11 +422,11 @@ impl Gateway {
     }
 
     fn session(&mut self, handle: ConnectionHandle) -> Option<(Token, &mut Session)> {
-        let token = *self.quic.as_ref()?.owners.get(&handle)?;
+        let token = *self.tunnels.quic.as_ref()?.owners.get(&handle)?;
         let (class, key) = Class::of(token);
         let carrier = match class {
-            Class::Handshake => self.handshakes.get_mut(key)?.carrier(),
-            Class::Lane => &mut self.lanes.get_mut(key)?.carrier,
+            Class::Handshake => self.tunnels.handshakes.get_mut(key)?.carrier(),
+            Class::Lane => &mut self.tunnels.lanes.get_mut(key)?.carrier,
             _ => return None,
         };
         let session = carrier.quic()?;
@@ -434,7 +441,7 @@ impl Gateway {
 
     /// Something has happened in these connections: their handshakes and lanes go on.
     pub(crate) fn attend_connections(&mut self, handles: &[ConnectionHandle]) {
-        let now = self.now;
+        let now = self.driver.now;
         for handle in handles {
             let Some((token, session)) = self.session(*handle) else {
                 continue;
@@ -444,14 +451,14 @@ impl Gateway {
             let writes = session.may_write(now);
             self.follow_address(*handle, moved);
             match Class::of(token) {
-                (Class::Handshake, _) if self.leaving => {}
+                (Class::Handshake, _) if self.driver.leaving => {}
                 (Class::Handshake, key) => self.on_handshake(key),
                 (_, key) => {
-                    if let Some(lane) = self.lanes.get_mut(key) {
+                    if let Some(lane) = self.tunnels.lanes.get_mut(key) {
                         lane.writable |= writes;
                         let pair = lane.pair;
                         self.touch(pair);
-                        if !self.leaving {
+                        if !self.driver.leaving {
                             self.receive(key);
                         }
                     }
@@ -463,7 +470,9 @@ impl Gateway {
 
     /// The far side's address may have changed under the connection (RFC 9000, section 9).
     fn follow_address(&mut self, handle: ConnectionHandle, address: SocketAddr) {
-        let Some(quic) = &mut self.quic else { return };
+        let Some(quic) = &mut self.tunnels.quic else {
+            return;
+        };
         let path = quic.path(address);
         if let Some((_, session)) = self.session(handle)
             && !Arc::ptr_eq(&session.path, &path)
@@ -474,17 +483,19 @@ impl Gateway {
 
     /// What connections have for the endpoint, and it for them.
     pub(crate) fn settle_quic(&mut self) {
-        let Some(wire) = self.quic.as_ref().map(|quic| quic.wire.clone()) else {
+        let Some(wire) = self.tunnels.quic.as_ref().map(|quic| quic.wire.clone()) else {
             return;
         };
         for (handle, event) in wire.take_events() {
-            let Some(quic) = &mut self.quic else { return };
+            let Some(quic) = &mut self.tunnels.quic else {
+                return;
+            };
             if event.is_drained() {
                 quic.owners.remove(&handle);
             }
             if let Some(event) = quic.endpoint.handle_event(handle, event) {
                 self.on_connection_event(handle, event);
-                let now = self.now;
+                let now = self.driver.now;
                 if let Some((_, session)) = self.session(handle) {
                     session.attend(now);
                 }
@@ -494,7 +505,7 @@ impl Gateway {
 
     /// When a connection wants to be looked at next.
     pub(crate) fn quic_deadline(&mut self) -> Option<Instant> {
-        let handles: Vec<ConnectionHandle> = self.quic.as_ref()?.owners.keys().copied().collect();
+        let handles: Vec<ConnectionHandle> = self.tunnels.quic.as_ref()?.owners.keys().copied().collect();
         let deadlines = handles
             .into_iter()
             .filter_map(|handle| self.session(handle)?.1.deadline());
@@ -503,7 +514,7 @@ impl Gateway {
 
     /// Lets time pass for the connections that wait for it.
     pub(crate) fn look_after_quic(&mut self) {
-        let now = self.now;
+        let now = self.driver.now;
         self.attend_quic(|session| {
             let due = session.deadline().is_some_and(|at| at <= now);
             if due {
@@ -514,7 +525,7 @@ impl Gateway {
     }
 
     fn attend_quic(&mut self, mut concerns: impl FnMut(&mut Session) -> bool) {
-        let Some(quic) = &self.quic else { return };
+        let Some(quic) = &self.tunnels.quic else { return };
         let mut handles: Vec<ConnectionHandle> = quic.owners.keys().copied().collect();
         handles.retain(|handle| {
             self.session(*handle)
