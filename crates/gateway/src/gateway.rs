@@ -3,8 +3,8 @@
 use crate::commands::Commands;
 use crate::config::{Config, Transport};
 use crate::driver::Driver;
+use crate::error::GatewayError;
 use crate::lifecycle::Lifecycle;
-use crate::lifecycle::handover::InheritError;
 use crate::membership::Membership;
 use crate::membership::broker_session::BrokerSession;
 use crate::membership::directory::Directory;
@@ -14,6 +14,7 @@ use crate::sys::listeners::Listeners;
 use crate::sys::signals::Signals;
 use crate::sys::socket;
 use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
 use crate::telemetry::Telemetry;
 use crate::traversal::Traversal;
 use crate::traversal::relay::client::{PATIENCE, SOON};
@@ -22,103 +23,15 @@ use crate::tunnels::pair::Pair;
 use crate::tunnels::peer::Peer;
 use crate::tunnels::tls;
 use causeway_control::private;
-use mio::{Events, Poll, Token};
+use mio::{Events, Poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Events handled between two looks at the deadlines.
 const EVENTS: usize = 1024;
-
-/// Why a gateway could not start or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum GatewayError {
-    /// An address of the configuration cannot be listened on.
-    #[error("listen on {address}: {source}")]
-    Listen {
-        /// The address, or the path of the control socket.
-        address: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// The kernel does not let this process take connections that a router hands over.
-    #[error(
-        "listen on {address} for what nft hands over: {source}; that needs CAP_NET_ADMIN: start the gateway with it \
-         (AmbientCapabilities=CAP_NET_ADMIN in its systemd unit, or, as root, 'setpriv --reuid USER --regid GROUP --init-groups \
-         --inh-caps +net_admin --ambient-caps +net_admin causeway gateway'), or leave 'transparent' in [listen] out"
-    )]
-    Transparent {
-        /// The address.
-        address: SocketAddr,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// Another gateway serves the control socket.
-    #[error("a gateway already serves {}; stop it first or give this one another [listen] control", .0.display())]
-    AlreadyRunning(PathBuf),
-    /// What a predecessor handed over cannot be gone on with.
-    #[error("go on from what was handed over: {0}")]
-    Inherit(#[from] InheritError),
-    /// There is no taking part in the grid.
-    #[error("grid: {0}")]
-    Grid(String),
-    /// The loop itself failed.
-    #[error("event loop: {0}")]
-    Loop(#[from] io::Error),
-}
-
-/// What a token of the loop stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    Signals,
-    Lan,
-    Wan,
-    Control,
-    Intake,
-    Handshake,
-    Lane,
-    Leg,
-    Command,
-    Metrics,
-    Scrape,
-    Quic,
-    Broker,
-    Splice,
-    Transparent,
-    Opening,
-}
-
-const CLASSES: [Class; 16] = [
-    Class::Signals,
-    Class::Lan,
-    Class::Wan,
-    Class::Control,
-    Class::Intake,
-    Class::Handshake,
-    Class::Lane,
-    Class::Leg,
-    Class::Command,
-    Class::Metrics,
-    Class::Scrape,
-    Class::Quic,
-    Class::Broker,
-    Class::Splice,
-    Class::Transparent,
-    Class::Opening,
-];
-
-impl Class {
-    pub(crate) fn token(self, key: usize) -> Token {
-        Token(key * CLASSES.len() + self as usize)
-    }
-
-    pub(crate) fn of(token: Token) -> (Class, usize) {
-        (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
-    }
-}
 
 /// One site's gateway.
 pub struct Gateway {
@@ -335,12 +248,6 @@ impl Gateway {
         }
     }
 
-    /// A number no other connection of this process has had.
-    pub(crate) fn birth(&mut self) -> u64 {
-        self.driver.births += 1;
-        self.driver.births
-    }
-
     /// A pair may have something to send: it gets its turn before the loop sleeps.
     pub(crate) fn touch(&mut self, pair: usize) {
         if let Some(state) = self.tunnels.pairs.get_mut(pair)
@@ -384,19 +291,5 @@ fn raise_file_limit() -> u64 {
     match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
         Ok(()) => hard,
         Err(_) => soft,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_keep_class_and_key() {
-        for class in CLASSES {
-            for key in [0, 1, 4095, 100_000] {
-                assert_eq!(Class::of(class.token(key)), (class, key));
-            }
-        }
     }
 }

@@ -8,7 +8,9 @@
 mod commands;
 pub mod config;
 mod driver;
+mod error;
 mod gateway;
+mod inherited;
 mod lifecycle;
 mod log;
 mod membership;
@@ -19,8 +21,9 @@ mod traversal;
 mod tunnels;
 
 pub use config::Config;
-pub use gateway::{Gateway, GatewayError};
-pub use lifecycle::handover::{InheritError, STATE_VERSION, StateError};
+pub use error::GatewayError;
+pub use gateway::Gateway;
+pub use inherited::{InheritError, STATE_VERSION, StateError};
 pub use site::{nft, ports};
 pub use sys::socket::may_begin_anew;
 pub use tunnels::capacity as lanes;

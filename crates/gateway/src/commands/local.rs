@@ -1,11 +1,11 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
-use crate::gateway::{Class, Gateway};
-use crate::lifecycle::handover::inherit::{InheritError, descriptor};
-use crate::lifecycle::handover::state::{KeptCommand, KeptCommandStage};
+use crate::gateway::Gateway;
+use crate::inherited::{InheritError, descriptor};
 use crate::membership::directory::Whereabouts;
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
 use crate::traversal::relay::client::Invitation;
 use crate::traversal::relay::selection::Offer;
 use crate::tunnels::lane::LaneEnd;
@@ -14,8 +14,10 @@ use causeway_control::{Envelope, JobReply, MAX_WEIGHT, Reply, Request, VERSION};
 use causeway_wire::Token;
 use mio::Interest;
 use mio::net::UnixStream;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -612,4 +614,22 @@ fn new_job(key: usize, name: String, weight: u32) -> Job {
         Origin::Here(key),
         BTreeSet::new(),
     )
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptCommand {
+    pub(crate) descriptor: RawFd,
+    pub(crate) born: u64,
+    pub(crate) stage: KeptCommandStage,
+    pub(crate) output: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum KeptCommandStage {
+    Reading(Vec<u8>),
+    Starting([u8; 16]),
+    Holding([u8; 16]),
+    /// This one asked for the hand-over.
+    HandingOver,
+    Answered,
 }

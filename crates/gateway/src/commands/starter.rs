@@ -9,6 +9,7 @@ use causeway_wire::{Reason, Token};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
@@ -185,6 +186,14 @@ impl Drop for Starter {
             let _ = waitpid(self.process, None);
         }
     }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptStarter {
+    pub(crate) process: i32,
+    pub(crate) token: [u8; 16],
+    /// How long until it is killed.
+    pub(crate) doomed: Option<Duration>,
 }
 
 #[cfg(test)]

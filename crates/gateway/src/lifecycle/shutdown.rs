@@ -1,7 +1,8 @@
 //! Stops in order: every far gateway is told, so that it ends the streams, starters and jobs it shares with this one at
 //! once. From a lane that merely closed it could only conclude that the network is down, and would wait for `resume`.
 
-use crate::gateway::{Class, Gateway};
+use crate::gateway::Gateway;
+use crate::sys::token::Class;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::Reason;

@@ -4,8 +4,10 @@
 //! While the broker is away everything goes on with what is known.
 
 use crate::config::Config;
-use crate::gateway::{Class, Gateway, GatewayError};
+use crate::error::GatewayError;
+use crate::gateway::Gateway;
 use crate::lifecycle::shutdown::keys;
+use crate::sys::token::Class;
 use crate::traversal::punch::{self, Meetings};
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::peer::Peer;

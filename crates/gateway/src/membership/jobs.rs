@@ -1,10 +1,10 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
-use crate::lifecycle::handover::state::{KeptJob, KeptOrigin};
 use crate::tunnels::message::GatewayToGateway;
 use causeway_broker::clock::Clock;
 use causeway_control::Plan;
 use causeway_wire::Token;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 /// Jobs of another site at a time: each is a command that runs there.
@@ -228,6 +228,27 @@ impl Jobs {
             .filter_map(|token| self.confirmed(token, site))
             .collect()
     }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptJob {
+    pub(crate) token: [u8; 16],
+    pub(crate) name: String,
+    pub(crate) weight: u32,
+    pub(crate) plain: bool,
+    pub(crate) transparent: bool,
+    pub(crate) origin: KeptOrigin,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) since: u64,
+    pub(crate) awaited: Vec<String>,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum KeptOrigin {
+    Here(usize),
+    Site(String),
 }
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
 //! Connections from shims, until their preface has been read and judged.
 
-use crate::gateway::{Class, Gateway};
-use crate::lifecycle::handover::inherit::{InheritError, descriptor};
-use crate::lifecycle::handover::state::KeptIntake;
+use crate::gateway::Gateway;
+use crate::inherited::{InheritError, descriptor};
 use crate::membership::directory::Whereabouts;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::admission::Admission;
 use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
 use causeway_wire::question::Question;
 use causeway_wire::{Preface, Reason, Verdict};
 use mio::net::TcpStream;
 use mio::{Interest, Token};
+use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
@@ -393,6 +395,15 @@ fn of_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
         }
         (source, _) => source,
     }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptIntake {
+    pub(crate) descriptor: RawFd,
+    pub(crate) peer: SocketAddr,
+    pub(crate) born: u64,
+    pub(crate) filled: Vec<u8>,
+    pub(crate) needed: usize,
 }
 
 #[cfg(test)]

@@ -4,17 +4,19 @@
 //! slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the socket when it
 //! has room.
 
-use crate::lifecycle::handover::inherit::{InheritError, descriptor};
-use crate::lifecycle::handover::state::{KeptLeg, KeptStage};
+use crate::inherited::owned;
+use crate::inherited::{InheritError, descriptor};
 use causeway_tunnel::StreamId;
 use causeway_tunnel::turns::{Pace, Turns};
 use causeway_wire::{Token, Verdict};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, event::Source};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -321,4 +323,32 @@ impl Socket {
             let _ = socket2::SockRef::from(socket).set_linger(Some(Duration::ZERO));
         }
     }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptLeg<'a> {
+    pub(crate) descriptor: RawFd,
+    pub(crate) is_unix: bool,
+    pub(crate) pair: usize,
+    pub(crate) stream: u32,
+    pub(crate) token: [u8; 16],
+    pub(crate) weight: u32,
+    pub(crate) born: u64,
+    pub(crate) stage: KeptStage,
+    pub(crate) end_known: bool,
+    pub(crate) broken: bool,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) read_ended: bool,
+    pub(crate) peer_finished: bool,
+    pub(crate) write_ended: bool,
+    #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
+    pub(crate) queue: Cow<'a, [u8]>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum KeptStage {
+    Connecting { preface: Vec<u8> },
+    Awaiting,
+    Open,
 }

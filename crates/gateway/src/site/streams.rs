@@ -1,10 +1,11 @@
 //! Streams between a tunnel and its legs: what each event of either side does to the other.
 
-use crate::gateway::{Class, Gateway};
+use crate::gateway::Gateway;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
 use crate::site::transparent;
 use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::SINK_PORT;

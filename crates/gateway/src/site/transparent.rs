@@ -8,10 +8,12 @@
 //! There is no preface, so no token: a connection is carried under a job begun for such connections
 //! (`causeway run --transparent`), whichever runs. Neither end's process sees anything but the true addresses.
 
-use crate::gateway::{Class, Gateway, GatewayError};
+use crate::error::GatewayError;
+use crate::gateway::Gateway;
 use crate::membership::directory::Whereabouts;
 use crate::site::deliver::CONNECT_DEADLINE;
 use crate::site::leg::{Socket, Stage};
+use crate::sys::token::Class;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::Token;
 use mio::Interest;

@@ -2,12 +2,15 @@
 //! hands over.
 
 use crate::config::Config;
-use crate::gateway::{Class, GatewayError};
+use crate::error::GatewayError;
 use crate::site::transparent;
+use crate::sys::token::Class;
 use causeway_control::private;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::path::Path;
 
 pub(crate) struct Listeners {
@@ -71,4 +74,14 @@ fn bind_control(path: &Path) -> Result<UnixListener, GatewayError> {
     private::remove_socket(path).map_err(listen)?;
     let listener = private::bind(path).map_err(listen)?;
     Ok(UnixListener::from_std(listener))
+}
+
+/// In the order of the configuration, which names the same addresses.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptListeners {
+    pub(crate) lan: Vec<RawFd>,
+    pub(crate) wan: Option<RawFd>,
+    pub(crate) control: RawFd,
+    pub(crate) metrics: Option<RawFd>,
+    pub(crate) transparent: Option<RawFd>,
 }

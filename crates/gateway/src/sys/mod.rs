@@ -6,3 +6,4 @@ pub(crate) mod priority;
 pub(crate) mod signals;
 pub(crate) mod socket;
 pub(crate) mod timers;
+pub(crate) mod token;

@@ -2,9 +2,8 @@
 
 use crate::gateway::Gateway;
 use crate::membership::broker_session::BrokerSession;
-use crate::traversal::punch::Way;
 use crate::tunnels::capacity::QUIC_LANE;
-use crate::tunnels::lane::Lane;
+use crate::tunnels::lane_status::lane_status;
 use crate::tunnels::pair::Pair;
 use causeway_control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 use causeway_wire::Token;
@@ -138,46 +137,6 @@ fn carrying(lanes: &[LaneStatus]) -> impl Iterator<Item = &LaneStatus> {
     let quic = |lane: &LaneStatus| lane.carrier == "QUIC";
     let any_quic = lanes.iter().any(quic);
     lanes.iter().filter(move |lane| !any_quic || quic(lane))
-}
-
-pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
-    let path = lane.path().unwrap_or_default();
-    let rate = match lane.rate() {
-        0 => path.delivery_rate,
-        rate => rate,
-    };
-    LaneStatus {
-        number: lane.number,
-        peer: lane.peer,
-        rtt_microseconds: path.rtt_microseconds,
-        congestion_control: lane.congestion_control.clone(),
-        carrier: lane.carrier.name().to_owned(),
-        technique: technique(lane),
-        sent_bytes: lane.sent_bytes,
-        received_bytes: lane.received_bytes,
-        least_rtt_microseconds: path.least_rtt_microseconds,
-        rate_bits_per_second: rate * 8,
-        window_bytes: path.window_bytes,
-        segments: path.segments,
-        retransmits: path.retransmits,
-        timeouts: path.timeouts,
-        out_of_order: path.out_of_order,
-        repaired: path.repaired,
-        mtu_bytes: path.mtu_bytes,
-        trains: lane.turn.is_some() || lane.training.is_some(),
-        idle_restarts: lane.idle_restarts,
-    }
-}
-
-/// How the lane came about.
-fn technique(lane: &Lane) -> String {
-    match (&lane.through, lane.punched, lane.dialled) {
-        (Some(through), ..) => format!("relay through {}", through.site),
-        (None, Some(Way::Udp), _) => "punched".to_owned(),
-        (None, Some(Way::Tcp), _) => "punched (TCP)".to_owned(),
-        (None, None, true) => "direct".to_owned(),
-        (None, None, false) => "dialled in".to_owned(),
-    }
 }
 
 /// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.

@@ -3,11 +3,12 @@
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and process in
 //! each direction, and nowhere else while readers keep up and lanes do not overtake each other.
 
-use crate::gateway::{Class, Gateway};
+use crate::gateway::Gateway;
 use crate::sys::socket::{self, PathInfo};
-use crate::traversal::punch::Way;
-use crate::traversal::relay::Through;
+use crate::sys::token::Class;
 use crate::tunnels::carrier::Carrier;
+use crate::tunnels::origin::Through;
+use crate::tunnels::origin::Way;
 use crate::tunnels::pacing::remembered_rate::Course;
 use crate::tunnels::pacing::tail_probe::Tail;
 use crate::tunnels::pacing::train::{Training, Turn};

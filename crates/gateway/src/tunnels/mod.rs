@@ -64,3 +64,5 @@ impl Tunnels {
         }
     }
 }
+pub(crate) mod lane_status;
+pub(crate) mod origin;

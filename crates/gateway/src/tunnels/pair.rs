@@ -4,18 +4,19 @@
 //! came back in time, when the far gateway has lost its state (another session), or when it breaks the protocol.
 
 use crate::gateway::Gateway;
-use crate::lifecycle::handover::InheritError;
-use crate::lifecycle::handover::state::KeptPair;
-use crate::traversal::relay::Through;
+use crate::inherited::InheritError;
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::capacity::QUIC_LANE;
-use crate::tunnels::handshake::Came;
 use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::origin::Came;
+use crate::tunnels::origin::Through;
+use causeway_tunnel::Snapshot;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Settings, Side, StreamId, Tunnel};
 use causeway_wire::Reason;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -445,4 +446,20 @@ impl Gateway {
             _ => {}
         }
     }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptPair<'a> {
+    pub(crate) site: String,
+    pub(crate) peer_session: u64,
+    pub(crate) own_session: u64,
+    pub(crate) tunnel: Snapshot<'a>,
+    pub(crate) introduced: bool,
+    pub(crate) address: SocketAddr,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) lanes_lost: u64,
+    /// How long there has been no lane.
+    pub(crate) down: Duration,
+    pub(crate) last_end: String,
 }

@@ -6,6 +6,7 @@ use crate::traversal::relay::selection::Offer;
 use crate::tunnels::totals::Totals;
 use causeway_control::Link;
 use causeway_tunnel::tunnel::MAX_LANES;
+use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -120,4 +121,14 @@ impl Peer {
             Err(_) => self.session.wrapping_add(1),
         };
     }
+}
+
+/// Of each peer, by its site.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptContact {
+    pub(crate) site: String,
+    pub(crate) session: u64,
+    pub(crate) trouble: String,
+    pub(crate) lanes: usize,
+    pub(crate) totals: Totals,
 }

@@ -2,8 +2,8 @@
 //! session; what is exported as a counter must not go down when either is replaced.
 
 use crate::gateway::Gateway;
-use crate::telemetry::status::lane_status;
 use crate::tunnels::lane::Lane;
+use crate::tunnels::lane_status::lane_status;
 use crate::tunnels::pair::Pair;
 use causeway_control::LaneStatus;
 use serde::{Deserialize, Serialize};

@@ -3,55 +3,31 @@
 //! Where it fails, the process ends, and with it the streams and jobs it was to go on with. So whatever can be refused is
 //! refused by the predecessor; what is left are mistakes in these programs and damaged states.
 
-use super::state::{KeptLeg, KeptListeners, KeptPair, KeptStarter, State, StateError};
+use super::state::State;
+use crate::commands::starter::KeptStarter;
 use crate::commands::starter::Starter;
 use crate::config::Config;
-use crate::gateway::{Class, Gateway, GatewayError};
+use crate::error::GatewayError;
+use crate::gateway::Gateway;
+use crate::inherited::{InheritError, descriptor};
 use crate::membership::jobs::Jobs;
 use crate::site::deliver;
+use crate::site::leg::KeptLeg;
 use crate::site::leg::Leg;
+use crate::sys::listeners::KeptListeners;
 use crate::sys::listeners::Listeners;
-use crate::sys::socket;
 use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
 use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::pair::KeptPair;
 use crate::tunnels::pair::Pair;
 use causeway_control::{HandedOver, Reply};
-use causeway_tunnel::SnapshotError;
 use causeway_wire::{Cidr, Token};
 use mio::net::{TcpListener, UnixListener};
 use nix::unistd::Pid;
 use std::fs::File;
-use std::io;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::time::Instant;
-
-/// Why a gateway cannot go on from what it was given.
-#[derive(Debug, thiserror::Error)]
-pub enum InheritError {
-    /// The state cannot be read.
-    #[error("the state (descriptor {0}): {1}")]
-    State(RawFd, StateError),
-    /// A descriptor it names is not there.
-    #[error("descriptor {0}: {1}")]
-    Descriptor(RawFd, io::Error),
-    /// The kernel does not report events of a descriptor.
-    #[error("register: {0}")]
-    Register(#[from] io::Error),
-    /// A tunnel's state cannot be.
-    #[error("tunnel to {0}: {1}")]
-    Tunnel(String, SnapshotError),
-    /// The configuration is of another gateway.
-    #[error("the configuration {0}, but the state is of a gateway of which that is not so")]
-    Configuration(String),
-    /// What the state says cannot be.
-    #[error("the state is damaged: {0}")]
-    Contradiction(&'static str),
-}
-
-/// A descriptor that the predecessor left.
-pub(crate) fn descriptor(number: RawFd) -> Result<OwnedFd, InheritError> {
-    socket::adopt(number).map_err(|error| InheritError::Descriptor(number, error))
-}
 
 impl Gateway {
     /// The gateway whose state is in the file with this descriptor, as it was when its program gave it away. Nothing is

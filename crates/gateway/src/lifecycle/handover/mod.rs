@@ -15,14 +15,17 @@
 pub(crate) mod inherit;
 pub(crate) mod state;
 
-pub use inherit::InheritError;
-pub use state::{STATE_VERSION, StateError};
+use crate::inherited::{STATE_VERSION, StateError};
 
+use crate::commands::starter::KeptStarter;
 use crate::config::{Config, Mistakes};
 use crate::gateway::Gateway;
 use crate::lifecycle::shutdown::keys;
+use crate::sys::listeners::KeptListeners;
 use crate::sys::socket;
 use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::pair::KeptPair;
+use crate::tunnels::peer::KeptContact;
 use causeway_control::Reply;
 use causeway_control::private;
 use causeway_tunnel::SnapshotError;
@@ -30,7 +33,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::execv;
-use state::{KeptContact, KeptListeners, KeptPair, KeptStarter, State};
+use state::State;
 use std::convert::Infallible;
 use std::ffi::CString;
 use std::fs::File;

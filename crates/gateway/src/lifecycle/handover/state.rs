@@ -4,24 +4,23 @@
 //! Descriptors go by their numbers, which exec(3) leaves as they are; times as the time that is left or has passed.
 //! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
 
+use crate::commands::local::KeptCommand;
+use crate::commands::starter::KeptStarter;
+use crate::inherited::{STATE_VERSION, StateError};
+use crate::membership::jobs::{KeptJob, KeptOrigin};
+use crate::site::intake::KeptIntake;
+use crate::site::leg::KeptLeg;
+use crate::sys::listeners::KeptListeners;
+use crate::traversal::relay::server::KeptSplice;
 use crate::traversal::relay::splice::KEPT_BYTES;
-use crate::tunnels::totals::Totals;
-use causeway_control::{Plan, SiteInfo};
-use causeway_tunnel::Snapshot;
+use crate::tunnels::pair::KeptPair;
+use crate::tunnels::peer::KeptContact;
+use causeway_control::SiteInfo;
 use causeway_tunnel::tunnel::MAX_LANES;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_bytes::ByteBuf;
-use std::borrow::Cow;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
-use std::net::SocketAddr;
-use std::os::fd::RawFd;
-use std::time::Duration;
-
-/// A gateway hands over only to a program that reads this version; it goes up with every change of what is written, here or
-/// in `causeway_tunnel::Snapshot`. A test below knows the bytes.
-pub const STATE_VERSION: u32 = 4;
 
 const MAGIC: &[u8; 16] = b"causeway gateway";
 
@@ -57,176 +56,6 @@ pub(crate) struct State<'a> {
     pub(crate) intakes: Vec<(usize, KeptIntake)>,
     pub(crate) commands: Vec<(usize, KeptCommand)>,
     pub(crate) splices: Vec<(usize, KeptSplice<'a>)>,
-}
-
-/// In the order of the configuration, which names the same addresses.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptListeners {
-    pub(crate) lan: Vec<RawFd>,
-    pub(crate) wan: Option<RawFd>,
-    pub(crate) control: RawFd,
-    pub(crate) metrics: Option<RawFd>,
-    pub(crate) transparent: Option<RawFd>,
-}
-
-/// Of each peer, by its site.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptContact {
-    pub(crate) site: String,
-    pub(crate) session: u64,
-    pub(crate) trouble: String,
-    pub(crate) lanes: usize,
-    pub(crate) totals: Totals,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptJob {
-    pub(crate) token: [u8; 16],
-    pub(crate) name: String,
-    pub(crate) weight: u32,
-    pub(crate) plain: bool,
-    pub(crate) transparent: bool,
-    pub(crate) origin: KeptOrigin,
-    pub(crate) plan: Option<Plan>,
-    pub(crate) since: u64,
-    pub(crate) awaited: Vec<String>,
-    pub(crate) sent_bytes: u64,
-    pub(crate) received_bytes: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) enum KeptOrigin {
-    Here(usize),
-    Site(String),
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptStarter {
-    pub(crate) process: i32,
-    pub(crate) token: [u8; 16],
-    /// How long until it is killed.
-    pub(crate) doomed: Option<Duration>,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptPair<'a> {
-    pub(crate) site: String,
-    pub(crate) peer_session: u64,
-    pub(crate) own_session: u64,
-    pub(crate) tunnel: Snapshot<'a>,
-    pub(crate) introduced: bool,
-    pub(crate) address: SocketAddr,
-    pub(crate) sent_bytes: u64,
-    pub(crate) received_bytes: u64,
-    pub(crate) lanes_lost: u64,
-    /// How long there has been no lane.
-    pub(crate) down: Duration,
-    pub(crate) last_end: String,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptLeg<'a> {
-    pub(crate) descriptor: RawFd,
-    pub(crate) is_unix: bool,
-    pub(crate) pair: usize,
-    pub(crate) stream: u32,
-    pub(crate) token: [u8; 16],
-    pub(crate) weight: u32,
-    pub(crate) born: u64,
-    pub(crate) stage: KeptStage,
-    pub(crate) end_known: bool,
-    pub(crate) broken: bool,
-    pub(crate) sent_bytes: u64,
-    pub(crate) received_bytes: u64,
-    pub(crate) read_ended: bool,
-    pub(crate) peer_finished: bool,
-    pub(crate) write_ended: bool,
-    #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
-    pub(crate) queue: Cow<'a, [u8]>,
-}
-
-/// A derived one would keep the whole file for it.
-fn owned<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, [u8]>, D::Error> {
-    Ok(Cow::Owned(ByteBuf::deserialize(deserializer)?.into_vec()))
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) enum KeptStage {
-    Connecting { preface: Vec<u8> },
-    Awaiting,
-    Open,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptIntake {
-    pub(crate) descriptor: RawFd,
-    pub(crate) peer: SocketAddr,
-    pub(crate) born: u64,
-    pub(crate) filled: Vec<u8>,
-    pub(crate) needed: usize,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptCommand {
-    pub(crate) descriptor: RawFd,
-    pub(crate) born: u64,
-    pub(crate) stage: KeptCommandStage,
-    pub(crate) output: Vec<u8>,
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) enum KeptCommandStage {
-    Reading(Vec<u8>),
-    Starting([u8; 16]),
-    Holding([u8; 16]),
-    /// This one asked for the hand-over.
-    HandingOver,
-    Answered,
-}
-
-/// A connection of two other sites, which have met.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptSplice<'a> {
-    pub(crate) born: u64,
-    pub(crate) sites: [String; 2],
-    pub(crate) ends: [RawFd; 2],
-    /// From the first end to the second, and back.
-    pub(crate) ways: [KeptWay<'a>; 2],
-}
-
-#[derive(Serialize, Deserialize)]
-pub(crate) struct KeptWay<'a> {
-    /// Read from the one end, and not yet written to the other.
-    #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
-    pub(crate) kept: Cow<'a, [u8]>,
-    pub(crate) ended: bool,
-    pub(crate) finished: bool,
-}
-
-/// Why a file is no state to go on from.
-#[derive(Debug, thiserror::Error)]
-pub enum StateError {
-    /// It cannot be read.
-    #[error("read: {0}")]
-    Io(#[from] io::Error),
-    /// It was not written by a gateway.
-    #[error("it is no gateway's state")]
-    Magic,
-    /// It was written by a gateway of another version.
-    #[error("its version is {0}, this program reads {STATE_VERSION}")]
-    Version(u32),
-    /// It is longer than any state.
-    #[error("it has {0} bytes, more than any state")]
-    Length(u64),
-    /// It is cut or damaged, or cannot be written.
-    #[error("it is damaged: {0}")]
-    Format(#[from] postcard::Error),
-    /// Bytes follow that belong to nothing.
-    #[error("it is damaged: {0} bytes too many")]
-    Rest(usize),
-    /// What it says cannot be.
-    #[error("it is damaged: {0}")]
-    Contradiction(&'static str),
 }
 
 impl State<'_> {
@@ -315,11 +144,16 @@ impl State<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_control::NodeInfo;
+    use crate::commands::local::KeptCommandStage;
+    use crate::site::leg::KeptStage;
+    use crate::traversal::relay::splice::KeptWay;
+    use crate::tunnels::totals::Totals;
+    use causeway_control::{NodeInfo, Plan};
     use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
     use causeway_wire::Token;
     use sha2::{Digest, Sha256};
-    use std::time::Instant;
+    use std::borrow::Cow;
+    use std::time::{Duration, Instant};
 
     /// A state with one of everything, of which `tunnel` is a part.
     fn state(tunnel: &mut Tunnel) -> State<'_> {

@@ -8,8 +8,9 @@ mod exposition;
 mod figures;
 mod http;
 
-use crate::gateway::{Class, Gateway};
+use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
 use http::Wanted;
 use mio::Interest;
 use mio::net::TcpStream;

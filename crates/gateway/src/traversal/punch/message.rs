@@ -7,6 +7,7 @@
 //! byte 2-17    key that the receiver told the sender in its message
 //! ```
 
+use crate::tunnels::quic::KNOCK;
 use causeway_wire::Cidr;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -22,9 +23,6 @@ pub(crate) const MOST_ADDRESSES: usize = 8;
 
 /// Ports below are other programs', for which somebody had to be root.
 const LEAST_PORT: u16 = 1024;
-
-/// First byte of a knock.
-pub(crate) const KNOCK: u8 = 0x32;
 
 const KNOCK_VERSION: u8 = 1;
 

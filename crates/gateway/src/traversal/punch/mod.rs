@@ -18,8 +18,8 @@ mod over_tcp;
 mod over_udp;
 mod rounds;
 
-pub(crate) use message::{KIND, KNOCK, TCP_KIND};
-pub(crate) use rounds::Way;
+use crate::tunnels::origin::Way;
+pub(crate) use message::{KIND, TCP_KIND};
 
 use crate::config::Transport;
 use crate::gateway::Gateway;

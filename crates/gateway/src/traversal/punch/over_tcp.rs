@@ -1,8 +1,9 @@
 //! What a round over TCP does: opens a port, connects from it, and begins a lane on what comes up.
 
 use super::opening::{BROKER, Opening, SLOTS};
-use super::rounds::Way;
-use crate::gateway::{Class, Gateway};
+use crate::gateway::Gateway;
+use crate::sys::token::Class;
+use crate::tunnels::origin::Way;
 use mio::Token;
 use std::io;
 use std::net::SocketAddr;

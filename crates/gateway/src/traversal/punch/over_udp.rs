@@ -1,10 +1,10 @@
 //! What a round over UDP does: asks the broker, takes knocks, dials over QUIC.
 
 use super::message;
-use super::rounds::Way;
 use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::tunnels::capacity::QUIC_LANE;
+use crate::tunnels::origin::Way;
 use causeway_broker::reflection::{self, Id};
 use std::io;
 use std::net::SocketAddr;

@@ -12,7 +12,7 @@
 
 use super::message::{Key, MOST_ADDRESSES};
 use crate::tunnels::dial::REDIAL;
-use std::fmt;
+use crate::tunnels::origin::Way;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -39,26 +39,6 @@ const PACES: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(4
 /// How much later the site that sorts first connects: the other one's first segments have opened its firewall by then, unless the broker is far. Else the kernel sends
 /// another after a second.
 const HOLD: Duration = Duration::from_millis(150);
-
-/// What is punched through firewalls and NATs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Way {
-    Udp,
-    Tcp,
-}
-
-impl Way {
-    pub(crate) const ALL: [Way; 2] = [Way::Udp, Way::Tcp];
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(match self {
-            Way::Udp => "UDP",
-            Way::Tcp => "TCP",
-        })
-    }
-}
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,12 +4,13 @@
 //! all that go through one (`pair`).
 
 use super::selection::{Candidate, choose};
-use super::{Errand, Through};
 use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
 use crate::tunnels::dial::{LAST_BACKOFF, REDIAL};
+use crate::tunnels::handshake::errand::Errand;
 use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::origin::Through;
 use crate::tunnels::peer::Dial;
 use causeway_tunnel::ticket::Ticket;
 use causeway_tunnel::tunnel::MAX_LANES;

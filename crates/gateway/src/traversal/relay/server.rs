@@ -3,21 +3,24 @@
 //! Only who has a tunnel with this gateway is given tickets, and only for a site that has one too. A stranger who shows
 //! anything else is refused like any other; until a ticket is whole and right, a connection counts as a stranger's.
 
+use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
-use crate::gateway::{Class, Gateway};
-use crate::lifecycle::handover::inherit::{InheritError, descriptor};
-use crate::lifecycle::handover::state::KeptSplice;
+use crate::gateway::Gateway;
+use crate::inherited::{InheritError, descriptor};
 use crate::sys::socket;
 use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
 use crate::tunnels::handshake;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
 use mio::Interest;
 use mio::net::TcpStream;
+use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, SocketAddr};
+use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -397,6 +400,16 @@ impl Splice {
         }
         Ok((bytes, is_unread))
     }
+}
+
+/// A connection of two other sites, which have met.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptSplice<'a> {
+    pub(crate) born: u64,
+    pub(crate) sites: [String; 2],
+    pub(crate) ends: [RawFd; 2],
+    /// From the first end to the second, and back.
+    pub(crate) ways: [KeptWay<'a>; 2],
 }
 
 #[cfg(test)]

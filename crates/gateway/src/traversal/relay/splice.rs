@@ -4,7 +4,8 @@
 //! slows the other one down, and idle connections keep nothing. An end that is finished finishes the other, which may
 //! go on talking.
 
-use crate::lifecycle::handover::state::KeptWay;
+use crate::inherited::owned;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -112,6 +113,15 @@ fn write(to: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
         }
     }
     Ok(written)
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptWay<'a> {
+    /// Read from the one end, and not yet written to the other.
+    #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
+    pub(crate) kept: Cow<'a, [u8]>,
+    pub(crate) ended: bool,
+    pub(crate) finished: bool,
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! The proof keeps strangers out. What follows is hidden and protected under TLS (`encrypt` in `[grid]`) only; the proof is then made over the session's
 //! certificate too.
 
-use crate::traversal::relay::Errand;
 use crate::tunnels::carrier::Carrier;
+use crate::tunnels::handshake::errand::Errand;
 use crate::tunnels::tls::Binding;
 use causeway_tunnel::hello::{self, Hello, PROOF_BYTES};
 use causeway_tunnel::ticket::{Opening, PREFACE_BYTES, Ticket};

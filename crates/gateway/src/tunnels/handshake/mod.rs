@@ -1,16 +1,19 @@
 //! Connections between gateways until they are lanes: those accepted and those dialled, how long they may take, and what becomes of them.
 
+pub(crate) mod errand;
 mod exchange;
 
 pub(crate) use exchange::Handshake;
 
-use crate::gateway::{Class, Gateway};
+use crate::gateway::Gateway;
 use crate::sys::admission::Admission;
 use crate::sys::timers::Deadline;
-use crate::traversal::relay::{Errand, Through};
+use crate::sys::token::Class;
 use crate::tunnels::carrier::Carrier;
+use crate::tunnels::handshake::errand::Errand;
 use crate::tunnels::lane::Lane;
 use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::origin::Came;
 use causeway_tunnel::hello::{Hello, NONCE_BYTES};
 use causeway_tunnel::ticket::Ticket;
 use exchange::{Failure, First};
@@ -34,15 +37,6 @@ const AT_MOST_PER_ADDRESS: usize = 64;
 /// A real gateway is through within two round trips, and must not wait behind those that never will be.
 pub(crate) fn admission() -> Admission {
     Admission::new(AT_MOST, AT_MOST_PER_ADDRESS)
-}
-
-/// How a lane came about.
-pub(crate) struct Came {
-    /// Of the far gateway, or of the relay.
-    pub(crate) address: SocketAddr,
-    /// This gateway dialled; of two that meet at a relay, the one that asked.
-    pub(crate) dialled: bool,
-    pub(crate) through: Option<Through>,
 }
 
 impl Gateway {

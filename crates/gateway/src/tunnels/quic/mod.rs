@@ -8,8 +8,8 @@ pub(crate) mod model;
 pub(crate) mod session;
 
 use crate::config::Transport;
-use crate::gateway::{Class, Gateway};
-use crate::traversal::punch::KNOCK;
+use crate::gateway::Gateway;
+use crate::sys::token::Class;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::tls;
 use bytes::BytesMut;
@@ -29,6 +29,9 @@ use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
+
+/// First byte of a knock.
+pub(crate) const KNOCK: u8 = 0x32;
 
 /// Room for what the kernel gives at once, in as many pieces.
 const RECEIVED_BYTES: usize = 64 * 1024;
