@@ -19,7 +19,6 @@ use crate::telemetry::Telemetry;
 use crate::traversal::Traversal;
 use crate::traversal::relay::client::{PATIENCE, SOON};
 use crate::tunnels::Tunnels;
-use crate::tunnels::pair::Pair;
 use crate::tunnels::peer::Peer;
 use crate::tunnels::tls;
 use causeway_control::private;
@@ -246,19 +245,6 @@ impl Gateway {
             Deadline::Turn(key) => self.on_turn(key),
             Deadline::Starters => self.look_after_starters(),
         }
-    }
-
-    /// A pair may have something to send: it gets its turn before the loop sleeps.
-    pub(crate) fn touch(&mut self, pair: usize) {
-        if let Some(state) = self.tunnels.pairs.get_mut(pair)
-            && !std::mem::replace(&mut state.dirty, true)
-        {
-            self.tunnels.dirty.push(pair);
-        }
-    }
-
-    pub(crate) fn pair_of(&self, site: &str) -> Option<&Pair> {
-        self.tunnels.pairs.get(*self.tunnels.by_site.get(site)?)
     }
 
     /// How long the loop may sleep.

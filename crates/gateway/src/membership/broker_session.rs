@@ -10,7 +10,6 @@ use crate::lifecycle::shutdown::keys;
 use crate::sys::token::Class;
 use crate::traversal::punch::{self, Meetings};
 use crate::traversal::relay::client::PATIENCE;
-use crate::tunnels::peer::Peer;
 
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::message::GatewayToGateway;
@@ -453,17 +452,6 @@ impl Gateway {
         for pair in self.tunnels.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
             self.tell(pair, GatewayToGateway::Site(own.clone()));
         }
-    }
-
-    pub(crate) fn peer_of(&self, site: &str) -> Option<usize> {
-        self.tunnels.peers.iter().position(|peer| peer.site == site)
-    }
-
-    /// Peers are only ever added: others are known by their places.
-    pub(crate) fn add_peer(&mut self, site: String) -> usize {
-        let peer = Peer::new(site, None, self.driver.config.rate);
-        self.tunnels.peers.push(peer);
-        self.tunnels.peers.len() - 1
     }
 
     fn on_member_gone(&mut self, site: &str) {

@@ -44,3 +44,4 @@ impl SiteSide {
         }
     }
 }
+pub(crate) mod fill;

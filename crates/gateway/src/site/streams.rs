@@ -7,7 +7,6 @@ use crate::site::transparent;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
 use crate::tunnels::lane::LaneEnd;
-use crate::tunnels::message::GatewayToGateway;
 use causeway_control::SINK_PORT;
 use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
 use causeway_wire::{Preface, Reason, Token, Verdict};
@@ -390,20 +389,5 @@ impl Gateway {
         for key in ended {
             self.break_leg(key, Reason::Reset);
         }
-    }
-
-    /// Sends a message to the gateway of another site.
-    pub(crate) fn tell(&mut self, pair_key: usize, message: GatewayToGateway) {
-        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
-            return;
-        };
-        match message.encode() {
-            Ok(bytes) => pair.tunnel.message(&bytes),
-            Err(error) => self
-                .driver
-                .log
-                .say(format_args!("message to {} not sent: {error}", pair.site)),
-        }
-        self.touch(pair_key);
     }
 }

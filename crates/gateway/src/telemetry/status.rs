@@ -2,10 +2,8 @@
 
 use crate::gateway::Gateway;
 use crate::membership::broker_session::BrokerSession;
-use crate::tunnels::capacity::QUIC_LANE;
-use crate::tunnels::lane_status::lane_status;
 use crate::tunnels::pair::Pair;
-use causeway_control::{JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
+use causeway_control::{JobStatus, SiteStatus, Status};
 use causeway_wire::Token;
 use std::collections::HashMap;
 
@@ -33,48 +31,6 @@ impl Gateway {
             }
         });
         std::iter::once(own).chain(others).collect()
-    }
-
-    pub(crate) fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
-        let lanes = pair
-            .lanes
-            .iter()
-            .flatten()
-            .filter_map(|key| self.tunnels.lanes.get(*key));
-        let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
-        let least = lanes.iter().map(|lane| lane.least_rtt_microseconds);
-        let (retransmits, segments) = lanes.iter().fold((0, 0), |(again, all), lane| {
-            (
-                again + u64::from(lane.retransmits),
-                all + u64::from(lane.segments),
-            )
-        });
-        TunnelStatus {
-            site: pair.site.clone(),
-            peer: pair.address,
-            rtt_microseconds: least.min().unwrap_or(0),
-            rate_bits_per_second: carrying(&lanes).map(|lane| lane.rate_bits_per_second).sum(),
-            loss: retransmits as f64 / segments.max(1) as f64,
-            congestion_control: lanes
-                .first()
-                .map_or_else(String::new, |lane| lane.congestion_control.clone()),
-            streams: pair.tunnel.streams(),
-            sent_bytes: pair.sent_bytes,
-            received_bytes: pair.received_bytes,
-            lanes,
-            lanes_lost: pair.lanes_lost,
-            down_seconds: pair.down_since.map(|since| since.elapsed().as_secs_f64()),
-            hindrance: self.hindrance(pair),
-        }
-    }
-
-    fn hindrance(&self, pair: &Pair) -> String {
-        let contact = &self.tunnels.peers[pair.peer];
-        match pair.lanes[QUIC_LANE] {
-            _ if !self.has_lane(pair.peer) => contact.trouble.clone(),
-            Some(_) => String::new(),
-            None => contact.spare_trouble.clone(),
-        }
     }
 
     fn job_statuses(&self) -> Vec<JobStatus> {
@@ -130,13 +86,6 @@ impl Gateway {
             tunnels: tunnels.collect(),
         }
     }
-}
-
-/// The lanes that carry what there is: those over QUIC where there are any, since the others share their path.
-fn carrying(lanes: &[LaneStatus]) -> impl Iterator<Item = &LaneStatus> {
-    let quic = |lane: &LaneStatus| lane.carrier == "QUIC";
-    let any_quic = lanes.iter().any(quic);
-    lanes.iter().filter(move |lane| !any_quic || quic(lane))
 }
 
 /// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.

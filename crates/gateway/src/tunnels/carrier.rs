@@ -9,6 +9,7 @@ use mio::{Interest, Registry, Token};
 use rustls::pki_types::CertificateDer;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
+use std::time::Duration;
 use std::time::Instant;
 
 pub(crate) enum Carrier {
@@ -193,4 +194,15 @@ pub(crate) fn is_connected(socket: &TcpStream) -> io::Result<bool> {
     }
     let _ = socket.set_nodelay(true);
     Ok(true)
+}
+
+/// Settings of a lane's socket; returns the congestion control in force.
+pub(crate) fn prepare(socket: &TcpStream, wanted: &str) -> String {
+    let socket = socket2::SockRef::from(socket);
+    // What cannot be set is not needed for correctness, and `causeway status` shows what is in force.
+    let _ = socket.set_tcp_congestion(wanted.as_bytes());
+    let _ = socket.set_keepalive(true);
+    let _ = socket.set_tcp_keepalive(&socket2::TcpKeepalive::new().with_time(Duration::from_secs(30)));
+    let name = socket.tcp_congestion().unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()
 }

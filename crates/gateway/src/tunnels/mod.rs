@@ -64,5 +64,9 @@ impl Tunnels {
         }
     }
 }
+pub(crate) mod known;
+pub(crate) mod lane_count;
 pub(crate) mod lane_status;
 pub(crate) mod origin;
+pub(crate) mod pairs;
+pub(crate) mod receive;

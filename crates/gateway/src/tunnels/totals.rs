@@ -1,9 +1,6 @@
 //! What ended lanes and pairs have counted. The kernel counts each connection from 0, and a pair is made anew with each
 //! session; what is exported as a counter must not go down when either is replaced.
 
-use crate::gateway::Gateway;
-use crate::tunnels::lane::Lane;
-use crate::tunnels::lane_status::lane_status;
 use crate::tunnels::pair::Pair;
 use causeway_control::LaneStatus;
 use serde::{Deserialize, Serialize};
@@ -73,14 +70,5 @@ impl Totals {
         self.sent_bytes += pair.sent_bytes;
         self.received_bytes += pair.received_bytes;
         self.lanes_lost += pair.lanes_lost;
-    }
-}
-
-impl Gateway {
-    /// A lane ends; its pair is still known.
-    pub(crate) fn keep_counts(&mut self, lane: &Lane) {
-        if let Some(pair) = self.tunnels.pairs.get(lane.pair) {
-            self.tunnels.peers[pair.peer].totals.add_lane(&lane_status(lane));
-        }
     }
 }

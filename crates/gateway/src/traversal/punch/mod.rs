@@ -265,12 +265,6 @@ impl Gateway {
         }
     }
 
-    /// A lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
-    pub(crate) fn has_lane(&self, index: usize) -> bool {
-        let pair = self.tunnels.by_site.get(&self.tunnels.peers[index].site);
-        pair.is_some_and(|pair| self.has_direct_lane(*pair))
-    }
-
     fn with_meeting(&mut self, index: usize, way: Way, act: impl FnOnce(&mut Meeting, &mut Vec<Action>)) {
         let mut actions = Vec::new();
         if let Some(meeting) = self.meeting(index, way) {

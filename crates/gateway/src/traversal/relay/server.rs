@@ -10,7 +10,7 @@ use crate::inherited::{InheritError, descriptor};
 use crate::sys::socket;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
-use crate::tunnels::handshake;
+use crate::tunnels::carrier;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
 use mio::Interest;
@@ -253,7 +253,7 @@ impl Gateway {
         let Some((key, end)) = self.traversal.relay.tickets.remove(&ticket) else {
             return false;
         };
-        handshake::prepare(&socket, &self.driver.config.congestion_control);
+        carrier::prepare(&socket, &self.driver.config.congestion_control);
         // What cannot be set costs time and nothing else.
         let _ = (
             socket.set_nodelay(true),

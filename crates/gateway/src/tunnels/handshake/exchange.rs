@@ -14,7 +14,7 @@ use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 
 /// What a TLS client says first (RFC 8446, section 5.1); a hello begins with its version.
-const TLS_HANDSHAKE: u8 = 22;
+pub(super) const TLS_HANDSHAKE: u8 = 22;
 
 pub(crate) struct Handshake {
     pub(super) carrier: Carrier,
@@ -93,7 +93,7 @@ impl Handshake {
     }
 
     /// Whether the far gateway is at the other end: at once where no relay was dialled.
-    fn has_met(&mut self) -> Result<bool, Failure> {
+    pub(super) fn has_met(&mut self) -> Result<bool, Failure> {
         let Some(errand) = self.errand.as_mut().filter(|errand| !errand.has_met()) else {
             return Ok(true);
         };
@@ -108,7 +108,7 @@ impl Handshake {
     }
 
     /// Who dialled speaks first.
-    fn greet_if_dialled(&mut self) -> Result<(), Failure> {
+    pub(super) fn greet_if_dialled(&mut self) -> Result<(), Failure> {
         if self.dialled.is_some() {
             let hello = self.own.encode();
             self.send(&hello)?;
@@ -160,7 +160,7 @@ impl Handshake {
         }
     }
 
-    fn turned_away(&self) -> Failure {
+    pub(super) fn turned_away(&self) -> Failure {
         let site = &self.own.site;
         let why = format!(
             "the far side closed during the handshake (are its grid key and its encrypt the same, and does that gateway have a \
@@ -170,7 +170,7 @@ impl Handshake {
     }
 
     /// `Some(true)` when the proof was right; `None` when more bytes are needed.
-    fn digest(
+    pub(super) fn digest(
         &mut self,
         grid_key: &[u8],
         answer: &impl Fn(&Hello) -> Result<Hello, Failure>,
@@ -221,7 +221,7 @@ impl Handshake {
     }
 
     /// A hundred bytes on a fresh connection: they fit its buffer or it is broken.
-    fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self.carrier.write(bytes) {
             Ok(count) if count == bytes.len() => Ok(()),
             Ok(_) => Err("the kernel took only a part of the handshake".to_owned()),

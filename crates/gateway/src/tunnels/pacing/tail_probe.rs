@@ -4,28 +4,25 @@
 //! segment under way after 200 ms more (tcp_output.c, tcp_schedule_loss_probe), and an MPI program that waits for that message sends nothing meanwhile.
 //! A frame sent a quarter of a round trip later is late enough for RACK (RFC 8985, section 6.2) to take what is missing before it for lost.
 
-use crate::gateway::Gateway;
-use crate::sys::timers::Deadline;
-use crate::tunnels::lane::Lane;
 use std::time::{Duration, Instant};
 
 /// A lane that lost a segment within this time may lose another.
-const LOSSY: Duration = Duration::from_secs(60);
+pub(super) const LOSSY: Duration = Duration::from_secs(60);
 
 /// RACK waits for a quarter of the least round trip; a little more, since clocks tick and round trips vary.
-fn pause(round: Duration) -> Duration {
+pub(super) fn pause(round: Duration) -> Duration {
     round * 5 / 16
 }
 
 /// Whether a lane's last frames are followed, and by when.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    lost_at: Option<Instant>,
-    retransmits: u32,
-    round: Duration,
-    armed: bool,
+    pub(super) lost_at: Option<Instant>,
+    pub(super) retransmits: u32,
+    pub(super) round: Duration,
+    pub(super) armed: bool,
     /// What the lane has sent when nothing but a following frame was sent last.
-    end: u64,
+    pub(super) end: u64,
 }
 
 impl Tail {
@@ -46,36 +43,6 @@ impl Tail {
             return None;
         }
         Some(pause(self.round))
-    }
-}
-
-impl Gateway {
-    pub(crate) fn on_tail(&mut self, key: usize) {
-        let now = self.driver.now;
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
-            return;
-        };
-        lane.tail.armed = false;
-        let Some(pair) = self.tunnels.pairs.get_mut(lane.pair) else {
-            return;
-        };
-        let Lane {
-            pair: pair_key,
-            number,
-            ..
-        } = *lane;
-        if pair.tunnel.unsent_bytes(number) > 0 {
-            return;
-        }
-        let due = lane.sent_at.map_or(now, |at| at + pause(lane.tail.round));
-        if due > now {
-            // It has sent since: the burst goes on, or another has ended.
-            lane.tail.armed = true;
-            return self.driver.timers.set(due - now, Deadline::Tail(key));
-        }
-        pair.tunnel.repeat_ack(number);
-        lane.tail.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number);
-        self.touch(pair_key);
     }
 }
 

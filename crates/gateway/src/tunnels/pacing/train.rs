@@ -15,70 +15,67 @@
 //! Streams go first. Bounded by bytes and time; what ends at these bounds before BBR's first start-up has ended has found nothing, and BBR goes on
 //! without a bound.
 
-use crate::gateway::Gateway;
 use crate::sys::socket::{self, PathInfo};
-use crate::sys::timers::Deadline;
 use crate::tunnels::capacity;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::lane::Lane;
-use crate::tunnels::pump::{self, BATCH};
 use mio::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// At most this is sent to train one lane. 1 Gbit/s at 11.6 ms takes 30 to 65 MB, the starts that confirm it among them.
-const MOST_BYTES: u64 = 64 << 20;
+pub(super) const MOST_BYTES: u64 = 64 << 20;
 
 /// At most this long, or so many round trips where these are longer: half as much again in each needs 16 to fill 1 Gbit/s at 90 ms.
-const LONGEST: Duration = Duration::from_secs(2);
-const LONGEST_ROUNDS: u32 = 40;
+pub(super) const LONGEST: Duration = Duration::from_secs(2);
+pub(super) const LONGEST_ROUNDS: u32 = 40;
 
-const MOST_STARTS: u32 = 6;
+pub(super) const MOST_STARTS: u32 = 6;
 
 /// What a start-up sends at least that has found something out.
-const LEAST_BYTES: u64 = 4 << 20;
+pub(super) const LEAST_BYTES: u64 = 4 << 20;
 
 /// What arrives is counted over so many round trips, and at least so long: a busy machine's turns are some milliseconds.
-const COUNTED_ROUNDS: u32 = 2;
-const COUNTED: Duration = Duration::from_millis(80);
+pub(super) const COUNTED_ROUNDS: u32 = 2;
+pub(super) const COUNTED: Duration = Duration::from_millis(80);
 
 /// BBR paces at 2.885 times the bandwidth it has seen while it starts, then at the reverse of it, at 0.75 to 1.25 times
 /// later (Cardwell et al. 2017); the kernel counts in 1/256.
 pub(crate) const STARTUP_GAIN: u32 = 500;
-const DRAINED_GAIN: u32 = 150;
+pub(super) const DRAINED_GAIN: u32 = 150;
 
 /// Without BBR's word for it: about ten bandwidth-delay products of 1 Gbit/s at 11.6 ms.
-const BLIND_BYTES: u64 = 16 << 20;
+pub(super) const BLIND_BYTES: u64 = 16 << 20;
 
 /// What may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing (BBR leaves
 /// such samples out), and a busy machine may not let the gateway run for some milliseconds. Where streams are there, whose small frames
 /// would wait behind it, so much as the path takes in [`UNSENT`].
-const UNSENT_BYTES: u32 = 1 << 20;
-const UNSENT: Duration = Duration::from_millis(8);
+pub(super) const UNSENT_BYTES: u32 = 1 << 20;
+pub(super) const UNSENT: Duration = Duration::from_millis(8);
 
 /// How often the end that was dialled looks whether the other one's training goes on, and what arrives meanwhile if it does: more than
 /// acknowledgements and messages of gateways, less than the first steps of a training.
-const TURN_LOOK: Duration = Duration::from_millis(50);
-const TURN_BYTES: u64 = 64 << 10;
+pub(super) const TURN_LOOK: Duration = Duration::from_millis(50);
+pub(super) const TURN_BYTES: u64 = 64 << 10;
 
 /// So long, or so many round trips, it waits for that training to begin.
-const TURN_BEGINS: Duration = Duration::from_millis(300);
-const TURN_ROUNDS: u32 = 6;
+pub(super) const TURN_BEGINS: Duration = Duration::from_millis(300);
+pub(super) const TURN_ROUNDS: u32 = 6;
 
 /// And so long for its end.
-const TURN_ENDS: Duration = Duration::from_secs(3);
+pub(super) const TURN_ENDS: Duration = Duration::from_secs(3);
 
 /// Of the end that was dialled: until it may train its lane.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    since: Instant,
-    look_at: Instant,
-    begins: Duration,
-    heard: bool,
-    received_bytes: u64,
+    pub(super) since: Instant,
+    pub(super) look_at: Instant,
+    pub(super) begins: Duration,
+    pub(super) heard: bool,
+    pub(super) received_bytes: u64,
 }
 
 impl Turn {
-    fn new(rtt_microseconds: u32, now: Instant) -> Turn {
+    pub(super) fn new(rtt_microseconds: u32, now: Instant) -> Turn {
         let rounds = Duration::from_micros(rtt_microseconds.into()) * TURN_ROUNDS;
         Turn {
             since: now,
@@ -90,7 +87,7 @@ impl Turn {
     }
 
     /// Whether it is this end's turn, from the bytes that have arrived. To be asked every [`TURN_LOOK`].
-    fn has_come(&mut self, received_bytes: u64, now: Instant) -> bool {
+    pub(super) fn has_come(&mut self, received_bytes: u64, now: Instant) -> bool {
         self.look_at = now + TURN_LOOK;
         let arrived = received_bytes - std::mem::replace(&mut self.received_bytes, received_bytes);
         let trains = arrived > TURN_BYTES;
@@ -101,42 +98,46 @@ impl Turn {
 }
 
 pub(crate) struct Training {
-    until: Instant,
-    sent_bytes: u64,
+    pub(super) until: Instant,
+    pub(super) sent_bytes: u64,
     /// Most that BBR has seen delivered, bytes per second.
-    best: u64,
-    look_at: Instant,
+    pub(super) best: u64,
+    pub(super) look_at: Instant,
     /// Looks in a row that found no more than before.
-    flat: u32,
-    starts: u32,
+    pub(super) flat: u32,
+    pub(super) starts: u32,
     /// Most that arrived over some round trips, bytes per second, and what the starts before this one had found.
-    arrived: u64,
-    confirmed: u64,
+    pub(super) arrived: u64,
+    pub(super) confirmed: u64,
     /// What may wait unsent in the kernel.
-    unsent: u32,
+    pub(super) unsent: u32,
     /// Lost segments are being made up for: a start-up begun now would take the window for what is left of it.
-    recovers: bool,
+    pub(super) recovers: bool,
     /// Arrivals of this start have been counted.
-    counted: bool,
+    pub(super) counted: bool,
     /// Since when, and the kernel's count of segments that had arrived by then.
-    counted_at: Instant,
-    delivered: u32,
+    pub(super) counted_at: Instant,
+    pub(super) delivered: u32,
     /// The kernel's counts at the last look.
-    segments: u32,
-    retransmits: u32,
+    pub(super) segments: u32,
+    pub(super) retransmits: u32,
 }
 
 /// A path is taken for full after so many: one may fall between two acknowledgements on a busy machine.
-const FLAT_LOOKS: u32 = 2;
+pub(super) const FLAT_LOOKS: u32 = 2;
 
 /// So many segments lost in a round trip, or one of so many, are chance.
-const A_FEW: u32 = 3;
-const LITTLE_LOSS: u32 = 32;
+pub(super) const A_FEW: u32 = 3;
+pub(super) const LITTLE_LOSS: u32 = 32;
 
 impl Training {
     /// `idle`: no stream is there whose small frames would wait behind what is unsent in the kernel.
     pub(crate) fn begin(carrier: &Carrier, idle: bool, now: Instant) -> Training {
-        let unsent = if idle { UNSENT_BYTES } else { pump::UNSENT_BYTES };
+        let unsent = if idle {
+            UNSENT_BYTES
+        } else {
+            capacity::UNSENT_BYTES
+        };
         if let Some(socket) = carrier.tcp() {
             let _ = socket::set_unsent_low_water(socket, unsent);
         }
@@ -162,20 +163,26 @@ impl Training {
     }
 
     /// Bytes per second that were found; 0 when no start has come to its end.
-    fn rate(&self) -> u64 {
+    pub(super) fn rate(&self) -> u64 {
         if self.confirmed == 0 { 0 } else { self.seen() }
     }
 
     /// Bytes per second that arrived, since acknowledgements that come in bunches let BBR see more than the path has (1377 of
     /// 965 Mbit/s on a busy machine).
-    fn seen(&self) -> u64 {
+    pub(super) fn seen(&self) -> u64 {
         match self.arrived {
             0 => self.best,
             arrived => arrived.min(self.best),
         }
     }
 
-    fn is_over(&mut self, socket: &TcpStream, steers: bool, rate: Option<u64>, now: Instant) -> bool {
+    pub(super) fn is_over(
+        &mut self,
+        socket: &TcpStream,
+        steers: bool,
+        rate: Option<u64>,
+        now: Instant,
+    ) -> bool {
         let knows = match socket::bbr(socket) {
             Some(bbr) => {
                 self.bound(socket, &bbr, rate, now);
@@ -191,12 +198,12 @@ impl Training {
     }
 
     /// QUIC's own model knows when it knows the path.
-    fn is_over_for(&self, lane: &mut Lane, now: Instant) -> bool {
+    pub(super) fn is_over_for(&self, lane: &mut Lane, now: Instant) -> bool {
         lane.knows_its_rate() || self.sent_bytes >= MOST_BYTES || now >= self.until
     }
 
     /// Whether the start-up that has just ended is to be repeated: then it is.
-    fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
+    pub(super) fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
         if self.starts >= MOST_STARTS {
             return false;
         }
@@ -218,7 +225,7 @@ impl Training {
     }
 
     /// Once per round trip.
-    fn bound(&mut self, socket: &TcpStream, bbr: &socket::Bbr, rate: Option<u64>, now: Instant) {
+    pub(super) fn bound(&mut self, socket: &TcpStream, bbr: &socket::Bbr, rate: Option<u64>, now: Instant) {
         if now < self.look_at || bbr.bandwidth == 0 {
             return;
         }
@@ -245,7 +252,7 @@ impl Training {
     }
 
     /// Bytes per second at most until the next look.
-    fn pace(&self) -> u64 {
+    pub(super) fn pace(&self) -> u64 {
         match self.confirmed {
             _ if self.flat >= FLAT_LOOKS => self.best,
             0 => self.best + self.best / 2,
@@ -254,7 +261,7 @@ impl Training {
         }
     }
 
-    fn count(&mut self, path: &PathInfo, now: Instant) {
+    pub(super) fn count(&mut self, path: &PathInfo, now: Instant) {
         let time = now - self.counted_at;
         let rounds = Duration::from_micros(path.rtt_microseconds.into()) * COUNTED_ROUNDS;
         if time < rounds.max(COUNTED) {
@@ -268,103 +275,11 @@ impl Training {
     }
 
     /// Since the last look; a queue that runs over loses more.
-    fn lost_a_little(&mut self, path: &PathInfo) -> bool {
+    pub(super) fn lost_a_little(&mut self, path: &PathInfo) -> bool {
         let sent = path.segments.wrapping_sub(self.segments);
         let again = path.retransmits.wrapping_sub(self.retransmits);
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
         again > 0 && (again <= A_FEW || again <= sent / LITTLE_LOSS)
-    }
-}
-
-impl Gateway {
-    /// A lane has come up whose rate nobody knows.
-    pub(crate) fn train_new(&mut self, key: usize) {
-        let now = self.driver.now;
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
-            return;
-        };
-        if lane.dialled || lane.carrier.tcp().is_none() {
-            lane.training = Some(Training::begin(&lane.carrier, true, now));
-            return;
-        }
-        let path = lane.carrier.path().unwrap_or_default();
-        lane.turn = Some(Turn::new(path.rtt_microseconds, now));
-        self.driver.timers.set(TURN_LOOK, Deadline::Turn(key));
-    }
-
-    pub(crate) fn on_turn(&mut self, key: usize) {
-        let now = self.driver.now;
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
-            return;
-        };
-        // A deadline that comes too early was another lane's of the same key.
-        let Some(turn) = lane.turn.as_mut().filter(|turn| now >= turn.look_at) else {
-            return;
-        };
-        if !turn.has_come(lane.received_bytes, now) {
-            return self.driver.timers.set(TURN_LOOK, Deadline::Turn(key));
-        }
-        lane.turn = None;
-        let Some(pair) = self.tunnels.pairs.get(lane.pair) else {
-            return;
-        };
-        // A lane over QUIC carries everything where there is one; see `train`.
-        if pair.lanes[capacity::QUIC_LANE].is_none() && lane.training.is_none() {
-            let idle = pair.tunnel.streams() == 0;
-            lane.training = Some(Training::begin(&lane.carrier, idle, now));
-            let pair = lane.pair;
-            self.touch(pair);
-        }
-    }
-
-    /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
-    pub(crate) fn train(&mut self, key: usize) -> bool {
-        let now = self.driver.now;
-        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
-            return false;
-        };
-        let (mut trains, mut ended) = (false, false);
-        // A lane over QUIC that has come up carries everything: the padding of others would only fill its queue.
-        let is_spare = pair.lanes[capacity::QUIC_LANE].is_some();
-        for number in 0..pair.lanes.len() {
-            let Some(lane) = pair.lanes[number].and_then(|lane| self.tunnels.lanes.get_mut(lane)) else {
-                continue;
-            };
-            let Some(mut training) = lane.training.take() else {
-                continue;
-            };
-            let rate = capacity::most_rate(&self.driver.config, &self.tunnels.peers, pair);
-            let is_over = match lane.carrier.tcp() {
-                Some(tcp) if is_spare || training.is_over(tcp, self.tunnels.steers, rate, now) => {
-                    let found = training.rate();
-                    if found == 0 {
-                        // The last bound was a step on the way up.
-                        let _ = socket::set_most_rate(tcp, rate);
-                    }
-                    lane.course.trained(tcp, found, lane.sent_bytes, now);
-                    true
-                }
-                Some(_) => false,
-                None => training.is_over_for(lane, now),
-            };
-            if is_over {
-                ended = true;
-                continue;
-            }
-            let training = lane.training.insert(training);
-            if !lane.writable || pair.tunnel.unsent_bytes(number) >= BATCH {
-                continue;
-            }
-            let before = pair.tunnel.unsent_bytes(number);
-            if pair.tunnel.pad(number, now) {
-                training.sent_bytes += pair.tunnel.unsent_bytes(number) - before;
-                trains = true;
-            }
-        }
-        if ended {
-            self.size_pair(key);
-        }
-        trains
     }
 }
 

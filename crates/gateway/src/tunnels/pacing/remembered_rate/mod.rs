@@ -13,88 +13,87 @@
 //! Round trips are those of the empty path: one that counts the queue grows with it, and a pace a little too high then never ends (64 MB ran 2 MB of
 //! queue over, which looked like a path that loses by chance).
 
-use crate::gateway::Gateway;
 use crate::sys::socket::{self, Bbr, PathInfo};
-use crate::sys::timers::Deadline;
 use crate::tunnels::capacity;
-use crate::tunnels::pacing::train::{STARTUP_GAIN, Training};
+use crate::tunnels::pacing::train::STARTUP_GAIN;
 use mio::net::TcpStream;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 /// A lane that has sent all but one part in so many of what its rate allows is filled.
-const FILLED: u128 = 8;
+pub(super) const FILLED: u128 = 8;
 
 /// A transfer that has filled the lane for so many round trips is left to BBR.
-const BULK_ROUNDS: u32 = 8;
+pub(super) const BULK_ROUNDS: u32 = 8;
 
 /// And after so many BBR has left its start-up, and its ten round trips hold nothing but this transfer.
-const TRUSTED_ROUNDS: u32 = 16;
+pub(super) const TRUSTED_ROUNDS: u32 = 16;
 
 /// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little faster. None while a queue stands.
-const HEADROOM: u64 = 16;
+pub(super) const HEADROOM: u64 = 16;
 
 /// A lane that was filled for so many round trips has a round trip that tells of its queue: one more than half as long again as the least. Acknowledgements
 /// that a busy machine sends late make it a quarter longer.
-const QUEUE_ROUNDS: u32 = 2;
+pub(super) const QUEUE_ROUNDS: u32 = 2;
 
 /// One of so many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than remembered.
-const HEAVY_LOSS: u32 = 8;
-const LOSS_SEGMENTS: u32 = 256;
+pub(super) const HEAVY_LOSS: u32 = 8;
+pub(super) const LOSS_SEGMENTS: u32 = 256;
 
 /// A path is lossy when messages lost something at so many looks, this far apart.
-const CHANCE_LOOKS: u32 = 3;
-const CHANCE_APART: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(20);
+pub(super) const CHANCE_LOOKS: u32 = 3;
+pub(super) const CHANCE_APART: RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(20);
 
 /// What is lost so soon after a transfer that fills the path was lost by it.
-const PRESSED_PAST: Duration = Duration::from_secs(1);
+pub(super) const PRESSED_PAST: Duration = Duration::from_secs(1);
 
 /// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two gateways.
-const LATE_MICROSECONDS: u32 = 4000;
+pub(super) const LATE_MICROSECONDS: u32 = 4000;
 
 /// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
-const TRAINING_PAUSE: Duration = Duration::from_secs(30);
-const MOST_PAUSE: Duration = Duration::from_secs(3600);
+pub(super) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
+pub(super) const MOST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to BBR.
-const LEAST_OF_FOUND: u64 = 4;
+pub(super) const LEAST_OF_FOUND: u64 = 4;
 
 /// What a lane knows of its path.
 #[derive(Debug)]
 pub(crate) struct Course {
     /// Bytes per second; 0 while unknown.
-    rate: u64,
+    pub(super) rate: u64,
     /// The most it was since training: a transfer on a busy machine, or beside another one, finds less than the path has.
-    best: u64,
+    pub(super) best: u64,
     /// What training or a transfer found last.
-    found: u64,
+    pub(super) found: u64,
     /// The rate is a guess, or the window does not hold what the path does.
-    doubtful: bool,
+    pub(super) doubtful: bool,
     /// Since when the kernel has had more to send than it takes.
-    busy_since: Option<Instant>,
+    pub(super) busy_since: Option<Instant>,
     /// Since when each look has found nearly as much sent as the lane's rate allows, and what the last one found.
-    filled_since: Option<Instant>,
-    sent_bytes: u64,
-    sent_at: Instant,
+    pub(super) filled_since: Option<Instant>,
+    pub(super) sent_bytes: u64,
+    pub(super) sent_at: Instant,
     /// When a transfer was last left to BBR, or had made a queue.
-    pressed_at: Option<Instant>,
-    look_at: Instant,
-    trained_at: Instant,
-    pause: Duration,
+    pub(super) pressed_at: Option<Instant>,
+    pub(super) look_at: Instant,
+    pub(super) trained_at: Instant,
+    pub(super) pause: Duration,
     /// The kernel's counts at the last judgement of loss, and at the last look.
-    segments: u32,
-    retransmits: u32,
-    retransmits_seen: u32,
+    pub(super) segments: u32,
+    pub(super) retransmits: u32,
+    pub(super) retransmits_seen: u32,
     /// Looks in a row at which messages had lost something, and the kernel's counts at the last one.
-    chances: u32,
-    chance_at: Instant,
-    chance_retransmits: u32,
-    chance_timeouts: u16,
+    pub(super) chances: u32,
+    pub(super) chance_at: Instant,
+    pub(super) chance_retransmits: u32,
+    pub(super) chance_timeouts: u16,
 }
 
 /// What to do with the lane now.
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Nothing,
     /// Bound its pace, in bytes per second, and let its congestion control begin anew.
     Begin(u64),
@@ -150,7 +149,7 @@ impl Course {
     }
 
     /// So much was sent in all. A stream of messages fills a lane though the kernel takes now and then all that there is.
-    fn count_sent(&mut self, sent_bytes: u64, now: Instant) {
+    pub(super) fn count_sent(&mut self, sent_bytes: u64, now: Instant) {
         let since = now.saturating_duration_since(self.sent_at).as_micros();
         let sent = u128::from(sent_bytes.saturating_sub(self.sent_bytes)) * 1_000_000;
         let most = u128::from(self.rate) * since;
@@ -160,13 +159,13 @@ impl Course {
     }
 
     /// Since when the lane carries as much as it can.
-    fn busy_for(&self, now: Instant) -> Duration {
+    pub(super) fn busy_for(&self, now: Instant) -> Duration {
         let since = self.busy_since.into_iter().chain(self.filled_since).min();
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
     /// How the lane is to go on. `reserved` is a pace that was promised, whatever the path does; `trains`: whether it may be trained at all.
-    fn look(
+    pub(super) fn look(
         &mut self,
         path: &PathInfo,
         bbr: &Bbr,
@@ -233,7 +232,7 @@ impl Course {
     }
 
     /// Whether messages, which do not fill the path, have lost segments again and again.
-    fn loses_by_chance(&mut self, path: &PathInfo, now: Instant) -> bool {
+    pub(super) fn loses_by_chance(&mut self, path: &PathInfo, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.chance_at);
         if path.retransmits == self.chance_retransmits || since < *CHANCE_APART.start() {
             return false;
@@ -251,11 +250,11 @@ impl Course {
         self.chances >= CHANCE_LOOKS
     }
 
-    fn count_loss(&mut self, path: &PathInfo) {
+    pub(super) fn count_loss(&mut self, path: &PathInfo) {
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
     }
 
-    fn judge_loss(&mut self, path: &PathInfo) {
+    pub(super) fn judge_loss(&mut self, path: &PathInfo) {
         let sent = path.segments.wrapping_sub(self.segments);
         let again = path.retransmits.wrapping_sub(self.retransmits);
         if sent < LOSS_SEGMENTS {
@@ -280,65 +279,6 @@ fn has_long_queue(path: &PathInfo) -> bool {
 
 fn has_queue(path: &PathInfo) -> bool {
     path.rtt_microseconds > path.least_rtt_microseconds / 2 * 3
-}
-
-impl Gateway {
-    /// Looks after the lanes of a pair that have just sent.
-    pub(crate) fn steer(&mut self, key: usize) {
-        let now = self.driver.now;
-        let mut lossy = false;
-        let Some(pair) = self.tunnels.pairs.get(key) else {
-            return;
-        };
-        for (number, key) in pair.lanes.iter().enumerate() {
-            let Some((key, lane)) = key.and_then(|key| Some((key, self.tunnels.lanes.get_mut(key)?))) else {
-                continue;
-            };
-            if lane.sent_at != Some(now) {
-                continue;
-            }
-            if pair.tunnel.unsent_bytes(number) == 0
-                && let Some(after) = lane.tail.arm(lane.sent_bytes, now)
-            {
-                self.driver.timers.set(after, Deadline::Tail(key));
-            }
-            if !self.tunnels.steers || lane.training.is_some() || now < lane.course.look_at {
-                continue;
-            }
-            let Some(tcp) = lane.carrier.tcp() else { continue };
-            let (Some(bbr), Ok(path)) = (socket::bbr(tcp), socket::path_info(tcp)) else {
-                continue;
-            };
-            let round = Duration::from_micros(path.rtt_microseconds.into());
-            lane.course.count_sent(lane.sent_bytes, now);
-            lane.tail.learn(path.retransmits, round, now);
-            lossy |= lane.course.loses_by_chance(&path, now);
-            let reserved = capacity::most_rate(&self.driver.config, &self.tunnels.peers, pair);
-            // A lane over QUIC carries everything while it is there: padding of others would only fill its queue.
-            let trains = self.driver.config.train && pair.lanes[capacity::QUIC_LANE].is_none();
-            match lane.course.look(&path, &bbr, (reserved, trains), now) {
-                Step::Begin(rate) => {
-                    // The bound comes first: a start-up begins at nearly three times the pace of the window.
-                    let _ = socket::set_most_rate(tcp, Some(rate));
-                    socket::begin_anew(tcp);
-                }
-                Step::Bound(rate) => {
-                    let _ = socket::set_most_rate(tcp, Some(rate));
-                }
-                Step::Release => {
-                    let _ = socket::set_most_rate(tcp, None);
-                }
-                Step::Train => {
-                    let idle = pair.tunnel.streams() == 0;
-                    lane.training = Some(Training::begin(&lane.carrier, idle, now));
-                }
-                Step::Nothing => {}
-            }
-        }
-        if lossy {
-            self.on_lossy(key);
-        }
-    }
 }
 
 #[cfg(test)]

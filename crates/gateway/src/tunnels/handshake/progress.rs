@@ -1,0 +1,353 @@
+//! Connections between gateways until they are lanes: how they go on, how long they may take, and what becomes of them.
+
+use super::exchange::{Failure, First, Handshake};
+use crate::gateway::Gateway;
+use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
+use crate::tunnels::carrier::Carrier;
+use crate::tunnels::carrier::prepare;
+use crate::tunnels::handshake::errand::Errand;
+use crate::tunnels::lane::Lane;
+use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::origin::Came;
+use causeway_tunnel::hello::{Hello, NONCE_BYTES};
+use causeway_tunnel::ticket::Ticket;
+use mio::net::TcpStream;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Three round trips around the Earth and a busy far gateway.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// A dialled gateway that has not answered by then is dialled anew. TCP asks at 0, 1 and 3 s (0, 1, 2, 3 and 4 s from
+/// Linux 6.5 on) and then ever more rarely, but a network that comes back shall be noticed within two seconds.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
+
+impl Gateway {
+    pub(crate) fn on_tcp_gateway(&mut self, socket: TcpStream, address: SocketAddr) {
+        // Without a certificate of its own there would be no gateway.
+        if let Ok(carrier) = self.tcp_carrier(socket, None) {
+            self.on_gateway_connection(carrier, address);
+        }
+    }
+
+    pub(crate) fn on_gateway_connection(&mut self, carrier: Carrier, address: SocketAddr) {
+        if let Some(key) = self.tunnels.strangers.one_too_many(address.ip()) {
+            let why = "too many unfinished handshakes; the oldest of who has most of them ends";
+            self.end_handshake(key, "handshakes", why);
+        }
+        self.begin_handshake(carrier, address, None, None);
+    }
+
+    fn take_handshake(&mut self, key: usize) -> Option<Handshake> {
+        let handshake = self.tunnels.handshakes.try_remove(key)?;
+        self.tunnels
+            .strangers
+            .leave(handshake.address.ip(), handshake.born);
+        Some(handshake)
+    }
+
+    pub(crate) fn begin_handshake(
+        &mut self,
+        mut carrier: Carrier,
+        address: SocketAddr,
+        dialled: Option<(usize, usize)>,
+        errand: Option<Errand>,
+    ) {
+        let mut nonce = [0; NONCE_BYTES];
+        let key = self.tunnels.handshakes.vacant_key();
+        let token = Class::Handshake.token(key);
+        let begun = getrandom::fill(&mut nonce)
+            .map_err(io::Error::other)
+            .and_then(|()| carrier.register(self.driver.registry(), token, false));
+        if let Err(error) = begun {
+            return match (errand, dialled) {
+                (Some(errand), _) => self.errand_failed(&errand, dialled, &error.to_string()),
+                (None, Some((index, lane))) => self.dial_failed(index, lane, &error.to_string()),
+                (None, None) => {}
+            };
+        }
+        self.own_connection(&mut carrier, token);
+        let connection = carrier.quic().map(|session| session.handle());
+        let born = self.driver.birth();
+        let own = Hello {
+            site: self.driver.config.site.clone(),
+            nonce,
+            session: dialled.map_or(0, |(index, _)| self.tunnels.peers[index].session),
+            // Fits: below MAX_LANES.
+            lane: dialled.map_or(0, |(_, lane)| lane as u8),
+        };
+        let is_stranger = dialled.is_none() && errand.is_none();
+        let may_show_ticket = self.driver.config.relay && is_stranger && carrier.tcp().is_some();
+        let handshake = Handshake {
+            carrier,
+            address,
+            dialled,
+            errand,
+            may_show_ticket,
+            born,
+            own,
+            connected: false,
+            received: Vec::new(),
+            peer: None,
+        };
+        self.tunnels.handshakes.insert(handshake);
+        if is_stranger {
+            self.tunnels.strangers.enter(address.ip(), born, key);
+        }
+        self.driver.timers.set(DEADLINE, Deadline::Handshake(key, born));
+        if !is_stranger {
+            self.driver
+                .timers
+                .set(CONNECT_DEADLINE, Deadline::Connect(key, born));
+        }
+        match connection {
+            Some(connection) => self.attend_connections(&[connection]),
+            None if is_stranger => self.on_handshake(key),
+            None => {}
+        }
+    }
+
+    /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
+    pub(crate) fn tcp_carrier(&self, socket: TcpStream, dialled: Option<&str>) -> io::Result<Carrier> {
+        match self.tunnels.tls.as_ref().filter(|_| self.driver.config.encrypt) {
+            Some(tls) => Ok(Carrier::Tls(Box::new(tls.session(socket, dialled)?))),
+            None => Ok(Carrier::Clear(socket)),
+        }
+    }
+
+    /// Where the events of a connection go from now on.
+    fn own_connection(&mut self, carrier: &mut Carrier, token: mio::Token) {
+        if let (Some(session), Some(quic)) = (carrier.quic(), &mut self.tunnels.quic) {
+            quic.set_owner(session.handle(), token);
+        }
+    }
+
+    pub(crate) fn on_connect_deadline(&mut self, key: usize, born: u64) {
+        let handshake = self.tunnels.handshakes.get(key);
+        if handshake.is_some_and(|handshake| handshake.born == born && !handshake.connected) {
+            self.end_handshake(
+                key,
+                "handshake",
+                &format!("no answer within {CONNECT_DEADLINE:?}"),
+            );
+        }
+    }
+
+    pub(crate) fn on_handshake_deadline(&mut self, key: usize, born: u64) {
+        if self
+            .tunnels
+            .handshakes
+            .get(key)
+            .is_some_and(|handshake| handshake.born == born)
+        {
+            let why = format!("no complete handshake within {DEADLINE:?}");
+            self.end_handshake(key, "handshake", &why);
+        }
+    }
+
+    pub(crate) fn on_handshake(&mut self, key: usize) {
+        let Some(handshake) = self.tunnels.handshakes.get_mut(key) else {
+            return;
+        };
+        if handshake.may_show_ticket {
+            match handshake.opening() {
+                Ok(First::Unknown) => return,
+                Ok(First::Hello) => handshake.may_show_ticket = false,
+                Ok(First::Ticket(ticket)) => return self.on_stranger_with_ticket(key, ticket),
+                Err(Failure { kind, why }) => return self.end_handshake(key, kind, &why),
+            }
+        }
+        let (config, contacts) = (&self.driver.config, &self.tunnels.peers);
+        let is_member = self.membership.session.is_some();
+        // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
+        let answer = |peer: &Hello| {
+            let index = contacts.iter().position(|known| known.site == peer.site);
+            let index = index.ok_or_else(|| Failure {
+                kind: "unknown-site",
+                why: match is_member {
+                    true => format!("site {}: the broker has not told of it yet", peer.site),
+                    false => format!("site {} is not a [[peer]] of this gateway", peer.site),
+                },
+            })?;
+            Ok(Hello {
+                site: config.site.clone(),
+                nonce: [0; NONCE_BYTES],
+                session: contacts[index].session,
+                lane: peer.lane,
+            })
+        };
+        match handshake.advance(&config.key, answer) {
+            Ok(false) => {}
+            Ok(true) => self.lane_up(key),
+            Err(Failure { kind, why }) => self.end_handshake(key, kind, &why),
+        }
+    }
+
+    /// A ticket is shown: whoever does that has nothing to say to this gateway but to another one.
+    fn on_stranger_with_ticket(&mut self, key: usize, ticket: Ticket) {
+        let Some(handshake) = self.take_handshake(key) else {
+            return;
+        };
+        let Some(socket) = handshake.carrier.into_tcp() else {
+            return;
+        };
+        if !self.on_ticket(ticket, socket) {
+            let why = "it shows a ticket that was never given, was used, or is good no more";
+            self.driver
+                .log
+                .refuse("relay-ticket", handshake.address.ip(), why);
+        }
+    }
+
+    pub(crate) fn end_handshake(&mut self, key: usize, kind: &str, why: &str) {
+        let Some(handshake) = self.take_handshake(key) else {
+            return;
+        };
+        let placed = format!("{}: {why}", handshake.address);
+        match (handshake.errand, handshake.dialled) {
+            (Some(errand), dialled) => self.errand_failed(&errand, dialled, &placed),
+            (None, Some((index, lane))) => self.dial_failed(index, lane, &placed),
+            (None, None) => self.driver.log.refuse(kind, handshake.address.ip(), why),
+        }
+    }
+
+    fn lane_up(&mut self, key: usize) {
+        let Some(handshake) = self.take_handshake(key) else {
+            return;
+        };
+        let Handshake {
+            carrier,
+            address,
+            dialled,
+            errand,
+            own,
+            peer: Some(peer),
+            received,
+            ..
+        } = handshake
+        else {
+            return;
+        };
+        if let Some(errand) = &errand
+            && self.tunnels.peers[errand.peer].site != peer.site
+        {
+            let why = format!("{address}: the gateway that came there is of site {}", peer.site);
+            return self.errand_failed(errand, dialled, &why);
+        }
+        if let Some((index, lane)) = dialled
+            && self.tunnels.peers[index].site != peer.site
+        {
+            let why = format!("{address}: the gateway there is of site {}", peer.site);
+            return self.dial_failed(index, lane, &why);
+        }
+        if let Err(why) = self.vouch(&carrier.shown(), &peer.site) {
+            return match (&errand, dialled) {
+                (Some(errand), dialled) => self.errand_failed(errand, dialled, &format!("{address}: {why}")),
+                (None, Some((index, lane))) => self.dial_failed(index, lane, &format!("{address}: {why}")),
+                (None, None) => self.driver.log.refuse("certificate", address.ip(), why),
+            };
+        }
+        // Only a peer got an answer, and was dialled.
+        let Some(index) = self
+            .tunnels
+            .peers
+            .iter()
+            .position(|known| known.site == peer.site)
+        else {
+            return;
+        };
+        let number = usize::from(peer.lane);
+        let through = errand.map(|errand| errand.through);
+        match (&through, dialled) {
+            (Some(_), Some(_)) => self.seek_succeeded(index, number),
+            (None, Some(_)) => self.dial_ended(index, number),
+            _ => {}
+        }
+        if own.session != self.tunnels.peers[index].session {
+            // The tunnel ended while the handshake was under way: the far side shall meet the new session.
+            return self.bring_back(index, number, through.as_ref());
+        }
+        let came = Came {
+            address,
+            dialled: dialled.is_some(),
+            through,
+        };
+        let Some(pair) = self.find_pair(index, &own, &peer, &came) else {
+            return;
+        };
+        self.install_lane(carrier, pair, number, came, &received);
+    }
+
+    fn install_lane(
+        &mut self,
+        mut carrier: Carrier,
+        pair: usize,
+        number: usize,
+        came: Came,
+        received: &[u8],
+    ) {
+        let Came {
+            address,
+            dialled,
+            through,
+        } = came;
+        let is_direct = through.is_none();
+        let congestion_control = match carrier.tcp() {
+            Some(socket) => prepare(socket, &self.driver.config.congestion_control),
+            None => "own".to_owned(),
+        };
+        let key = self.tunnels.lanes.vacant_key();
+        let token = Gateway::lane_token(key);
+        if let Err(error) = carrier.register(self.driver.registry(), token, true) {
+            return self
+                .driver
+                .log
+                .say(format_args!("lane {number} at {address}: {error}"));
+        }
+        self.own_connection(&mut carrier, token);
+        let mut lane = Lane::new(carrier, pair, number, address, dialled, received, self.driver.now);
+        lane.congestion_control = congestion_control;
+        lane.through = through;
+        let peer = self.tunnels.pairs.get(pair).map(|pair| pair.peer);
+        lane.punched = peer
+            .filter(|_| is_direct)
+            .and_then(|peer| self.punched(peer, &lane.carrier));
+        // Where streams wait for the lane, their bytes train it: padding must not hold them up.
+        let idle = self
+            .tunnels
+            .pairs
+            .get(pair)
+            .is_some_and(|pair| pair.tunnel.streams() == 0);
+        self.begin_course(pair, &mut lane);
+        let trains = self.driver.config.train && idle && !lane.knows_its_rate();
+        let is_favoured = lane.carrier.quic().is_some();
+        self.tunnels.lanes.insert(lane);
+        if trains {
+            self.train_new(key);
+        }
+        self.join_lane(pair, number, key, address);
+        if let Some(pair) = self.tunnels.pairs.get_mut(pair).filter(|_| is_favoured) {
+            pair.tunnel.favour(number);
+        }
+        if is_direct {
+            self.retire_relayed(pair);
+        }
+        if let Err(end) = self.digest(key) {
+            return self.fail_lane(key, &end);
+        }
+        self.receive(key);
+    }
+
+    /// First words on a new tunnel: who we are, and which jobs run.
+    pub(crate) fn greet(&mut self, pair: usize) {
+        if !self.awaits_addresses() {
+            let own = self.membership.directory.own().clone();
+            self.tell(pair, GatewayToGateway::Site(own));
+        }
+        for announcement in self.membership.jobs.of_this_site() {
+            self.tell(pair, announcement);
+        }
+    }
+}

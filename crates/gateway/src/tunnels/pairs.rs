@@ -1,0 +1,366 @@
+//! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
+
+use crate::gateway::Gateway;
+use crate::traversal::relay::client::PATIENCE;
+use crate::tunnels::capacity::QUIC_LANE;
+use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::origin::Came;
+use crate::tunnels::origin::Through;
+use crate::tunnels::pair::Pair;
+use causeway_tunnel::hello::Hello;
+use causeway_tunnel::tunnel::MAX_LANES;
+use causeway_tunnel::turns::Turns;
+use causeway_tunnel::{Event, Side, Tunnel};
+use causeway_wire::Reason;
+use std::collections::HashMap;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Lane losses are said at most this often per pair; `causeway status` counts all.
+const SAY_EVERY: Duration = Duration::from_secs(1);
+
+/// Pause before a pair that was refused is tried again: its cause is in a configuration, which a human changes.
+const REFUSED_PAUSE: Duration = Duration::from_secs(5);
+
+impl Gateway {
+    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is preferred.
+    pub(crate) fn find_pair(
+        &mut self,
+        index: usize,
+        own: &Hello,
+        peer: &Hello,
+        came: &Came,
+    ) -> Option<usize> {
+        if let Some(existing) = self.tunnels.by_site.get(&peer.site).copied() {
+            let pair = &self.tunnels.pairs[existing];
+            if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
+                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, came);
+                return free.then_some(existing);
+            }
+            // Our session stays: with the far side's new one, the tunnel has a name that was never used.
+            self.end_pair(existing, &LaneEnd::NewSession, false);
+        }
+        let pair = self.begin_pair(index, own.session, peer.session, came.address);
+        self.greet(pair);
+        Some(pair)
+    }
+
+    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays. Whatever comes without a
+    /// relay takes the place of what goes through one, and never the other way round.
+    fn make_way(&mut self, pair: usize, number: usize, site: &str, came: &Came) -> bool {
+        let is_relayed = came.through.is_some();
+        if is_relayed && self.has_direct_lane(pair) {
+            return false;
+        }
+        let Some(existing) = self.tunnels.pairs[pair].lanes[number] else {
+            return true;
+        };
+        let preferred = |dialled_here: bool| dialled_here == (*self.driver.config.site < *site);
+        let keeps = self
+            .tunnels
+            .lanes
+            .get(existing)
+            .is_some_and(|lane| lane.through.is_some() == is_relayed && preferred(lane.dialled))
+            && !preferred(came.dialled);
+        if !keeps {
+            self.close_lane(existing, &LaneEnd::Replaced);
+        }
+        !keeps
+    }
+
+    /// Whether a lane to this site goes through no relay and is well.
+    pub(crate) fn has_direct_lane(&self, pair: usize) -> bool {
+        let Some(pair) = self.tunnels.pairs.get(pair) else {
+            return false;
+        };
+        let is_direct = |key: usize| {
+            self.tunnels
+                .lanes
+                .get(key)
+                .is_some_and(|lane| lane.through.is_none())
+        };
+        let mut lanes = pair.lanes.iter().enumerate();
+        lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number))
+    }
+
+    /// Whether lanes to this site go through a relay.
+    pub(crate) fn is_relayed(&self, site: &str) -> bool {
+        let lanes = self.pair_of(site).map(|pair| pair.lanes);
+        let mut lanes = lanes.into_iter().flatten().flatten();
+        lanes.any(|key| {
+            self.tunnels
+                .lanes
+                .get(key)
+                .is_some_and(|lane| lane.through.is_some())
+        })
+    }
+
+    /// A lane without a relay is up: those with one have served.
+    pub(crate) fn retire_relayed(&mut self, pair: usize) {
+        let Some(pair) = self.tunnels.pairs.get(pair) else {
+            return;
+        };
+        for key in pair.lanes.into_iter().flatten() {
+            if self
+                .tunnels
+                .lanes
+                .get(key)
+                .is_some_and(|lane| lane.through.is_some())
+            {
+                self.close_lane(key, &LaneEnd::Replaced);
+            }
+        }
+    }
+
+    /// A lane is lost, or is to have a rival: it is dialled, or asked of a relay, again.
+    pub(crate) fn bring_back(&mut self, index: usize, lane: usize, through: Option<&Through>) {
+        self.redial(index, lane);
+        self.seek_again(index, lane, through);
+    }
+
+    /// Least round-trip time of a pair's lanes, in microseconds, where it is known.
+    pub(crate) fn least_rtt(&self, pair: usize) -> Option<u32> {
+        let lanes = self.tunnels.pairs.get(pair).map(|pair| pair.lanes);
+        let lanes = lanes.into_iter().flatten().flatten();
+        let lanes = lanes.filter_map(|key| self.tunnels.lanes.get(key)?.path().ok());
+        let rtt = lanes.map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds));
+        rtt.min()
+    }
+
+    /// A pair whose two gateways have just met for the first time in these sessions.
+    fn begin_pair(&mut self, peer: usize, own_session: u64, peer_session: u64, address: SocketAddr) -> usize {
+        let site = self.tunnels.peers[peer].site.clone();
+        let side = if self.driver.config.site < site {
+            Side::Odd
+        } else {
+            Side::Even
+        };
+        let pair = Pair {
+            tunnel: Tunnel::new(side, self.driver.config.tunnel, self.driver.now),
+            site: site.clone(),
+            peer,
+            peer_session,
+            own_session,
+            legs: HashMap::new(),
+            turns: Turns::default(),
+            lanes: [None; MAX_LANES],
+            introduced: false,
+            address,
+            sent_bytes: 0,
+            received_bytes: 0,
+            lanes_lost: 0,
+            down_since: None,
+            last_end: String::new(),
+            quiet_until: self.driver.now,
+            dirty: false,
+        };
+        let key = self.tunnels.pairs.insert(pair);
+        self.say_of(peer, format_args!("tunnel to {site} at {address} is up"));
+        self.tunnels.by_site.insert(site, key);
+        key
+    }
+
+    /// Says something of the tunnel with a peer, which may come and go as often as it likes.
+    fn say_of(&mut self, peer: usize, text: impl Display) {
+        match self.tunnels.peers[peer].allowance.take(self.driver.now) {
+            None => {}
+            Some(0) => self.driver.log.say(text),
+            Some(unsaid) => self
+                .driver
+                .log
+                .say(format_args!("{text} ({unsaid} lines of this site were left out)")),
+        }
+    }
+
+    /// Puts a lane under a pair's tunnel.
+    pub(crate) fn join_lane(&mut self, key: usize, number: usize, lane: usize, address: SocketAddr) {
+        let now = self.driver.now;
+        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
+            return;
+        };
+        pair.lanes[number] = Some(lane);
+        pair.tunnel.lane_up(number, now);
+        pair.address = address;
+        let peer = pair.peer;
+        if let Some(since) = pair.down_since.take() {
+            let streams = pair.legs.len();
+            let waited = now.saturating_duration_since(since);
+            let site = pair.site.clone();
+            self.say_of(
+                peer,
+                format_args!("tunnel to {site} is back after {waited:.1?}; {streams} streams go on"),
+            );
+        }
+        let introduced = self.tunnels.pairs.get(key).is_some_and(|pair| pair.introduced);
+        // What a relay carries is not what the two gateways are meeting for.
+        if self
+            .tunnels
+            .lanes
+            .get(lane)
+            .is_some_and(|lane| lane.through.is_none())
+        {
+            self.on_met(peer);
+            self.tell_offer_soon();
+        }
+        if introduced {
+            self.dial_succeeded(peer);
+        }
+        if self.tunnels.pairs[key].lanes[QUIC_LANE].is_none() {
+            self.ask_for_quic(key);
+        }
+        self.size_pair(key);
+        self.touch(key);
+    }
+
+    /// Takes an ended lane from its pair. `through` is the relay that it went through, if it did.
+    pub(crate) fn part_lane(&mut self, key: usize, number: usize, end: &LaneEnd, through: Option<&Through>) {
+        let now = self.driver.now;
+        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
+            return;
+        };
+        pair.lanes[number] = None;
+        pair.tunnel.lane_down(number, now);
+        pair.lanes_lost += 1;
+        pair.last_end = end.to_string();
+        let left = pair.tunnel.lanes_up();
+        if left == 0 {
+            pair.down_since = Some(now);
+            let contact = &mut self.tunnels.peers[pair.peer];
+            match through {
+                // Why there is no better way stands as it was.
+                Some(through) => {
+                    contact.search.trouble = format!("through {}: {}", through.site, pair.last_end)
+                }
+                None => contact.trouble.clone_from(&pair.last_end),
+            }
+        }
+        if now >= pair.quiet_until {
+            pair.quiet_until = now + SAY_EVERY;
+            let (site, streams) = (&pair.site, pair.legs.len());
+            let what = if left == 0 {
+                format!(
+                    "no lane is left; {streams} streams wait up to {:?}",
+                    self.driver.config.tunnel.resume
+                )
+            } else {
+                format!("{left} are left")
+            };
+            self.driver
+                .log
+                .say(format_args!("lane {number} to {site}: {end}; {what}"));
+        }
+        if left == 0 {
+            let peer = pair.peer;
+            self.tunnels.peers[peer].offer = None;
+            self.relay_is_gone(peer);
+            self.tell_offer_soon();
+        }
+        self.size_pair(key);
+        self.touch(key);
+    }
+
+    /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session, so that the
+    /// far one learns of it.
+    pub(crate) fn end_pair(&mut self, key: usize, end: &LaneEnd, forget: bool) {
+        let Some(pair) = self.tunnels.pairs.get(key) else {
+            return;
+        };
+        for lane in pair.lanes.into_iter().flatten() {
+            self.discard_lane(lane);
+        }
+        let Some(pair) = self.tunnels.pairs.try_remove(key) else {
+            return;
+        };
+        self.tunnels.peers[pair.peer].totals.add_pair(&pair);
+        self.tunnels.by_site.remove(&pair.site);
+        let (site, streams) = (&pair.site, pair.legs.len());
+        let own = self.driver.config.site.clone();
+        self.say_of(
+            pair.peer,
+            format_args!("tunnel between {own} and {site} has ended: {end}; {streams} streams reset"),
+        );
+        for leg in pair.legs.into_values() {
+            self.abort_leg(leg, Reason::NoTunnel);
+        }
+        if forget {
+            self.tunnels.peers[pair.peer].new_session();
+        }
+        self.on_site_gone(site, &end.to_string());
+        let pause = match end {
+            LaneEnd::Refused(_) | LaneEnd::Protocol(_) => REFUSED_PAUSE,
+            _ => Duration::ZERO,
+        };
+        self.dial_all(pair.peer, pause);
+        self.seek_all(pair.peer, pause.max(PATIENCE));
+        self.tunnels.peers[pair.peer].offer = None;
+        self.relay_is_gone(pair.peer);
+        self.tell_offer_soon();
+    }
+
+    /// No lane came back in time.
+    pub(crate) fn expire_pair(&mut self, key: usize) {
+        let Some(pair) = self.tunnels.pairs.get(key) else {
+            return;
+        };
+        let end = LaneEnd::Expired(self.driver.config.tunnel.resume, pair.last_end.clone());
+        self.end_pair(key, &end, true);
+    }
+
+    /// When the tunnels want to be looked at next.
+    pub(crate) fn tunnels_deadline(&self) -> Option<Instant> {
+        self.tunnels
+            .pairs
+            .iter()
+            .filter_map(|(_, pair)| pair.tunnel.deadline())
+            .min()
+    }
+
+    /// Lets time pass for the tunnels that wait for it.
+    pub(crate) fn look_after_tunnels(&mut self) {
+        let now = self.driver.now;
+        let due = self.tunnels.pairs.iter();
+        let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
+        let due: Vec<usize> = due.map(|(key, _)| key).collect();
+        for key in due {
+            if let Some(pair) = self.tunnels.pairs.get_mut(key) {
+                pair.tunnel.on_time(now);
+            }
+            while let Some(event) = self
+                .tunnels
+                .pairs
+                .get_mut(key)
+                .and_then(|pair| pair.tunnel.poll_event())
+            {
+                if let Err(end) = self.on_tunnel_event(key, event) {
+                    self.end_pair(key, &end, true);
+                }
+            }
+            self.touch(key);
+        }
+    }
+
+    /// The tunnel doubts a lane, gave one up, or itself.
+    pub(crate) fn on_lane_event(&mut self, key: usize, event: &Event<'_>) {
+        match event {
+            Event::LaneSilent(number) => {
+                let Some(pair) = self.tunnels.pairs.get(key) else {
+                    return;
+                };
+                let lane = pair.lanes[*number].and_then(|lane| self.tunnels.lanes.get(lane));
+                let through = lane.and_then(|lane| lane.through.clone());
+                self.bring_back(pair.peer, *number, through.as_ref());
+            }
+            Event::LaneDead(number) => {
+                let lane = self.tunnels.pairs.get(key).and_then(|pair| pair.lanes[*number]);
+                let silent = LaneEnd::Silent(self.driver.config.tunnel.lane_timeout);
+                match lane {
+                    Some(lane) => self.close_lane(lane, &silent),
+                    None => self.part_lane(key, *number, &silent, None),
+                }
+            }
+            Event::Expired => self.expire_pair(key),
+            _ => {}
+        }
+    }
+}
