@@ -84,7 +84,12 @@ impl Gateway {
         );
         let mut gateway = Gateway {
             listeners,
-            tunnels: Tunnels::new(peers.collect(), tls, steers),
+            tunnels: Tunnels::new(
+                peers.collect(),
+                tls,
+                session.as_ref().map(BrokerSession::trust),
+                steers,
+            ),
             membership: Membership {
                 directory,
                 jobs: Jobs::default(),
@@ -135,27 +140,35 @@ impl Gateway {
                     self.farewell();
                     return Ok(());
                 }
+                self.settle();
             }
+            if left {
+                self.receive_quic();
+                self.settle();
+            }
+            self.look_after_quic();
+            self.settle();
             for lane in std::mem::take(&mut self.tunnels.unread) {
                 self.receive(lane);
+                self.settle();
             }
             for splice in std::mem::take(&mut self.traversal.relay.unread) {
                 self.on_splice(splice);
             }
-            if left {
-                self.receive_quic();
-            }
             self.look_after_tunnels();
-            self.look_after_quic();
+            self.settle();
             self.look_after_meetings();
+            self.settle();
             for pair in std::mem::take(&mut self.tunnels.dirty) {
                 if let Some(state) = self.tunnels.pairs.get_mut(pair) {
                     state.dirty = false;
                     self.pump(pair);
+                    self.settle();
                 }
             }
             while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
                 self.on_deadline(deadline);
+                self.settle();
             }
             self.settle_quic();
             if let Some(successor) = self.lifecycle.successor.take() {

@@ -5,10 +5,12 @@
 //! `site::intake` -> `site::leg` -> `tunnels::pump` == WAN == `tunnels::lane` -> `site::deliver` -> `site::leg`.
 #![deny(unsafe_code)]
 
+mod actions;
 mod commands;
 pub mod config;
 mod driver;
 mod error;
+mod flow;
 mod gateway;
 mod inherited;
 mod lifecycle;

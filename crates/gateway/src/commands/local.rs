@@ -590,9 +590,6 @@ impl Gateway {
         for command in self.membership.jobs.site_is_gone(site) {
             self.job_confirmed(command);
         }
-        if let Some(index) = self.tunnels.peers.iter().position(|peer| peer.site == site) {
-            self.tunnels.peers[index].trouble = why.to_owned();
-        }
     }
 }
 

@@ -6,23 +6,20 @@
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::gateway::Gateway;
-use crate::lifecycle::shutdown::keys;
 use crate::sys::token::Class;
-use crate::traversal::punch::{self, Meetings};
+use crate::traversal::punch::{self};
 use crate::traversal::relay::client::PATIENCE;
 
 use crate::tunnels::lane::LaneEnd;
-use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::tls;
 use causeway_broker::api::{ErrorKind, Member, Node, Reach, Reached, Record, Subnet, new_instance};
 use causeway_broker::client::{Client, ClientConfig, Event, Membership, SKEW_SECONDS};
 use causeway_broker::identity::Certified;
 use causeway_broker::members::Members;
-use causeway_broker::tls::{Expect, Trust};
+use causeway_broker::tls::Trust;
 use causeway_control::{GridStatus, SiteInfo};
 use causeway_wire::Cidr;
 use mio::{Poll, Waker};
-use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -47,9 +44,7 @@ pub(crate) struct BrokerSession {
     /// What this gateway tells of itself.
     record: Record,
     /// The ranges by which the grid knows this site, as the broker said last; none where these are the real ones.
-    given: Vec<Cidr>,
-    /// The gateways that are met half-way.
-    pub(crate) meetings: Meetings,
+    pub(super) given: Vec<Cidr>,
 }
 
 impl BrokerSession {
@@ -107,7 +102,6 @@ impl BrokerSession {
             members: Members::default(),
             record,
             given,
-            meetings: Meetings::default(),
         };
         Ok((grid, context))
     }
@@ -136,7 +130,7 @@ impl BrokerSession {
     }
 
     /// Has the broker keep these ranges for this site, or give them to it again.
-    fn ask_for(&mut self, ranges: &[Cidr]) {
+    pub(super) fn ask_for(&mut self, ranges: &[Cidr]) {
         let wish: Vec<Subnet> = ranges.iter().copied().map(Subnet).collect();
         if self.record.virtual_subnets != wish {
             self.record.virtual_subnets = wish;
@@ -144,8 +138,9 @@ impl BrokerSession {
         }
     }
 
-    fn trust(&self) -> &Trust {
-        self.client.trust()
+    /// Whom certificates are to be of.
+    pub(crate) fn trust(&self) -> Trust {
+        self.client.trust().clone()
     }
 }
 
@@ -179,7 +174,7 @@ fn record(config: &Config) -> Result<Record, GatewayError> {
 }
 
 /// What the broker gives this site, if it fits.
-fn virtual_subnets(config: &Config, own: &Member) -> Vec<Cidr> {
+pub(super) fn virtual_subnets(config: &Config, own: &Member) -> Vec<Cidr> {
     let given: Vec<Cidr> = own.virtual_subnets.iter().map(|subnet| subnet.0).collect();
     let mut pairs = config.subnets.iter().zip(&given);
     let fits = given.len() == config.subnets.len() && pairs.all(|(subnet, range)| subnet.is_of_size(range));
@@ -231,15 +226,6 @@ fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), St
 }
 
 impl Gateway {
-    /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there are certificates.
-    pub(crate) fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), String> {
-        let Some(grid) = &self.membership.session else {
-            return Ok(());
-        };
-        let checked = grid.trust().check(shown, &Expect::Site(site.to_owned()));
-        checked.map(drop).map_err(|error| error.to_string())
-    }
-
     /// The session with the broker has something to tell.
     pub(crate) fn on_broker(&mut self) {
         while let Some(event) = self
@@ -391,69 +377,6 @@ impl Gateway {
         self.on_peer_known(index);
     }
 
-    /// What the grid knows of this site: by which addresses, among others.
-    fn on_own_member(&mut self, member: &Member) {
-        let given = virtual_subnets(&self.driver.config, member);
-        let Some(grid) = &mut self.membership.session else {
-            return;
-        };
-        if !given.is_empty() {
-            grid.ask_for(&given);
-        }
-        grid.given = given;
-        self.settle_addresses();
-    }
-
-    /// Whether others are to hear of this site only when the broker has said by which addresses the grid knows it.
-    pub(crate) fn awaits_addresses(&self) -> bool {
-        self.membership.session.is_some()
-            && self.driver.config.overlap_ok
-            && !self.membership.directory.own_site().is_virtual()
-    }
-
-    /// Takes the addresses that the broker gives, unless jobs run that know others.
-    pub(crate) fn settle_addresses(&mut self) {
-        let own = self.membership.directory.own_site();
-        let in_use = if own.is_virtual() {
-            own.subnets.clone()
-        } else {
-            Vec::new()
-        };
-        let Some(grid) = &mut self.membership.session else {
-            return;
-        };
-        if grid.given == in_use {
-            return;
-        }
-        let text = |subnets: &[Cidr]| subnets.iter().map(Cidr::to_string).collect::<Vec<_>>().join(", ");
-        if !in_use.is_empty() && self.membership.jobs.len() > 0 {
-            // A broker from an old backup may have given them to nobody.
-            grid.ask_for(&in_use);
-            return self.driver.log.say(format_args!(
-                "running jobs know this site as {}: not as {}, which the broker gives it now, before they have ended",
-                text(&in_use),
-                text(&grid.given)
-            ));
-        }
-        let given = grid.given.clone();
-        self.membership
-            .directory
-            .take_virtual_subnets(&self.driver.config, &given);
-        self.driver.log.say(format_args!(
-            "the grid knows this site's {} as {}",
-            text(&self.driver.config.subnets),
-            text(if given.is_empty() {
-                &self.driver.config.subnets
-            } else {
-                &given
-            })
-        ));
-        let own = self.membership.directory.own().clone();
-        for pair in self.tunnels.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
-            self.tell(pair, GatewayToGateway::Site(own.clone()));
-        }
-    }
-
     fn on_member_gone(&mut self, site: &str) {
         if let Some(grid) = &mut self.membership.session {
             grid.members.remove(site);
@@ -481,36 +404,6 @@ impl Gateway {
         }
         self.membership.directory.forget(site);
         what.clone_into(&mut self.tunnels.peers[index].trouble);
-    }
-
-    /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.
-    fn end_all(&mut self, why: &str) {
-        for pair in keys(&self.tunnels.pairs) {
-            self.end_pair(pair, &LaneEnd::Refused(why.to_owned()), true);
-        }
-    }
-
-    /// Certificates are void: what rests on them ends.
-    fn end_revoked(&mut self) {
-        let Some(grid) = &self.membership.session else {
-            return;
-        };
-        let mut revoked = Vec::new();
-        for (key, pair) in &self.tunnels.pairs {
-            let mut lanes = pair
-                .lanes
-                .iter()
-                .flatten()
-                .filter_map(|lane| self.tunnels.lanes.get(*lane));
-            let why = lanes.find_map(|lane| {
-                let expected = Expect::Site(pair.site.clone());
-                grid.trust().check(&lane.carrier.shown(), &expected).err()
-            });
-            revoked.extend(why.map(|why| (key, why.to_string())));
-        }
-        for (pair, why) in revoked {
-            self.end_pair(pair, &LaneEnd::Refused(why), true);
-        }
     }
 }
 

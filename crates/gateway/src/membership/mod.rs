@@ -4,6 +4,7 @@ use broker_session::BrokerSession;
 use directory::Directory;
 use jobs::Jobs;
 
+pub(crate) mod addresses;
 pub(crate) mod broker_session;
 pub(crate) mod directory;
 pub(crate) mod jobs;

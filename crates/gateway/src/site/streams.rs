@@ -6,9 +6,8 @@ use crate::site::leg::{Leg, Socket, Stage};
 use crate::site::transparent;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
-use crate::tunnels::lane::LaneEnd;
 use causeway_control::SINK_PORT;
-use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
+use causeway_tunnel::{OpenRequest, StreamId, Target};
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use std::net::SocketAddr;
 
@@ -16,36 +15,11 @@ use std::net::SocketAddr;
 const FIRST_USER_PORT: u16 = 1024;
 
 impl Gateway {
-    pub(crate) fn on_tunnel_event(&mut self, pair_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
-        match event {
-            Event::Data(id, bytes) => self.on_data(pair_key, id, &bytes),
-            Event::Sendable(id) => self.schedule_stream(pair_key, id),
-            Event::Open(id, request) => self.on_open(pair_key, id, request),
-            Event::Opened(id) => self.on_opened(pair_key, id),
-            Event::Finished(id) => {
-                if let Some(leg) = self.leg_of(pair_key, id) {
-                    self.site.legs[leg].peer_finished = true;
-                    self.flush_leg(leg);
-                }
-            }
-            Event::Reset(id, reason) => {
-                if let Some(leg) = self.leg_of(pair_key, id) {
-                    self.abort_leg(leg, reason);
-                }
-            }
-            Event::Message(bytes) => return self.on_message(pair_key, &bytes),
-            Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
-                self.on_lane_event(pair_key, &event)
-            }
-        }
-        Ok(())
-    }
-
-    fn leg_of(&self, pair_key: usize, id: StreamId) -> Option<usize> {
+    pub(crate) fn leg_of(&self, pair_key: usize, id: StreamId) -> Option<usize> {
         self.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
     }
 
-    fn on_data(&mut self, pair_key: usize, id: StreamId, bytes: &[u8]) {
+    pub(crate) fn on_data(&mut self, pair_key: usize, id: StreamId, bytes: &[u8]) {
         let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
             return;
         };
@@ -63,7 +37,7 @@ impl Gateway {
         }
     }
 
-    fn on_opened(&mut self, pair_key: usize, id: StreamId) {
+    pub(crate) fn on_opened(&mut self, pair_key: usize, id: StreamId) {
         let Some(leg_key) = self.leg_of(pair_key, id) else {
             return;
         };
@@ -75,7 +49,7 @@ impl Gateway {
         self.schedule(leg_key);
     }
 
-    fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
+    pub(crate) fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
         self.site.streams_opened += 1;
         let streams = self.tunnels.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
         let result = match request.target {
@@ -327,7 +301,7 @@ impl Gateway {
         }
     }
 
-    fn schedule_stream(&mut self, pair_key: usize, id: StreamId) {
+    pub(crate) fn schedule_stream(&mut self, pair_key: usize, id: StreamId) {
         if let Some(leg) = self.leg_of(pair_key, id) {
             self.schedule(leg);
         }

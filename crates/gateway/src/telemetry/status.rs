@@ -8,6 +8,15 @@ use causeway_wire::Token;
 use std::collections::HashMap;
 
 impl Gateway {
+    /// Why there is no lane, neither without a relay nor through one.
+    fn why_not(&self, peer: usize) -> String {
+        let trouble = &self.tunnels.peers[peer].trouble;
+        match self.traversal.trouble(peer) {
+            "" => trouble.clone(),
+            relayed => format!("{trouble}; {relayed}"),
+        }
+    }
+
     /// Every site of the grid, the own one first.
     pub(crate) fn sites(&self) -> Vec<SiteStatus> {
         let own = self.membership.directory.own().clone();
@@ -16,11 +25,11 @@ impl Gateway {
             info: Some(own),
             unreachable: None,
         };
-        let others = self.tunnels.peers.iter().map(|peer| {
+        let others = self.tunnels.peers.iter().enumerate().map(|(index, peer)| {
             let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
             let info = self.membership.directory.other(&peer.site).cloned();
             let unreachable = match (up, &info) {
-                (false, _) => Some(peer.why_not()),
+                (false, _) => Some(self.why_not(index)),
                 (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
                 (true, Some(_)) => None,
             };

@@ -5,6 +5,7 @@ use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::carrier::Carrier;
+use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::pair::Pair;
 use crate::tunnels::peer::{Dial, FIRST_BACKOFF};
 use causeway_tunnel::tunnel::MAX_LANES;
@@ -33,16 +34,13 @@ impl Gateway {
                 self.dial_after(index, lane, pause);
             }
         }
-        self.meet_again(index, pause.is_zero());
+        self.tunnels
+            .events
+            .push_back(TunnelsEvent::Wanted { peer: index, pause });
     }
 
     /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
     pub(crate) fn redial(&mut self, index: usize, lane: usize) {
-        if self.meets(index) {
-            let known = self.pair_of(&self.tunnels.peers[index].site);
-            let introduced = known.is_some_and(|pair| pair.introduced);
-            return self.meet_again(index, introduced);
-        }
         if self.wants_lane(index, lane) {
             let known = self.pair_of(&self.tunnels.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
@@ -90,9 +88,15 @@ impl Gateway {
     }
 
     pub(crate) fn dial_failed(&mut self, index: usize, lane: usize, why: &str) {
-        if self.punch_failed(index, lane, why) {
-            return;
-        }
+        self.tunnels.events.push_back(TunnelsEvent::DialFailed {
+            peer: index,
+            number: lane,
+            why: why.to_owned(),
+        });
+    }
+
+    /// Dials a lane again that did not come up, and that nobody else brings up.
+    pub(crate) fn dial_later(&mut self, index: usize, lane: usize, why: &str) {
         if lane == QUIC_LANE {
             return self.spare_failed(index, why);
         }
@@ -140,7 +144,7 @@ impl Gateway {
     /// A lane that this gateway dialled is through its handshake.
     pub(crate) fn dial_ended(&mut self, index: usize, lane: usize) {
         self.tunnels.peers[index].dials[lane].under_way = false;
-        self.on_met(index);
+        self.tunnels.events.push_back(TunnelsEvent::Met { peer: index });
     }
 
     /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
@@ -151,12 +155,12 @@ impl Gateway {
         if has_lane {
             peer.trouble.clear();
         }
-        peer.search.trouble.clear();
         for dial in &mut peer.dials {
             dial.backoff = FIRST_BACKOFF;
         }
-        if has_lane {
-            self.on_met_well(index);
-        }
+        self.tunnels.events.push_back(TunnelsEvent::Introduced {
+            peer: index,
+            has_lane,
+        });
     }
 }

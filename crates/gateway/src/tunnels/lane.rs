@@ -38,7 +38,7 @@ pub(crate) struct Lane {
     pub(crate) received_bytes: u64,
     pub(crate) writable: bool,
     /// The kernel has told of the end of what arrives: it will not tell again.
-    pub(super) end_known: bool,
+    pub(crate) end_known: bool,
     /// When it last sent, and how often that was longer ago than [`IDLE`].
     pub(crate) sent_at: Option<Instant>,
     pub(crate) idle_restarts: u64,
@@ -49,8 +49,10 @@ pub(crate) struct Lane {
     /// What it knows of the path.
     pub(crate) course: Course,
     pub(crate) tail: Tail,
-    pub(super) input: Vec<u8>,
-    pub(super) filled: usize,
+    /// What came with the handshake is still to be acted on.
+    pub(crate) is_new: bool,
+    pub(crate) input: Vec<u8>,
+    pub(crate) filled: usize,
 }
 
 /// Why a lane, or the pair it belonged to, ends.
@@ -114,6 +116,7 @@ impl Lane {
             training: None,
             course: Course::new(now),
             tail: Tail::default(),
+            is_new: !rest.is_empty(),
             input,
             filled: rest.len(),
         }

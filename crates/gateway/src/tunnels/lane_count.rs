@@ -6,6 +6,7 @@ use crate::sys::socket;
 use crate::tunnels::capacity::{
     QUIC_LANE, connection_holds, holds, most_rate, needed, product, unsent_share,
 };
+use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::lane::Lane;
 use crate::tunnels::message::GatewayToGateway;
 use std::time::Duration;
@@ -133,7 +134,9 @@ impl Gateway {
         if self.driver.config.lanes.is_none() && wanted > self.tunnels.peers[index].lanes {
             self.tunnels.peers[index].lanes = wanted;
             self.dial_all(index, Duration::ZERO);
-            self.seek_all(index, Duration::ZERO);
+            self.tunnels
+                .events
+                .push_back(TunnelsEvent::MoreWanted { peer: index });
         }
     }
 }

@@ -1,17 +1,20 @@
 //! Tunnels to other sites: pairs, their lanes, what brings lanes up and keeps them supplied.
 
 use crate::sys::admission::Admission;
+use causeway_broker::tls::Trust;
+use event::TunnelsEvent;
 use handshake::Handshake;
 use lane::Lane;
 use pair::Pair;
 use peer::Peer;
 use quic::Quic;
 use slab::Slab;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 pub mod capacity;
 pub(crate) mod carrier;
 pub(crate) mod dial;
+pub(crate) mod event;
 pub(crate) mod handshake;
 pub(crate) mod lane;
 pub(crate) mod links;
@@ -45,10 +48,19 @@ pub(crate) struct Tunnels {
     pub(crate) tls: Option<tls::Context>,
     /// Where lanes may go over QUIC.
     pub(crate) quic: Option<Quic>,
+    /// Whom certificates are to be of, where lanes show them.
+    pub(crate) trust: Option<Trust>,
+    /// What others have yet to act on.
+    pub(crate) events: VecDeque<TunnelsEvent>,
 }
 
 impl Tunnels {
-    pub(crate) fn new(peers: Vec<Peer>, tls: Option<tls::Context>, steers: bool) -> Tunnels {
+    pub(crate) fn new(
+        peers: Vec<Peer>,
+        tls: Option<tls::Context>,
+        trust: Option<Trust>,
+        steers: bool,
+    ) -> Tunnels {
         Tunnels {
             lanes: Slab::new(),
             pairs: Slab::new(),
@@ -61,6 +73,8 @@ impl Tunnels {
             steers,
             tls,
             quic: None,
+            trust,
+            events: VecDeque::new(),
         }
     }
 }

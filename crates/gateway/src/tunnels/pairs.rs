@@ -1,17 +1,18 @@
 //! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
 
 use crate::gateway::Gateway;
-use crate::traversal::relay::client::PATIENCE;
+use crate::lifecycle::shutdown::keys;
 use crate::tunnels::capacity::QUIC_LANE;
+use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::origin::Came;
 use crate::tunnels::origin::Through;
 use crate::tunnels::pair::Pair;
+use causeway_broker::tls::Expect;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, Tunnel};
-use causeway_wire::Reason;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -42,7 +43,7 @@ impl Gateway {
             self.end_pair(existing, &LaneEnd::NewSession, false);
         }
         let pair = self.begin_pair(index, own.session, peer.session, came.address);
-        self.greet(pair);
+        self.tunnels.events.push_back(TunnelsEvent::Begun { pair });
         Some(pair)
     }
 
@@ -116,7 +117,11 @@ impl Gateway {
     /// A lane is lost, or is to have a rival: it is dialled, or asked of a relay, again.
     pub(crate) fn bring_back(&mut self, index: usize, lane: usize, through: Option<&Through>) {
         self.redial(index, lane);
-        self.seek_again(index, lane, through);
+        self.tunnels.events.push_back(TunnelsEvent::LaneLost {
+            peer: index,
+            number: lane,
+            through: through.cloned(),
+        });
     }
 
     /// Least round-trip time of a pair's lanes, in microseconds, where it is known.
@@ -193,16 +198,7 @@ impl Gateway {
             );
         }
         let introduced = self.tunnels.pairs.get(key).is_some_and(|pair| pair.introduced);
-        // What a relay carries is not what the two gateways are meeting for.
-        if self
-            .tunnels
-            .lanes
-            .get(lane)
-            .is_some_and(|lane| lane.through.is_none())
-        {
-            self.on_met(peer);
-            self.tell_offer_soon();
-        }
+        self.tunnels.events.push_back(TunnelsEvent::LaneUp { peer, lane });
         if introduced {
             self.dial_succeeded(peer);
         }
@@ -226,13 +222,9 @@ impl Gateway {
         let left = pair.tunnel.lanes_up();
         if left == 0 {
             pair.down_since = Some(now);
-            let contact = &mut self.tunnels.peers[pair.peer];
-            match through {
-                // Why there is no better way stands as it was.
-                Some(through) => {
-                    contact.search.trouble = format!("through {}: {}", through.site, pair.last_end)
-                }
-                None => contact.trouble.clone_from(&pair.last_end),
+            if through.is_none() {
+                let trouble = &mut self.tunnels.peers[pair.peer].trouble;
+                trouble.clone_from(&pair.last_end);
             }
         }
         if now >= pair.quiet_until {
@@ -251,10 +243,12 @@ impl Gateway {
                 .say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
         if left == 0 {
+            // Through a relay: why there is no better way stands as it was.
+            let relayed = through.map(|through| format!("through {}: {}", through.site, pair.last_end));
             let peer = pair.peer;
-            self.tunnels.peers[peer].offer = None;
-            self.relay_is_gone(peer);
-            self.tell_offer_soon();
+            self.tunnels
+                .events
+                .push_back(TunnelsEvent::Down { peer, relayed });
         }
         self.size_pair(key);
         self.touch(key);
@@ -280,22 +274,25 @@ impl Gateway {
             pair.peer,
             format_args!("tunnel between {own} and {site} has ended: {end}; {streams} streams reset"),
         );
-        for leg in pair.legs.into_values() {
-            self.abort_leg(leg, Reason::NoTunnel);
-        }
+        let why = end.to_string();
+        let peer = &mut self.tunnels.peers[pair.peer];
+        peer.trouble.clone_from(&why);
         if forget {
-            self.tunnels.peers[pair.peer].new_session();
+            peer.new_session();
         }
-        self.on_site_gone(site, &end.to_string());
         let pause = match end {
             LaneEnd::Refused(_) | LaneEnd::Protocol(_) => REFUSED_PAUSE,
             _ => Duration::ZERO,
         };
-        self.dial_all(pair.peer, pause);
-        self.seek_all(pair.peer, pause.max(PATIENCE));
-        self.tunnels.peers[pair.peer].offer = None;
-        self.relay_is_gone(pair.peer);
-        self.tell_offer_soon();
+        let peer = pair.peer;
+        self.tunnels.events.push_back(TunnelsEvent::Ended {
+            peer,
+            legs: pair.legs.into_values().collect(),
+            site: pair.site,
+            why,
+            pause,
+        });
+        self.dial_all(peer, pause);
     }
 
     /// No lane came back in time.
@@ -314,30 +311,6 @@ impl Gateway {
             .iter()
             .filter_map(|(_, pair)| pair.tunnel.deadline())
             .min()
-    }
-
-    /// Lets time pass for the tunnels that wait for it.
-    pub(crate) fn look_after_tunnels(&mut self) {
-        let now = self.driver.now;
-        let due = self.tunnels.pairs.iter();
-        let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
-        let due: Vec<usize> = due.map(|(key, _)| key).collect();
-        for key in due {
-            if let Some(pair) = self.tunnels.pairs.get_mut(key) {
-                pair.tunnel.on_time(now);
-            }
-            while let Some(event) = self
-                .tunnels
-                .pairs
-                .get_mut(key)
-                .and_then(|pair| pair.tunnel.poll_event())
-            {
-                if let Err(end) = self.on_tunnel_event(key, event) {
-                    self.end_pair(key, &end, true);
-                }
-            }
-            self.touch(key);
-        }
     }
 
     /// The tunnel doubts a lane, gave one up, or itself.
@@ -361,6 +334,36 @@ impl Gateway {
             }
             Event::Expired => self.expire_pair(key),
             _ => {}
+        }
+    }
+
+    /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.
+    pub(crate) fn end_all(&mut self, why: &str) {
+        for pair in keys(&self.tunnels.pairs) {
+            self.end_pair(pair, &LaneEnd::Refused(why.to_owned()), true);
+        }
+    }
+
+    /// Certificates are void: what rests on them ends.
+    pub(crate) fn end_revoked(&mut self) {
+        let Some(trust) = &self.tunnels.trust else {
+            return;
+        };
+        let mut revoked = Vec::new();
+        for (key, pair) in &self.tunnels.pairs {
+            let mut lanes = pair
+                .lanes
+                .iter()
+                .flatten()
+                .filter_map(|lane| self.tunnels.lanes.get(*lane));
+            let why = lanes.find_map(|lane| {
+                let expected = Expect::Site(pair.site.clone());
+                trust.check(&lane.carrier.shown(), &expected).err()
+            });
+            revoked.extend(why.map(|why| (key, why.to_string())));
+        }
+        for (pair, why) in revoked {
+            self.end_pair(pair, &LaneEnd::Refused(why), true);
         }
     }
 }

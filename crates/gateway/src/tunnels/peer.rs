@@ -1,8 +1,6 @@
 //! What is known of the gateway of each other site.
 
 use crate::log::Allowance;
-use crate::traversal::relay::client::Search;
-use crate::traversal::relay::selection::Offer;
 use crate::tunnels::totals::Totals;
 use causeway_control::Link;
 use causeway_tunnel::tunnel::MAX_LANES;
@@ -33,12 +31,8 @@ pub(crate) struct Peer {
     pub(crate) is_lossy: bool,
     /// What its path was last seen to carry, in bytes per second; 0 while unknown.
     pub(crate) seen_rate: u64,
-    /// Where neither site reaches the other.
-    pub(crate) search: Search,
     /// What may still be said of its tunnel.
     pub(crate) allowance: Allowance,
-    /// What it said as a relay.
-    pub(crate) offer: Option<Offer>,
     /// What it said last of its own links.
     pub(crate) links: Vec<Link>,
     /// Why there is no lane over QUIC beside those over TCP.
@@ -92,9 +86,7 @@ impl Peer {
             is_gone: false,
             is_lossy: false,
             seen_rate: 0,
-            search: Search::new(),
             allowance: Allowance::default(),
-            offer: None,
             links: Vec::new(),
             spare_trouble: String::new(),
             totals: Totals::default(),
@@ -102,14 +94,6 @@ impl Peer {
         };
         peer.new_session();
         peer
-    }
-
-    /// Why there is no lane, neither without a relay nor through one.
-    pub(crate) fn why_not(&self) -> String {
-        match self.search.trouble.as_str() {
-            "" => self.trouble.clone(),
-            relayed => format!("{}; {relayed}", self.trouble),
-        }
     }
 
     /// The tunnel's state is given up: the far side shall see that by another number.

@@ -3,57 +3,24 @@
 
 use crate::gateway::Gateway;
 use crate::tunnels::capacity::BATCH;
-use crate::tunnels::lane::{Lane, LaneEnd};
+use crate::tunnels::lane::Lane;
 use crate::tunnels::pair::Pair;
 use slab::Slab;
 use std::io;
 use std::time::Instant;
 
-/// Fillings of one pair's lanes before the others get their turn.
-const ROUNDS: usize = 8;
-
 /// What writing a pair's lanes came to.
 #[derive(Default)]
-struct Written {
+pub(crate) struct Written {
     /// Bytes left, or a lane turned out to be full: another may take over.
-    progress: bool,
-    lost: Option<(usize, io::Error)>,
+    pub(crate) progress: bool,
+    pub(crate) lost: Option<(usize, io::Error)>,
 }
 
 impl Gateway {
-    /// Fills and writes a pair's lanes until there is nothing to send, the kernel has enough, or others must have their
-    /// turn.
-    pub(crate) fn pump(&mut self, key: usize) {
-        for _ in 0..ROUNDS {
-            let Some(number) = self.supply(key) else { return };
-            if let Some(number) = number {
-                self.fill(key, number);
-            }
-            let trains = self.train(key);
-            let Some(pair) = self.tunnels.pairs.get_mut(key) else {
-                return;
-            };
-            let written = write_lanes(pair, &mut self.tunnels.lanes, self.driver.now);
-            let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
-            // A leg that ended in this round put a frame in where nothing else was to be written.
-            let takes = number.is_some_and(|number| pair.tunnel.has_control_for(number));
-            let progress = written.progress || takes;
-            if written.progress {
-                // After the bytes have left: a message does not wait for it.
-                self.steer(key);
-            }
-            if let Some((lane, error)) = written.lost {
-                self.close_lane(lane, &LaneEnd::Io(error));
-            } else if !progress || !more {
-                return;
-            }
-        }
-        self.touch(key);
-    }
-
     /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing when there
     /// is no such pair.
-    fn supply(&mut self, key: usize) -> Option<Option<usize>> {
+    pub(crate) fn supply(&mut self, key: usize) -> Option<Option<usize>> {
         let now = self.driver.now;
         let (lanes, pair) = (&self.tunnels.lanes, self.tunnels.pairs.get_mut(key)?);
         let writable = |number: usize| {
@@ -67,7 +34,7 @@ impl Gateway {
 }
 
 /// Writes what the lanes of a pair have to send, each until it is empty or the kernel has enough.
-fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written {
+pub(crate) fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written {
     let mut written = Written::default();
     for (number, key) in pair.lanes.iter().enumerate() {
         let Some((key, lane)) = key.and_then(|key| Some((key, lanes.get_mut(key)?))) else {

@@ -167,6 +167,8 @@ impl Gateway {
                 self.part_lane(pair, number, &LaneEnd::HandedOver, None);
             }
         }
+        // Streams of tunnels that have ended just now are nobody's.
+        self.settle();
     }
 
     fn try_hand_over(&mut self, successor: &Successor) -> Result<Infallible, HandOverError> {

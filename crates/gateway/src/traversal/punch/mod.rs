@@ -24,7 +24,6 @@ pub(crate) use message::{KIND, TCP_KIND};
 use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::tunnels::capacity::QUIC_LANE;
-use crate::tunnels::carrier::Carrier;
 use crate::tunnels::dial::REDIAL;
 use crate::tunnels::pair::Pair;
 use causeway_broker::api::Message;
@@ -80,25 +79,13 @@ impl Meetings {
 
 impl Gateway {
     fn meeting(&mut self, index: usize, way: Way) -> Option<&mut Meeting> {
-        self.membership
-            .session
-            .as_mut()?
-            .meetings
-            .by_peer
-            .get_mut(&(index, way))
-    }
-
-    fn meetings(&mut self) -> Option<&mut Meetings> {
-        Some(&mut self.membership.session.as_mut()?.meetings)
+        self.traversal.meetings.by_peer.get_mut(&(index, way))
     }
 
     /// Only punching brings a lane to this peer.
     pub(crate) fn meets(&self, index: usize) -> bool {
-        let grid = self.membership.session.as_ref();
-        grid.is_some_and(|grid| {
-            let mut ways = Way::ALL.into_iter();
-            ways.any(|way| grid.meetings.by_peer.contains_key(&(index, way)))
-        })
+        let mut ways = Way::ALL.into_iter();
+        ways.any(|way| self.traversal.meetings.by_peer.contains_key(&(index, way)))
     }
 
     /// The broker tells where a peer can be dialled, if at all.
@@ -121,7 +108,7 @@ impl Gateway {
         self.tunnels.peers[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
         let was_up = self.pair_of(&site).map(Pair::is_up);
         let dials = self.driver.config.site < site;
-        let Some(meetings) = self.meetings() else { return };
+        let meetings = &mut self.traversal.meetings;
         for way in ways {
             let mut key = Key::default();
             // Without random numbers every handshake fails, and says so.
@@ -140,25 +127,22 @@ impl Gateway {
     }
 
     pub(crate) fn forget_meeting(&mut self, index: usize) {
-        if let Some(grid) = &mut self.membership.session {
-            grid.meetings.by_peer.retain(|(other, _), _| *other != index);
-            grid.meetings.openings.remove(&index);
-            grid.meetings.served.remove(&index);
-        }
+        let meetings = &mut self.traversal.meetings;
+        meetings.by_peer.retain(|(other, _), _| *other != index);
+        meetings.openings.remove(&index);
+        meetings.served.remove(&index);
     }
 
     /// The broker answers from there.
     pub(crate) fn on_broker_found(&mut self, broker: SocketAddr) {
-        if let Some(grid) = &mut self.membership.session {
-            let broker = SocketAddr::new(broker.ip().to_canonical(), broker.port());
-            grid.meetings.broker = Some(broker);
-        }
+        let broker = SocketAddr::new(broker.ip().to_canonical(), broker.port());
+        self.traversal.meetings.broker = Some(broker);
     }
 
     /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
     pub(crate) fn meet_again(&mut self, index: usize, introduced: bool) {
         let now = self.driver.now;
-        let Some(meetings) = self.meetings() else { return };
+        let meetings = &mut self.traversal.meetings;
         for way in Way::ALL {
             let head_start = meetings.head_start(index, way);
             if let Some(meeting) = meetings.by_peer.get_mut(&(index, way)) {
@@ -167,12 +151,28 @@ impl Gateway {
         }
     }
 
+    /// A lane stands. What a relay carries is not what the two gateways are meeting for.
+    pub(crate) fn on_lane_up(&mut self, peer: usize, lane: usize) {
+        let known = self.tunnels.lanes.get(lane);
+        let Some(is_tcp) = known
+            .filter(|lane| lane.through.is_none())
+            .map(|lane| lane.carrier.tcp().is_some())
+        else {
+            return;
+        };
+        let punched = self.punched(peer, is_tcp);
+        if let Some(lane) = self.tunnels.lanes.get_mut(lane) {
+            lane.punched = punched;
+        }
+        self.on_met(peer);
+        self.tell_offer_soon();
+    }
+
     /// The handshake of a lane is through, at either side.
     pub(crate) fn on_met(&mut self, index: usize) {
-        if let Some(meetings) = self.meetings() {
-            meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
-            meetings.openings.remove(&index);
-        }
+        let meetings = &mut self.traversal.meetings;
+        meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
+        meetings.openings.remove(&index);
         let now = self.driver.now;
         if self.missing_lane(index).is_some()
             && let Some(meeting) = self.meeting(index, Way::Tcp)
@@ -182,12 +182,12 @@ impl Gateway {
     }
 
     /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
-    pub(crate) fn punched(&mut self, index: usize, carrier: &Carrier) -> Option<Way> {
-        let way = match carrier.tcp() {
-            Some(_) => Way::Tcp,
-            None => Way::Udp,
+    fn punched(&mut self, index: usize, is_tcp: bool) -> Option<Way> {
+        let way = match is_tcp {
+            true => Way::Tcp,
+            false => Way::Udp,
         };
-        let meetings = self.meetings()?;
+        let meetings = &mut self.traversal.meetings;
         meetings.by_peer.get(&(index, way))?;
         meetings.served.insert(index, way);
         Some(way)
@@ -195,11 +195,8 @@ impl Gateway {
 
     /// The far gateway has said who it is.
     pub(crate) fn on_met_well(&mut self, index: usize) {
-        if let Some(meetings) = self.meetings() {
-            meetings
-                .of(index)
-                .for_each(|(_, meeting)| meeting.on_introduced());
-        }
+        let meetings = self.traversal.meetings.of(index);
+        meetings.for_each(|(_, meeting)| meeting.on_introduced());
     }
 
     /// The lane that was begun through the hole did not come up; false where none was.
@@ -222,7 +219,7 @@ impl Gateway {
         if self.has_lane(index) {
             return;
         }
-        let Some(meetings) = self.meetings() else { return };
+        let meetings = &mut self.traversal.meetings;
         let reasons = meetings
             .of(index)
             .filter(|(_, meeting)| !meeting.trouble.is_empty());
@@ -239,7 +236,7 @@ impl Gateway {
 
     /// When a meeting wants to be looked at next.
     pub(crate) fn meetings_deadline(&self) -> Option<Instant> {
-        let meetings = &self.membership.session.as_ref()?.meetings;
+        let meetings = &self.traversal.meetings;
         meetings.broker?;
         meetings.by_peer.values().filter_map(Meeting::deadline).min()
     }
@@ -250,10 +247,7 @@ impl Gateway {
         if self.driver.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
             return;
         }
-        let Some(grid) = &self.membership.session else {
-            return;
-        };
-        let due = grid.meetings.by_peer.iter();
+        let due = self.traversal.meetings.by_peer.iter();
         let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
         let due: Vec<(usize, Way)> = due.map(|(key, _)| *key).collect();
         for (index, way) in due {
@@ -274,11 +268,8 @@ impl Gateway {
             self.act(index, way, action);
         }
         let in_round = |meeting: &mut Meeting| meeting.is_in_round();
-        if way == Way::Tcp
-            && !self.meeting(index, way).is_some_and(in_round)
-            && let Some(meetings) = self.meetings()
-        {
-            meetings.openings.remove(&index);
+        if way == Way::Tcp && !self.meeting(index, way).is_some_and(in_round) {
+            self.traversal.meetings.openings.remove(&index);
         }
     }
 
@@ -314,7 +305,7 @@ impl Gateway {
         let Some(grid) = &self.membership.session else {
             return;
         };
-        let meetings = &grid.meetings;
+        let meetings = &self.traversal.meetings;
         let opening = meetings.openings.get(&index);
         let (kind, mapped, port) = match way {
             Way::Udp => {

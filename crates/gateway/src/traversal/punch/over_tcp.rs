@@ -16,7 +16,7 @@ impl Gateway {
     /// The first lane over TCP that is still to be punched by this gateway, once one serves.
     pub(super) fn missing_lane(&self, index: usize) -> Option<usize> {
         let site = &self.tunnels.peers[index].site;
-        let served = self.membership.session.as_ref()?.meetings.served.get(&index);
+        let served = self.traversal.meetings.served.get(&index);
         if served != Some(&Way::Tcp) || self.driver.config.site > *site || !self.has_lane(index) {
             return None;
         }
@@ -30,9 +30,7 @@ impl Gateway {
 
     /// Takes a port for a round over TCP, and asks the broker from where it sees that.
     pub(super) fn open(&mut self, index: usize) -> io::Result<()> {
-        let Some(meetings) = self.membership.session.as_mut().map(|grid| &mut grid.meetings) else {
-            return Ok(());
-        };
+        let meetings = &mut self.traversal.meetings;
         let Some(broker) = meetings
             .broker
             .filter(|_| !meetings.openings.contains_key(&index))
@@ -50,9 +48,7 @@ impl Gateway {
     }
 
     pub(super) fn knock_over_tcp(&mut self, index: usize, to: SocketAddr) {
-        if let Some(grid) = &mut self.membership.session
-            && let Some(opening) = grid.meetings.openings.get_mut(&index)
-        {
+        if let Some(opening) = self.traversal.meetings.openings.get_mut(&index) {
             opening.knock(to, self.driver.registry(), opening_token(index));
         }
     }
@@ -60,10 +56,7 @@ impl Gateway {
     /// One of the sockets of a round over TCP reports something.
     pub(crate) fn on_opening(&mut self, key: usize) {
         let (index, slot, now) = (key / SLOTS, key % SLOTS, self.driver.now);
-        let Some(grid) = &mut self.membership.session else {
-            return;
-        };
-        let Some(opening) = grid.meetings.openings.get_mut(&index) else {
+        let Some(opening) = self.traversal.meetings.openings.get_mut(&index) else {
             return;
         };
         if slot == BROKER {
@@ -91,9 +84,7 @@ impl Gateway {
             // The far gateway speaks first, and is a stranger until then.
             return self.on_tcp_gateway(socket, to);
         }
-        if let Some(meetings) = self.meetings() {
-            meetings.openings.remove(&index);
-        }
+        self.traversal.meetings.openings.remove(&index);
         let site = self.tunnels.peers[index].site.clone();
         let lane = self.missing_lane(index).unwrap_or(0);
         match self.tcp_carrier(socket, Some(&site)) {

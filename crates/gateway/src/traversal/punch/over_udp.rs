@@ -5,6 +5,7 @@ use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::origin::Way;
+use crate::tunnels::quic::KNOCK;
 use causeway_broker::reflection::{self, Id};
 use std::io;
 use std::net::SocketAddr;
@@ -19,9 +20,7 @@ impl Gateway {
 
     /// Asks the broker from where it sees the UDP socket.
     pub(super) fn locate(&mut self) -> io::Result<()> {
-        let Some(meetings) = self.meetings() else {
-            return Ok(());
-        };
+        let meetings = &mut self.traversal.meetings;
         let Some(broker) = meetings.broker else {
             return Ok(());
         };
@@ -36,15 +35,22 @@ impl Gateway {
         self.say_over_udp(broker, &reflection::question(id))
     }
 
+    /// The UDP socket got something that is none of QUIC's.
+    pub(crate) fn on_datagram(&mut self, datagram: &[u8], from: SocketAddr) {
+        match datagram.first() {
+            Some(&reflection::ANSWER) => self.on_reflection(datagram),
+            Some(&KNOCK) => self.on_knock(datagram, from),
+            _ => {}
+        }
+    }
+
     /// An answer to that, by its first byte.
-    pub(crate) fn on_reflection(&mut self, datagram: &[u8]) {
+    fn on_reflection(&mut self, datagram: &[u8]) {
         let now = self.driver.now;
         let Some((id, mapped)) = reflection::answered(datagram) else {
             return;
         };
-        let Some(meetings) = self.meetings() else {
-            return;
-        };
+        let meetings = &mut self.traversal.meetings;
         if meetings.asked != Some(id) {
             return;
         }
@@ -57,11 +63,11 @@ impl Gateway {
     }
 
     /// A knock, by its first byte.
-    pub(crate) fn on_knock(&mut self, datagram: &[u8], from: SocketAddr) {
-        let Some((key, grid)) = message::knocked(datagram).zip(self.membership.session.as_ref()) else {
+    fn on_knock(&mut self, datagram: &[u8], from: SocketAddr) {
+        let Some(key) = message::knocked(datagram) else {
             return;
         };
-        let mut meetings = grid.meetings.by_peer.iter();
+        let mut meetings = self.traversal.meetings.by_peer.iter();
         let whose = meetings.find(|((_, way), meeting)| *way == Way::Udp && meeting.key == key);
         if let Some(index) = whose.map(|((index, _), _)| *index) {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());

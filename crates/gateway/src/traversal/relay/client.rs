@@ -3,7 +3,7 @@
 //! Dialling goes on beside this where a peer has an address (`dial`), and a lane that comes up without a relay takes the place of
 //! all that go through one (`pair`).
 
-use super::selection::{Candidate, choose};
+use super::selection::{Candidate, Offer, choose};
 use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
@@ -42,6 +42,8 @@ pub(crate) struct Search {
     dials: [Dial; MAX_LANES],
     /// The number of the last ask for each lane, and which relay has not answered it yet.
     asked: [Option<(u64, usize)>; MAX_LANES],
+    /// What the peer said as a relay.
+    pub(crate) offer: Option<Offer>,
     /// When each relay failed last.
     failed: HashMap<usize, Instant>,
 }
@@ -52,6 +54,7 @@ impl Search {
             trouble: String::new(),
             dials: [Dial::IDLE; MAX_LANES],
             asked: [None; MAX_LANES],
+            offer: None,
             failed: HashMap::new(),
         }
     }
@@ -89,7 +92,7 @@ impl Gateway {
 
     fn seek_after(&mut self, index: usize, lane: usize, pause: Duration) {
         let wanted = self.seeks(index) && lane < self.lanes_wanted(index);
-        let dial = &mut self.tunnels.peers[index].search.dials[lane];
+        let dial = &mut self.traversal.search_mut(index).dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
             self.driver.timers.set(pause, Deadline::Seek(index, lane));
         }
@@ -100,7 +103,7 @@ impl Gateway {
         let pause = match through {
             Some(through) => {
                 let now = self.driver.now;
-                let search = &mut self.tunnels.peers[index].search;
+                let search = self.traversal.search_mut(index);
                 search.failed.insert(through.relay, now);
                 let dial = &mut search.dials[lane];
                 // One that the far side ends at once, since it has a better lane or believes so, is not brought back at that pace.
@@ -124,7 +127,7 @@ impl Gateway {
             .and_then(|key| self.tunnels.pairs.get(key))
             .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane));
         if is_well || key.is_some_and(|key| self.has_direct_lane(key)) {
-            self.tunnels.peers[index].search.dials[lane] = Dial::IDLE;
+            self.traversal.search_mut(index).dials[lane] = Dial::IDLE;
             return;
         }
         let Some((relay, tunnel)) = self.best_relay(index, lane) else {
@@ -133,7 +136,7 @@ impl Gateway {
             return self.seek_failed(index, lane, None, why);
         };
         let id = self.driver.birth();
-        self.tunnels.peers[index].search.asked[lane] = Some((id, relay));
+        self.traversal.search_mut(index).asked[lane] = Some((id, relay));
         self.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
         self.tell(tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
@@ -141,7 +144,8 @@ impl Gateway {
     /// The one to ask for this lane: its place among the peers, and the pair with it.
     fn best_relay(&self, index: usize, lane: usize) -> Option<(usize, usize)> {
         let failed = |relay: usize| {
-            let at = self.tunnels.peers[index].search.failed.get(&relay);
+            let search = self.traversal.search(index)?;
+            let at = search.failed.get(&relay);
             at.filter(|at| self.driver.now.saturating_duration_since(**at) < GRUDGE)
                 .copied()
         };
@@ -157,7 +161,10 @@ impl Gateway {
                 pair: key,
                 site: &peer.site,
                 near_microseconds: self.least_rtt(key).unwrap_or(u32::MAX),
-                offer: self.tunnels.peers[relay].offer.as_ref(),
+                offer: self
+                    .traversal
+                    .search(relay)
+                    .and_then(|relay| relay.offer.as_ref()),
                 failed: failed(relay),
             })
         });
@@ -172,8 +179,8 @@ impl Gateway {
     /// No lane this time.
     fn seek_failed(&mut self, index: usize, lane: usize, relay: Option<usize>, why: &str) {
         let now = self.driver.now;
-        let peer = &mut self.tunnels.peers[index];
-        let search = &mut peer.search;
+        let peer = &self.tunnels.peers[index];
+        let search = self.traversal.search_mut(index);
         if let Some(relay) = relay {
             search.failed.insert(relay, now);
         }
@@ -195,13 +202,13 @@ impl Gateway {
 
     /// A lane through a relay is up, as far as this gateway knows.
     pub(crate) fn seek_succeeded(&mut self, index: usize, lane: usize) {
-        let search = &mut self.tunnels.peers[index].search;
+        let search = self.traversal.search_mut(index);
         search.trouble.clear();
         search.dials[lane].under_way = false;
     }
 
     pub(crate) fn on_ask_deadline(&mut self, index: usize, lane: usize, id: u64) {
-        let asked = self.tunnels.peers[index].search.asked[lane].filter(|asked| asked.0 == id);
+        let asked = self.traversal.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
         if let Some((_, relay)) = asked {
             let site = &self.tunnels.peers[relay].site;
             let why = format!("relay {site} did not answer within {ANSWER:?}");
@@ -209,11 +216,18 @@ impl Gateway {
         }
     }
 
+    /// No lane to a site is left: it is no relay for anybody now.
+    pub(crate) fn lose_relay(&mut self, relay: usize) {
+        self.traversal.search_mut(relay).offer = None;
+        self.relay_is_gone(relay);
+        self.tell_offer_soon();
+    }
+
     /// The last lane to a site is gone: what it was asked as a relay is asked of others.
-    pub(crate) fn relay_is_gone(&mut self, relay: usize) {
+    fn relay_is_gone(&mut self, relay: usize) {
         for index in 0..self.tunnels.peers.len() {
             for lane in 0..MAX_LANES {
-                if self.tunnels.peers[index].search.asked[lane].is_some_and(|asked| asked.1 == relay) {
+                if self.traversal.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
                     let why = format!("relay {} was lost", self.tunnels.peers[relay].site);
                     self.seek_failed(index, lane, Some(relay), &why);
                 }
@@ -251,8 +265,8 @@ impl Gateway {
     /// What was asked, of whom and for which lane.
     fn find_ask(&mut self, from: &str, id: u64) -> Option<(usize, usize, usize)> {
         let relay = self.tunnels.peers.iter().position(|peer| peer.site == from)?;
-        let mut contacts = self.tunnels.peers.iter_mut().enumerate();
-        contacts.find_map(|(index, contact)| Some((relay, index, contact.search.take(id, relay)?)))
+        let mut searches = self.traversal.searches.iter_mut().enumerate();
+        searches.find_map(|(index, search)| Some((relay, index, search.take(id, relay)?)))
     }
 
     /// Another site has asked a relay for this one.

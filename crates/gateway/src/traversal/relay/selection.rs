@@ -135,7 +135,7 @@ impl Gateway {
 
     pub(crate) fn on_relay_offer(&mut self, site: &str, offer: Offer) {
         if let Some(relay) = self.peer_of(site) {
-            self.tunnels.peers[relay].offer = Some(offer);
+            self.traversal.search_mut(relay).offer = Some(offer);
         }
     }
 }

@@ -6,13 +6,15 @@ use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
+use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::handshake::errand::Errand;
 use crate::tunnels::lane::Lane;
-use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::origin::Came;
+use causeway_broker::tls::Expect;
 use causeway_tunnel::hello::{Hello, NONCE_BYTES};
 use causeway_tunnel::ticket::Ticket;
 use mio::net::TcpStream;
+use rustls::pki_types::CertificateDer;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -63,7 +65,7 @@ impl Gateway {
             .and_then(|()| carrier.register(self.driver.registry(), token, false));
         if let Err(error) = begun {
             return match (errand, dialled) {
-                (Some(errand), _) => self.errand_failed(&errand, dialled, &error.to_string()),
+                (Some(errand), _) => self.errand_ended(errand, dialled, error.to_string()),
                 (None, Some((index, lane))) => self.dial_failed(index, lane, &error.to_string()),
                 (None, None) => {}
             };
@@ -160,7 +162,7 @@ impl Gateway {
             }
         }
         let (config, contacts) = (&self.driver.config, &self.tunnels.peers);
-        let is_member = self.membership.session.is_some();
+        let is_member = self.tunnels.trust.is_some();
         // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
         let answer = |peer: &Hello| {
             let index = contacts.iter().position(|known| known.site == peer.site);
@@ -190,15 +192,16 @@ impl Gateway {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };
-        let Some(socket) = handshake.carrier.into_tcp() else {
-            return;
-        };
-        if !self.on_ticket(ticket, socket) {
-            let why = "it shows a ticket that was never given, was used, or is good no more";
-            self.driver
-                .log
-                .refuse("relay-ticket", handshake.address.ip(), why);
+        let from = handshake.address;
+        if let Some(socket) = handshake.carrier.into_tcp() {
+            let event = TunnelsEvent::Ticket { ticket, socket, from };
+            self.tunnels.events.push_back(event);
         }
+    }
+
+    fn errand_ended(&mut self, errand: Errand, dialled: Option<(usize, usize)>, why: String) {
+        let event = TunnelsEvent::ErrandFailed { errand, dialled, why };
+        self.tunnels.events.push_back(event);
     }
 
     pub(crate) fn end_handshake(&mut self, key: usize, kind: &str, why: &str) {
@@ -207,7 +210,7 @@ impl Gateway {
         };
         let placed = format!("{}: {why}", handshake.address);
         match (handshake.errand, handshake.dialled) {
-            (Some(errand), dialled) => self.errand_failed(&errand, dialled, &placed),
+            (Some(errand), dialled) => self.errand_ended(errand, dialled, placed),
             (None, Some((index, lane))) => self.dial_failed(index, lane, &placed),
             (None, None) => self.driver.log.refuse(kind, handshake.address.ip(), why),
         }
@@ -230,38 +233,34 @@ impl Gateway {
         else {
             return;
         };
-        if let Some(errand) = &errand
-            && self.tunnels.peers[errand.peer].site != peer.site
-        {
-            let why = format!("{address}: the gateway that came there is of site {}", peer.site);
-            return self.errand_failed(errand, dialled, &why);
-        }
-        if let Some((index, lane)) = dialled
-            && self.tunnels.peers[index].site != peer.site
-        {
-            let why = format!("{address}: the gateway there is of site {}", peer.site);
-            return self.dial_failed(index, lane, &why);
-        }
-        if let Err(why) = self.vouch(&carrier.shown(), &peer.site) {
-            return match (&errand, dialled) {
-                (Some(errand), dialled) => self.errand_failed(errand, dialled, &format!("{address}: {why}")),
+        let expected = match (&errand, dialled) {
+            (Some(errand), _) => Some((errand.peer, "that came there ")),
+            (None, Some((index, _))) => Some((index, "there ")),
+            (None, None) => None,
+        };
+        let other = expected.filter(|(index, _)| self.tunnels.peers[*index].site != peer.site);
+        let vouched = match other {
+            Some((_, place)) => Err(format!("the gateway {place}is of site {}", peer.site)),
+            None => self.vouch(&carrier.shown(), &peer.site),
+        };
+        if let Err(why) = vouched {
+            return match (errand, dialled) {
+                (Some(errand), dialled) => self.errand_ended(errand, dialled, format!("{address}: {why}")),
                 (None, Some((index, lane))) => self.dial_failed(index, lane, &format!("{address}: {why}")),
                 (None, None) => self.driver.log.refuse("certificate", address.ip(), why),
             };
         }
         // Only a peer got an answer, and was dialled.
-        let Some(index) = self
-            .tunnels
-            .peers
-            .iter()
-            .position(|known| known.site == peer.site)
-        else {
+        let Some(index) = self.peer_of(&peer.site) else {
             return;
         };
         let number = usize::from(peer.lane);
         let through = errand.map(|errand| errand.through);
         match (&through, dialled) {
-            (Some(_), Some(_)) => self.seek_succeeded(index, number),
+            (Some(_), Some(_)) => self
+                .tunnels
+                .events
+                .push_back(TunnelsEvent::MetAtRelay { peer: index, number }),
             (None, Some(_)) => self.dial_ended(index, number),
             _ => {}
         }
@@ -299,7 +298,7 @@ impl Gateway {
             None => "own".to_owned(),
         };
         let key = self.tunnels.lanes.vacant_key();
-        let token = Gateway::lane_token(key);
+        let token = Class::Lane.token(key);
         if let Err(error) = carrier.register(self.driver.registry(), token, true) {
             return self
                 .driver
@@ -310,10 +309,6 @@ impl Gateway {
         let mut lane = Lane::new(carrier, pair, number, address, dialled, received, self.driver.now);
         lane.congestion_control = congestion_control;
         lane.through = through;
-        let peer = self.tunnels.pairs.get(pair).map(|pair| pair.peer);
-        lane.punched = peer
-            .filter(|_| is_direct)
-            .and_then(|peer| self.punched(peer, &lane.carrier));
         // Where streams wait for the lane, their bytes train it: padding must not hold them up.
         let idle = self
             .tunnels
@@ -334,20 +329,16 @@ impl Gateway {
         if is_direct {
             self.retire_relayed(pair);
         }
-        if let Err(end) = self.digest(key) {
-            return self.fail_lane(key, &end);
-        }
-        self.receive(key);
+        // What has come with the handshake waits there, and more may have come since.
+        self.tunnels.unread.push(key);
     }
 
-    /// First words on a new tunnel: who we are, and which jobs run.
-    pub(crate) fn greet(&mut self, pair: usize) {
-        if !self.awaits_addresses() {
-            let own = self.membership.directory.own().clone();
-            self.tell(pair, GatewayToGateway::Site(own));
-        }
-        for announcement in self.membership.jobs.of_this_site() {
-            self.tell(pair, announcement);
-        }
+    /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there are certificates.
+    fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), String> {
+        let Some(trust) = &self.tunnels.trust else {
+            return Ok(());
+        };
+        let checked = trust.check(shown, &Expect::Site(site.to_owned()));
+        checked.map(drop).map_err(|error| error.to_string())
     }
 }

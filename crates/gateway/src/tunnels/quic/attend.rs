@@ -5,6 +5,7 @@ use crate::config::Transport;
 use crate::gateway::Gateway;
 use crate::sys::token::Class;
 use crate::tunnels::carrier::Carrier;
+use crate::tunnels::event::TunnelsEvent;
 use bytes::BytesMut;
 use causeway_broker::reflection;
 use causeway_tunnel::parity::Head;
@@ -23,6 +24,9 @@ const ROUNDS: usize = 8;
 const ACCEPTED: usize = 8;
 
 const TRUSTED: usize = 16;
+
+/// Longest of the datagrams that are none of QUIC's: an answer of the broker has 36 bytes, a knock fewer.
+const PLAIN_BYTES: usize = 64;
 
 impl Gateway {
     /// Opens the UDP socket where lanes may go over QUIC.
@@ -113,7 +117,7 @@ impl Gateway {
             let space = std::mem::take(&mut quic.space);
             for (meta, piece) in metas[..count].iter().zip(space.chunks(RECEIVED_BYTES)) {
                 for datagram in piece[..meta.len].chunks(meta.stride.max(1)) {
-                    self.on_datagram(now, meta, datagram, &mut made, &mut touched);
+                    self.on_wire_datagram(now, meta, datagram, &mut made, &mut touched);
                 }
             }
             if let Some(quic) = &mut self.tunnels.quic {
@@ -124,7 +128,7 @@ impl Gateway {
         self.attend_connections(&touched);
     }
 
-    fn on_datagram(
+    fn on_wire_datagram(
         &mut self,
         now: Instant,
         meta: &RecvMeta,
@@ -133,8 +137,13 @@ impl Gateway {
         touched: &mut Vec<ConnectionHandle>,
     ) {
         match datagram.first() {
-            Some(&reflection::ANSWER) => return self.on_reflection(datagram),
-            Some(&KNOCK) => return self.on_knock(datagram, meta.addr),
+            Some(&(reflection::ANSWER | KNOCK)) if datagram.len() <= PLAIN_BYTES => {
+                let (bytes, from) = (datagram.to_vec(), meta.addr);
+                return self
+                    .tunnels
+                    .events
+                    .push_back(TunnelsEvent::Datagram { bytes, from });
+            }
             _ => {}
         }
         let Some(quic) = &mut self.tunnels.quic else {
@@ -256,7 +265,7 @@ impl Gateway {
                         let pair = lane.pair;
                         self.touch(pair);
                         if !self.driver.leaving {
-                            self.receive(key);
+                            self.tunnels.unread.push(key);
                         }
                     }
                 }

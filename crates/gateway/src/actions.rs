@@ -1,0 +1,76 @@
+//! What becomes of tunnels, handed to those whom it concerns.
+
+use crate::gateway::Gateway;
+use crate::traversal::relay::client::PATIENCE;
+use crate::tunnels::event::TunnelsEvent;
+use causeway_wire::Reason;
+use std::time::Duration;
+
+impl Gateway {
+    /// Acts on what the tunnels have told, until they have nothing more to tell.
+    pub(crate) fn settle(&mut self) {
+        while let Some(event) = self.tunnels.events.pop_front() {
+            self.carry_out(event);
+        }
+    }
+
+    fn carry_out(&mut self, event: TunnelsEvent) {
+        match event {
+            TunnelsEvent::Begun { pair } => self.greet(pair),
+            TunnelsEvent::Ended {
+                peer,
+                site,
+                legs,
+                why,
+                pause,
+            } => {
+                for leg in legs {
+                    self.abort_leg(leg, Reason::NoTunnel);
+                }
+                self.on_site_gone(&site, &why);
+                self.seek_all(peer, pause.max(PATIENCE));
+                self.lose_relay(peer);
+            }
+            TunnelsEvent::LaneUp { peer, lane } => self.on_lane_up(peer, lane),
+            TunnelsEvent::Met { peer } => self.on_met(peer),
+            TunnelsEvent::MetAtRelay { peer, number } => self.seek_succeeded(peer, number),
+            TunnelsEvent::Introduced { peer, has_lane } => {
+                self.traversal.search_mut(peer).trouble.clear();
+                if has_lane {
+                    self.on_met_well(peer);
+                }
+            }
+            TunnelsEvent::LaneLost {
+                peer,
+                number,
+                through,
+            } => {
+                let known = self.pair_of(&self.tunnels.peers[peer].site);
+                let introduced = known.is_some_and(|pair| pair.introduced);
+                self.meet_again(peer, introduced);
+                self.seek_again(peer, number, through.as_ref());
+            }
+            TunnelsEvent::Down { peer, relayed } => {
+                if let Some(trouble) = relayed {
+                    self.traversal.search_mut(peer).trouble = trouble;
+                }
+                self.lose_relay(peer);
+            }
+            TunnelsEvent::Wanted { peer, pause } => self.meet_again(peer, pause.is_zero()),
+            TunnelsEvent::MoreWanted { peer } => self.seek_all(peer, Duration::ZERO),
+            TunnelsEvent::DialFailed { peer, number, why } => {
+                if !self.punch_failed(peer, number, &why) {
+                    self.dial_later(peer, number, &why);
+                }
+            }
+            TunnelsEvent::ErrandFailed { errand, dialled, why } => self.errand_failed(&errand, dialled, &why),
+            TunnelsEvent::Ticket { ticket, socket, from } => {
+                if !self.on_ticket(ticket, socket) {
+                    let why = "it shows a ticket that was never given, was used, or is good no more";
+                    self.driver.log.refuse("relay-ticket", from.ip(), why);
+                }
+            }
+            TunnelsEvent::Datagram { bytes, from } => self.on_datagram(&bytes, from),
+        }
+    }
+}
