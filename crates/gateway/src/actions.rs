@@ -45,7 +45,7 @@ impl Gateway {
                 number,
                 through,
             } => {
-                let known = self.pair_of(&self.tunnels.peers[peer].site);
+                let known = self.tunnels.pair_of(&self.tunnels.peers[peer].site);
                 let introduced = known.is_some_and(|pair| pair.introduced);
                 self.meet_again(peer, introduced);
                 self.seek_again(peer, number, through.as_ref());
@@ -60,7 +60,7 @@ impl Gateway {
             TunnelsEvent::MoreWanted { peer } => self.seek_all(peer, Duration::ZERO),
             TunnelsEvent::DialFailed { peer, number, why } => {
                 if !self.punch_failed(peer, number, &why) {
-                    self.dial_later(peer, number, &why);
+                    self.tunnels.dial_later(&mut self.driver, peer, number, &why);
                 }
             }
             TunnelsEvent::ErrandFailed { errand, dialled, why } => self.errand_failed(&errand, dialled, &why),

@@ -21,7 +21,7 @@ impl Gateway {
         lane.writable |= event.is_writable();
         lane.end_known |= event.is_read_closed() || event.is_error();
         let pair = lane.pair;
-        self.touch(pair);
+        self.tunnels.touch(pair);
         if event.is_readable() {
             self.receive(key);
         }
@@ -32,7 +32,7 @@ impl Gateway {
         match self.try_receive(key) {
             Ok(true) => self.tunnels.unread.push(key),
             Ok(false) => {}
-            Err(end) => self.fail_lane(key, &end),
+            Err(end) => self.tunnels.fail_lane(&mut self.driver, key, &end),
         }
     }
 
@@ -116,10 +116,10 @@ impl Gateway {
                 .and_then(|pair| pair.tunnel.poll_event())
             {
                 if let Err(end) = self.on_tunnel_event(key, event) {
-                    self.end_pair(key, &end, true);
+                    self.tunnels.end_pair(&mut self.driver, key, &end, true);
                 }
             }
-            self.touch(key);
+            self.tunnels.touch(key);
         }
     }
 
@@ -127,11 +127,13 @@ impl Gateway {
     /// turn.
     pub(crate) fn pump(&mut self, key: usize) {
         for _ in 0..FILLINGS {
-            let Some(number) = self.supply(key) else { return };
+            let Some(number) = self.tunnels.supply(&mut self.driver, key) else {
+                return;
+            };
             if let Some(number) = number {
                 self.fill(key, number);
             }
-            let trains = self.train(key);
+            let trains = self.tunnels.train(&mut self.driver, key);
             let Some(pair) = self.tunnels.pairs.get_mut(key) else {
                 return;
             };
@@ -142,15 +144,16 @@ impl Gateway {
             let progress = written.progress || takes;
             if written.progress {
                 // After the bytes have left: a message does not wait for it.
-                self.steer(key);
+                self.tunnels.steer(&mut self.driver, key);
             }
             if let Some((lane, error)) = written.lost {
-                self.close_lane(lane, &LaneEnd::Io(error));
+                self.tunnels
+                    .close_lane(&mut self.driver, lane, &LaneEnd::Io(error));
             } else if !progress || !more {
                 return;
             }
         }
-        self.touch(key);
+        self.tunnels.touch(key);
     }
 
     pub(crate) fn on_tunnel_event(&mut self, pair_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
@@ -172,7 +175,7 @@ impl Gateway {
             }
             Event::Message(bytes) => return self.on_message(pair_key, &bytes),
             Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
-                self.on_lane_event(pair_key, &event)
+                self.tunnels.on_lane_event(&mut self.driver, pair_key, &event)
             }
         }
         Ok(())

@@ -106,7 +106,7 @@ impl Gateway {
             },
             driver: Driver::new(config, poll, files)?,
         };
-        gateway.open_quic()?;
+        gateway.tunnels.open_quic(&mut gateway.driver)?;
         Ok(gateway)
     }
 
@@ -119,7 +119,7 @@ impl Gateway {
             self.announce();
         }
         for index in 0..self.tunnels.peers.len() {
-            self.dial_all(index, Duration::ZERO);
+            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
             let was_up = self.tunnels.by_site.contains_key(&self.tunnels.peers[index].site);
             self.seek_all(index, if was_up { SOON } else { PATIENCE });
         }
@@ -143,10 +143,10 @@ impl Gateway {
                 self.settle();
             }
             if left {
-                self.receive_quic();
+                self.tunnels.receive_quic(&mut self.driver);
                 self.settle();
             }
-            self.look_after_quic();
+            self.tunnels.look_after_quic(&mut self.driver);
             self.settle();
             for lane in std::mem::take(&mut self.tunnels.unread) {
                 self.receive(lane);
@@ -170,7 +170,7 @@ impl Gateway {
                 self.on_deadline(deadline);
                 self.settle();
             }
-            self.settle_quic();
+            self.tunnels.settle_quic(&mut self.driver);
             if let Some(successor) = self.lifecycle.successor.take() {
                 self.hand_over(&successor);
             }
@@ -214,14 +214,14 @@ impl Gateway {
             Class::Wan => self.accept_gateways(),
             Class::Control => self.accept_commands(),
             Class::Intake => self.on_intake(key),
-            Class::Handshake => self.on_handshake(key),
+            Class::Handshake => self.tunnels.on_handshake(&mut self.driver, key),
             Class::Lane => self.on_lane(key, event),
             Class::Leg => self.on_leg(key, event),
             Class::Command => self.on_command(key),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),
             Class::Scrape => self.on_scrape(key),
-            Class::Quic => self.on_quic(event),
+            Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
             Class::Broker => self.on_broker(),
             // Two ends each.
             Class::Splice => self.on_splice(key / 2),
@@ -233,8 +233,8 @@ impl Gateway {
     fn on_deadline(&mut self, deadline: Deadline) {
         match deadline {
             Deadline::Intake(key, born) => self.on_intake_deadline(key, born),
-            Deadline::Connect(key, born) => self.on_connect_deadline(key, born),
-            Deadline::Handshake(key, born) => self.on_handshake_deadline(key, born),
+            Deadline::Connect(key, born) => self.tunnels.on_connect_deadline(&mut self.driver, key, born),
+            Deadline::Handshake(key, born) => self.tunnels.on_handshake_deadline(&mut self.driver, key, born),
             Deadline::Delivery(key, born) => {
                 let late = self
                     .site
@@ -248,23 +248,23 @@ impl Gateway {
             }
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
             Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
-            Deadline::Dial(index, lane) => self.dial(index, lane),
+            Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
             Deadline::Seek(index, lane) => self.seek(index, lane),
             Deadline::Ask(index, lane, id) => self.on_ask_deadline(index, lane, id),
             Deadline::Splice(key, born) => self.on_splice_deadline(key, born),
             Deadline::Offer => self.tell_offer(),
             Deadline::Accept => self.on_accept_deadline(),
-            Deadline::Tail(key) => self.on_tail(key),
-            Deadline::Turn(key) => self.on_turn(key),
+            Deadline::Tail(key) => self.tunnels.on_tail(&mut self.driver, key),
+            Deadline::Turn(key) => self.tunnels.on_turn(&mut self.driver, key),
             Deadline::Starters => self.look_after_starters(),
         }
     }
 
     /// How long the loop may sleep.
     fn wait(&mut self) -> Option<Duration> {
-        let tunnels = self.tunnels_deadline();
+        let tunnels = self.tunnels.tunnels_deadline();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        let others = [tunnels, self.quic_deadline(), self.meetings_deadline()]
+        let others = [tunnels, self.tunnels.quic_deadline(), self.meetings_deadline()]
             .into_iter()
             .flatten()
             .min();

@@ -294,7 +294,7 @@ impl Gateway {
             command.stage = Stage::Starting(token);
         }
         for pair in self.tunnels.by_site.values().copied().collect::<Vec<_>>() {
-            self.tell(pair, announcement.clone());
+            self.tunnels.tell(&mut self.driver, pair, announcement.clone());
         }
         if alone {
             self.job_confirmed(key);
@@ -330,7 +330,7 @@ impl Gateway {
             grid: self.membership.directory.grid().to_string(),
             site: self.driver.config.site.clone(),
             sites,
-            links: self.links(),
+            links: self.tunnels.links(&mut self.driver),
         });
         self.put_answer(key, &reply);
     }
@@ -452,7 +452,8 @@ impl Gateway {
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
             self.unregister_job(token, &job);
             for pair in self.tunnels.by_site.values().copied().collect::<Vec<_>>() {
-                self.tell(
+                self.tunnels.tell(
+                    &mut self.driver,
                     pair,
                     GatewayToGateway::JobEnd {
                         token: token.to_hex(),
@@ -490,7 +491,7 @@ impl Gateway {
                 if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
                     pair.introduced = true;
                     let peer = pair.peer;
-                    self.dial_succeeded(peer);
+                    self.tunnels.dial_succeeded(peer);
                 }
             }
             GatewayToGateway::JobStart {
@@ -507,14 +508,18 @@ impl Gateway {
                 job.transparent = transparent;
                 match self.membership.jobs.learn(parse(&token)?, job) {
                     Ok(()) => {
-                        let links = self.own_links();
-                        self.tell(pair_key, GatewayToGateway::JobKnown { token, links });
+                        let links = self.tunnels.own_links();
+                        self.tunnels.tell(
+                            &mut self.driver,
+                            pair_key,
+                            GatewayToGateway::JobKnown { token, links },
+                        );
                     }
                     Err(why) => self.driver.log.refuse("job", format_args!("site {from}"), why),
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
-                self.learn_links(&site, links);
+                self.tunnels.learn_links(&mut self.driver, &site, links);
                 if let Some(command) = self.membership.jobs.confirmed(&parse(&token)?, &site) {
                     self.job_confirmed(command);
                 }
@@ -562,7 +567,7 @@ impl Gateway {
                 self.on_relay_come(pair_key, &site, &from, &invitation);
             }
             // Should the same process come back after all, it shall not find a tunnel to resume.
-            GatewayToGateway::Lossy {} => self.on_lossy(pair_key),
+            GatewayToGateway::Lossy {} => self.tunnels.on_lossy(&mut self.driver, pair_key),
             GatewayToGateway::Ping { number } => self.on_ping(pair_key, number),
             GatewayToGateway::Pong {
                 number,
@@ -570,7 +575,10 @@ impl Gateway {
                 version,
             } => self.on_pong(&site, number, unix_microseconds, version),
             GatewayToGateway::Unknown => {}
-            GatewayToGateway::Leaving {} => self.end_pair(pair_key, &LaneEnd::Left, true),
+            GatewayToGateway::Leaving {} => {
+                self.tunnels
+                    .end_pair(&mut self.driver, pair_key, &LaneEnd::Left, true)
+            }
         }
         Ok(())
     }

@@ -19,7 +19,8 @@ impl Gateway {
         };
         let number = command.born;
         command.stage = Stage::Pinging(site, Instant::now());
-        self.tell(pair, GatewayToGateway::Ping { number });
+        self.tunnels
+            .tell(&mut self.driver, pair, GatewayToGateway::Ping { number });
     }
 
     /// The pair with a site that can be reached now, or why there is none.
@@ -35,7 +36,14 @@ impl Gateway {
             ));
         };
         match self.tunnels.by_site.get(site) {
-            Some(pair) if self.pair_of(site).is_some_and(crate::tunnels::pair::Pair::is_up) => Ok(*pair),
+            Some(pair)
+                if self
+                    .tunnels
+                    .pair_of(site)
+                    .is_some_and(crate::tunnels::pair::Pair::is_up) =>
+            {
+                Ok(*pair)
+            }
             _ => Err(format!(
                 "no tunnel to {site}: {}",
                 self.tunnels.peers[peer].trouble
@@ -51,7 +59,7 @@ impl Gateway {
             unix_microseconds,
             version,
         };
-        self.tell(pair, pong);
+        self.tunnels.tell(&mut self.driver, pair, pong);
     }
 
     /// An answer that came too late, or that nobody asked for, is for nobody.

@@ -29,7 +29,8 @@ impl Gateway {
             (lane.turn, lane.training) = (None, None);
         }
         for pair in keys(&self.tunnels.pairs) {
-            self.tell(pair, GatewayToGateway::Leaving {});
+            self.tunnels
+                .tell(&mut self.driver, pair, GatewayToGateway::Leaving {});
         }
         let mut events = Events::with_capacity(64);
         let mut ended = HashSet::new();
@@ -44,16 +45,17 @@ impl Gateway {
                 }
                 self.drain(lane, until);
             }
-            self.look_after_quic();
+            self.tunnels.look_after_quic(&mut self.driver);
             let unread = self.tunnels.quic.as_ref().is_some_and(|quic| quic.unread);
             if unread {
-                self.receive_quic();
+                self.tunnels.receive_quic(&mut self.driver);
             }
             let left = until.saturating_duration_since(Instant::now());
             if self.tunnels.lanes.is_empty() || left.is_zero() {
                 return;
             }
             let wait = self
+                .tunnels
                 .quic_deadline()
                 .filter(|_| !unread)
                 .or(unread.then(Instant::now));
@@ -69,7 +71,7 @@ impl Gateway {
                             lane.writable |= event.is_writable();
                         }
                     }
-                    (Class::Quic, _) => self.on_quic(event),
+                    (Class::Quic, _) => self.tunnels.on_quic(&mut self.driver, event),
                     _ => {}
                 }
             }
@@ -100,7 +102,7 @@ impl Gateway {
                 Ok(count) if count > 0 => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                _ => drop(self.discard_lane(key)),
+                _ => drop(self.tunnels.discard_lane(&mut self.driver, key)),
             }
         }
     }

@@ -11,10 +11,11 @@ impl Gateway {
     pub(crate) fn greet(&mut self, pair: usize) {
         if !self.awaits_addresses() {
             let own = self.membership.directory.own().clone();
-            self.tell(pair, GatewayToGateway::Site(own));
+            self.tunnels
+                .tell(&mut self.driver, pair, GatewayToGateway::Site(own));
         }
         for announcement in self.membership.jobs.of_this_site() {
-            self.tell(pair, announcement);
+            self.tunnels.tell(&mut self.driver, pair, announcement);
         }
     }
 
@@ -64,7 +65,8 @@ impl Gateway {
         ));
         let own = self.membership.directory.own().clone();
         for pair in self.tunnels.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
-            self.tell(pair, GatewayToGateway::Site(own.clone()));
+            self.tunnels
+                .tell(&mut self.driver, pair, GatewayToGateway::Site(own.clone()));
         }
     }
 

@@ -276,7 +276,7 @@ impl Gateway {
                 self.driver.log.say(format_args!("the broker refuses: {message}"));
                 grid.away = Some(message.clone());
                 if kind == ErrorKind::Revoked {
-                    self.end_all(&message);
+                    self.tunnels.end_all(&mut self.driver, &message);
                 }
             }
             Event::ClockSkew { ahead } => {
@@ -290,7 +290,7 @@ impl Gateway {
                     false => "this host's clock and the broker's agree again".to_owned(),
                 });
             }
-            Event::Revocations(_) => self.end_revoked(),
+            Event::Revocations(_) => self.tunnels.end_revoked(&mut self.driver),
             Event::Renewed(credentials, certified) => {
                 grid.certified = certified;
                 let renewed = tls::Context::of_member(&credentials, grid.client.trust());
@@ -359,8 +359,8 @@ impl Gateway {
             true => Vec::new(),
             false => record.reach.public,
         };
-        let known = self.peer_of(&site);
-        let index = known.unwrap_or_else(|| self.add_peer(site));
+        let known = self.tunnels.peer_of(&site);
+        let index = known.unwrap_or_else(|| self.tunnels.add_peer(&mut self.driver, site));
         let was_gone = std::mem::take(&mut self.tunnels.peers[index].is_gone);
         if known.is_none() || was_gone {
             self.seek_all(index, PATIENCE);
@@ -372,7 +372,7 @@ impl Gateway {
             if contact.addresses.is_empty() {
                 "its gateway has not dialled in".clone_into(&mut contact.trouble);
             }
-            self.dial_all(index, Duration::ZERO);
+            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
         }
         self.on_peer_known(index);
     }
@@ -381,7 +381,9 @@ impl Gateway {
         if let Some(grid) = &mut self.membership.session {
             grid.members.remove(site);
         }
-        let Some(index) = self.peer_of(site) else { return };
+        let Some(index) = self.tunnels.peer_of(site) else {
+            return;
+        };
         let revoked = self.membership.session.as_ref().is_some_and(|grid| {
             let revocations = grid.trust().revocations().now();
             revocations.before(site).is_some()
@@ -400,7 +402,7 @@ impl Gateway {
         self.forget_meeting(index);
         self.tunnels.peers[index].is_gone = true;
         if let Some(pair) = self.tunnels.by_site.get(site).copied() {
-            self.end_pair(pair, &end, true);
+            self.tunnels.end_pair(&mut self.driver, pair, &end, true);
         }
         self.membership.directory.forget(site);
         what.clone_into(&mut self.tunnels.peers[index].trouble);

@@ -381,7 +381,7 @@ impl Gateway {
         ));
         self.site.streams_peak = self.site.streams_peak.max(self.site.legs.len());
         self.schedule(entry);
-        self.touch(pair_key);
+        self.tunnels.touch(pair_key);
         Ok(entry)
     }
 }

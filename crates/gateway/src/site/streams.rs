@@ -262,7 +262,7 @@ impl Gateway {
                 if let Some(pair) = self.tunnels.pairs.get_mut(pair_key).filter(|_| count > 0) {
                     pair.tunnel.consumed(id, count);
                 }
-                self.touch(pair_key);
+                self.tunnels.touch(pair_key);
                 if done {
                     self.drop_leg(key);
                 }
@@ -297,7 +297,7 @@ impl Gateway {
             if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
                 leg.take_turn(key, &mut pair.turns, self.driver.now);
             }
-            self.touch(pair_key);
+            self.tunnels.touch(pair_key);
         }
     }
 
@@ -317,7 +317,7 @@ impl Gateway {
             pair.tunnel.reset(id, reason);
         }
         leg.socket.reset_on_close();
-        self.touch(pair_key);
+        self.tunnels.touch(pair_key);
         self.drop_leg(key);
     }
 

@@ -26,7 +26,7 @@ impl Gateway {
             unreachable: None,
         };
         let others = self.tunnels.peers.iter().enumerate().map(|(index, peer)| {
-            let up = self.pair_of(&peer.site).is_some_and(Pair::is_up);
+            let up = self.tunnels.pair_of(&peer.site).is_some_and(Pair::is_up);
             let info = self.membership.directory.other(&peer.site).cloned();
             let unreachable = match (up, &info) {
                 (false, _) => Some(self.why_not(index)),
@@ -76,7 +76,7 @@ impl Gateway {
             .tunnels
             .pairs
             .iter()
-            .map(|(_, pair)| self.tunnel_status(pair));
+            .map(|(_, pair)| self.tunnels.tunnel_status(pair));
         Status {
             site: self.driver.config.site.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

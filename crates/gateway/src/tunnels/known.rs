@@ -1,6 +1,7 @@
 //! Who is known, who is reached, and what is told to them.
 
-use crate::gateway::Gateway;
+use crate::driver::Driver;
+use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::lane_status::lane_status;
 use crate::tunnels::message::GatewayToGateway;
@@ -8,37 +9,36 @@ use crate::tunnels::pair::Pair;
 use crate::tunnels::peer::Peer;
 use causeway_control::{LaneStatus, TunnelStatus};
 
-impl Gateway {
+impl Tunnels {
     pub(crate) fn peer_of(&self, site: &str) -> Option<usize> {
-        self.tunnels.peers.iter().position(|peer| peer.site == site)
+        self.peers.iter().position(|peer| peer.site == site)
     }
 
     /// Peers are only ever added: others are known by their places.
-    pub(crate) fn add_peer(&mut self, site: String) -> usize {
-        let peer = Peer::new(site, None, self.driver.config.rate);
-        self.tunnels.peers.push(peer);
-        self.tunnels.peers.len() - 1
+    pub(crate) fn add_peer(&mut self, driver: &mut Driver, site: String) -> usize {
+        let peer = Peer::new(site, None, driver.config.rate);
+        self.peers.push(peer);
+        self.peers.len() - 1
     }
 
     pub(crate) fn pair_of(&self, site: &str) -> Option<&Pair> {
-        self.tunnels.pairs.get(*self.tunnels.by_site.get(site)?)
+        self.pairs.get(*self.by_site.get(site)?)
     }
 
     /// A lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
     pub(crate) fn has_lane(&self, index: usize) -> bool {
-        let pair = self.tunnels.by_site.get(&self.tunnels.peers[index].site);
+        let pair = self.by_site.get(&self.peers[index].site);
         pair.is_some_and(|pair| self.has_direct_lane(*pair))
     }
 
     /// Sends a message to the gateway of another site.
-    pub(crate) fn tell(&mut self, pair_key: usize, message: GatewayToGateway) {
-        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
+    pub(crate) fn tell(&mut self, driver: &mut Driver, pair_key: usize, message: GatewayToGateway) {
+        let Some(pair) = self.pairs.get_mut(pair_key) else {
             return;
         };
         match message.encode() {
             Ok(bytes) => pair.tunnel.message(&bytes),
-            Err(error) => self
-                .driver
+            Err(error) => driver
                 .log
                 .say(format_args!("message to {} not sent: {error}", pair.site)),
         }
@@ -47,19 +47,15 @@ impl Gateway {
 
     /// A pair may have something to send: it gets its turn before the loop sleeps.
     pub(crate) fn touch(&mut self, pair: usize) {
-        if let Some(state) = self.tunnels.pairs.get_mut(pair)
+        if let Some(state) = self.pairs.get_mut(pair)
             && !std::mem::replace(&mut state.dirty, true)
         {
-            self.tunnels.dirty.push(pair);
+            self.dirty.push(pair);
         }
     }
 
     pub(crate) fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
-        let lanes = pair
-            .lanes
-            .iter()
-            .flatten()
-            .filter_map(|key| self.tunnels.lanes.get(*key));
+        let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
         let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
         let least = lanes.iter().map(|lane| lane.least_rtt_microseconds);
         let (retransmits, segments) = lanes.iter().fold((0, 0), |(again, all), lane| {
@@ -88,7 +84,7 @@ impl Gateway {
     }
 
     fn hindrance(&self, pair: &Pair) -> String {
-        let contact = &self.tunnels.peers[pair.peer];
+        let contact = &self.peers[pair.peer];
         match pair.lanes[QUIC_LANE] {
             _ if !self.has_lane(pair.peer) => contact.trouble.clone(),
             Some(_) => String::new(),

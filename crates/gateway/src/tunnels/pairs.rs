@@ -1,7 +1,8 @@
 //! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
 
-use crate::gateway::Gateway;
+use crate::driver::Driver;
 use crate::lifecycle::shutdown::keys;
+use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::lane::LaneEnd;
@@ -24,63 +25,58 @@ const SAY_EVERY: Duration = Duration::from_secs(1);
 /// Pause before a pair that was refused is tried again: its cause is in a configuration, which a human changes.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
-impl Gateway {
+impl Tunnels {
     /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is preferred.
     pub(crate) fn find_pair(
         &mut self,
+        driver: &mut Driver,
         index: usize,
         own: &Hello,
         peer: &Hello,
         came: &Came,
     ) -> Option<usize> {
-        if let Some(existing) = self.tunnels.by_site.get(&peer.site).copied() {
-            let pair = &self.tunnels.pairs[existing];
+        if let Some(existing) = self.by_site.get(&peer.site).copied() {
+            let pair = &self.pairs[existing];
             if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
-                let free = self.make_way(existing, usize::from(peer.lane), &peer.site, came);
+                let free = self.make_way(driver, existing, usize::from(peer.lane), &peer.site, came);
                 return free.then_some(existing);
             }
             // Our session stays: with the far side's new one, the tunnel has a name that was never used.
-            self.end_pair(existing, &LaneEnd::NewSession, false);
+            self.end_pair(driver, existing, &LaneEnd::NewSession, false);
         }
-        let pair = self.begin_pair(index, own.session, peer.session, came.address);
-        self.tunnels.events.push_back(TunnelsEvent::Begun { pair });
+        let pair = self.begin_pair(driver, index, own.session, peer.session, came.address);
+        self.events.push_back(TunnelsEvent::Begun { pair });
         Some(pair)
     }
 
     /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays. Whatever comes without a
     /// relay takes the place of what goes through one, and never the other way round.
-    fn make_way(&mut self, pair: usize, number: usize, site: &str, came: &Came) -> bool {
+    fn make_way(&mut self, driver: &mut Driver, pair: usize, number: usize, site: &str, came: &Came) -> bool {
         let is_relayed = came.through.is_some();
         if is_relayed && self.has_direct_lane(pair) {
             return false;
         }
-        let Some(existing) = self.tunnels.pairs[pair].lanes[number] else {
+        let Some(existing) = self.pairs[pair].lanes[number] else {
             return true;
         };
-        let preferred = |dialled_here: bool| dialled_here == (*self.driver.config.site < *site);
+        let preferred = |dialled_here: bool| dialled_here == (*driver.config.site < *site);
         let keeps = self
-            .tunnels
             .lanes
             .get(existing)
             .is_some_and(|lane| lane.through.is_some() == is_relayed && preferred(lane.dialled))
             && !preferred(came.dialled);
         if !keeps {
-            self.close_lane(existing, &LaneEnd::Replaced);
+            self.close_lane(driver, existing, &LaneEnd::Replaced);
         }
         !keeps
     }
 
     /// Whether a lane to this site goes through no relay and is well.
     pub(crate) fn has_direct_lane(&self, pair: usize) -> bool {
-        let Some(pair) = self.tunnels.pairs.get(pair) else {
+        let Some(pair) = self.pairs.get(pair) else {
             return false;
         };
-        let is_direct = |key: usize| {
-            self.tunnels
-                .lanes
-                .get(key)
-                .is_some_and(|lane| lane.through.is_none())
-        };
+        let is_direct = |key: usize| self.lanes.get(key).is_some_and(|lane| lane.through.is_none());
         let mut lanes = pair.lanes.iter().enumerate();
         lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number))
     }
@@ -89,35 +85,31 @@ impl Gateway {
     pub(crate) fn is_relayed(&self, site: &str) -> bool {
         let lanes = self.pair_of(site).map(|pair| pair.lanes);
         let mut lanes = lanes.into_iter().flatten().flatten();
-        lanes.any(|key| {
-            self.tunnels
-                .lanes
-                .get(key)
-                .is_some_and(|lane| lane.through.is_some())
-        })
+        lanes.any(|key| self.lanes.get(key).is_some_and(|lane| lane.through.is_some()))
     }
 
     /// A lane without a relay is up: those with one have served.
-    pub(crate) fn retire_relayed(&mut self, pair: usize) {
-        let Some(pair) = self.tunnels.pairs.get(pair) else {
+    pub(crate) fn retire_relayed(&mut self, driver: &mut Driver, pair: usize) {
+        let Some(pair) = self.pairs.get(pair) else {
             return;
         };
         for key in pair.lanes.into_iter().flatten() {
-            if self
-                .tunnels
-                .lanes
-                .get(key)
-                .is_some_and(|lane| lane.through.is_some())
-            {
-                self.close_lane(key, &LaneEnd::Replaced);
+            if self.lanes.get(key).is_some_and(|lane| lane.through.is_some()) {
+                self.close_lane(driver, key, &LaneEnd::Replaced);
             }
         }
     }
 
     /// A lane is lost, or is to have a rival: it is dialled, or asked of a relay, again.
-    pub(crate) fn bring_back(&mut self, index: usize, lane: usize, through: Option<&Through>) {
-        self.redial(index, lane);
-        self.tunnels.events.push_back(TunnelsEvent::LaneLost {
+    pub(crate) fn bring_back(
+        &mut self,
+        driver: &mut Driver,
+        index: usize,
+        lane: usize,
+        through: Option<&Through>,
+    ) {
+        self.redial(driver, index, lane);
+        self.events.push_back(TunnelsEvent::LaneLost {
             peer: index,
             number: lane,
             through: through.cloned(),
@@ -126,23 +118,30 @@ impl Gateway {
 
     /// Least round-trip time of a pair's lanes, in microseconds, where it is known.
     pub(crate) fn least_rtt(&self, pair: usize) -> Option<u32> {
-        let lanes = self.tunnels.pairs.get(pair).map(|pair| pair.lanes);
+        let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
         let lanes = lanes.into_iter().flatten().flatten();
-        let lanes = lanes.filter_map(|key| self.tunnels.lanes.get(key)?.path().ok());
+        let lanes = lanes.filter_map(|key| self.lanes.get(key)?.path().ok());
         let rtt = lanes.map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds));
         rtt.min()
     }
 
     /// A pair whose two gateways have just met for the first time in these sessions.
-    fn begin_pair(&mut self, peer: usize, own_session: u64, peer_session: u64, address: SocketAddr) -> usize {
-        let site = self.tunnels.peers[peer].site.clone();
-        let side = if self.driver.config.site < site {
+    fn begin_pair(
+        &mut self,
+        driver: &mut Driver,
+        peer: usize,
+        own_session: u64,
+        peer_session: u64,
+        address: SocketAddr,
+    ) -> usize {
+        let site = self.peers[peer].site.clone();
+        let side = if driver.config.site < site {
             Side::Odd
         } else {
             Side::Even
         };
         let pair = Pair {
-            tunnel: Tunnel::new(side, self.driver.config.tunnel, self.driver.now),
+            tunnel: Tunnel::new(side, driver.config.tunnel, driver.now),
             site: site.clone(),
             peer,
             peer_session,
@@ -157,31 +156,37 @@ impl Gateway {
             lanes_lost: 0,
             down_since: None,
             last_end: String::new(),
-            quiet_until: self.driver.now,
+            quiet_until: driver.now,
             dirty: false,
         };
-        let key = self.tunnels.pairs.insert(pair);
-        self.say_of(peer, format_args!("tunnel to {site} at {address} is up"));
-        self.tunnels.by_site.insert(site, key);
+        let key = self.pairs.insert(pair);
+        self.say_of(driver, peer, format_args!("tunnel to {site} at {address} is up"));
+        self.by_site.insert(site, key);
         key
     }
 
     /// Says something of the tunnel with a peer, which may come and go as often as it likes.
-    fn say_of(&mut self, peer: usize, text: impl Display) {
-        match self.tunnels.peers[peer].allowance.take(self.driver.now) {
+    fn say_of(&mut self, driver: &mut Driver, peer: usize, text: impl Display) {
+        match self.peers[peer].allowance.take(driver.now) {
             None => {}
-            Some(0) => self.driver.log.say(text),
-            Some(unsaid) => self
-                .driver
+            Some(0) => driver.log.say(text),
+            Some(unsaid) => driver
                 .log
                 .say(format_args!("{text} ({unsaid} lines of this site were left out)")),
         }
     }
 
     /// Puts a lane under a pair's tunnel.
-    pub(crate) fn join_lane(&mut self, key: usize, number: usize, lane: usize, address: SocketAddr) {
-        let now = self.driver.now;
-        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
+    pub(crate) fn join_lane(
+        &mut self,
+        driver: &mut Driver,
+        key: usize,
+        number: usize,
+        lane: usize,
+        address: SocketAddr,
+    ) {
+        let now = driver.now;
+        let Some(pair) = self.pairs.get_mut(key) else {
             return;
         };
         pair.lanes[number] = Some(lane);
@@ -193,26 +198,34 @@ impl Gateway {
             let waited = now.saturating_duration_since(since);
             let site = pair.site.clone();
             self.say_of(
+                driver,
                 peer,
                 format_args!("tunnel to {site} is back after {waited:.1?}; {streams} streams go on"),
             );
         }
-        let introduced = self.tunnels.pairs.get(key).is_some_and(|pair| pair.introduced);
-        self.tunnels.events.push_back(TunnelsEvent::LaneUp { peer, lane });
+        let introduced = self.pairs.get(key).is_some_and(|pair| pair.introduced);
+        self.events.push_back(TunnelsEvent::LaneUp { peer, lane });
         if introduced {
             self.dial_succeeded(peer);
         }
-        if self.tunnels.pairs[key].lanes[QUIC_LANE].is_none() {
-            self.ask_for_quic(key);
+        if self.pairs[key].lanes[QUIC_LANE].is_none() {
+            self.ask_for_quic(driver, key);
         }
-        self.size_pair(key);
+        self.size_pair(driver, key);
         self.touch(key);
     }
 
     /// Takes an ended lane from its pair. `through` is the relay that it went through, if it did.
-    pub(crate) fn part_lane(&mut self, key: usize, number: usize, end: &LaneEnd, through: Option<&Through>) {
-        let now = self.driver.now;
-        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
+    pub(crate) fn part_lane(
+        &mut self,
+        driver: &mut Driver,
+        key: usize,
+        number: usize,
+        end: &LaneEnd,
+        through: Option<&Through>,
+    ) {
+        let now = driver.now;
+        let Some(pair) = self.pairs.get_mut(key) else {
             return;
         };
         pair.lanes[number] = None;
@@ -223,7 +236,7 @@ impl Gateway {
         if left == 0 {
             pair.down_since = Some(now);
             if through.is_none() {
-                let trouble = &mut self.tunnels.peers[pair.peer].trouble;
+                let trouble = &mut self.peers[pair.peer].trouble;
                 trouble.clone_from(&pair.last_end);
             }
         }
@@ -233,12 +246,12 @@ impl Gateway {
             let what = if left == 0 {
                 format!(
                     "no lane is left; {streams} streams wait up to {:?}",
-                    self.driver.config.tunnel.resume
+                    driver.config.tunnel.resume
                 )
             } else {
                 format!("{left} are left")
             };
-            self.driver
+            driver
                 .log
                 .say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
@@ -246,36 +259,35 @@ impl Gateway {
             // Through a relay: why there is no better way stands as it was.
             let relayed = through.map(|through| format!("through {}: {}", through.site, pair.last_end));
             let peer = pair.peer;
-            self.tunnels
-                .events
-                .push_back(TunnelsEvent::Down { peer, relayed });
+            self.events.push_back(TunnelsEvent::Down { peer, relayed });
         }
-        self.size_pair(key);
+        self.size_pair(driver, key);
         self.touch(key);
     }
 
     /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session, so that the
     /// far one learns of it.
-    pub(crate) fn end_pair(&mut self, key: usize, end: &LaneEnd, forget: bool) {
-        let Some(pair) = self.tunnels.pairs.get(key) else {
+    pub(crate) fn end_pair(&mut self, driver: &mut Driver, key: usize, end: &LaneEnd, forget: bool) {
+        let Some(pair) = self.pairs.get(key) else {
             return;
         };
         for lane in pair.lanes.into_iter().flatten() {
-            self.discard_lane(lane);
+            self.discard_lane(driver, lane);
         }
-        let Some(pair) = self.tunnels.pairs.try_remove(key) else {
+        let Some(pair) = self.pairs.try_remove(key) else {
             return;
         };
-        self.tunnels.peers[pair.peer].totals.add_pair(&pair);
-        self.tunnels.by_site.remove(&pair.site);
+        self.peers[pair.peer].totals.add_pair(&pair);
+        self.by_site.remove(&pair.site);
         let (site, streams) = (&pair.site, pair.legs.len());
-        let own = self.driver.config.site.clone();
+        let own = driver.config.site.clone();
         self.say_of(
+            driver,
             pair.peer,
             format_args!("tunnel between {own} and {site} has ended: {end}; {streams} streams reset"),
         );
         let why = end.to_string();
-        let peer = &mut self.tunnels.peers[pair.peer];
+        let peer = &mut self.peers[pair.peer];
         peer.trouble.clone_from(&why);
         if forget {
             peer.new_session();
@@ -285,77 +297,76 @@ impl Gateway {
             _ => Duration::ZERO,
         };
         let peer = pair.peer;
-        self.tunnels.events.push_back(TunnelsEvent::Ended {
+        self.events.push_back(TunnelsEvent::Ended {
             peer,
             legs: pair.legs.into_values().collect(),
             site: pair.site,
             why,
             pause,
         });
-        self.dial_all(peer, pause);
+        self.dial_all(driver, peer, pause);
     }
 
     /// No lane came back in time.
-    pub(crate) fn expire_pair(&mut self, key: usize) {
-        let Some(pair) = self.tunnels.pairs.get(key) else {
+    pub(crate) fn expire_pair(&mut self, driver: &mut Driver, key: usize) {
+        let Some(pair) = self.pairs.get(key) else {
             return;
         };
-        let end = LaneEnd::Expired(self.driver.config.tunnel.resume, pair.last_end.clone());
-        self.end_pair(key, &end, true);
+        let end = LaneEnd::Expired(driver.config.tunnel.resume, pair.last_end.clone());
+        self.end_pair(driver, key, &end, true);
     }
 
     /// When the tunnels want to be looked at next.
     pub(crate) fn tunnels_deadline(&self) -> Option<Instant> {
-        self.tunnels
-            .pairs
+        self.pairs
             .iter()
             .filter_map(|(_, pair)| pair.tunnel.deadline())
             .min()
     }
 
     /// The tunnel doubts a lane, gave one up, or itself.
-    pub(crate) fn on_lane_event(&mut self, key: usize, event: &Event<'_>) {
+    pub(crate) fn on_lane_event(&mut self, driver: &mut Driver, key: usize, event: &Event<'_>) {
         match event {
             Event::LaneSilent(number) => {
-                let Some(pair) = self.tunnels.pairs.get(key) else {
+                let Some(pair) = self.pairs.get(key) else {
                     return;
                 };
-                let lane = pair.lanes[*number].and_then(|lane| self.tunnels.lanes.get(lane));
+                let lane = pair.lanes[*number].and_then(|lane| self.lanes.get(lane));
                 let through = lane.and_then(|lane| lane.through.clone());
-                self.bring_back(pair.peer, *number, through.as_ref());
+                self.bring_back(driver, pair.peer, *number, through.as_ref());
             }
             Event::LaneDead(number) => {
-                let lane = self.tunnels.pairs.get(key).and_then(|pair| pair.lanes[*number]);
-                let silent = LaneEnd::Silent(self.driver.config.tunnel.lane_timeout);
+                let lane = self.pairs.get(key).and_then(|pair| pair.lanes[*number]);
+                let silent = LaneEnd::Silent(driver.config.tunnel.lane_timeout);
                 match lane {
-                    Some(lane) => self.close_lane(lane, &silent),
-                    None => self.part_lane(key, *number, &silent, None),
+                    Some(lane) => self.close_lane(driver, lane, &silent),
+                    None => self.part_lane(driver, key, *number, &silent, None),
                 }
             }
-            Event::Expired => self.expire_pair(key),
+            Event::Expired => self.expire_pair(driver, key),
             _ => {}
         }
     }
 
     /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.
-    pub(crate) fn end_all(&mut self, why: &str) {
-        for pair in keys(&self.tunnels.pairs) {
-            self.end_pair(pair, &LaneEnd::Refused(why.to_owned()), true);
+    pub(crate) fn end_all(&mut self, driver: &mut Driver, why: &str) {
+        for pair in keys(&self.pairs) {
+            self.end_pair(driver, pair, &LaneEnd::Refused(why.to_owned()), true);
         }
     }
 
     /// Certificates are void: what rests on them ends.
-    pub(crate) fn end_revoked(&mut self) {
-        let Some(trust) = &self.tunnels.trust else {
+    pub(crate) fn end_revoked(&mut self, driver: &mut Driver) {
+        let Some(trust) = &self.trust else {
             return;
         };
         let mut revoked = Vec::new();
-        for (key, pair) in &self.tunnels.pairs {
+        for (key, pair) in &self.pairs {
             let mut lanes = pair
                 .lanes
                 .iter()
                 .flatten()
-                .filter_map(|lane| self.tunnels.lanes.get(*lane));
+                .filter_map(|lane| self.lanes.get(*lane));
             let why = lanes.find_map(|lane| {
                 let expected = Expect::Site(pair.site.clone());
                 trust.check(&lane.carrier.shown(), &expected).err()
@@ -363,7 +374,7 @@ impl Gateway {
             revoked.extend(why.map(|why| (key, why.to_string())));
         }
         for (pair, why) in revoked {
-            self.end_pair(pair, &LaneEnd::Refused(why), true);
+            self.end_pair(driver, pair, &LaneEnd::Refused(why), true);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Keeps the lanes of a pair supplied: acknowledgements and control frames first, then the legs that have something
 //! to say, small frames before bulk, each read straight into the lane's memory behind its frame header.
 
-use crate::gateway::Gateway;
+use crate::driver::Driver;
+use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::BATCH;
 use crate::tunnels::lane::Lane;
 use crate::tunnels::pair::Pair;
@@ -17,12 +18,12 @@ pub(crate) struct Written {
     pub(crate) lost: Option<(usize, io::Error)>,
 }
 
-impl Gateway {
+impl Tunnels {
     /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing when there
     /// is no such pair.
-    pub(crate) fn supply(&mut self, key: usize) -> Option<Option<usize>> {
-        let now = self.driver.now;
-        let (lanes, pair) = (&self.tunnels.lanes, self.tunnels.pairs.get_mut(key)?);
+    pub(crate) fn supply(&mut self, driver: &mut Driver, key: usize) -> Option<Option<usize>> {
+        let now = driver.now;
+        let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);
         let writable = |number: usize| {
             let lane = pair.lanes[number].and_then(|lane| lanes.get(lane));
             lane.is_some_and(|lane| lane.writable)

@@ -78,7 +78,9 @@ impl Gateway {
             let peers = &gateway.tunnels.peers;
             let known = peers.iter().position(|peer| peer.site == kept.site);
             let is_member = gateway.membership.session.is_some();
-            let index = known.or_else(|| is_member.then(|| gateway.add_peer(kept.site.clone())));
+            let index = known.or_else(|| {
+                is_member.then(|| gateway.tunnels.add_peer(&mut gateway.driver, kept.site.clone()))
+            });
             if let Some(index) = index {
                 let contact = &mut gateway.tunnels.peers[index];
                 contact.session = kept.session;
@@ -130,7 +132,8 @@ impl Gateway {
         let own = self.membership.directory.own().clone();
         for key in self.tunnels.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
             // Its nodes may have changed with the configuration.
-            self.tell(key, GatewayToGateway::Site(own.clone()));
+            self.tunnels
+                .tell(&mut self.driver, key, GatewayToGateway::Site(own.clone()));
         }
         Ok(())
     }

@@ -132,7 +132,7 @@ impl Gateway {
         self.driver.log.say(format_args!("goes on itself: {error}"));
         self.answer_hand_over(&Reply::Error(error.to_string()));
         for index in 0..self.tunnels.peers.len() {
-            self.dial_all(index, Duration::ZERO);
+            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
         }
     }
 
@@ -144,7 +144,7 @@ impl Gateway {
             .iter()
             .filter_map(|(_, handshake)| handshake.dialled());
         for (index, lane) in dialled.collect::<Vec<_>>() {
-            self.dial_ended(index, lane);
+            self.tunnels.dial_ended(index, lane);
         }
         self.tunnels.handshakes.clear();
         self.tunnels.strangers.clear();
@@ -158,13 +158,14 @@ impl Gateway {
                 .and_then(|pair| pair.tunnel.poll_event())
             {
                 if let Err(end) = self.on_tunnel_event(pair, event) {
-                    self.end_pair(pair, &end, true);
+                    self.tunnels.end_pair(&mut self.driver, pair, &end, true);
                 }
             }
         }
         for lane in keys(&self.tunnels.lanes) {
-            if let Some((pair, number)) = self.discard_lane(lane) {
-                self.part_lane(pair, number, &LaneEnd::HandedOver, None);
+            if let Some((pair, number)) = self.tunnels.discard_lane(&mut self.driver, lane) {
+                self.tunnels
+                    .part_lane(&mut self.driver, pair, number, &LaneEnd::HandedOver, None);
             }
         }
         // Streams of tunnels that have ended just now are nobody's.

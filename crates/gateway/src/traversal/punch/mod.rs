@@ -106,7 +106,7 @@ impl Gateway {
         let ways: Vec<Way> = ways.collect();
         let names: Vec<String> = ways.iter().map(Way::to_string).collect();
         self.tunnels.peers[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
-        let was_up = self.pair_of(&site).map(Pair::is_up);
+        let was_up = self.tunnels.pair_of(&site).map(Pair::is_up);
         let dials = self.driver.config.site < site;
         let meetings = &mut self.traversal.meetings;
         for way in ways {
@@ -216,7 +216,7 @@ impl Gateway {
     }
 
     fn no_meeting(&mut self, index: usize) {
-        if self.has_lane(index) {
+        if self.tunnels.has_lane(index) {
             return;
         }
         let meetings = &mut self.traversal.meetings;
@@ -251,7 +251,8 @@ impl Gateway {
         let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
         let due: Vec<(usize, Way)> = due.map(|(key, _)| *key).collect();
         for (index, way) in due {
-            let is_well = self.has_lane(index) && (way == Way::Udp || self.missing_lane(index).is_none());
+            let is_well =
+                self.tunnels.has_lane(index) && (way == Way::Udp || self.missing_lane(index).is_none());
             self.with_meeting(index, way, |meeting, out| match is_well && meeting.is_resting() {
                 true => meeting.on_met(),
                 false => meeting.on_time(now, out),
@@ -345,7 +346,7 @@ impl Gateway {
     /// A far gateway says where it is. The broker answers for who that is.
     pub(crate) fn on_punch(&mut self, message: &Message) {
         let now = self.driver.now;
-        let Some(index) = self.peer_of(&message.from) else {
+        let Some(index) = self.tunnels.peer_of(&message.from) else {
             return;
         };
         let way = match message.kind == TCP_KIND {

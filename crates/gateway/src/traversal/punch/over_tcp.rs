@@ -17,15 +17,15 @@ impl Gateway {
     pub(super) fn missing_lane(&self, index: usize) -> Option<usize> {
         let site = &self.tunnels.peers[index].site;
         let served = self.traversal.meetings.served.get(&index);
-        if served != Some(&Way::Tcp) || self.driver.config.site > *site || !self.has_lane(index) {
+        if served != Some(&Way::Tcp) || self.driver.config.site > *site || !self.tunnels.has_lane(index) {
             return None;
         }
-        let pair = self.pair_of(site)?;
+        let pair = self.tunnels.pair_of(site)?;
         let is_well = |lane: &usize| {
             let known = pair.lanes[*lane].and_then(|key| self.tunnels.lanes.get(key));
             known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(*lane)
         };
-        (0..self.lanes_wanted(index)).find(|lane| !is_well(lane))
+        (0..self.tunnels.lanes_wanted(&self.driver, index)).find(|lane| !is_well(lane))
     }
 
     /// Takes a port for a round over TCP, and asks the broker from where it sees that.
@@ -82,14 +82,17 @@ impl Gateway {
         }
         if out.is_empty() {
             // The far gateway speaks first, and is a stranger until then.
-            return self.on_tcp_gateway(socket, to);
+            return self.tunnels.on_tcp_gateway(&mut self.driver, socket, to);
         }
         self.traversal.meetings.openings.remove(&index);
         let site = self.tunnels.peers[index].site.clone();
         let lane = self.missing_lane(index).unwrap_or(0);
-        match self.tcp_carrier(socket, Some(&site)) {
-            Ok(carrier) => self.begin_handshake(carrier, to, Some((index, lane)), None),
-            Err(error) => self.dial_failed(index, lane, &error.to_string()),
+        match self.tunnels.tcp_carrier(&mut self.driver, socket, Some(&site)) {
+            Ok(carrier) => {
+                self.tunnels
+                    .begin_handshake(&mut self.driver, carrier, to, Some((index, lane)), None)
+            }
+            Err(error) => self.tunnels.dial_failed(index, lane, &error.to_string()),
         }
     }
 }

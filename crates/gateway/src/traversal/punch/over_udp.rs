@@ -81,9 +81,14 @@ impl Gateway {
             _ => QUIC_LANE,
         };
         let site = self.tunnels.peers[index].site.clone();
-        match self.dial_quic(&site, address) {
-            Ok(carrier) => self.begin_handshake(carrier, address, Some((index, lane)), None),
-            Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
+        match self.tunnels.dial_quic(&mut self.driver, &site, address) {
+            Ok(carrier) => {
+                self.tunnels
+                    .begin_handshake(&mut self.driver, carrier, address, Some((index, lane)), None)
+            }
+            Err(error) => self
+                .tunnels
+                .dial_failed(index, lane, &format!("connect to {address}: {error}")),
         }
     }
 }

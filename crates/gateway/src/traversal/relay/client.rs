@@ -85,13 +85,13 @@ impl Gateway {
 
     /// Looks for a relay for every lane that is not up by then.
     pub(crate) fn seek_all(&mut self, index: usize, pause: Duration) {
-        for lane in 0..self.lanes_wanted(index) {
+        for lane in 0..self.tunnels.lanes_wanted(&mut self.driver, index) {
             self.seek_after(index, lane, pause);
         }
     }
 
     fn seek_after(&mut self, index: usize, lane: usize, pause: Duration) {
-        let wanted = self.seeks(index) && lane < self.lanes_wanted(index);
+        let wanted = self.seeks(index) && lane < self.tunnels.lanes_wanted(&mut self.driver, index);
         let dial = &mut self.traversal.search_mut(index).dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
             self.driver.timers.set(pause, Deadline::Seek(index, lane));
@@ -126,7 +126,7 @@ impl Gateway {
         let is_well = key
             .and_then(|key| self.tunnels.pairs.get(key))
             .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane));
-        if is_well || key.is_some_and(|key| self.has_direct_lane(key)) {
+        if is_well || key.is_some_and(|key| self.tunnels.has_direct_lane(key)) {
             self.traversal.search_mut(index).dials[lane] = Dial::IDLE;
             return;
         }
@@ -138,7 +138,11 @@ impl Gateway {
         let id = self.driver.birth();
         self.traversal.search_mut(index).asked[lane] = Some((id, relay));
         self.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
-        self.tell(tunnel, GatewayToGateway::RelayAsk { to: site, id });
+        self.tunnels.tell(
+            &mut self.driver,
+            tunnel,
+            GatewayToGateway::RelayAsk { to: site, id },
+        );
     }
 
     /// The one to ask for this lane: its place among the peers, and the pair with it.
@@ -156,11 +160,11 @@ impl Gateway {
                 .directory
                 .other(&peer.site)
                 .is_some_and(|info| info.relays);
-            (relay != index && is_willing && self.has_direct_lane(key)).then(|| Candidate {
+            (relay != index && is_willing && self.tunnels.has_direct_lane(key)).then(|| Candidate {
                 relay,
                 pair: key,
                 site: &peer.site,
-                near_microseconds: self.least_rtt(key).unwrap_or(u32::MAX),
+                near_microseconds: self.tunnels.least_rtt(key).unwrap_or(u32::MAX),
                 offer: self
                     .traversal
                     .search(relay)
@@ -258,7 +262,8 @@ impl Gateway {
                     .is_some_and(|errand| errand.id == id && errand.through.site == from && !errand.has_met())
         });
         if let Some(key) = waiting.map(|(key, _)| key) {
-            self.end_handshake(key, "handshake", &why);
+            self.tunnels
+                .end_handshake(&mut self.driver, key, "handshake", &why);
         }
     }
 
@@ -277,7 +282,11 @@ impl Gateway {
                 .log
                 .refuse("relay-come", format_args!("site {from} through {relay}"), text);
             let meeting = invitation.id;
-            self.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
+            self.tunnels.tell(
+                &mut self.driver,
+                pair,
+                GatewayToGateway::RelayCannot { meeting, why },
+            );
         }
     }
 
@@ -320,7 +329,8 @@ impl Gateway {
         })?;
         let far = self.tunnels.peers[index].site.clone();
         let far = lane.is_some().then_some(far.as_str());
-        let carrier = TcpStream::connect(address).and_then(|socket| self.tcp_carrier(socket, far));
+        let carrier = TcpStream::connect(address)
+            .and_then(|socket| self.tunnels.tcp_carrier(&mut self.driver, socket, far));
         let carrier = carrier.map_err(|error| format!("connect to relay {site} at {address}: {error}"))?;
         let through = Through {
             relay,
@@ -330,7 +340,8 @@ impl Gateway {
         };
         let errand = Errand::new(through, index, invitation.id, ticket);
         let dialled = lane.map(|lane| (index, lane));
-        self.begin_handshake(carrier, address, dialled, Some(errand));
+        self.tunnels
+            .begin_handshake(&mut self.driver, carrier, address, dialled, Some(errand));
         Ok(())
     }
 
@@ -353,7 +364,11 @@ impl Gateway {
             .filter(|_| !errand.has_met())
         {
             let (meeting, why) = (errand.id, why.to_owned());
-            self.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
+            self.tunnels.tell(
+                &mut self.driver,
+                pair,
+                GatewayToGateway::RelayCannot { meeting, why },
+            );
         }
     }
 }

@@ -118,23 +118,25 @@ impl Gateway {
         self.traversal.relay.tells = false;
         self.traversal.relay.told_at = Some(self.driver.now);
         let reached: Vec<usize> = self.tunnels.pairs.iter().map(|(key, _)| key).collect();
-        let reached = reached.into_iter().filter(|key| self.has_direct_lane(*key));
+        let reached = reached
+            .into_iter()
+            .filter(|key| self.tunnels.has_direct_lane(*key));
         let reached: Vec<usize> = reached.collect();
         let beyond = reached.iter().filter_map(|key| {
             let site = self.tunnels.pairs.get(*key)?.site.clone();
-            Some((site, self.least_rtt(*key)?))
+            Some((site, self.tunnels.least_rtt(*key)?))
         });
         let offer = GatewayToGateway::RelayOffer {
             carried: u32::try_from(self.traversal.relay.places_taken()).unwrap_or(u32::MAX),
             beyond_microseconds: beyond.collect(),
         };
         for key in reached {
-            self.tell(key, offer.clone());
+            self.tunnels.tell(&mut self.driver, key, offer.clone());
         }
     }
 
     pub(crate) fn on_relay_offer(&mut self, site: &str, offer: Offer) {
-        if let Some(relay) = self.peer_of(site) {
+        if let Some(relay) = self.tunnels.peer_of(site) {
             self.traversal.search_mut(relay).offer = Some(offer);
         }
     }

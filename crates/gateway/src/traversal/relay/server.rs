@@ -166,7 +166,11 @@ impl Gateway {
     pub(crate) fn on_relay_ask(&mut self, asker: usize, to: &str, ask: u64) {
         if let Err(why) = self.arrange(asker, to, ask) {
             let why = format!("{why} (says {})", self.driver.config.site);
-            self.tell(asker, GatewayToGateway::RelayNo { id: ask, why });
+            self.tunnels.tell(
+                &mut self.driver,
+                asker,
+                GatewayToGateway::RelayNo { id: ask, why },
+            );
         }
     }
 
@@ -178,7 +182,7 @@ impl Gateway {
             return Ok(());
         };
         let far = self.tunnels.by_site.get(to).copied().filter(|far| *far != asker);
-        let far = far.filter(|far| self.has_direct_lane(*far));
+        let far = far.filter(|far| self.tunnels.has_direct_lane(*far));
         let far =
             far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
         if !self.traversal.relay.has_room_for(&from) {
@@ -209,17 +213,17 @@ impl Gateway {
             id: ask,
             ticket: tickets[0].to_hex(),
             address,
-            beyond_microseconds: self.least_rtt(far).unwrap_or(0),
+            beyond_microseconds: self.tunnels.least_rtt(far).unwrap_or(0),
         };
         let come = GatewayToGateway::RelayCome {
             meeting: born,
             from,
             ticket: tickets[1].to_hex(),
             address,
-            beyond_microseconds: self.least_rtt(asker).unwrap_or(0),
+            beyond_microseconds: self.tunnels.least_rtt(asker).unwrap_or(0),
         };
-        self.tell(asker, go);
-        self.tell(far, come);
+        self.tunnels.tell(&mut self.driver, asker, go);
+        self.tunnels.tell(&mut self.driver, far, come);
         Ok(())
     }
 
@@ -243,7 +247,8 @@ impl Gateway {
         self.end_splice(key);
         if let Some(pair) = self.tunnels.by_site.get(&from).copied() {
             let why = format!("{why} (says {site})");
-            self.tell(pair, GatewayToGateway::RelayNo { id, why });
+            self.tunnels
+                .tell(&mut self.driver, pair, GatewayToGateway::RelayNo { id, why });
         }
     }
 

@@ -1,18 +1,19 @@
 //! Sends what follows the last frame of a burst; see `tail_probe`.
 
 use super::tail_probe::pause;
-use crate::gateway::Gateway;
+use crate::driver::Driver;
 use crate::sys::timers::Deadline;
+use crate::tunnels::Tunnels;
 use crate::tunnels::lane::Lane;
 
-impl Gateway {
-    pub(crate) fn on_tail(&mut self, key: usize) {
-        let now = self.driver.now;
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
+impl Tunnels {
+    pub(crate) fn on_tail(&mut self, driver: &mut Driver, key: usize) {
+        let now = driver.now;
+        let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
         lane.tail.armed = false;
-        let Some(pair) = self.tunnels.pairs.get_mut(lane.pair) else {
+        let Some(pair) = self.pairs.get_mut(lane.pair) else {
             return;
         };
         let Lane {
@@ -27,7 +28,7 @@ impl Gateway {
         if due > now {
             // It has sent since: the burst goes on, or another has ended.
             lane.tail.armed = true;
-            return self.driver.timers.set(due - now, Deadline::Tail(key));
+            return driver.timers.set(due - now, Deadline::Tail(key));
         }
         pair.tunnel.repeat_ack(number);
         lane.tail.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number);

@@ -1,23 +1,24 @@
 //! Looks after the lanes that have just sent.
 
 use super::remembered_rate::Step;
-use crate::gateway::Gateway;
+use crate::driver::Driver;
 use crate::sys::socket::{self};
 use crate::sys::timers::Deadline;
+use crate::tunnels::Tunnels;
 use crate::tunnels::capacity;
 use crate::tunnels::pacing::train::Training;
 use std::time::Duration;
 
-impl Gateway {
+impl Tunnels {
     /// Looks after the lanes of a pair that have just sent.
-    pub(crate) fn steer(&mut self, key: usize) {
-        let now = self.driver.now;
+    pub(crate) fn steer(&mut self, driver: &mut Driver, key: usize) {
+        let now = driver.now;
         let mut lossy = false;
-        let Some(pair) = self.tunnels.pairs.get(key) else {
+        let Some(pair) = self.pairs.get(key) else {
             return;
         };
         for (number, key) in pair.lanes.iter().enumerate() {
-            let Some((key, lane)) = key.and_then(|key| Some((key, self.tunnels.lanes.get_mut(key)?))) else {
+            let Some((key, lane)) = key.and_then(|key| Some((key, self.lanes.get_mut(key)?))) else {
                 continue;
             };
             if lane.sent_at != Some(now) {
@@ -26,9 +27,9 @@ impl Gateway {
             if pair.tunnel.unsent_bytes(number) == 0
                 && let Some(after) = lane.tail.arm(lane.sent_bytes, now)
             {
-                self.driver.timers.set(after, Deadline::Tail(key));
+                driver.timers.set(after, Deadline::Tail(key));
             }
-            if !self.tunnels.steers || lane.training.is_some() || now < lane.course.look_at {
+            if !self.steers || lane.training.is_some() || now < lane.course.look_at {
                 continue;
             }
             let Some(tcp) = lane.carrier.tcp() else { continue };
@@ -39,9 +40,9 @@ impl Gateway {
             lane.course.count_sent(lane.sent_bytes, now);
             lane.tail.learn(path.retransmits, round, now);
             lossy |= lane.course.loses_by_chance(&path, now);
-            let reserved = capacity::most_rate(&self.driver.config, &self.tunnels.peers, pair);
+            let reserved = capacity::most_rate(&driver.config, &self.peers, pair);
             // A lane over QUIC carries everything while it is there: padding of others would only fill its queue.
-            let trains = self.driver.config.train && pair.lanes[capacity::QUIC_LANE].is_none();
+            let trains = driver.config.train && pair.lanes[capacity::QUIC_LANE].is_none();
             match lane.course.look(&path, &bbr, (reserved, trains), now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.
@@ -62,7 +63,7 @@ impl Gateway {
             }
         }
         if lossy {
-            self.on_lossy(key);
+            self.on_lossy(driver, key);
         }
     }
 }

@@ -1,17 +1,18 @@
 //! Fills new lanes until their congestion control knows the path; see `train`.
 
 use super::train::{TURN_LOOK, Training, Turn};
-use crate::gateway::Gateway;
+use crate::driver::Driver;
 use crate::sys::socket::{self};
 use crate::sys::timers::Deadline;
+use crate::tunnels::Tunnels;
 use crate::tunnels::capacity;
 use crate::tunnels::capacity::BATCH;
 
-impl Gateway {
+impl Tunnels {
     /// A lane has come up whose rate nobody knows.
-    pub(crate) fn train_new(&mut self, key: usize) {
-        let now = self.driver.now;
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
+    pub(crate) fn train_new(&mut self, driver: &mut Driver, key: usize) {
+        let now = driver.now;
+        let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
         if lane.dialled || lane.carrier.tcp().is_none() {
@@ -20,12 +21,12 @@ impl Gateway {
         }
         let path = lane.carrier.path().unwrap_or_default();
         lane.turn = Some(Turn::new(path.rtt_microseconds, now));
-        self.driver.timers.set(TURN_LOOK, Deadline::Turn(key));
+        driver.timers.set(TURN_LOOK, Deadline::Turn(key));
     }
 
-    pub(crate) fn on_turn(&mut self, key: usize) {
-        let now = self.driver.now;
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
+    pub(crate) fn on_turn(&mut self, driver: &mut Driver, key: usize) {
+        let now = driver.now;
+        let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
         // A deadline that comes too early was another lane's of the same key.
@@ -33,10 +34,10 @@ impl Gateway {
             return;
         };
         if !turn.has_come(lane.received_bytes, now) {
-            return self.driver.timers.set(TURN_LOOK, Deadline::Turn(key));
+            return driver.timers.set(TURN_LOOK, Deadline::Turn(key));
         }
         lane.turn = None;
-        let Some(pair) = self.tunnels.pairs.get(lane.pair) else {
+        let Some(pair) = self.pairs.get(lane.pair) else {
             return;
         };
         // A lane over QUIC carries everything where there is one; see `train`.
@@ -49,24 +50,24 @@ impl Gateway {
     }
 
     /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
-    pub(crate) fn train(&mut self, key: usize) -> bool {
-        let now = self.driver.now;
-        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
+    pub(crate) fn train(&mut self, driver: &mut Driver, key: usize) -> bool {
+        let now = driver.now;
+        let Some(pair) = self.pairs.get_mut(key) else {
             return false;
         };
         let (mut trains, mut ended) = (false, false);
         // A lane over QUIC that has come up carries everything: the padding of others would only fill its queue.
         let is_spare = pair.lanes[capacity::QUIC_LANE].is_some();
         for number in 0..pair.lanes.len() {
-            let Some(lane) = pair.lanes[number].and_then(|lane| self.tunnels.lanes.get_mut(lane)) else {
+            let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
                 continue;
             };
             let Some(mut training) = lane.training.take() else {
                 continue;
             };
-            let rate = capacity::most_rate(&self.driver.config, &self.tunnels.peers, pair);
+            let rate = capacity::most_rate(&driver.config, &self.peers, pair);
             let is_over = match lane.carrier.tcp() {
-                Some(tcp) if is_spare || training.is_over(tcp, self.tunnels.steers, rate, now) => {
+                Some(tcp) if is_spare || training.is_over(tcp, self.steers, rate, now) => {
                     let found = training.rate();
                     if found == 0 {
                         // The last bound was a step on the way up.
@@ -93,7 +94,7 @@ impl Gateway {
             }
         }
         if ended {
-            self.size_pair(key);
+            self.size_pair(driver, key);
         }
         trains
     }
