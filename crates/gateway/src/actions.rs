@@ -1,22 +1,43 @@
-//! What becomes of tunnels, handed to those whom it concerns.
+//! What owners tell, handed to those whom it concerns.
 
 use crate::gateway::Gateway;
+use crate::membership::event::MembershipEvent;
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::event::TunnelsEvent;
 use causeway_wire::Reason;
 use std::time::Duration;
 
 impl Gateway {
-    /// Acts on what the tunnels have told, until they have nothing more to tell.
+    /// Acts on what the owners below have told, until they have nothing more to tell.
     pub(crate) fn settle(&mut self) {
-        while let Some(event) = self.tunnels.events.pop_front() {
-            self.carry_out(event);
+        loop {
+            if let Some(event) = self.tunnels.events.pop_front() {
+                self.on_tunnels(event);
+            } else if let Some(event) = self.membership.events.pop_front() {
+                self.on_membership(event);
+            } else {
+                return;
+            }
         }
     }
 
-    fn carry_out(&mut self, event: TunnelsEvent) {
+    fn on_membership(&mut self, event: MembershipEvent) {
         match event {
-            TunnelsEvent::Begun { pair } => self.greet(pair),
+            MembershipEvent::PeerKnown { peer, is_new } => {
+                if is_new {
+                    self.seek_all(peer, PATIENCE);
+                }
+                self.on_peer_known(peer);
+            }
+            MembershipEvent::PeerGone { peer } => self.forget_meeting(peer),
+            MembershipEvent::BrokerFound(broker) => self.on_broker_found(broker),
+            MembershipEvent::Message(message) => self.on_broker_message(&message),
+        }
+    }
+
+    fn on_tunnels(&mut self, event: TunnelsEvent) {
+        match event {
+            TunnelsEvent::Begun { pair } => self.membership.greet(&mut self.driver, &mut self.tunnels, pair),
             TunnelsEvent::Ended {
                 peer,
                 site,

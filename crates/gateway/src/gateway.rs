@@ -25,6 +25,7 @@ use causeway_control::private;
 use mio::{Events, Poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -94,6 +95,7 @@ impl Gateway {
                 directory,
                 jobs: Jobs::default(),
                 session,
+                events: VecDeque::new(),
             },
             site: SiteSide::new(config.delivery_ports.clone(), files),
             traversal: Traversal::default(),
@@ -222,7 +224,7 @@ impl Gateway {
             Class::Transparent => self.accept_transparent(),
             Class::Scrape => self.on_scrape(key),
             Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
-            Class::Broker => self.on_broker(),
+            Class::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
             // Two ends each.
             Class::Splice => self.on_splice(key / 2),
             Class::Opening => self.on_opening(key),

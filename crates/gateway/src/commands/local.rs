@@ -267,7 +267,7 @@ impl Gateway {
 
     fn start_job(&mut self, key: usize, mut job: Job) {
         // By its real addresses others would not find it, or somebody else.
-        if self.awaits_addresses() {
+        if self.membership.awaits_addresses(&mut self.driver) {
             let why = "the grid's broker has not given this site virtual addresses yet: 'causeway status' says whether it answers; one of \
                        an earlier version never will";
             return self.answer(key, Reply::Error(why.to_owned()));
@@ -287,7 +287,8 @@ impl Gateway {
         self.driver
             .log
             .say(format_args!("job {} starts: {}", token.hint(), job.name));
-        self.register_job(&token, &job);
+        self.membership
+            .register_job(&mut self.driver, &mut self.tunnels, &token, &job);
         let announcement = job.announcement(&token);
         self.membership.jobs.start(token, job);
         if let Some(command) = self.commands.connections.get_mut(key) {
@@ -450,7 +451,7 @@ impl Gateway {
             self.driver
                 .log
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
-            self.unregister_job(token, &job);
+            self.membership.unregister_job(token, &job);
             for pair in self.tunnels.by_site.values().copied().collect::<Vec<_>>() {
                 self.tunnels.tell(
                     &mut self.driver,
@@ -470,7 +471,8 @@ impl Gateway {
             self.end_streams(token);
         }
         self.end_starters(token);
-        self.settle_addresses();
+        self.membership
+            .settle_addresses(&mut self.driver, &mut self.tunnels);
     }
 
     /// What another gateway says.
@@ -485,7 +487,8 @@ impl Gateway {
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
             GatewayToGateway::Site(info) => {
-                self.check_claims(&site, &info)
+                self.membership
+                    .check_claims(&site, &info)
                     .and_then(|()| self.membership.directory.learn(&site, info))
                     .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
                 if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {

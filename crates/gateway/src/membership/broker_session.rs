@@ -5,15 +5,11 @@
 
 use crate::config::Config;
 use crate::error::GatewayError;
-use crate::gateway::Gateway;
 use crate::sys::token::Class;
-use crate::traversal::punch::{self};
-use crate::traversal::relay::client::PATIENCE;
 
-use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::tls;
-use causeway_broker::api::{ErrorKind, Member, Node, Reach, Reached, Record, Subnet, new_instance};
-use causeway_broker::client::{Client, ClientConfig, Event, Membership, SKEW_SECONDS};
+use causeway_broker::api::{Member, Node, Reach, Record, Subnet, new_instance};
+use causeway_broker::client::{Client, ClientConfig, Membership};
 use causeway_broker::identity::Certified;
 use causeway_broker::members::Members;
 use causeway_broker::tls::Trust;
@@ -23,26 +19,25 @@ use mio::{Poll, Waker};
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 /// This gateway's place in its grid.
 pub(crate) struct BrokerSession {
     pub(crate) client: Client,
-    name: String,
+    pub(super) name: String,
     /// Why the broker does not answer; none while it does.
-    away: Option<String>,
+    pub(super) away: Option<String>,
     /// From where its broker sees it.
     pub(crate) observed: Option<SocketAddr>,
     /// The own addresses that the broker could not dial, with its reasons.
-    unreached: Vec<(SocketAddr, String)>,
-    certified: Certified,
+    pub(super) unreached: Vec<(SocketAddr, String)>,
+    pub(super) certified: Certified,
     /// Where the broker was last found.
-    broker: Option<SocketAddr>,
-    clock_ahead_seconds: Option<i64>,
+    pub(super) broker: Option<SocketAddr>,
+    pub(super) clock_ahead_seconds: Option<i64>,
     /// What the broker says of all sites.
-    members: Members,
+    pub(super) members: Members,
     /// What this gateway tells of itself.
-    record: Record,
+    pub(super) record: Record,
     /// The ranges by which the grid knows this site, as the broker said last; none where these are the real ones.
     pub(super) given: Vec<Cidr>,
 }
@@ -181,7 +176,7 @@ pub(super) fn virtual_subnets(config: &Config, own: &Member) -> Vec<Cidr> {
     if fits { given } else { Vec::new() }
 }
 
-fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), String> {
+pub(super) fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), String> {
     // Its own record may be younger than what the broker has told of it.
     let Some(known) = members.site(site) else {
         return Ok(());
@@ -223,190 +218,6 @@ fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), St
     };
     let admitted = members.admit(site, &record);
     admitted.map_err(|conflict| format!("announces what is another's: {conflict}"))
-}
-
-impl Gateway {
-    /// The session with the broker has something to tell.
-    pub(crate) fn on_broker(&mut self) {
-        while let Some(event) = self
-            .membership
-            .session
-            .as_ref()
-            .and_then(|grid| grid.client.poll_event())
-        {
-            self.on_grid_event(event);
-        }
-    }
-
-    fn on_grid_event(&mut self, event: Event) {
-        let Some(grid) = &mut self.membership.session else {
-            return;
-        };
-        match event {
-            Event::Member(member) => self.on_member(*member),
-            Event::Removed(site) => self.on_member_gone(&site),
-            Event::Connected {
-                observed,
-                broker,
-                ahead,
-            } => {
-                grid.away = None;
-                grid.observed = Some(observed);
-                grid.broker = Some(broker);
-                grid.clock_ahead_seconds = Some(ahead);
-                self.driver.log.say(format_args!(
-                    "the broker of grid {} answers; it sees this gateway at {}",
-                    grid.name,
-                    observed.ip()
-                ));
-                // Busy: the next connection asks again.
-                let _ = grid.client.reach(self.driver.config.public.clone());
-                // What has begun and ended while it was away; see `register`.
-                let _ = grid.client.list_jobs();
-                self.on_broker_found(broker);
-            }
-            Event::Away(why) => {
-                self.driver.log.say(format_args!(
-                    "the broker of grid {} does not answer ({why}); going on with what is known",
-                    grid.name
-                ));
-                grid.away = Some(why);
-            }
-            Event::Refused { kind, message } => {
-                self.driver.log.say(format_args!("the broker refuses: {message}"));
-                grid.away = Some(message.clone());
-                if kind == ErrorKind::Revoked {
-                    self.tunnels.end_all(&mut self.driver, &message);
-                }
-            }
-            Event::ClockSkew { ahead } => {
-                grid.clock_ahead_seconds = Some(ahead);
-                self.driver.log.say(match ahead.unsigned_abs() > SKEW_SECONDS {
-                    true => format!(
-                        "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
-                        ahead.unsigned_abs(),
-                        if ahead > 0 { "ahead of" } else { "behind" }
-                    ),
-                    false => "this host's clock and the broker's agree again".to_owned(),
-                });
-            }
-            Event::Revocations(_) => self.tunnels.end_revoked(&mut self.driver),
-            Event::Renewed(credentials, certified) => {
-                grid.certified = certified;
-                let renewed = tls::Context::of_member(&credentials, grid.client.trust());
-                let renewed = renewed.and_then(|context| match &mut self.tunnels.quic {
-                    Some(quic) => quic.renew(&context).map(|()| context),
-                    None => Ok(context),
-                });
-                match renewed {
-                    Ok(context) => {
-                        self.tunnels.tls = Some(context);
-                        self.driver.log.say(format_args!(
-                            "this site's certificate was renewed; new lanes show it"
-                        ));
-                    }
-                    Err(error) => self
-                        .driver
-                        .log
-                        .say(format_args!("the renewed certificate cannot be used: {error}")),
-                }
-            }
-            Event::Reached(results) => self.on_reached(results),
-            Event::Failed { what, reason } => self.driver.log.say(format_args!("{what}: {reason}")),
-            Event::Trouble(what) => self.driver.log.say(format_args!("{what}")),
-            Event::Message(message) if [punch::KIND, punch::TCP_KIND].contains(&&*message.kind) => {
-                self.on_punch(&message)
-            }
-            Event::Jobs(jobs) => self.on_registered(&jobs),
-            Event::Message(_) | Event::Relays(_) => {}
-        }
-    }
-
-    fn on_reached(&mut self, results: Vec<Reached>) {
-        let Some(grid) = &mut self.membership.session else {
-            return;
-        };
-        let unreached = results.into_iter().filter(|result| !result.reached);
-        let unreached = unreached.map(|result| (result.address, result.reason.unwrap_or_default()));
-        grid.unreached = unreached.collect();
-        for (address, reason) in &grid.unreached {
-            self.driver.log.say(format_args!(
-                "the broker cannot dial {address} ({reason}): other sites will not either; open the port, or leave 'public' in \
-                 [listen] out, so that this gateway dials them"
-            ));
-        }
-    }
-
-    /// What a site's gateway says of its site must not be another's by what the broker knows: that it says it first makes it none
-    /// of its own.
-    pub(crate) fn check_claims(&self, site: &str, info: &SiteInfo) -> Result<(), String> {
-        self.membership
-            .session
-            .as_ref()
-            .map_or(Ok(()), |grid| check_claims(&grid.members, site, info))
-    }
-
-    /// A site is new, or has changed.
-    fn on_member(&mut self, member: Member) {
-        if let Some(grid) = &mut self.membership.session {
-            grid.members.put(member.clone());
-        }
-        if member.site == self.driver.config.site {
-            return self.on_own_member(&member);
-        }
-        let Member { site, record, .. } = member;
-        let addresses = match record.reach.outbound_only {
-            true => Vec::new(),
-            false => record.reach.public,
-        };
-        let known = self.tunnels.peer_of(&site);
-        let index = known.unwrap_or_else(|| self.tunnels.add_peer(&mut self.driver, site));
-        let was_gone = std::mem::take(&mut self.tunnels.peers[index].is_gone);
-        if known.is_none() || was_gone {
-            self.seek_all(index, PATIENCE);
-        }
-        if self.tunnels.peers[index].addresses != addresses {
-            self.tunnels.peers[index].address = addresses.first().copied();
-            let contact = &mut self.tunnels.peers[index];
-            contact.addresses = addresses;
-            if contact.addresses.is_empty() {
-                "its gateway has not dialled in".clone_into(&mut contact.trouble);
-            }
-            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
-        }
-        self.on_peer_known(index);
-    }
-
-    fn on_member_gone(&mut self, site: &str) {
-        if let Some(grid) = &mut self.membership.session {
-            grid.members.remove(site);
-        }
-        let Some(index) = self.tunnels.peer_of(site) else {
-            return;
-        };
-        let revoked = self.membership.session.as_ref().is_some_and(|grid| {
-            let revocations = grid.trust().revocations().now();
-            revocations.before(site).is_some()
-        });
-        let (end, what) = match revoked {
-            // Its gateway may have been sooner to close its lanes than this one to look at what they have shown.
-            true => (
-                LaneEnd::Revoked,
-                "its certificate was revoked, and it is no longer a member of the grid",
-            ),
-            false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
-        };
-        self.driver.log.say(format_args!("site {site}: {what}"));
-        self.tunnels.peers[index].address = None;
-        self.tunnels.peers[index].addresses.clear();
-        self.forget_meeting(index);
-        self.tunnels.peers[index].is_gone = true;
-        if let Some(pair) = self.tunnels.by_site.get(site).copied() {
-            self.tunnels.end_pair(&mut self.driver, pair, &end, true);
-        }
-        self.membership.directory.forget(site);
-        what.clone_into(&mut self.tunnels.peers[index].trouble);
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,16 @@
 
 use broker_session::BrokerSession;
 use directory::Directory;
+use event::MembershipEvent;
 use jobs::Jobs;
+use std::collections::VecDeque;
 
 pub(crate) mod addresses;
 pub(crate) mod broker_session;
 pub(crate) mod directory;
+pub(crate) mod event;
 pub(crate) mod jobs;
+pub(crate) mod members;
 pub(crate) mod register;
 
 /// Sites and jobs, as far as this gateway knows.
@@ -16,4 +20,6 @@ pub(crate) struct Membership {
     pub(crate) jobs: Jobs,
     /// Where this gateway is a member of a grid with a broker.
     pub(crate) session: Option<BrokerSession>,
+    /// What others have yet to act on.
+    pub(crate) events: VecDeque<MembershipEvent>,
 }

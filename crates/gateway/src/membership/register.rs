@@ -3,8 +3,10 @@
 //! It is told what a job's user may know anyway, never its token. Nothing waits for it: what begins or ends while the broker is away it learns once it
 //! is back, by comparing what it has with what runs.
 
-use crate::gateway::Gateway;
+use crate::driver::Driver;
+use crate::membership::Membership;
 use crate::membership::jobs::{Job, Origin};
+use crate::tunnels::Tunnels;
 use causeway_broker::api::{self, JobStart, MOST_JOB_NAME};
 use causeway_broker::clock::Clock;
 use causeway_wire::Token;
@@ -24,23 +26,16 @@ fn belongs(job: &Job) -> bool {
     matches!(job.origin, Origin::Here(_)) && !job.plain
 }
 
-impl Gateway {
-    pub(crate) fn register_job(&self, token: &Token, job: &Job) {
-        let Some(grid) = self
-            .membership
-            .session
-            .as_ref()
-            .filter(|grid| grid.serves() && belongs(job))
-        else {
+impl Membership {
+    pub(crate) fn register_job(&self, driver: &Driver, tunnels: &Tunnels, token: &Token, job: &Job) {
+        let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) else {
             return;
         };
         let plan = job.plan.as_ref();
         let mut sites = plan.map_or_else(Vec::new, |plan| plan.sites.clone());
         if sites.is_empty() {
-            let met = self.tunnels.pairs.iter().map(|(_, pair)| pair.site.clone());
-            sites = std::iter::once(self.driver.config.site.clone())
-                .chain(met)
-                .collect();
+            let met = tunnels.pairs.iter().map(|(_, pair)| pair.site.clone());
+            sites = std::iter::once(driver.config.site.clone()).chain(met).collect();
         }
         let mut name = job.name.clone();
         name.truncate(name.floor_char_boundary(MOST_JOB_NAME));
@@ -55,28 +50,22 @@ impl Gateway {
     }
 
     pub(crate) fn unregister_job(&self, token: &Token, job: &Job) {
-        if let Some(grid) = self
-            .membership
-            .session
-            .as_ref()
-            .filter(|grid| grid.serves() && belongs(job))
-        {
+        if let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) {
             let _ = grid.client.job_ended(&number(token));
         }
     }
 
     /// What the broker has, once it is found again.
-    pub(crate) fn on_registered(&self, registered: &[api::Job]) {
-        let Some(grid) = &self.membership.session else {
+    pub(crate) fn on_registered(&self, driver: &Driver, tunnels: &Tunnels, registered: &[api::Job]) {
+        let Some(grid) = &self.session else {
             return;
         };
         let mine: Vec<&str> = registered
             .iter()
-            .filter(|job| job.from == self.driver.config.site)
+            .filter(|job| job.from == driver.config.site)
             .map(|job| job.job.id.as_str())
             .collect();
         let running: Vec<(String, &Token, &Job)> = self
-            .membership
             .jobs
             .iter()
             .filter(|(_, job)| belongs(job))
@@ -84,7 +73,7 @@ impl Gateway {
             .collect();
         for (id, token, job) in &running {
             if !mine.contains(&id.as_str()) {
-                self.register_job(token, job);
+                self.register_job(driver, tunnels, token, job);
             }
         }
         for id in mine {

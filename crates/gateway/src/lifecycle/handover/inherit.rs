@@ -126,7 +126,7 @@ impl Gateway {
             pairs.push((key, Pair::inherit(kept, index, self.driver.config.tunnel, now)?));
         }
         self.tunnels.pairs = pairs.into_iter().collect();
-        if self.awaits_addresses() {
+        if self.membership.awaits_addresses(&mut self.driver) {
             return Ok(());
         }
         let own = self.membership.directory.own().clone();

@@ -19,7 +19,7 @@ mod over_udp;
 mod rounds;
 
 use crate::tunnels::origin::Way;
-pub(crate) use message::{KIND, TCP_KIND};
+use message::{KIND, TCP_KIND};
 
 use crate::config::Transport;
 use crate::gateway::Gateway;
@@ -343,8 +343,15 @@ impl Gateway {
         others.map(|ip| SocketAddr::new(ip, bound.port())).collect()
     }
 
+    /// Another gateway says something through the broker.
+    pub(crate) fn on_broker_message(&mut self, message: &Message) {
+        if [KIND, TCP_KIND].contains(&&*message.kind) {
+            self.on_punch(message);
+        }
+    }
+
     /// A far gateway says where it is. The broker answers for who that is.
-    pub(crate) fn on_punch(&mut self, message: &Message) {
+    fn on_punch(&mut self, message: &Message) {
         let now = self.driver.now;
         let Some(index) = self.tunnels.peer_of(&message.from) else {
             return;
