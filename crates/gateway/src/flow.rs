@@ -1,9 +1,10 @@
 //! What flows between tunnels and their streams.
 
 use crate::gateway::Gateway;
+use crate::site::streams::Delivery;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pump::write_lanes;
-use causeway_tunnel::Event;
+use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
 use std::io;
 
 /// Reads of one lane before the others get their turn.
@@ -162,22 +163,31 @@ impl Gateway {
             Event::Sendable(id) => self.schedule_stream(pair_key, id),
             Event::Open(id, request) => self.on_open(pair_key, id, request),
             Event::Opened(id) => self.on_opened(pair_key, id),
-            Event::Finished(id) => {
-                if let Some(leg) = self.leg_of(pair_key, id) {
-                    self.site.legs[leg].peer_finished = true;
-                    self.flush_leg(leg);
-                }
-            }
-            Event::Reset(id, reason) => {
-                if let Some(leg) = self.leg_of(pair_key, id) {
-                    self.abort_leg(leg, reason);
-                }
-            }
+            Event::Finished(id) => self.on_finished(pair_key, id),
+            Event::Reset(id, reason) => self.on_reset(pair_key, id, reason),
             Event::Message(bytes) => return self.on_message(pair_key, &bytes),
             Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
                 self.tunnels.on_lane_event(&mut self.driver, pair_key, &event)
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
+        self.site.streams_opened += 1;
+        let streams = self.tunnels.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
+        let result = match request.target {
+            _ if streams >= self.driver.files / 4 * 3 => self.refuse_stream(pair_key),
+            Target::Connection { source, destination } => {
+                match self.open_delivery(pair_key, id, request.token, source, destination) {
+                    Ok(Delivery::Sink) => self.open_sink(pair_key, id, request.token),
+                    other => other.map(drop),
+                }
+            }
+            Target::Node(node) => self.open_node(pair_key, id, request.token, &node),
+        };
+        if let (Err(reason), Some(pair)) = (result, self.tunnels.pairs.get_mut(pair_key)) {
+            pair.tunnel.reset(id, reason);
+        }
     }
 }

@@ -237,17 +237,7 @@ impl Gateway {
             Deadline::Intake(key, born) => self.on_intake_deadline(key, born),
             Deadline::Connect(key, born) => self.tunnels.on_connect_deadline(&mut self.driver, key, born),
             Deadline::Handshake(key, born) => self.tunnels.on_handshake_deadline(&mut self.driver, key, born),
-            Deadline::Delivery(key, born) => {
-                let late = self
-                    .site
-                    .legs
-                    .get(key)
-                    .is_some_and(|leg| leg.born == born && leg.is_connecting());
-                if late {
-                    self.tell_of_late_delivery(key);
-                    self.break_leg(key, causeway_wire::Reason::TimedOut);
-                }
-            }
+            Deadline::Delivery(key, born) => self.on_delivery_deadline(key, born),
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
             Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
             Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),

@@ -5,7 +5,9 @@
 //! `site::intake` -> `site::leg` -> `tunnels::pump` == WAN == `tunnels::lane` -> `site::deliver` -> `site::leg`.
 #![deny(unsafe_code)]
 
+mod accept;
 mod actions;
+mod base;
 mod commands;
 pub mod config;
 mod driver;

@@ -8,7 +8,6 @@ use slab::Slab;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-pub(crate) mod accept;
 pub(crate) mod deliver;
 pub(crate) mod intake;
 pub(crate) mod leg;

@@ -14,6 +14,14 @@ use std::net::SocketAddr;
 /// Ports below this belong to the system's services, which no MPI process is.
 const FIRST_USER_PORT: u16 = 1024;
 
+/// What becomes of a stream that is to reach an address of this site.
+pub(crate) enum Delivery {
+    /// A connection is under way.
+    Begun,
+    /// It is for a process that counts, which is still to be started.
+    Sink,
+}
+
 impl Gateway {
     pub(crate) fn leg_of(&self, pair_key: usize, id: StreamId) -> Option<usize> {
         self.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
@@ -37,6 +45,21 @@ impl Gateway {
         }
     }
 
+    /// The far side has ended its half of a stream.
+    pub(crate) fn on_finished(&mut self, pair_key: usize, id: StreamId) {
+        if let Some(leg) = self.leg_of(pair_key, id) {
+            self.site.legs[leg].peer_finished = true;
+            self.flush_leg(leg);
+        }
+    }
+
+    /// The far side has reset a stream.
+    pub(crate) fn on_reset(&mut self, pair_key: usize, id: StreamId, reason: Reason) {
+        if let Some(leg) = self.leg_of(pair_key, id) {
+            self.abort_leg(leg, reason);
+        }
+    }
+
     pub(crate) fn on_opened(&mut self, pair_key: usize, id: StreamId) {
         let Some(leg_key) = self.leg_of(pair_key, id) else {
             return;
@@ -49,24 +72,9 @@ impl Gateway {
         self.schedule(leg_key);
     }
 
-    pub(crate) fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
-        self.site.streams_opened += 1;
-        let streams = self.tunnels.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
-        let result = match request.target {
-            _ if streams >= self.driver.files / 4 * 3 => self.refuse_stream(pair_key),
-            Target::Connection { source, destination } => {
-                self.open_delivery(pair_key, id, request.token, source, destination)
-            }
-            Target::Node(node) => self.open_node(pair_key, id, request.token, &node),
-        };
-        if let (Err(reason), Some(pair)) = (result, self.tunnels.pairs.get_mut(pair_key)) {
-            pair.tunnel.reset(id, reason);
-        }
-    }
-
     /// One site may have three quarters of the files that this gateway may open, in streams: connections of its own site, of the others and
     /// of commands need some too.
-    fn refuse_stream(&mut self, pair_key: usize) -> Result<(), Reason> {
+    pub(crate) fn refuse_stream(&mut self, pair_key: usize) -> Result<(), Reason> {
         let site = self.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
         let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
         self.driver
@@ -75,14 +83,14 @@ impl Gateway {
         Err(Reason::Exhausted)
     }
 
-    fn open_delivery(
+    pub(crate) fn open_delivery(
         &mut self,
         pair_key: usize,
         id: StreamId,
         token: Token,
         source: SocketAddr,
         destination: SocketAddr,
-    ) -> Result<(), Reason> {
+    ) -> Result<Delivery, Reason> {
         let site = self
             .tunnels
             .pairs
@@ -123,7 +131,7 @@ impl Gateway {
             .iter()
             .any(|own| own.ip() == destination.ip());
         if plain && is_here && port == SINK_PORT {
-            return self.open_sink(pair_key, id, token);
+            return Ok(Delivery::Sink);
         }
         if port < FIRST_USER_PORT && !(plain && self.driver.config.low_ports.contains(&port)) {
             return deny(
@@ -175,7 +183,7 @@ impl Gateway {
         self.driver
             .timers
             .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
-        Ok(())
+        Ok(Delivery::Begun)
     }
 
     /// Puts a new socket under the loop's care as the local end of a stream.

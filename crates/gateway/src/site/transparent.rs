@@ -184,8 +184,16 @@ impl Gateway {
         })
     }
 
+    pub(crate) fn on_delivery_deadline(&mut self, key: usize, born: u64) {
+        let leg = self.site.legs.get(key);
+        if leg.is_some_and(|leg| leg.born == born && leg.is_connecting()) {
+            self.tell_of_late_delivery(key);
+            self.break_leg(key, causeway_wire::Reason::TimedOut);
+        }
+    }
+
     /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
-    pub(crate) fn tell_of_late_delivery(&mut self, leg: usize) {
+    fn tell_of_late_delivery(&mut self, leg: usize) {
         let leg = self.site.legs.get(leg);
         let Some(leg) = leg.filter(|leg| self.membership.jobs.is_transparent(&leg.token)) else {
             return;
