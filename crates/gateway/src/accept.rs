@@ -1,5 +1,6 @@
 //! Takes connections from the listeners, and stops for a moment where there is no file for more.
 
+use crate::base::base;
 use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
 use crate::telemetry::metrics;
@@ -16,7 +17,7 @@ impl Gateway {
     pub(crate) fn accept_shims(&mut self, index: usize) {
         for _ in 0..ROUNDS {
             match self.listeners.lan[index].accept() {
-                Ok((socket, peer)) => self.on_shim_connection(socket, peer),
+                Ok((socket, peer)) => self.site.on_shim_connection(&mut base!(self), socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -67,7 +68,7 @@ impl Gateway {
             let Some(listener) = &self.listeners.transparent else {
                 return;
             };
-            if !self.has_room_for_handed() {
+            if !self.site.has_room_for_handed() {
                 self.driver.log.refuse(
                     "handed-over",
                     "the site's router",
@@ -76,7 +77,7 @@ impl Gateway {
                 return self.accept_after(PAUSE);
             }
             match listener.accept() {
-                Ok((socket, peer)) => self.on_handed_connection(socket, peer),
+                Ok((socket, peer)) => self.site.on_handed_connection(&mut base!(self), socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }

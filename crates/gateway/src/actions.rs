@@ -1,5 +1,6 @@
 //! What owners tell, handed to those whom it concerns.
 
+use crate::base::base;
 use crate::gateway::Gateway;
 use crate::membership::event::MembershipEvent;
 use crate::traversal::relay::client::PATIENCE;
@@ -46,7 +47,7 @@ impl Gateway {
                 pause,
             } => {
                 for leg in legs {
-                    self.abort_leg(leg, Reason::NoTunnel);
+                    self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
                 }
                 self.on_site_gone(&site, &why);
                 self.seek_all(peer, pause.max(PATIENCE));

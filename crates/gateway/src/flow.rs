@@ -1,5 +1,6 @@
 //! What flows between tunnels and their streams.
 
+use crate::base::base;
 use crate::gateway::Gateway;
 use crate::site::streams::Delivery;
 use crate::tunnels::lane::LaneEnd;
@@ -132,7 +133,7 @@ impl Gateway {
                 return;
             };
             if let Some(number) = number {
-                self.fill(key, number);
+                self.site.fill(&mut base!(self), key, number);
             }
             let trains = self.tunnels.train(&mut self.driver, key);
             let Some(pair) = self.tunnels.pairs.get_mut(key) else {
@@ -159,12 +160,12 @@ impl Gateway {
 
     pub(crate) fn on_tunnel_event(&mut self, pair_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
         match event {
-            Event::Data(id, bytes) => self.on_data(pair_key, id, &bytes),
-            Event::Sendable(id) => self.schedule_stream(pair_key, id),
+            Event::Data(id, bytes) => self.site.on_data(&mut base!(self), pair_key, id, &bytes),
+            Event::Sendable(id) => self.site.schedule_stream(&mut base!(self), pair_key, id),
             Event::Open(id, request) => self.on_open(pair_key, id, request),
-            Event::Opened(id) => self.on_opened(pair_key, id),
-            Event::Finished(id) => self.on_finished(pair_key, id),
-            Event::Reset(id, reason) => self.on_reset(pair_key, id, reason),
+            Event::Opened(id) => self.site.on_opened(&mut base!(self), pair_key, id),
+            Event::Finished(id) => self.site.on_finished(&mut base!(self), pair_key, id),
+            Event::Reset(id, reason) => self.site.on_reset(&mut base!(self), pair_key, id, reason),
             Event::Message(bytes) => return self.on_message(pair_key, &bytes),
             Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
                 self.tunnels.on_lane_event(&mut self.driver, pair_key, &event)
@@ -177,9 +178,16 @@ impl Gateway {
         self.site.streams_opened += 1;
         let streams = self.tunnels.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
         let result = match request.target {
-            _ if streams >= self.driver.files / 4 * 3 => self.refuse_stream(pair_key),
+            _ if streams >= self.driver.files / 4 * 3 => self.site.refuse_stream(&mut base!(self), pair_key),
             Target::Connection { source, destination } => {
-                match self.open_delivery(pair_key, id, request.token, source, destination) {
+                match self.site.open_delivery(
+                    &mut base!(self),
+                    pair_key,
+                    id,
+                    request.token,
+                    source,
+                    destination,
+                ) {
                     Ok(Delivery::Sink) => self.open_sink(pair_key, id, request.token),
                     other => other.map(drop),
                 }

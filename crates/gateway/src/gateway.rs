@@ -1,5 +1,6 @@
 //! The loop: what the gateway holds, who is told what the kernel reports, and in which order.
 
+use crate::base::base;
 use crate::commands::Commands;
 use crate::config::{Config, Transport};
 use crate::driver::Driver;
@@ -215,10 +216,10 @@ impl Gateway {
             Class::Lan => self.accept_shims(key),
             Class::Wan => self.accept_gateways(),
             Class::Control => self.accept_commands(),
-            Class::Intake => self.on_intake(key),
+            Class::Intake => self.site.on_intake(&mut base!(self), key),
             Class::Handshake => self.tunnels.on_handshake(&mut self.driver, key),
             Class::Lane => self.on_lane(key, event),
-            Class::Leg => self.on_leg(key, event),
+            Class::Leg => self.site.on_leg(&mut base!(self), key, event),
             Class::Command => self.on_command(key),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),
@@ -234,10 +235,10 @@ impl Gateway {
 
     fn on_deadline(&mut self, deadline: Deadline) {
         match deadline {
-            Deadline::Intake(key, born) => self.on_intake_deadline(key, born),
+            Deadline::Intake(key, born) => self.site.on_intake_deadline(&mut base!(self), key, born),
             Deadline::Connect(key, born) => self.tunnels.on_connect_deadline(&mut self.driver, key, born),
             Deadline::Handshake(key, born) => self.tunnels.on_handshake_deadline(&mut self.driver, key, born),
-            Deadline::Delivery(key, born) => self.on_delivery_deadline(key, born),
+            Deadline::Delivery(key, born) => self.site.on_delivery_deadline(&mut base!(self), key, born),
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
             Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
             Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),

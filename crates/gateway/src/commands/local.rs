@@ -1,5 +1,6 @@
 //! Serves the commands of this host: see `control` for what they ask and get.
 
+use crate::base::base;
 use crate::gateway::Gateway;
 use crate::inherited::{InheritError, descriptor};
 use crate::membership::directory::Whereabouts;
@@ -466,9 +467,9 @@ impl Gateway {
         // what was sent last.
         if !job.plain {
             if job.transparent {
-                self.leave_transparent_streams(token);
+                self.site.leave_transparent_streams(&mut base!(self), token);
             }
-            self.end_streams(token);
+            self.site.end_streams(&mut base!(self), token);
         }
         self.end_starters(token);
         self.membership

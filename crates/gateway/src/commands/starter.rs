@@ -1,6 +1,7 @@
 //! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and output
 //! being the stream. They end with it.
 
+use crate::base::base;
 use crate::gateway::Gateway;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::timers::Deadline;
@@ -124,11 +125,13 @@ impl Gateway {
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
         start(self, far.into()).map_err(|_| Reason::Exhausted)?;
-        let key = self.add_leg(Socket::Unix(near), pair, id, token, Stage::Open)?;
+        let key = self
+            .site
+            .add_leg(&mut base!(self), Socket::Unix(near), pair, id, token, Stage::Open)?;
         if let Some(pair) = self.tunnels.pairs.get_mut(pair) {
             pair.tunnel.opened(id);
         }
-        self.schedule(key);
+        self.site.schedule(&mut base!(self), key);
         Ok(())
     }
 
@@ -142,7 +145,13 @@ impl Gateway {
     ) -> Result<usize, Reason> {
         let target = causeway_tunnel::Target::Node(node.to_owned());
         let request = causeway_tunnel::OpenRequest { token, target };
-        self.open_stream(pair, &request, Socket::Unix(socket), Stage::Open)
+        self.site.open_stream(
+            &mut base!(self),
+            pair,
+            &request,
+            Socket::Unix(socket),
+            Stage::Open,
+        )
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.

@@ -1,6 +1,7 @@
 //! Stops in order: every far gateway is told, so that it ends the streams, starters and jobs it shares with this one at
 //! once. From a lane that merely closed it could only conclude that the network is down, and would wait for `resume`.
 
+use crate::base::base;
 use crate::gateway::Gateway;
 use crate::sys::token::Class;
 use crate::tunnels::message::GatewayToGateway;
@@ -21,7 +22,7 @@ impl Gateway {
     pub(crate) fn farewell(&mut self) {
         let until = Instant::now() + FAREWELL;
         for leg in keys(&self.site.legs) {
-            self.abort_leg(leg, Reason::NoTunnel);
+            self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
         }
         self.tunnels.steers = false;
         self.driver.leaving = true;

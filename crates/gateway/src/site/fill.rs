@@ -1,6 +1,7 @@
 //! Reads processes' sockets straight into the memory of the lane that carries their streams.
 
-use crate::gateway::Gateway;
+use crate::base::Base;
+use crate::site::SiteSide;
 use crate::site::leg::Leg;
 use crate::tunnels::capacity::BATCH;
 use crate::tunnels::pair::Pair;
@@ -20,12 +21,12 @@ enum Filled {
     Broken,
 }
 
-impl Gateway {
+impl SiteSide {
     /// Reads legs into a lane's memory.
-    pub(crate) fn fill(&mut self, key: usize, number: usize) {
-        let now = self.driver.now;
+    pub(crate) fn fill(&mut self, base: &mut Base<'_>, key: usize, number: usize) {
+        let now = base.driver.now;
         loop {
-            let Some(pair) = self.tunnels.pairs.get_mut(key) else {
+            let Some(pair) = base.tunnels.pairs.get_mut(key) else {
                 return;
             };
             let enough = pair.tunnel.unsent_bytes(number) >= BATCH;
@@ -33,7 +34,7 @@ impl Gateway {
                 return;
             }
             let Some(leg_key) = pair.turns.pop() else { return };
-            let leg = self.site.legs.get_mut(leg_key);
+            let leg = self.legs.get_mut(leg_key);
             let Some(leg) = leg.filter(|leg| leg.pair == key && leg.scheduled) else {
                 continue;
             };
@@ -48,12 +49,12 @@ impl Gateway {
                     leg.read_ended = true;
                     pair.tunnel.finish(id);
                     if leg.is_done() {
-                        self.drop_leg(leg_key);
+                        self.drop_leg(base, leg_key);
                     }
                 }
                 Filled::Broken => {
                     pair.tunnel.reset(id, Reason::Reset);
-                    self.drop_leg(leg_key);
+                    self.drop_leg(base, leg_key);
                 }
             }
         }

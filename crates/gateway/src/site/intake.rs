@@ -1,8 +1,9 @@
 //! Connections from shims, until their preface has been read and judged.
 
-use crate::gateway::Gateway;
+use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
 use crate::membership::directory::Whereabouts;
+use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::admission::Admission;
 use crate::sys::timers::Deadline;
@@ -90,42 +91,49 @@ impl AsFd for Intake {
     }
 }
 
-impl Gateway {
+impl SiteSide {
     /// Goes on reading prefaces that a predecessor has begun to read.
-    pub(crate) fn inherit_intakes(&mut self, kept: Vec<(usize, KeptIntake)>) -> Result<(), InheritError> {
+    pub(crate) fn inherit_intakes(
+        &mut self,
+        base: &mut Base<'_>,
+        kept: Vec<(usize, KeptIntake)>,
+    ) -> Result<(), InheritError> {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Intake::inherit(kept)?));
-        self.site.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, intake) in &mut self.site.intakes {
-            self.site
-                .intake_admission
-                .enter(intake.peer.ip(), intake.born, key);
+        for (key, intake) in &mut self.intakes {
+            self.intake_admission.enter(intake.peer.ip(), intake.born, key);
             let token = Class::Intake.token(key);
-            self.driver
+            base.driver
                 .registry()
                 .register(&mut intake.socket, token, interest)?;
-            self.driver
+            base.driver
                 .timers
                 .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.born));
         }
         Ok(())
     }
 
-    pub(crate) fn on_shim_connection(&mut self, mut socket: TcpStream, peer: SocketAddr) {
-        if let Some(key) = self.site.intake_admission.one_too_many(peer.ip()) {
+    pub(crate) fn on_shim_connection(
+        &mut self,
+        base: &mut Base<'_>,
+        mut socket: TcpStream,
+        peer: SocketAddr,
+    ) {
+        if let Some(key) = self.intake_admission.one_too_many(peer.ip()) {
             let why = "too many connections without a preface; the oldest of who has most of them ends";
-            self.turn_away(key, "intakes", why.to_owned());
+            self.turn_away(base, key, "intakes", why.to_owned());
         }
         let _ = socket.set_nodelay(true);
-        let born = self.driver.birth();
-        let key = self.site.intakes.vacant_key();
+        let born = base.driver.birth();
+        let key = self.intakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self
+        if let Err(error) = base
             .driver
             .registry()
             .register(&mut socket, Class::Intake.token(key), interest)
         {
-            return self.driver.log.refuse("register", peer.ip(), error);
+            return base.driver.log.refuse("register", peer.ip(), error);
         }
         let intake = Intake {
             socket,
@@ -135,23 +143,24 @@ impl Gateway {
             filled: 0,
             needed: FIXED_BYTES,
         };
-        self.site.intakes.insert(intake);
-        self.site.intake_admission.enter(peer.ip(), born, key);
-        self.driver
+        self.intakes.insert(intake);
+        self.intake_admission.enter(peer.ip(), born, key);
+        base.driver
             .timers
             .set(PREFACE_DEADLINE, Deadline::Intake(key, born));
-        self.on_intake(key);
+        self.on_intake(base, key);
     }
 
     /// Reads what is there of a preface, and never a byte of what follows it.
-    pub(crate) fn on_intake(&mut self, key: usize) {
-        while let Some(intake) = self.site.intakes.get_mut(key) {
+    pub(crate) fn on_intake(&mut self, base: &mut Base<'_>, key: usize) {
+        while let Some(intake) = self.intakes.get_mut(key) {
             match intake
                 .socket
                 .read(&mut intake.bytes[intake.filled..intake.needed])
             {
                 Ok(0) => {
                     return self.turn_away(
+                        base,
                         key,
                         "preface-cut",
                         "closed before its preface was complete".into(),
@@ -160,25 +169,21 @@ impl Gateway {
                 Ok(count) => intake.filled += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return self.turn_away(key, "preface-cut", error.to_string()),
+                Err(error) => return self.turn_away(base, key, "preface-cut", error.to_string()),
             }
             match Preface::decode(&intake.bytes[..intake.filled]) {
                 Ok(Decoded::Incomplete { needed }) => intake.needed = needed,
-                Ok(Decoded::Complete { preface, .. }) => return self.admit(key, preface),
-                Ok(Decoded::Question { question, .. }) => return self.answer_question(key, &question),
-                Err(error) => return self.turn_away(key, "bad-preface", error.to_string()),
+                Ok(Decoded::Complete { preface, .. }) => return self.admit(base, key, preface),
+                Ok(Decoded::Question { question, .. }) => return self.answer_question(base, key, &question),
+                Err(error) => return self.turn_away(base, key, "bad-preface", error.to_string()),
             }
         }
     }
 
-    pub(crate) fn on_intake_deadline(&mut self, key: usize, born: u64) {
-        if self
-            .site
-            .intakes
-            .get(key)
-            .is_some_and(|intake| intake.born == born)
-        {
+    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
+        if self.intakes.get(key).is_some_and(|intake| intake.born == born) {
             self.turn_away(
+                base,
                 key,
                 "preface-late",
                 format!("no complete preface within {PREFACE_DEADLINE:?}"),
@@ -186,25 +191,25 @@ impl Gateway {
         }
     }
 
-    fn turn_away(&mut self, key: usize, kind: &str, why: String) {
+    fn turn_away(&mut self, base: &mut Base<'_>, key: usize, kind: &str, why: String) {
         if let Some(intake) = self.take_intake(key) {
-            self.driver.log.refuse(kind, intake.peer.ip(), why);
+            base.driver.log.refuse(kind, intake.peer.ip(), why);
         }
     }
 
     fn take_intake(&mut self, key: usize) -> Option<Intake> {
-        let intake = self.site.intakes.try_remove(key)?;
-        self.site.intake_admission.leave(intake.peer.ip(), intake.born);
+        let intake = self.intakes.try_remove(key)?;
+        self.intake_admission.leave(intake.peer.ip(), intake.born);
         Some(intake)
     }
 
-    fn admit(&mut self, key: usize, preface: Preface) {
+    fn admit(&mut self, base: &mut Base<'_>, key: usize, preface: Preface) {
         let Some(intake) = self.take_intake(key) else {
             return;
         };
         let peer = intake.peer;
-        if let Err((refusal, socket)) = self.try_admit(intake, preface) {
-            self.driver.log.refuse(refusal.kind, peer.ip(), refusal.why);
+        if let Err((refusal, socket)) = self.try_admit(base, intake, preface) {
+            base.driver.log.refuse(refusal.kind, peer.ip(), refusal.why);
             let Some(mut socket) = socket else { return };
             if refusal.wants_verdict {
                 // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
@@ -217,34 +222,39 @@ impl Gateway {
 
     /// Says whose gateway this is, to nodes of this site and for a job that is known. Others could hand the answer on to
     /// nodes of another site, as if they were the gateway there.
-    fn answer_question(&mut self, key: usize, question: &Question) {
+    fn answer_question(&mut self, base: &mut Base<'_>, key: usize, question: &Question) {
         let Some(mut intake) = self.take_intake(key) else {
             return;
         };
         let peer = intake.peer.ip().to_canonical();
-        if !self.membership.directory.own_site().has_node(peer) {
+        if !base.membership.directory.own_site().has_node(peer) {
             let why = "asks whose gateway this is, and is no node of this site";
-            return self.driver.log.refuse("foreign-source", peer, why);
+            return base.driver.log.refuse("foreign-source", peer, why);
         }
         // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
-        let mut tokens = self.membership.jobs.iter().map(|(token, _)| token);
+        let mut tokens = base.membership.jobs.iter().map(|(token, _)| token);
         match tokens.find(|token| question.is_of(token)) {
             Some(token) => {
                 // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
                 let _ = intake
                     .socket
-                    .write(&question.answer(token, &self.driver.config.site));
+                    .write(&question.answer(token, &base.driver.config.site));
             }
             None => {
                 let why = "asks whose gateway this is with an unknown job token";
-                self.driver.log.refuse("unknown-token", peer, why);
+                base.driver.log.refuse("unknown-token", peer, why);
             }
         }
     }
 
-    fn try_admit(&mut self, intake: Intake, preface: Preface) -> Result<(), (Refusal, Option<TcpStream>)> {
+    fn try_admit(
+        &mut self,
+        base: &mut Base<'_>,
+        intake: Intake,
+        preface: Preface,
+    ) -> Result<(), (Refusal, Option<TcpStream>)> {
         let Intake { socket, peer, .. } = intake;
-        let pair_key = match self.judge(&preface, peer) {
+        let pair_key = match self.judge(base, &preface, peer) {
             Ok(pair_key) => pair_key,
             Err(refusal) => return Err((refusal, Some(socket))),
         };
@@ -254,7 +264,7 @@ impl Gateway {
             token,
             wants_verdict,
         } = preface;
-        let source = of_family_of(self.in_grid(source), destination);
+        let source = of_family_of(self.in_grid(base, source), destination);
         let request = OpenRequest {
             token,
             target: Target::Connection { source, destination },
@@ -264,7 +274,7 @@ impl Gateway {
         } else {
             Stage::Open
         };
-        match self.open_stream(pair_key, &request, Socket::Tcp(socket), stage) {
+        match self.open_stream(base, pair_key, &request, Socket::Tcp(socket), stage) {
             Ok(_) => Ok(()),
             Err(reason) => {
                 let why = format!("stream to {destination}: {}", reason.text());
@@ -282,12 +292,12 @@ impl Gateway {
     }
 
     /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has it.
-    fn in_grid(&self, own: SocketAddr) -> SocketAddr {
-        SocketAddr::new(self.membership.directory.own_site().in_grid(own.ip()), own.port())
+    fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
+        SocketAddr::new(base.membership.directory.own_site().in_grid(own.ip()), own.port())
     }
 
     /// The pair with the destination's site, if the preface may have what it asks for.
-    fn judge(&mut self, preface: &Preface, peer: SocketAddr) -> Result<usize, Refusal> {
+    fn judge(&mut self, base: &mut Base<'_>, preface: &Preface, peer: SocketAddr) -> Result<usize, Refusal> {
         let wants_verdict = preface.wants_verdict;
         let refuse = |kind, reason, why| {
             Err(Refusal {
@@ -298,18 +308,18 @@ impl Gateway {
             })
         };
         let destination = preface.destination;
-        if !self.membership.jobs.knows(&preface.token) {
+        if !base.membership.jobs.knows(&preface.token) {
             return refuse(
                 "unknown-token",
                 Reason::Denied,
                 format!("connection to {destination} with an unknown job token"),
             );
         }
-        if canonical(self.in_grid(preface.source)) != canonical(self.in_grid(peer)) {
+        if canonical(self.in_grid(base, preface.source)) != canonical(self.in_grid(base, peer)) {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }
-        let site = match self.membership.directory.site_of(destination.ip()) {
+        let site = match base.membership.directory.site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 return refuse(
@@ -326,8 +336,8 @@ impl Gateway {
                 );
             }
         };
-        match self.tunnels.by_site.get(&site) {
-            Some(pair_key) if self.tunnels.pairs[*pair_key].tunnel.may_open() => Ok(*pair_key),
+        match base.tunnels.by_site.get(&site) {
+            Some(pair_key) if base.tunnels.pairs[*pair_key].tunnel.may_open() => Ok(*pair_key),
             Some(_) => refuse(
                 "exhausted",
                 Reason::Exhausted,
@@ -346,24 +356,25 @@ impl Gateway {
     /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
     pub(crate) fn open_stream(
         &mut self,
+        base: &mut Base<'_>,
         pair_key: usize,
         request: &OpenRequest,
         mut socket: Socket,
         stage: Stage,
     ) -> Result<usize, Reason> {
-        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
+        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
         if !pair.tunnel.may_open() {
             return Err(Reason::Exhausted);
         }
         let id = pair.tunnel.open(request);
-        self.site.streams_opened += 1;
-        let born = self.driver.birth();
-        let entry = self.site.legs.vacant_key();
+        self.streams_opened += 1;
+        let born = base.driver.birth();
+        let entry = self.legs.vacant_key();
         let token: Token = Class::Leg.token(entry);
-        let registered = socket.reregister(self.driver.registry(), token);
-        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
+        let registered = socket.reregister(base.driver.registry(), token);
+        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
         if registered.is_err() {
@@ -371,17 +382,17 @@ impl Gateway {
             return Err(Reason::Exhausted);
         }
         pair.legs.insert(id, entry);
-        self.site.legs.insert(crate::site::leg::Leg::new(
+        self.legs.insert(crate::site::leg::Leg::new(
             socket,
             pair_key,
             id,
-            (request.token, self.membership.jobs.weight(&request.token)),
+            (request.token, base.membership.jobs.weight(&request.token)),
             born,
             stage,
         ));
-        self.site.streams_peak = self.site.streams_peak.max(self.site.legs.len());
-        self.schedule(entry);
-        self.tunnels.touch(pair_key);
+        self.streams_peak = self.streams_peak.max(self.legs.len());
+        self.schedule(base, entry);
+        base.tunnels.touch(pair_key);
         Ok(entry)
     }
 }

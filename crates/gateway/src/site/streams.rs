@@ -1,13 +1,14 @@
 //! Streams between a tunnel and its legs: what each event of either side does to the other.
 
-use crate::gateway::Gateway;
+use crate::base::Base;
+use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
 use crate::site::transparent;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
 use causeway_control::SINK_PORT;
-use causeway_tunnel::{OpenRequest, StreamId, Target};
+use causeway_tunnel::StreamId;
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use std::net::SocketAddr;
 
@@ -22,62 +23,62 @@ pub(crate) enum Delivery {
     Sink,
 }
 
-impl Gateway {
-    pub(crate) fn leg_of(&self, pair_key: usize, id: StreamId) -> Option<usize> {
-        self.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
+impl SiteSide {
+    pub(crate) fn leg_of(&self, base: &Base<'_>, pair_key: usize, id: StreamId) -> Option<usize> {
+        base.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
     }
 
-    pub(crate) fn on_data(&mut self, pair_key: usize, id: StreamId, bytes: &[u8]) {
-        let Some(pair) = self.tunnels.pairs.get_mut(pair_key) else {
+    pub(crate) fn on_data(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId, bytes: &[u8]) {
+        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
             return;
         };
         pair.received_bytes += bytes.len() as u64;
         let Some(leg_key) = pair.legs.get(&id).copied() else {
             return;
         };
-        let Some(leg) = self.site.legs.get_mut(leg_key) else {
+        let Some(leg) = self.legs.get_mut(leg_key) else {
             return;
         };
         match leg.deliver(bytes) {
             Ok(0) => {}
             Ok(count) => pair.tunnel.consumed(id, count),
-            Err(_) => self.on_reset_by_process(leg_key),
+            Err(_) => self.on_reset_by_process(base, leg_key),
         }
     }
 
     /// The far side has ended its half of a stream.
-    pub(crate) fn on_finished(&mut self, pair_key: usize, id: StreamId) {
-        if let Some(leg) = self.leg_of(pair_key, id) {
-            self.site.legs[leg].peer_finished = true;
-            self.flush_leg(leg);
+    pub(crate) fn on_finished(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+        if let Some(leg) = self.leg_of(base, pair_key, id) {
+            self.legs[leg].peer_finished = true;
+            self.flush_leg(base, leg);
         }
     }
 
     /// The far side has reset a stream.
-    pub(crate) fn on_reset(&mut self, pair_key: usize, id: StreamId, reason: Reason) {
-        if let Some(leg) = self.leg_of(pair_key, id) {
-            self.abort_leg(leg, reason);
+    pub(crate) fn on_reset(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId, reason: Reason) {
+        if let Some(leg) = self.leg_of(base, pair_key, id) {
+            self.abort_leg(base, leg, reason);
         }
     }
 
-    pub(crate) fn on_opened(&mut self, pair_key: usize, id: StreamId) {
-        let Some(leg_key) = self.leg_of(pair_key, id) else {
+    pub(crate) fn on_opened(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+        let Some(leg_key) = self.leg_of(base, pair_key, id) else {
             return;
         };
-        self.site.handed.remove(&leg_key);
-        if self.site.legs[leg_key].verdict(Verdict::Connected).is_err() {
-            return self.break_leg(leg_key, Reason::Reset);
+        self.handed.remove(&leg_key);
+        if self.legs[leg_key].verdict(Verdict::Connected).is_err() {
+            return self.break_leg(base, leg_key, Reason::Reset);
         }
-        self.flush_leg(leg_key);
-        self.schedule(leg_key);
+        self.flush_leg(base, leg_key);
+        self.schedule(base, leg_key);
     }
 
     /// One site may have three quarters of the files that this gateway may open, in streams: connections of its own site, of the others and
     /// of commands need some too.
-    pub(crate) fn refuse_stream(&mut self, pair_key: usize) -> Result<(), Reason> {
-        let site = self.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
+    pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: usize) -> Result<(), Reason> {
+        let site = base.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
         let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
-        self.driver
+        base.driver
             .log
             .refuse("streams", format_args!("site {}", site.unwrap_or_default()), text);
         Err(Reason::Exhausted)
@@ -85,27 +86,28 @@ impl Gateway {
 
     pub(crate) fn open_delivery(
         &mut self,
+        base: &mut Base<'_>,
         pair_key: usize,
         id: StreamId,
         token: Token,
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Result<Delivery, Reason> {
-        let site = self
+        let site = base
             .tunnels
             .pairs
             .get(pair_key)
             .map(|pair| pair.site.clone())
             .unwrap_or_default();
-        let is_transparent = self.membership.jobs.is_transparent(&token);
+        let is_transparent = base.membership.jobs.is_transparent(&token);
         let false_source = is_transparent
-            .then(|| self.why_not_from(&site, source, destination))
+            .then(|| self.why_not_from(base, &site, source, destination))
             .flatten();
         let mut deny = |kind: &str, why: String| {
-            self.driver.log.refuse(kind, &site, why);
+            base.driver.log.refuse(kind, &site, why);
             Err(Reason::Denied)
         };
-        if !self.membership.jobs.knows(&token) {
+        if !base.membership.jobs.knows(&token) {
             return deny(
                 "unknown-token",
                 format!("stream to {destination} with an unknown job token"),
@@ -113,18 +115,18 @@ impl Gateway {
         }
         let asked = destination;
         let destination = SocketAddr::new(
-            self.membership.directory.own_site().real(asked.ip()),
+            base.membership.directory.own_site().real(asked.ip()),
             asked.port(),
         );
-        if !self.membership.directory.own_site().has_node(destination.ip()) {
+        if !base.membership.directory.own_site().has_node(destination.ip()) {
             return deny(
                 "foreign-destination",
                 format!("stream to {destination}, which is not in this site"),
             );
         }
-        let plain = self.membership.jobs.is_plain(&token);
+        let plain = base.membership.jobs.is_plain(&token);
         let port = destination.port();
-        let is_here = self
+        let is_here = base
             .driver
             .config
             .lan
@@ -133,7 +135,7 @@ impl Gateway {
         if plain && is_here && port == SINK_PORT {
             return Ok(Delivery::Sink);
         }
-        if port < FIRST_USER_PORT && !(plain && self.driver.config.low_ports.contains(&port)) {
+        if port < FIRST_USER_PORT && !(plain && base.driver.config.low_ports.contains(&port)) {
             return deny(
                 "system-port",
                 format!(
@@ -150,7 +152,7 @@ impl Gateway {
         } else if plain {
             (
                 Vec::new(),
-                deliver::connect_plainly(&self.driver.config.lan, destination),
+                deliver::connect_plainly(&base.driver.config.lan, destination),
             )
         } else {
             let preface = Preface {
@@ -160,27 +162,25 @@ impl Gateway {
                 wants_verdict: false,
             };
             let preface = preface.encode().map_err(|_| Reason::Protocol)?;
-            (
-                preface,
-                self.site.ports.connect(&self.driver.config.lan, destination),
-            )
+            (preface, self.ports.connect(&base.driver.config.lan, destination))
         };
         let socket = socket.map_err(|error| {
             let reason = deliver::reason(&error);
-            self.driver
+            base.driver
                 .log
                 .refuse("delivery", destination, format_args!("connect: {error}"));
             reason
         })?;
         let leg = self.add_leg(
+            base,
             Socket::Tcp(socket),
             pair_key,
             id,
             token,
             Stage::Connecting { preface },
         )?;
-        let born = self.site.legs[leg].born;
-        self.driver
+        let born = self.legs[leg].born;
+        base.driver
             .timers
             .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
         Ok(Delivery::Begun)
@@ -189,54 +189,52 @@ impl Gateway {
     /// Puts a new socket under the loop's care as the local end of a stream.
     pub(crate) fn add_leg(
         &mut self,
+        base: &mut Base<'_>,
         socket: Socket,
         pair: usize,
         id: StreamId,
         token: Token,
         stage: Stage,
     ) -> Result<usize, Reason> {
-        let born = self.driver.birth();
-        let job = (token, self.membership.jobs.weight(&token));
-        let key = self
-            .site
-            .legs
-            .insert(Leg::new(socket, pair, id, job, born, stage));
-        let registered = self.site.legs[key]
+        let born = base.driver.birth();
+        let job = (token, base.membership.jobs.weight(&token));
+        let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
+        let registered = self.legs[key]
             .socket
-            .register(self.driver.registry(), Class::Leg.token(key));
-        let Some(pair) = self.tunnels.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
-            self.site.legs.remove(key);
+            .register(base.driver.registry(), Class::Leg.token(key));
+        let Some(pair) = base.tunnels.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
+            self.legs.remove(key);
             return Err(Reason::Exhausted);
         };
         pair.legs.insert(id, key);
-        self.site.streams_peak = self.site.streams_peak.max(self.site.legs.len());
+        self.streams_peak = self.streams_peak.max(self.legs.len());
         Ok(key)
     }
 
     /// The kernel has news of a leg's socket.
-    pub(crate) fn on_leg(&mut self, key: usize, event: &mio::event::Event) {
-        let Some(leg) = self.site.legs.get_mut(key) else {
+    pub(crate) fn on_leg(&mut self, base: &mut Base<'_>, key: usize, event: &mio::event::Event) {
+        let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         if matches!(leg.stage, Stage::Connecting { .. }) {
-            return self.on_delivery(key);
+            return self.on_delivery(base, key);
         }
         if event.is_error() && leg.socket.take_error().is_some() {
-            return self.on_reset_by_process(key);
+            return self.on_reset_by_process(base, key);
         }
         if event.is_readable() {
             leg.readable = true;
             leg.end_known |= event.is_read_closed();
-            self.schedule(key);
+            self.schedule(base, key);
         }
         if event.is_writable() {
-            self.flush_leg(key);
+            self.flush_leg(base, key);
         }
     }
 
     /// A delivery's connect has ended, one way or the other.
-    fn on_delivery(&mut self, key: usize) {
-        let Some(leg) = self.site.legs.get_mut(key) else {
+    fn on_delivery(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         let Socket::Tcp(socket) = &leg.socket else { return };
@@ -246,92 +244,92 @@ impl Gateway {
             None => match leg.connected() {
                 Ok(()) => {
                     let (pair, id) = (leg.pair, leg.id);
-                    if let Some(pair) = self.tunnels.pairs.get_mut(pair) {
+                    if let Some(pair) = base.tunnels.pairs.get_mut(pair) {
                         pair.tunnel.opened(id);
                     }
-                    self.schedule(key);
-                    return self.flush_leg(key);
+                    self.schedule(base, key);
+                    return self.flush_leg(base, key);
                 }
                 Err(error) => error,
             },
         };
-        self.break_leg(key, deliver::reason(&error));
+        self.break_leg(base, key, deliver::reason(&error));
     }
 
     /// Writes what waits for a process and tells the tunnel what has left.
-    pub(crate) fn flush_leg(&mut self, key: usize) {
-        let Some(leg) = self.site.legs.get_mut(key) else {
+    pub(crate) fn flush_leg(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         let (pair_key, id) = (leg.pair, leg.id);
         match leg.flush() {
             Ok(count) => {
                 let done = leg.is_done();
-                if let Some(pair) = self.tunnels.pairs.get_mut(pair_key).filter(|_| count > 0) {
+                if let Some(pair) = base.tunnels.pairs.get_mut(pair_key).filter(|_| count > 0) {
                     pair.tunnel.consumed(id, count);
                 }
-                self.tunnels.touch(pair_key);
+                base.tunnels.touch(pair_key);
                 if done {
-                    self.drop_leg(key);
+                    self.drop_leg(base, key);
                 }
             }
-            Err(_) => self.on_reset_by_process(key),
+            Err(_) => self.on_reset_by_process(base, key),
         }
     }
 
     /// The process has reset its connection. The kernel still has what it sent before, and hands it out first; so does
     /// the stream.
-    fn on_reset_by_process(&mut self, key: usize) {
-        let Some(leg) = self.site.legs.get_mut(key) else {
+    fn on_reset_by_process(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         if leg.read_ended {
-            return self.break_leg(key, Reason::Reset);
+            return self.break_leg(base, key, Reason::Reset);
         }
         leg.broken = true;
         leg.readable = true;
         leg.end_known = true;
-        self.schedule(key);
+        self.schedule(base, key);
     }
 
     /// Queues a leg to be read by its pair's lanes.
-    pub(crate) fn schedule(&mut self, key: usize) {
-        let Some(leg) = self.site.legs.get_mut(key) else {
+    pub(crate) fn schedule(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         let flows = !matches!(leg.stage, Stage::Connecting { .. });
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
             let pair_key = leg.pair;
-            if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
-                leg.take_turn(key, &mut pair.turns, self.driver.now);
+            if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {
+                leg.take_turn(key, &mut pair.turns, base.driver.now);
             }
-            self.tunnels.touch(pair_key);
+            base.tunnels.touch(pair_key);
         }
     }
 
-    pub(crate) fn schedule_stream(&mut self, pair_key: usize, id: StreamId) {
-        if let Some(leg) = self.leg_of(pair_key, id) {
-            self.schedule(leg);
+    pub(crate) fn schedule_stream(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+        if let Some(leg) = self.leg_of(base, pair_key, id) {
+            self.schedule(base, leg);
         }
     }
 
     /// The process is gone, or could not be reached: the far side learns of it.
-    pub(crate) fn break_leg(&mut self, key: usize, reason: Reason) {
-        let Some(leg) = self.site.legs.get(key) else {
+    pub(crate) fn break_leg(&mut self, base: &mut Base<'_>, key: usize, reason: Reason) {
+        let Some(leg) = self.legs.get(key) else {
             return;
         };
         let (pair_key, id) = (leg.pair, leg.id);
-        if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
+        if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {
             pair.tunnel.reset(id, reason);
         }
         leg.socket.reset_on_close();
-        self.tunnels.touch(pair_key);
-        self.drop_leg(key);
+        base.tunnels.touch(pair_key);
+        self.drop_leg(base, key);
     }
 
     /// The far side is gone, or refused: the process learns of it.
-    pub(crate) fn abort_leg(&mut self, key: usize, reason: Reason) {
-        let Some(leg) = self.site.legs.get_mut(key) else {
+    pub(crate) fn abort_leg(&mut self, base: &mut Base<'_>, key: usize, reason: Reason) {
+        let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         if matches!(leg.stage, Stage::Awaiting) {
@@ -340,19 +338,19 @@ impl Gateway {
         } else {
             leg.socket.reset_on_close();
         }
-        self.drop_leg(key);
+        self.drop_leg(base, key);
     }
 
     /// Forgets a leg and closes its socket.
-    pub(crate) fn drop_leg(&mut self, key: usize) {
-        let Some(leg) = self.site.legs.try_remove(key) else {
+    pub(crate) fn drop_leg(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.try_remove(key) else {
             return;
         };
-        self.site.handed.remove(&key);
-        if let Some(pair) = self.tunnels.pairs.get_mut(leg.pair) {
+        self.handed.remove(&key);
+        if let Some(pair) = base.tunnels.pairs.get_mut(leg.pair) {
             pair.legs.remove(&leg.id);
         }
-        if let Some(job) = self.membership.jobs.get_mut(&leg.token) {
+        if let Some(job) = base.membership.jobs.get_mut(&leg.token) {
             job.sent_bytes += leg.sent_bytes;
             job.received_bytes += leg.received_bytes;
         }
@@ -360,16 +358,15 @@ impl Gateway {
     }
 
     /// Ends all streams of a job.
-    pub(crate) fn end_streams(&mut self, token: &Token) {
+    pub(crate) fn end_streams(&mut self, base: &mut Base<'_>, token: &Token) {
         let ended: Vec<usize> = self
-            .site
             .legs
             .iter()
             .filter(|(_, leg)| leg.token == *token)
             .map(|(key, _)| key)
             .collect();
         for key in ended {
-            self.break_leg(key, Reason::Reset);
+            self.break_leg(base, key, Reason::Reset);
         }
     }
 }

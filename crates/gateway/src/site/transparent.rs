@@ -8,9 +8,10 @@
 //! There is no preface, so no token: a connection is carried under a job begun for such connections
 //! (`causeway run --transparent`), whichever runs. Neither end's process sees anything but the true addresses.
 
+use crate::base::Base;
 use crate::error::GatewayError;
-use crate::gateway::Gateway;
 use crate::membership::directory::Whereabouts;
+use crate::site::SiteSide;
 use crate::site::deliver::CONNECT_DEADLINE;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::token::Class;
@@ -68,55 +69,65 @@ fn transparent_socket(address: SocketAddr) -> io::Result<socket2::Socket> {
     Ok(socket)
 }
 
-impl Gateway {
+impl SiteSide {
     pub(crate) fn has_room_for_handed(&self) -> bool {
-        self.site.handed.len() < AT_MOST
+        self.handed.len() < AT_MOST
     }
 
     /// The router has handed over a connection; `peer` is its source.
-    pub(crate) fn on_handed_connection(&mut self, mut socket: TcpStream, peer: SocketAddr) {
+    pub(crate) fn on_handed_connection(
+        &mut self,
+        base: &mut Base<'_>,
+        mut socket: TcpStream,
+        peer: SocketAddr,
+    ) {
         let _ = socket.set_nodelay(true);
         let judged = socket
             .local_addr()
             .map_err(|error| ("handed-over", error.to_string()))
-            .and_then(|destination| Ok((destination, self.judge_handed(peer, destination)?)));
+            .and_then(|destination| Ok((destination, self.judge_handed(base, peer, destination)?)));
         let (destination, (pair, token)) = match judged {
             Ok(judged) => judged,
-            Err(refusal) => return self.turn_back(&socket, peer, refusal),
+            Err(refusal) => return self.turn_back(base, &socket, peer, refusal),
         };
         // open_stream takes sockets that the loop cares for already; this is the number it gives them.
-        let number = Class::Leg.token(self.site.legs.vacant_key());
+        let number = Class::Leg.token(self.legs.vacant_key());
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self.driver.registry().register(&mut socket, number, interest) {
-            return self.turn_back(&socket, peer, ("register", error.to_string()));
+        if let Err(error) = base.driver.registry().register(&mut socket, number, interest) {
+            return self.turn_back(base, &socket, peer, ("register", error.to_string()));
         }
         let target = Target::Connection {
             source: peer,
             destination,
         };
         let request = OpenRequest { token, target };
-        match self.open_stream(pair, &request, Socket::Tcp(socket), Stage::Open) {
-            Ok(leg) => drop(self.site.handed.insert(leg)),
+        match self.open_stream(base, pair, &request, Socket::Tcp(socket), Stage::Open) {
+            Ok(leg) => drop(self.handed.insert(leg)),
             Err(reason) => {
                 let why = format!("stream to {destination}: {}", reason.text());
-                self.driver.log.refuse("exhausted", peer.ip(), why);
+                base.driver.log.refuse("exhausted", peer.ip(), why);
             }
         }
     }
 
-    fn turn_back(&mut self, socket: &TcpStream, peer: SocketAddr, (kind, why): Refusal) {
-        self.driver.log.refuse(kind, peer.ip(), why);
+    fn turn_back(&mut self, base: &mut Base<'_>, socket: &TcpStream, peer: SocketAddr, (kind, why): Refusal) {
+        base.driver.log.refuse(kind, peer.ip(), why);
         // The kernel has accepted already: only a reset still says no.
         let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
     }
 
     /// The pair with the destination's site, and the job under which the connection is carried.
-    fn judge_handed(&self, source: SocketAddr, destination: SocketAddr) -> Result<(usize, Token), Refusal> {
-        if !self.membership.directory.is_own_address(source.ip()) {
+    fn judge_handed(
+        &self,
+        base: &Base<'_>,
+        source: SocketAddr,
+        destination: SocketAddr,
+    ) -> Result<(usize, Token), Refusal> {
+        if !base.membership.directory.is_own_address(source.ip()) {
             let why = format!("connection to {destination} handed over, but its source is not in this site");
             return Err(("foreign-source", why));
         }
-        let site = match self.membership.directory.site_of(destination.ip()) {
+        let site = match base.membership.directory.site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 let why = format!("connection to {destination} handed over, which is in this site");
@@ -127,14 +138,14 @@ impl Gateway {
                 return Err(("unknown-destination", why));
             }
         };
-        let Some(token) = self.membership.jobs.transparent() else {
+        let Some(token) = base.membership.jobs.transparent() else {
             let why = format!(
                 "connection to {destination} handed over while no job runs that has such ones: begin it with \
                  'causeway run --transparent'"
             );
             return Err(("no-transparent-job", why));
         };
-        if !self
+        if !base
             .membership
             .directory
             .other(&site)
@@ -146,7 +157,7 @@ impl Gateway {
             );
             return Err(("not-transparent", why));
         }
-        let pair = self.tunnels.by_site.get(&site);
+        let pair = base.tunnels.by_site.get(&site);
         let no_tunnel = || {
             (
                 "no-tunnel",
@@ -160,22 +171,23 @@ impl Gateway {
     /// addresses alone: with this one's, its processes could pass for neighbours.
     pub(crate) fn why_not_from(
         &self,
+        base: &Base<'_>,
         site: &str,
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Option<Refusal> {
-        if self.driver.config.transparent.is_none() {
+        if base.driver.config.transparent.is_none() {
             let why = format!(
                 "stream from {source} to {destination}, whose process is not under the shim: set 'transparent' in [listen] here"
             );
             return Some(("not-transparent", why));
         }
-        if self.membership.directory.site_of(source.ip()) != Whereabouts::At(site.to_owned()) {
+        if base.membership.directory.site_of(source.ip()) != Whereabouts::At(site.to_owned()) {
             let why = format!("stream to {destination} claims to come from {source}, which is not there");
             return Some(("false-source", why));
         }
         // It would be taken for a shim there, one with another site's address.
-        let own = self.driver.config.lan.contains(&destination);
+        let own = base.driver.config.lan.contains(&destination);
         own.then(|| {
             (
                 "own-listener",
@@ -184,18 +196,18 @@ impl Gateway {
         })
     }
 
-    pub(crate) fn on_delivery_deadline(&mut self, key: usize, born: u64) {
-        let leg = self.site.legs.get(key);
+    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
+        let leg = self.legs.get(key);
         if leg.is_some_and(|leg| leg.born == born && leg.is_connecting()) {
-            self.tell_of_late_delivery(key);
-            self.break_leg(key, causeway_wire::Reason::TimedOut);
+            self.tell_of_late_delivery(base, key);
+            self.break_leg(base, key, causeway_wire::Reason::TimedOut);
         }
     }
 
     /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
-    fn tell_of_late_delivery(&mut self, leg: usize) {
-        let leg = self.site.legs.get(leg);
-        let Some(leg) = leg.filter(|leg| self.membership.jobs.is_transparent(&leg.token)) else {
+    fn tell_of_late_delivery(&mut self, base: &mut Base<'_>, leg: usize) {
+        let leg = self.legs.get(leg);
+        let Some(leg) = leg.filter(|leg| base.membership.jobs.is_transparent(&leg.token)) else {
             return;
         };
         if let Socket::Tcp(socket) = &leg.socket
@@ -205,18 +217,18 @@ impl Gateway {
                 "its connection was not answered here within {CONNECT_DEADLINE:?}: the node is down, or the rules that bring answers \
                  back to this gateway are not applied (causeway gateway --print-nft)"
             );
-            self.driver.log.refuse("unanswered", source.ip(), why);
+            base.driver.log.refuse("unanswered", source.ip(), why);
         }
     }
 
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection belongs to, so they go
     /// on while another such job runs; those of the last one are left to end with it.
-    pub(crate) fn leave_transparent_streams(&mut self, token: &Token) {
-        let Some(other) = self.membership.jobs.transparent() else {
+    pub(crate) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
+        let Some(other) = base.membership.jobs.transparent() else {
             return;
         };
-        let weight = self.membership.jobs.weight(&other);
-        for (_, leg) in &mut self.site.legs {
+        let weight = base.membership.jobs.weight(&other);
+        for (_, leg) in &mut self.legs {
             // The other ones are starters' and agents', which are the job's own.
             if leg.token == *token && matches!(leg.socket, Socket::Tcp(_)) {
                 (leg.token, leg.weight) = (other, weight);
@@ -228,6 +240,8 @@ impl Gateway {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Gateway;
+    use crate::base::base;
     use crate::config::Config;
     use crate::membership::jobs::{Job, Origin};
     use crate::site::leg::Leg;
@@ -280,8 +294,8 @@ mod tests {
         gateway.membership.jobs.start(token, job);
     }
 
-    fn judged(gateway: &Gateway, source: &str, destination: &str) -> Result<(usize, Token), &'static str> {
-        let judged = gateway.judge_handed(source.parse().unwrap(), destination.parse().unwrap());
+    fn judged(gateway: &mut Gateway, source: &str, destination: &str) -> Result<(usize, Token), &'static str> {
+        let judged = gateway.site.judge_handed(&base!(gateway), source.parse().unwrap(), destination.parse().unwrap());
         judged.map_err(|(kind, _)| kind)
     }
 
@@ -292,12 +306,12 @@ mod tests {
         let token = Token([1; 16]);
         begin(&mut gateway, Token([2; 16]), false);
         assert_eq!(
-            judged(&gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
+            judged(&mut gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
             Err("no-transparent-job")
         );
         begin(&mut gateway, token, true);
         assert_eq!(
-            judged(&gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
+            judged(&mut gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
             Ok((2, token))
         );
         for (source, destination, kind) in [
@@ -307,14 +321,14 @@ mod tests {
             ("127.1.0.1:5000", "10.3.0.1:6000", "not-transparent"),
         ] {
             assert_eq!(
-                judged(&gateway, source, destination),
+                judged(&mut gateway, source, destination),
                 Err(kind),
                 "{source} {destination}"
             );
         }
         gateway.tunnels.by_site.clear();
         assert_eq!(
-            judged(&gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
+            judged(&mut gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
             Err("no-tunnel")
         );
     }
@@ -324,25 +338,25 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut gateway = gateway(directory.path());
         gateway.driver.config.lan[0].set_port(7000);
-        let why_not = |gateway: &Gateway, source: &str, destination: &str| {
-            let why = gateway.why_not_from("nancy", source.parse().unwrap(), destination.parse().unwrap());
+        let why_not = |gateway: &mut Gateway, source: &str, destination: &str| {
+            let why = gateway.site.why_not_from(&base!(gateway), "nancy", source.parse().unwrap(), destination.parse().unwrap());
             why.map(|(kind, _)| kind)
         };
-        assert_eq!(why_not(&gateway, "10.2.0.1:5000", "127.1.0.1:6000"), None);
+        assert_eq!(why_not(&mut gateway, "10.2.0.1:5000", "127.1.0.1:6000"), None);
         for source in ["127.1.0.2:5000", "10.3.0.1:5000", "198.51.100.9:5000"] {
             assert_eq!(
-                why_not(&gateway, source, "127.1.0.1:6000"),
+                why_not(&mut gateway, source, "127.1.0.1:6000"),
                 Some("false-source"),
                 "{source}"
             );
         }
         assert_eq!(
-            why_not(&gateway, "10.2.0.1:5000", "127.0.0.1:7000"),
+            why_not(&mut gateway, "10.2.0.1:5000", "127.0.0.1:7000"),
             Some("own-listener")
         );
         gateway.driver.config.transparent = None;
         assert_eq!(
-            why_not(&gateway, "10.2.0.1:5000", "127.1.0.1:6000"),
+            why_not(&mut gateway, "10.2.0.1:5000", "127.1.0.1:6000"),
             Some("not-transparent")
         );
     }
@@ -361,8 +375,8 @@ mod tests {
         }
         let end = |gateway: &mut Gateway, token| {
             gateway.membership.jobs.end(&token).unwrap();
-            gateway.leave_transparent_streams(&token);
-            gateway.end_streams(&token);
+            gateway.site.leave_transparent_streams(&mut base!(gateway), &token);
+            gateway.site.end_streams(&mut base!(gateway), &token);
             gateway
                 .site
                 .legs

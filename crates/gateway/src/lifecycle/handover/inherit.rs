@@ -4,6 +4,7 @@
 //! refused by the predecessor; what is left are mistakes in these programs and damaged states.
 
 use super::state::State;
+use crate::base::base;
 use crate::commands::starter::KeptStarter;
 use crate::commands::starter::Starter;
 use crate::config::Config;
@@ -91,7 +92,7 @@ impl Gateway {
         }
         gateway.inherit_pairs(kept.pairs)?;
         gateway.inherit_legs(kept.legs)?;
-        gateway.inherit_intakes(kept.intakes)?;
+        gateway.site.inherit_intakes(&mut base!(gateway), kept.intakes)?;
         gateway.inherit_commands(kept.commands)?;
         gateway.inherit_starters(kept.starters);
         gateway.traversal.relay.carried_bytes = kept.carried_bytes;
@@ -154,7 +155,7 @@ impl Gateway {
             }
         }
         for key in self.site.legs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
-            self.schedule(key);
+            self.site.schedule(&mut base!(self), key);
         }
         Ok(())
     }
