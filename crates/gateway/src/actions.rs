@@ -26,13 +26,13 @@ impl Gateway {
         match event {
             MembershipEvent::PeerKnown { peer, is_new } => {
                 if is_new {
-                    self.seek_all(peer, PATIENCE);
+                    self.traversal.seek_all(&mut base!(self), peer, PATIENCE);
                 }
-                self.on_peer_known(peer);
+                self.traversal.on_peer_known(&mut base!(self), peer);
             }
-            MembershipEvent::PeerGone { peer } => self.forget_meeting(peer),
-            MembershipEvent::BrokerFound(broker) => self.on_broker_found(broker),
-            MembershipEvent::Message(message) => self.on_broker_message(&message),
+            MembershipEvent::PeerGone { peer } => self.traversal.forget_meeting(peer),
+            MembershipEvent::BrokerFound(broker) => self.traversal.on_broker_found(broker),
+            MembershipEvent::Message(message) => self.traversal.on_broker_message(&mut base!(self), &message),
         }
     }
 
@@ -50,16 +50,17 @@ impl Gateway {
                     self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
                 }
                 self.on_site_gone(&site, &why);
-                self.seek_all(peer, pause.max(PATIENCE));
-                self.lose_relay(peer);
+                self.traversal
+                    .seek_all(&mut base!(self), peer, pause.max(PATIENCE));
+                self.traversal.lose_relay(&mut base!(self), peer);
             }
-            TunnelsEvent::LaneUp { peer, lane } => self.on_lane_up(peer, lane),
-            TunnelsEvent::Met { peer } => self.on_met(peer),
-            TunnelsEvent::MetAtRelay { peer, number } => self.seek_succeeded(peer, number),
+            TunnelsEvent::LaneUp { peer, lane } => self.traversal.on_lane_up(&mut base!(self), peer, lane),
+            TunnelsEvent::Met { peer } => self.traversal.on_met(&mut base!(self), peer),
+            TunnelsEvent::MetAtRelay { peer, number } => self.traversal.seek_succeeded(peer, number),
             TunnelsEvent::Introduced { peer, has_lane } => {
                 self.traversal.search_mut(peer).trouble.clear();
                 if has_lane {
-                    self.on_met_well(peer);
+                    self.traversal.on_met_well(peer);
                 }
             }
             TunnelsEvent::LaneLost {
@@ -69,30 +70,40 @@ impl Gateway {
             } => {
                 let known = self.tunnels.pair_of(&self.tunnels.peers[peer].site);
                 let introduced = known.is_some_and(|pair| pair.introduced);
-                self.meet_again(peer, introduced);
-                self.seek_again(peer, number, through.as_ref());
+                self.traversal.meet_again(&mut base!(self), peer, introduced);
+                self.traversal
+                    .seek_again(&mut base!(self), peer, number, through.as_ref());
             }
             TunnelsEvent::Down { peer, relayed } => {
                 if let Some(trouble) = relayed {
                     self.traversal.search_mut(peer).trouble = trouble;
                 }
-                self.lose_relay(peer);
+                self.traversal.lose_relay(&mut base!(self), peer);
             }
-            TunnelsEvent::Wanted { peer, pause } => self.meet_again(peer, pause.is_zero()),
-            TunnelsEvent::MoreWanted { peer } => self.seek_all(peer, Duration::ZERO),
+            TunnelsEvent::Wanted { peer, pause } => {
+                self.traversal.meet_again(&mut base!(self), peer, pause.is_zero())
+            }
+            TunnelsEvent::MoreWanted { peer } => {
+                self.traversal.seek_all(&mut base!(self), peer, Duration::ZERO)
+            }
             TunnelsEvent::DialFailed { peer, number, why } => {
-                if !self.punch_failed(peer, number, &why) {
+                if !self.traversal.punch_failed(&mut base!(self), peer, number, &why) {
                     self.tunnels.dial_later(&mut self.driver, peer, number, &why);
                 }
             }
-            TunnelsEvent::ErrandFailed { errand, dialled, why } => self.errand_failed(&errand, dialled, &why),
+            TunnelsEvent::ErrandFailed { errand, dialled, why } => {
+                self.traversal
+                    .errand_failed(&mut base!(self), &errand, dialled, &why)
+            }
             TunnelsEvent::Ticket { ticket, socket, from } => {
-                if !self.on_ticket(ticket, socket) {
+                if !self.traversal.on_ticket(&mut base!(self), ticket, socket) {
                     let why = "it shows a ticket that was never given, was used, or is good no more";
                     self.driver.log.refuse("relay-ticket", from.ip(), why);
                 }
             }
-            TunnelsEvent::Datagram { bytes, from } => self.on_datagram(&bytes, from),
+            TunnelsEvent::Datagram { bytes, from } => {
+                self.traversal.on_datagram(&mut base!(self), &bytes, from)
+            }
         }
     }
 }

@@ -124,7 +124,8 @@ impl Gateway {
         for index in 0..self.tunnels.peers.len() {
             self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
             let was_up = self.tunnels.by_site.contains_key(&self.tunnels.peers[index].site);
-            self.seek_all(index, if was_up { SOON } else { PATIENCE });
+            self.traversal
+                .seek_all(&mut base!(self), index, if was_up { SOON } else { PATIENCE });
         }
         let mut events = Events::with_capacity(EVENTS);
         loop {
@@ -156,11 +157,11 @@ impl Gateway {
                 self.settle();
             }
             for splice in std::mem::take(&mut self.traversal.relay.unread) {
-                self.on_splice(splice);
+                self.traversal.on_splice(&mut base!(self), splice);
             }
             self.look_after_tunnels();
             self.settle();
-            self.look_after_meetings();
+            self.traversal.look_after_meetings(&mut base!(self));
             self.settle();
             for pair in std::mem::take(&mut self.tunnels.dirty) {
                 if let Some(state) = self.tunnels.pairs.get_mut(pair) {
@@ -227,8 +228,8 @@ impl Gateway {
             Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
             Class::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
             // Two ends each.
-            Class::Splice => self.on_splice(key / 2),
-            Class::Opening => self.on_opening(key),
+            Class::Splice => self.traversal.on_splice(&mut base!(self), key / 2),
+            Class::Opening => self.traversal.on_opening(&mut base!(self), key),
         }
         std::ops::ControlFlow::Continue(())
     }
@@ -242,10 +243,12 @@ impl Gateway {
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
             Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
             Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
-            Deadline::Seek(index, lane) => self.seek(index, lane),
-            Deadline::Ask(index, lane, id) => self.on_ask_deadline(index, lane, id),
-            Deadline::Splice(key, born) => self.on_splice_deadline(key, born),
-            Deadline::Offer => self.tell_offer(),
+            Deadline::Seek(index, lane) => self.traversal.seek(&mut base!(self), index, lane),
+            Deadline::Ask(index, lane, id) => {
+                self.traversal.on_ask_deadline(&mut base!(self), index, lane, id)
+            }
+            Deadline::Splice(key, born) => self.traversal.on_splice_deadline(&mut base!(self), key, born),
+            Deadline::Offer => self.traversal.tell_offer(&mut base!(self)),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::Tail(key) => self.tunnels.on_tail(&mut self.driver, key),
             Deadline::Turn(key) => self.tunnels.on_turn(&mut self.driver, key),
@@ -257,10 +260,14 @@ impl Gateway {
     fn wait(&mut self) -> Option<Duration> {
         let tunnels = self.tunnels.tunnels_deadline();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        let others = [tunnels, self.tunnels.quic_deadline(), self.meetings_deadline()]
-            .into_iter()
-            .flatten()
-            .min();
+        let others = [
+            tunnels,
+            self.tunnels.quic_deadline(),
+            self.traversal.meetings_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
         [self.driver.timers.wait(), others.map(until)]
             .into_iter()
             .flatten()

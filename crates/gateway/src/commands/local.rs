@@ -534,13 +534,24 @@ impl Gateway {
                     self.end_job(&token);
                 }
             }
-            GatewayToGateway::RelayAsk { to, id } => self.on_relay_ask(pair_key, &to, id),
+            GatewayToGateway::RelayAsk { to, id } => {
+                self.traversal.on_relay_ask(&mut base!(self), pair_key, &to, id)
+            }
             GatewayToGateway::RelayOffer {
                 carried,
                 beyond_microseconds,
-            } => self.on_relay_offer(&site, Offer::new(carried, beyond_microseconds)),
-            GatewayToGateway::RelayNo { id, why } => self.on_relay_no(&site, id, &why),
-            GatewayToGateway::RelayCannot { meeting, why } => self.on_relay_cannot(&site, meeting, &why),
+            } => self.traversal.on_relay_offer(
+                &mut base!(self),
+                &site,
+                Offer::new(carried, beyond_microseconds),
+            ),
+            GatewayToGateway::RelayNo { id, why } => {
+                self.traversal.on_relay_no(&mut base!(self), &site, id, &why)
+            }
+            GatewayToGateway::RelayCannot { meeting, why } => {
+                self.traversal
+                    .on_relay_cannot(&mut base!(self), &site, meeting, &why)
+            }
             GatewayToGateway::RelayGo {
                 id,
                 ticket,
@@ -553,7 +564,7 @@ impl Gateway {
                     address,
                     beyond_microseconds,
                 };
-                self.on_relay_go(&site, &invitation);
+                self.traversal.on_relay_go(&mut base!(self), &site, &invitation);
             }
             GatewayToGateway::RelayCome {
                 meeting: id,
@@ -568,7 +579,8 @@ impl Gateway {
                     address,
                     beyond_microseconds,
                 };
-                self.on_relay_come(pair_key, &site, &from, &invitation);
+                self.traversal
+                    .on_relay_come(&mut base!(self), pair_key, &site, &from, &invitation);
             }
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Lossy {} => self.tunnels.on_lossy(&mut self.driver, pair_key),

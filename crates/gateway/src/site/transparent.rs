@@ -294,8 +294,16 @@ mod tests {
         gateway.membership.jobs.start(token, job);
     }
 
-    fn judged(gateway: &mut Gateway, source: &str, destination: &str) -> Result<(usize, Token), &'static str> {
-        let judged = gateway.site.judge_handed(&base!(gateway), source.parse().unwrap(), destination.parse().unwrap());
+    fn judged(
+        gateway: &mut Gateway,
+        source: &str,
+        destination: &str,
+    ) -> Result<(usize, Token), &'static str> {
+        let judged = gateway.site.judge_handed(
+            &base!(gateway),
+            source.parse().unwrap(),
+            destination.parse().unwrap(),
+        );
         judged.map_err(|(kind, _)| kind)
     }
 
@@ -339,7 +347,12 @@ mod tests {
         let mut gateway = gateway(directory.path());
         gateway.driver.config.lan[0].set_port(7000);
         let why_not = |gateway: &mut Gateway, source: &str, destination: &str| {
-            let why = gateway.site.why_not_from(&base!(gateway), "nancy", source.parse().unwrap(), destination.parse().unwrap());
+            let why = gateway.site.why_not_from(
+                &base!(gateway),
+                "nancy",
+                source.parse().unwrap(),
+                destination.parse().unwrap(),
+            );
             why.map(|(kind, _)| kind)
         };
         assert_eq!(why_not(&mut gateway, "10.2.0.1:5000", "127.1.0.1:6000"), None);
@@ -375,7 +388,9 @@ mod tests {
         }
         let end = |gateway: &mut Gateway, token| {
             gateway.membership.jobs.end(&token).unwrap();
-            gateway.site.leave_transparent_streams(&mut base!(gateway), &token);
+            gateway
+                .site
+                .leave_transparent_streams(&mut base!(gateway), &token);
             gateway.site.end_streams(&mut base!(gateway), &token);
             gateway
                 .site

@@ -96,7 +96,9 @@ impl Gateway {
         gateway.inherit_commands(kept.commands)?;
         gateway.inherit_starters(kept.starters);
         gateway.traversal.relay.carried_bytes = kept.carried_bytes;
-        gateway.inherit_splices(kept.splices)?;
+        gateway
+            .traversal
+            .inherit_splices(&mut base!(gateway), kept.splices)?;
         gateway.driver.log.say(format_args!(
             "goes on as {} (process {}) with {} streams and {} jobs",
             gateway.driver.program.display(),

@@ -4,9 +4,10 @@
 //! all that go through one (`pair`).
 
 use super::selection::{Candidate, Offer, choose};
+use crate::base::Base;
 use crate::config::Transport;
-use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
+use crate::traversal::Traversal;
 use crate::tunnels::dial::{LAST_BACKOFF, REDIAL};
 use crate::tunnels::handshake::errand::Errand;
 use crate::tunnels::message::GatewayToGateway;
@@ -75,35 +76,41 @@ pub(crate) struct Invitation {
     pub(crate) beyond_microseconds: u32,
 }
 
-impl Gateway {
+impl Traversal {
     /// Of two sites, the one that sorts first asks. Lanes over QUIC are not relayed.
-    fn seeks(&self, index: usize) -> bool {
-        self.driver.config.transport != Transport::Quic
-            && self.driver.config.site < self.tunnels.peers[index].site
-            && !self.tunnels.peers[index].is_gone
+    fn seeks(&self, base: &Base<'_>, index: usize) -> bool {
+        base.driver.config.transport != Transport::Quic
+            && base.driver.config.site < base.tunnels.peers[index].site
+            && !base.tunnels.peers[index].is_gone
     }
 
     /// Looks for a relay for every lane that is not up by then.
-    pub(crate) fn seek_all(&mut self, index: usize, pause: Duration) {
-        for lane in 0..self.tunnels.lanes_wanted(&mut self.driver, index) {
-            self.seek_after(index, lane, pause);
+    pub(crate) fn seek_all(&mut self, base: &mut Base<'_>, index: usize, pause: Duration) {
+        for lane in 0..base.tunnels.lanes_wanted(base.driver, index) {
+            self.seek_after(base, index, lane, pause);
         }
     }
 
-    fn seek_after(&mut self, index: usize, lane: usize, pause: Duration) {
-        let wanted = self.seeks(index) && lane < self.tunnels.lanes_wanted(&mut self.driver, index);
-        let dial = &mut self.traversal.search_mut(index).dials[lane];
+    fn seek_after(&mut self, base: &mut Base<'_>, index: usize, lane: usize, pause: Duration) {
+        let wanted = self.seeks(base, index) && lane < base.tunnels.lanes_wanted(base.driver, index);
+        let dial = &mut self.search_mut(index).dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
-            self.driver.timers.set(pause, Deadline::Seek(index, lane));
+            base.driver.timers.set(pause, Deadline::Seek(index, lane));
         }
     }
 
     /// A lane was lost or has fallen silent: where a relay carried it, one shall again.
-    pub(crate) fn seek_again(&mut self, index: usize, lane: usize, through: Option<&Through>) {
+    pub(crate) fn seek_again(
+        &mut self,
+        base: &mut Base<'_>,
+        index: usize,
+        lane: usize,
+        through: Option<&Through>,
+    ) {
         let pause = match through {
             Some(through) => {
-                let now = self.driver.now;
-                let search = self.traversal.search_mut(index);
+                let now = base.driver.now;
+                let search = self.search_mut(index);
                 search.failed.insert(through.relay, now);
                 let dial = &mut search.dials[lane];
                 // One that the far side ends at once, since it has a better lane or believes so, is not brought back at that pace.
@@ -116,75 +123,76 @@ impl Gateway {
             }
             None => PATIENCE,
         };
-        self.seek_after(index, lane, pause);
+        self.seek_after(base, index, lane, pause);
     }
 
     /// Asks a relay for a lane unless there is one, or a better one.
-    pub(crate) fn seek(&mut self, index: usize, lane: usize) {
-        let site = self.tunnels.peers[index].site.clone();
-        let key = self.tunnels.by_site.get(&site).copied();
+    pub(crate) fn seek(&mut self, base: &mut Base<'_>, index: usize, lane: usize) {
+        let site = base.tunnels.peers[index].site.clone();
+        let key = base.tunnels.by_site.get(&site).copied();
         let is_well = key
-            .and_then(|key| self.tunnels.pairs.get(key))
+            .and_then(|key| base.tunnels.pairs.get(key))
             .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane));
-        if is_well || key.is_some_and(|key| self.tunnels.has_direct_lane(key)) {
-            self.traversal.search_mut(index).dials[lane] = Dial::IDLE;
+        if is_well || key.is_some_and(|key| base.tunnels.has_direct_lane(key)) {
+            self.search_mut(index).dials[lane] = Dial::IDLE;
             return;
         }
-        let Some((relay, tunnel)) = self.best_relay(index, lane) else {
+        let Some((relay, tunnel)) = self.best_relay(base, index, lane) else {
             let why =
                 "no site that this one has a tunnel with carries connections of others (relay in [grid])";
-            return self.seek_failed(index, lane, None, why);
+            return self.seek_failed(base, index, lane, None, why);
         };
-        let id = self.driver.birth();
-        self.traversal.search_mut(index).asked[lane] = Some((id, relay));
-        self.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
-        self.tunnels.tell(
-            &mut self.driver,
-            tunnel,
-            GatewayToGateway::RelayAsk { to: site, id },
-        );
+        let id = base.driver.birth();
+        self.search_mut(index).asked[lane] = Some((id, relay));
+        base.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
+        base.tunnels
+            .tell(base.driver, tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
 
     /// The one to ask for this lane: its place among the peers, and the pair with it.
-    fn best_relay(&self, index: usize, lane: usize) -> Option<(usize, usize)> {
+    fn best_relay(&self, base: &Base<'_>, index: usize, lane: usize) -> Option<(usize, usize)> {
         let failed = |relay: usize| {
-            let search = self.traversal.search(index)?;
+            let search = self.search(index)?;
             let at = search.failed.get(&relay);
-            at.filter(|at| self.driver.now.saturating_duration_since(**at) < GRUDGE)
+            at.filter(|at| base.driver.now.saturating_duration_since(**at) < GRUDGE)
                 .copied()
         };
-        let willing = self.tunnels.peers.iter().enumerate().filter_map(|(relay, peer)| {
-            let key = self.tunnels.by_site.get(&peer.site).copied()?;
-            let is_willing = self
+        let willing = base.tunnels.peers.iter().enumerate().filter_map(|(relay, peer)| {
+            let key = base.tunnels.by_site.get(&peer.site).copied()?;
+            let is_willing = base
                 .membership
                 .directory
                 .other(&peer.site)
                 .is_some_and(|info| info.relays);
-            (relay != index && is_willing && self.tunnels.has_direct_lane(key)).then(|| Candidate {
+            (relay != index && is_willing && base.tunnels.has_direct_lane(key)).then(|| Candidate {
                 relay,
                 pair: key,
                 site: &peer.site,
-                near_microseconds: self.tunnels.least_rtt(key).unwrap_or(u32::MAX),
-                offer: self
-                    .traversal
-                    .search(relay)
-                    .and_then(|relay| relay.offer.as_ref()),
+                near_microseconds: base.tunnels.least_rtt(key).unwrap_or(u32::MAX),
+                offer: self.search(relay).and_then(|relay| relay.offer.as_ref()),
                 failed: failed(relay),
             })
         });
         let willing: Vec<_> = willing.collect();
         let between = (
-            self.driver.config.site.as_str(),
-            self.tunnels.peers[index].site.as_str(),
+            base.driver.config.site.as_str(),
+            base.tunnels.peers[index].site.as_str(),
         );
         choose(&willing, between, lane).map(|one| (one.relay, one.pair))
     }
 
     /// No lane this time.
-    fn seek_failed(&mut self, index: usize, lane: usize, relay: Option<usize>, why: &str) {
-        let now = self.driver.now;
-        let peer = &self.tunnels.peers[index];
-        let search = self.traversal.search_mut(index);
+    fn seek_failed(
+        &mut self,
+        base: &mut Base<'_>,
+        index: usize,
+        lane: usize,
+        relay: Option<usize>,
+        why: &str,
+    ) {
+        let now = base.driver.now;
+        let peer = &base.tunnels.peers[index];
+        let search = self.search_mut(index);
         if let Some(relay) = relay {
             search.failed.insert(relay, now);
         }
@@ -192,7 +200,7 @@ impl Gateway {
         let concerns = relay.is_some() || peer.address.is_none();
         if concerns && search.trouble != why {
             let site = &peer.site;
-            self.driver
+            base.driver
                 .log
                 .say(format_args!("no relay to {site}: {why}; trying again"));
             search.trouble = why.to_owned();
@@ -201,125 +209,135 @@ impl Gateway {
         let dial = &mut search.dials[lane];
         let pause = dial.back_off(LAST_BACKOFF);
         dial.under_way = false;
-        self.seek_after(index, lane, pause);
+        self.seek_after(base, index, lane, pause);
     }
 
     /// A lane through a relay is up, as far as this gateway knows.
     pub(crate) fn seek_succeeded(&mut self, index: usize, lane: usize) {
-        let search = self.traversal.search_mut(index);
+        let search = self.search_mut(index);
         search.trouble.clear();
         search.dials[lane].under_way = false;
     }
 
-    pub(crate) fn on_ask_deadline(&mut self, index: usize, lane: usize, id: u64) {
-        let asked = self.traversal.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
+    pub(crate) fn on_ask_deadline(&mut self, base: &mut Base<'_>, index: usize, lane: usize, id: u64) {
+        let asked = self.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
         if let Some((_, relay)) = asked {
-            let site = &self.tunnels.peers[relay].site;
+            let site = &base.tunnels.peers[relay].site;
             let why = format!("relay {site} did not answer within {ANSWER:?}");
-            self.seek_failed(index, lane, Some(relay), &why);
+            self.seek_failed(base, index, lane, Some(relay), &why);
         }
     }
 
     /// No lane to a site is left: it is no relay for anybody now.
-    pub(crate) fn lose_relay(&mut self, relay: usize) {
-        self.traversal.search_mut(relay).offer = None;
-        self.relay_is_gone(relay);
-        self.tell_offer_soon();
+    pub(crate) fn lose_relay(&mut self, base: &mut Base<'_>, relay: usize) {
+        self.search_mut(relay).offer = None;
+        self.relay_is_gone(base, relay);
+        self.tell_offer_soon(base);
     }
 
     /// The last lane to a site is gone: what it was asked as a relay is asked of others.
-    fn relay_is_gone(&mut self, relay: usize) {
-        for index in 0..self.tunnels.peers.len() {
+    fn relay_is_gone(&mut self, base: &mut Base<'_>, relay: usize) {
+        for index in 0..base.tunnels.peers.len() {
             for lane in 0..MAX_LANES {
-                if self.traversal.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
-                    let why = format!("relay {} was lost", self.tunnels.peers[relay].site);
-                    self.seek_failed(index, lane, Some(relay), &why);
+                if self.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
+                    let why = format!("relay {} was lost", base.tunnels.peers[relay].site);
+                    self.seek_failed(base, index, lane, Some(relay), &why);
                 }
             }
         }
     }
 
     /// A relay lets the two sites meet.
-    pub(crate) fn on_relay_go(&mut self, from: &str, invitation: &Invitation) {
-        let Some((relay, index, lane)) = self.find_ask(from, invitation.id) else {
+    pub(crate) fn on_relay_go(&mut self, base: &mut Base<'_>, from: &str, invitation: &Invitation) {
+        let Some((relay, index, lane)) = self.find_ask(base, from, invitation.id) else {
             return;
         };
-        if let Err(why) = self.go(relay, index, Some(lane), invitation) {
-            self.seek_failed(index, lane, Some(relay), &why);
+        if let Err(why) = self.go(base, relay, index, Some(lane), invitation) {
+            self.seek_failed(base, index, lane, Some(relay), &why);
         }
     }
 
     /// A relay says that the sites cannot meet there.
-    pub(crate) fn on_relay_no(&mut self, from: &str, id: u64, why: &str) {
+    pub(crate) fn on_relay_no(&mut self, base: &mut Base<'_>, from: &str, id: u64, why: &str) {
         let why = format!("relay {from}: {why}");
-        if let Some((relay, index, lane)) = self.find_ask(from, id) {
-            return self.seek_failed(index, lane, Some(relay), &why);
+        if let Some((relay, index, lane)) = self.find_ask(base, from, id) {
+            return self.seek_failed(base, index, lane, Some(relay), &why);
         }
-        let waiting = self.tunnels.handshakes.iter().find(|(_, handshake)| {
+        let waiting = base.tunnels.handshakes.iter().find(|(_, handshake)| {
             let errand = handshake.errand();
             handshake.dialled().is_some()
                 && errand
                     .is_some_and(|errand| errand.id == id && errand.through.site == from && !errand.has_met())
         });
         if let Some(key) = waiting.map(|(key, _)| key) {
-            self.tunnels
-                .end_handshake(&mut self.driver, key, "handshake", &why);
+            base.tunnels.end_handshake(base.driver, key, "handshake", &why);
         }
     }
 
     /// What was asked, of whom and for which lane.
-    fn find_ask(&mut self, from: &str, id: u64) -> Option<(usize, usize, usize)> {
-        let relay = self.tunnels.peers.iter().position(|peer| peer.site == from)?;
-        let mut searches = self.traversal.searches.iter_mut().enumerate();
+    fn find_ask(&mut self, base: &mut Base<'_>, from: &str, id: u64) -> Option<(usize, usize, usize)> {
+        let relay = base.tunnels.peers.iter().position(|peer| peer.site == from)?;
+        let mut searches = self.searches.iter_mut().enumerate();
         searches.find_map(|(index, search)| Some((relay, index, search.take(id, relay)?)))
     }
 
     /// Another site has asked a relay for this one.
-    pub(crate) fn on_relay_come(&mut self, pair: usize, relay: &str, from: &str, invitation: &Invitation) {
-        if let Err(why) = self.come(relay, from, invitation) {
+    pub(crate) fn on_relay_come(
+        &mut self,
+        base: &mut Base<'_>,
+        pair: usize,
+        relay: &str,
+        from: &str,
+        invitation: &Invitation,
+    ) {
+        if let Err(why) = self.come(base, relay, from, invitation) {
             let text = format!("cannot meet it at {relay}: {why}");
-            self.driver
+            base.driver
                 .log
                 .refuse("relay-come", format_args!("site {from} through {relay}"), text);
             let meeting = invitation.id;
-            self.tunnels.tell(
-                &mut self.driver,
-                pair,
-                GatewayToGateway::RelayCannot { meeting, why },
-            );
+            base.tunnels
+                .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
         }
     }
 
-    fn come(&mut self, relay: &str, from: &str, invitation: &Invitation) -> Result<(), String> {
-        if self.driver.config.transport == Transport::Quic {
+    fn come(
+        &mut self,
+        base: &mut Base<'_>,
+        relay: &str,
+        from: &str,
+        invitation: &Invitation,
+    ) -> Result<(), String> {
+        if base.driver.config.transport == Transport::Quic {
             return Err(
                 "lanes over QUIC, which alone are wanted here (transport in [grid]), are not relayed"
                     .to_owned(),
             );
         }
-        let place = |site: &str| self.tunnels.peers.iter().position(|peer| peer.site == site);
+        let place = |site: &str| base.tunnels.peers.iter().position(|peer| peer.site == site);
         let index = place(from).ok_or_else(|| format!("site {from} is not a [[peer]] of this gateway"))?;
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
             return Err("a site cannot be its own relay".to_owned());
         };
-        let coming = self.tunnels.handshakes.iter();
+        let coming = base.tunnels.handshakes.iter();
         let coming = coming.filter(|(_, other)| other.errand().is_some() && other.dialled().is_none());
         if coming.count() >= COMING {
             return Err("too many meetings at a time".to_owned());
         }
-        self.go(relay, index, None, invitation)
+        self.go(base, relay, index, None, invitation)
     }
 
     /// Dials a relay to show a ticket there: for this lane, or for whichever the far gateway asked for.
     fn go(
         &mut self,
+        base: &mut Base<'_>,
         relay: usize,
         index: usize,
         lane: Option<usize>,
         invitation: &Invitation,
     ) -> Result<(), String> {
         let ticket = Ticket::from_hex(&invitation.ticket).map_err(|error| error.to_string())?;
-        let peer = &self.tunnels.peers[relay];
+        let peer = &base.tunnels.peers[relay];
         let (site, address) = (peer.site.clone(), peer.address);
         let address = address.or(invitation.address).ok_or_else(|| {
             format!(
@@ -327,36 +345,42 @@ impl Gateway {
                  wan there, unless it is a wildcard)"
             )
         })?;
-        let far = self.tunnels.peers[index].site.clone();
+        let far = base.tunnels.peers[index].site.clone();
         let far = lane.is_some().then_some(far.as_str());
-        let carrier = TcpStream::connect(address)
-            .and_then(|socket| self.tunnels.tcp_carrier(&mut self.driver, socket, far));
+        let carrier =
+            TcpStream::connect(address).and_then(|socket| base.tunnels.tcp_carrier(base.driver, socket, far));
         let carrier = carrier.map_err(|error| format!("connect to relay {site} at {address}: {error}"))?;
         let through = Through {
             relay,
             site,
             beyond_microseconds: invitation.beyond_microseconds,
-            since: self.driver.now,
+            since: base.driver.now,
         };
         let errand = Errand::new(through, index, invitation.id, ticket);
         let dialled = lane.map(|lane| (index, lane));
-        self.tunnels
-            .begin_handshake(&mut self.driver, carrier, address, dialled, Some(errand));
+        base.tunnels
+            .begin_handshake(base.driver, carrier, address, dialled, Some(errand));
         Ok(())
     }
 
     /// A connection to a relay has come to nothing.
-    pub(crate) fn errand_failed(&mut self, errand: &Errand, dialled: Option<(usize, usize)>, why: &str) {
+    pub(crate) fn errand_failed(
+        &mut self,
+        base: &mut Base<'_>,
+        errand: &Errand,
+        dialled: Option<(usize, usize)>,
+        why: &str,
+    ) {
         let relay = errand.through.relay;
         if let Some((index, lane)) = dialled {
-            return self.seek_failed(index, lane, Some(relay), why);
+            return self.seek_failed(base, index, lane, Some(relay), why);
         }
-        let (site, from) = (&errand.through.site, &self.tunnels.peers[errand.peer].site);
+        let (site, from) = (&errand.through.site, &base.tunnels.peers[errand.peer].site);
         let text = format!("cannot meet it at {site}: {why}");
-        self.driver
+        base.driver
             .log
             .refuse("relay-come", format_args!("site {from} through {site}"), text);
-        if let Some(pair) = self
+        if let Some(pair) = base
             .tunnels
             .by_site
             .get(site)
@@ -364,11 +388,8 @@ impl Gateway {
             .filter(|_| !errand.has_met())
         {
             let (meeting, why) = (errand.id, why.to_owned());
-            self.tunnels.tell(
-                &mut self.driver,
-                pair,
-                GatewayToGateway::RelayCannot { meeting, why },
-            );
+            base.tunnels
+                .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
         }
     }
 }

@@ -6,8 +6,9 @@
 //! other; so that not all lanes of a relay that died end up at the next one, those that are about equal share them by lot. The
 //! lot is drawn from the names of all three sites and the lane's number: nothing has to be agreed on.
 
-use crate::gateway::Gateway;
+use crate::base::Base;
 use crate::sys::timers::Deadline;
+use crate::traversal::Traversal;
 use crate::tunnels::message::GatewayToGateway;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -102,42 +103,42 @@ fn lot(names: &[&str], lane: usize) -> u64 {
     mixed ^ (mixed >> 33)
 }
 
-impl Gateway {
+impl Traversal {
     /// What this relay carries, or whom it reaches, has changed.
-    pub(crate) fn tell_offer_soon(&mut self) {
-        if self.driver.config.relay && !std::mem::replace(&mut self.traversal.relay.tells, true) {
-            let told_at = self.traversal.relay.told_at;
-            let since = told_at.map_or(TELL_EVERY, |at| self.driver.now.saturating_duration_since(at));
-            self.driver
+    pub(crate) fn tell_offer_soon(&mut self, base: &mut Base<'_>) {
+        if base.driver.config.relay && !std::mem::replace(&mut self.relay.tells, true) {
+            let told_at = self.relay.told_at;
+            let since = told_at.map_or(TELL_EVERY, |at| base.driver.now.saturating_duration_since(at));
+            base.driver
                 .timers
                 .set(TELL_EVERY.saturating_sub(since), Deadline::Offer);
         }
     }
 
-    pub(crate) fn tell_offer(&mut self) {
-        self.traversal.relay.tells = false;
-        self.traversal.relay.told_at = Some(self.driver.now);
-        let reached: Vec<usize> = self.tunnels.pairs.iter().map(|(key, _)| key).collect();
+    pub(crate) fn tell_offer(&mut self, base: &mut Base<'_>) {
+        self.relay.tells = false;
+        self.relay.told_at = Some(base.driver.now);
+        let reached: Vec<usize> = base.tunnels.pairs.iter().map(|(key, _)| key).collect();
         let reached = reached
             .into_iter()
-            .filter(|key| self.tunnels.has_direct_lane(*key));
+            .filter(|key| base.tunnels.has_direct_lane(*key));
         let reached: Vec<usize> = reached.collect();
         let beyond = reached.iter().filter_map(|key| {
-            let site = self.tunnels.pairs.get(*key)?.site.clone();
-            Some((site, self.tunnels.least_rtt(*key)?))
+            let site = base.tunnels.pairs.get(*key)?.site.clone();
+            Some((site, base.tunnels.least_rtt(*key)?))
         });
         let offer = GatewayToGateway::RelayOffer {
-            carried: u32::try_from(self.traversal.relay.places_taken()).unwrap_or(u32::MAX),
+            carried: u32::try_from(self.relay.places_taken()).unwrap_or(u32::MAX),
             beyond_microseconds: beyond.collect(),
         };
         for key in reached {
-            self.tunnels.tell(&mut self.driver, key, offer.clone());
+            base.tunnels.tell(base.driver, key, offer.clone());
         }
     }
 
-    pub(crate) fn on_relay_offer(&mut self, site: &str, offer: Offer) {
-        if let Some(relay) = self.tunnels.peer_of(site) {
-            self.traversal.search_mut(relay).offer = Some(offer);
+    pub(crate) fn on_relay_offer(&mut self, base: &mut Base<'_>, site: &str, offer: Offer) {
+        if let Some(relay) = base.tunnels.peer_of(site) {
+            self.search_mut(relay).offer = Some(offer);
         }
     }
 }

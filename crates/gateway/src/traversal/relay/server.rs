@@ -5,11 +5,12 @@
 
 use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
-use crate::gateway::Gateway;
+use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
 use crate::sys::socket;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
+use crate::traversal::Traversal;
 use crate::tunnels::carrier;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
@@ -123,13 +124,14 @@ impl RelayServer {
     }
 }
 
-impl Gateway {
+impl Traversal {
     /// Goes on carrying what a predecessor carried.
     pub(crate) fn inherit_splices(
         &mut self,
+        base: &mut Base<'_>,
         kept: Vec<(usize, KeptSplice<'static>)>,
     ) -> Result<(), InheritError> {
-        let now = self.driver.now;
+        let now = base.driver.now;
         let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
         let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
             let [one, other] = kept.ends;
@@ -145,55 +147,52 @@ impl Gateway {
             };
             Ok::<_, InheritError>((key, splice))
         };
-        self.traversal.relay.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.relay.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, splice) in &mut self.traversal.relay.splices {
+        for (key, splice) in &mut self.relay.splices {
             for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
                 let token = Class::Splice.token(2 * key + end);
-                self.driver.registry().register(socket, token, interest)?;
+                base.driver.registry().register(socket, token, interest)?;
             }
-            self.driver.timers.set(IDLE, Deadline::Splice(key, splice.born));
+            base.driver.timers.set(IDLE, Deadline::Splice(key, splice.born));
             // Whatever the kernel has told of, it told the predecessor.
-            self.traversal.relay.unread.push(key);
+            self.relay.unread.push(key);
         }
-        if !self.traversal.relay.unread.is_empty() {
-            self.traversal.relay.space.resize(KEPT_BYTES, 0);
+        if !self.relay.unread.is_empty() {
+            self.relay.space.resize(KEPT_BYTES, 0);
         }
         Ok(())
     }
 
     /// A site wants to meet another one here.
-    pub(crate) fn on_relay_ask(&mut self, asker: usize, to: &str, ask: u64) {
-        if let Err(why) = self.arrange(asker, to, ask) {
-            let why = format!("{why} (says {})", self.driver.config.site);
-            self.tunnels.tell(
-                &mut self.driver,
-                asker,
-                GatewayToGateway::RelayNo { id: ask, why },
-            );
+    pub(crate) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: usize, to: &str, ask: u64) {
+        if let Err(why) = self.arrange(base, asker, to, ask) {
+            let why = format!("{why} (says {})", base.driver.config.site);
+            base.tunnels
+                .tell(base.driver, asker, GatewayToGateway::RelayNo { id: ask, why });
         }
     }
 
-    fn arrange(&mut self, asker: usize, to: &str, ask: u64) -> Result<(), String> {
-        if !self.driver.config.relay {
+    fn arrange(&mut self, base: &mut Base<'_>, asker: usize, to: &str, ask: u64) -> Result<(), String> {
+        if !base.driver.config.relay {
             return Err("connections of other sites are not carried here (relay in [grid])".to_owned());
         }
-        let Some(from) = self.tunnels.pairs.get(asker).map(|pair| pair.site.clone()) else {
+        let Some(from) = base.tunnels.pairs.get(asker).map(|pair| pair.site.clone()) else {
             return Ok(());
         };
-        let far = self.tunnels.by_site.get(to).copied().filter(|far| *far != asker);
-        let far = far.filter(|far| self.tunnels.has_direct_lane(*far));
+        let far = base.tunnels.by_site.get(to).copied().filter(|far| *far != asker);
+        let far = far.filter(|far| base.tunnels.has_direct_lane(*far));
         let far =
             far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
-        if !self.traversal.relay.has_room_for(&from) {
+        if !self.relay.has_room_for(&from) {
             return Err("as many connections of other sites are carried or awaited as may be".to_owned());
         }
         let mut bytes = [[0; TICKET_BYTES]; 2];
         getrandom::fill(bytes.as_flattened_mut())
             .map_err(|error| format!("no random numbers for tickets: {error}"))?;
         let tickets = bytes.map(Ticket);
-        let born = self.driver.birth();
-        let key = self.traversal.relay.splices.insert(Splice {
+        let born = base.driver.birth();
+        let key = self.relay.splices.insert(Splice {
             born,
             sites: [from.clone(), to.to_owned()],
             ask,
@@ -201,64 +200,64 @@ impl Gateway {
             ends: [None, None],
             met: false,
             ways: Default::default(),
-            moved_at: self.driver.now,
+            moved_at: base.driver.now,
         });
         for (end, ticket) in tickets.into_iter().enumerate() {
-            self.traversal.relay.tickets.insert(ticket, (key, end));
+            self.relay.tickets.insert(ticket, (key, end));
         }
-        self.driver.timers.set(MEETING, Deadline::Splice(key, born));
-        self.tell_offer_soon();
-        let address = self.told_address();
+        base.driver.timers.set(MEETING, Deadline::Splice(key, born));
+        self.tell_offer_soon(base);
+        let address = self.told_address(base);
         let go = GatewayToGateway::RelayGo {
             id: ask,
             ticket: tickets[0].to_hex(),
             address,
-            beyond_microseconds: self.tunnels.least_rtt(far).unwrap_or(0),
+            beyond_microseconds: base.tunnels.least_rtt(far).unwrap_or(0),
         };
         let come = GatewayToGateway::RelayCome {
             meeting: born,
             from,
             ticket: tickets[1].to_hex(),
             address,
-            beyond_microseconds: self.tunnels.least_rtt(asker).unwrap_or(0),
+            beyond_microseconds: base.tunnels.least_rtt(asker).unwrap_or(0),
         };
-        self.tunnels.tell(&mut self.driver, asker, go);
-        self.tunnels.tell(&mut self.driver, far, come);
+        base.tunnels.tell(base.driver, asker, go);
+        base.tunnels.tell(base.driver, far, come);
         Ok(())
     }
 
     /// Where those dial who have no address for this gateway: what it listens on, which may or may not be what others see.
-    fn told_address(&self) -> Option<SocketAddr> {
-        self.driver
+    fn told_address(&self, base: &Base<'_>) -> Option<SocketAddr> {
+        base.driver
             .config
             .wan
             .filter(|address| !address.ip().is_unspecified())
     }
 
     /// A site cannot come to a meeting.
-    pub(crate) fn on_relay_cannot(&mut self, site: &str, meeting: u64, why: &str) {
-        let mut splices = self.traversal.relay.splices.iter();
+    pub(crate) fn on_relay_cannot(&mut self, base: &mut Base<'_>, site: &str, meeting: u64, why: &str) {
+        let mut splices = self.relay.splices.iter();
         let is_it = |splice: &Splice| splice.born == meeting && splice.sites[1] == site && !splice.met;
         let found = splices.find(|(_, splice)| is_it(splice));
         let Some((key, from, id)) = found.map(|(key, splice)| (key, splice.sites[0].clone(), splice.ask))
         else {
             return;
         };
-        self.end_splice(key);
-        if let Some(pair) = self.tunnels.by_site.get(&from).copied() {
+        self.end_splice(base, key);
+        if let Some(pair) = base.tunnels.by_site.get(&from).copied() {
             let why = format!("{why} (says {site})");
-            self.tunnels
-                .tell(&mut self.driver, pair, GatewayToGateway::RelayNo { id, why });
+            base.tunnels
+                .tell(base.driver, pair, GatewayToGateway::RelayNo { id, why });
         }
     }
 
     /// Takes a connection that shows a ticket; gives it back where the ticket is not good.
-    pub(crate) fn on_ticket(&mut self, ticket: Ticket, mut socket: TcpStream) -> bool {
+    pub(crate) fn on_ticket(&mut self, base: &mut Base<'_>, ticket: Ticket, mut socket: TcpStream) -> bool {
         // Of one use, whatever comes of it.
-        let Some((key, end)) = self.traversal.relay.tickets.remove(&ticket) else {
+        let Some((key, end)) = self.relay.tickets.remove(&ticket) else {
             return false;
         };
-        carrier::prepare(&socket, &self.driver.config.congestion_control);
+        carrier::prepare(&socket, &base.driver.config.congestion_control);
         // What cannot be set costs time and nothing else.
         let _ = (
             socket.set_nodelay(true),
@@ -266,25 +265,25 @@ impl Gateway {
         );
         let token = Class::Splice.token(2 * key + end);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        let registry = self.driver.registry();
+        let registry = base.driver.registry();
         if let Err(error) = registry.reregister(&mut socket, token, interest) {
-            self.driver
+            base.driver
                 .log
                 .say(format_args!("a connection of others: {error}"));
-            self.end_splice(key);
+            self.end_splice(base, key);
             return true;
         }
-        let Some(splice) = self.traversal.relay.splices.get_mut(key) else {
+        let Some(splice) = self.relay.splices.get_mut(key) else {
             return true;
         };
         splice.ends[end] = Some(socket);
-        self.join_ends(key);
+        self.join_ends(base, key);
         true
     }
 
     /// Lets both gateways begin, if both are there.
-    fn join_ends(&mut self, key: usize) {
-        let Some(splice) = self.traversal.relay.splices.get_mut(key) else {
+    fn join_ends(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(splice) = self.relay.splices.get_mut(key) else {
             return;
         };
         let [Some(one), Some(other)] = &splice.ends else {
@@ -292,64 +291,52 @@ impl Gateway {
         };
         let told = [one, other].map(|mut socket| socket.write(&[MET]));
         if !told.iter().all(|told| matches!(told, Ok(1))) {
-            return self.end_splice(key);
+            return self.end_splice(base, key);
         }
         splice.met = true;
-        splice.moved_at = self.driver.now;
+        splice.moved_at = base.driver.now;
         let [one, other] = &splice.sites;
-        let said_at = self.traversal.relay.said_at;
-        if said_at.is_none_or(|at| self.driver.now.saturating_duration_since(at) > SAY_EVERY) {
-            self.traversal.relay.said_at = Some(self.driver.now);
-            self.driver
+        let said_at = self.relay.said_at;
+        if said_at.is_none_or(|at| base.driver.now.saturating_duration_since(at) > SAY_EVERY) {
+            self.relay.said_at = Some(base.driver.now);
+            base.driver
                 .log
                 .say(format_args!("carries a connection between {one} and {other}"));
         }
-        self.traversal.relay.space.resize(KEPT_BYTES, 0);
-        self.on_splice(key);
+        self.relay.space.resize(KEPT_BYTES, 0);
+        self.on_splice(base, key);
     }
 
     /// Something may move between the ends of a splice.
-    pub(crate) fn on_splice(&mut self, key: usize) {
-        let Some(splice) = self
-            .traversal
-            .relay
-            .splices
-            .get_mut(key)
-            .filter(|splice| splice.met)
-        else {
+    pub(crate) fn on_splice(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(splice) = self.relay.splices.get_mut(key).filter(|splice| splice.met) else {
             return;
         };
-        match splice.carry(&mut self.traversal.relay.space) {
+        match splice.carry(&mut self.relay.space) {
             Ok((bytes, is_unread)) => {
-                self.traversal.relay.carried_bytes += bytes;
+                self.relay.carried_bytes += bytes;
                 if bytes > 0 {
-                    splice.moved_at = self.driver.now;
+                    splice.moved_at = base.driver.now;
                 }
                 if is_unread {
-                    self.traversal.relay.unread.push(key);
+                    self.relay.unread.push(key);
                 } else if splice.ways.iter().all(Direction::is_over) {
-                    self.end_splice(key);
+                    self.end_splice(base, key);
                 }
             }
             // Both ends see it, as they would without this gateway.
-            Err(_) => self.end_splice(key),
+            Err(_) => self.end_splice(base, key),
         }
     }
 
     /// Who was to meet has not, or a splice has been idle for long.
-    pub(crate) fn on_splice_deadline(&mut self, key: usize, born: u64) {
-        let Some(splice) = self
-            .traversal
-            .relay
-            .splices
-            .get(key)
-            .filter(|splice| splice.born == born)
-        else {
+    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
+        let Some(splice) = self.relay.splices.get(key).filter(|splice| splice.born == born) else {
             return;
         };
-        let idle = self.driver.now.saturating_duration_since(splice.moved_at);
+        let idle = base.driver.now.saturating_duration_since(splice.moved_at);
         if splice.met && idle < IDLE {
-            return self.driver.timers.set(IDLE - idle, Deadline::Splice(key, born));
+            return base.driver.timers.set(IDLE - idle, Deadline::Splice(key, born));
         }
         if !splice.met {
             let [one, other] = &splice.sites;
@@ -363,24 +350,24 @@ impl Gateway {
                 "{one} and {other} did not meet here within {MEETING:?}: {} did not come",
                 missing.join(" and ")
             );
-            self.driver
+            base.driver
                 .log
                 .refuse("relay-meeting", format!("{one} and {other}"), text);
         }
-        self.end_splice(key);
+        self.end_splice(base, key);
     }
 
     /// Closes both ends; tickets not yet shown are good for nothing any more.
-    fn end_splice(&mut self, key: usize) {
-        let Some(splice) = self.traversal.relay.splices.try_remove(key) else {
+    fn end_splice(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(splice) = self.relay.splices.try_remove(key) else {
             return;
         };
-        self.tell_offer_soon();
+        self.tell_offer_soon(base);
         for ticket in splice.tickets {
-            self.traversal.relay.tickets.remove(&ticket);
+            self.relay.tickets.remove(&ticket);
         }
         for mut socket in splice.ends.into_iter().flatten() {
-            let _ = self.driver.registry().deregister(&mut socket);
+            let _ = base.driver.registry().deregister(&mut socket);
         }
     }
 }
