@@ -4,6 +4,7 @@ use crate::base::base;
 use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
 use crate::telemetry::metrics;
+use crate::telemetry::view;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
@@ -55,7 +56,10 @@ impl Gateway {
                 return;
             };
             match listener.accept() {
-                Ok((socket, peer)) => self.on_scrape_connection(socket, peer),
+                Ok((socket, peer)) => {
+                    self.telemetry
+                        .on_scrape_connection(&mut self.driver, &view!(self), socket, peer)
+                }
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }

@@ -16,7 +16,7 @@ use crate::sys::signals::Signals;
 use crate::sys::socket;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Telemetry, view};
 use crate::traversal::Traversal;
 use crate::traversal::relay::client::{PATIENCE, SOON};
 use crate::tunnels::Tunnels;
@@ -224,7 +224,7 @@ impl Gateway {
             Class::Command => self.on_command(key),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),
-            Class::Scrape => self.on_scrape(key),
+            Class::Scrape => self.telemetry.on_scrape(&mut self.driver, &view!(self), key),
             Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
             Class::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
             // Two ends each.
@@ -241,7 +241,7 @@ impl Gateway {
             Deadline::Handshake(key, born) => self.tunnels.on_handshake_deadline(&mut self.driver, key, born),
             Deadline::Delivery(key, born) => self.site.on_delivery_deadline(&mut base!(self), key, born),
             Deadline::Command(key, born) => self.on_command_deadline(key, born),
-            Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
+            Deadline::Scrape(key, born) => self.telemetry.on_scrape_deadline(&mut self.driver, key, born),
             Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
             Deadline::Seek(index, lane) => self.traversal.seek(&mut base!(self), index, lane),
             Deadline::Ask(index, lane, id) => {

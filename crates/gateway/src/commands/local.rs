@@ -7,6 +7,7 @@ use crate::membership::directory::Whereabouts;
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
+use crate::telemetry::view;
 use crate::traversal::relay::client::Invitation;
 use crate::traversal::relay::selection::Offer;
 use crate::tunnels::lane::LaneEnd;
@@ -226,7 +227,7 @@ impl Gateway {
     fn serve(&mut self, key: usize, request: Request) {
         match request {
             Request::Status {} => {
-                let status = self.status();
+                let status = view!(self).status(&self.driver);
                 self.answer(key, Reply::Status(Box::new(status)));
             }
             Request::Job { name, weight, plan } => {
@@ -317,7 +318,7 @@ impl Gateway {
             .jobs
             .get_mut(&token)
             .map(|job| job.awaited.clone());
-        let mut sites = self.sites();
+        let mut sites = view!(self).sites();
         for site in &mut sites {
             if site.unreachable.is_none()
                 && awaited

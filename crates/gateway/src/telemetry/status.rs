@@ -1,13 +1,14 @@
 //! What the gateway tells of itself: see `control::Status`.
 
-use crate::gateway::Gateway;
+use crate::driver::Driver;
 use crate::membership::broker_session::BrokerSession;
+use crate::telemetry::View;
 use crate::tunnels::pair::Pair;
 use causeway_control::{JobStatus, SiteStatus, Status};
 use causeway_wire::Token;
 use std::collections::HashMap;
 
-impl Gateway {
+impl View<'_> {
     /// Why there is no lane, neither without a relay nor through one.
     fn why_not(&self, peer: usize) -> String {
         let trouble = &self.tunnels.peers[peer].trouble;
@@ -71,17 +72,17 @@ impl Gateway {
     }
 
     /// The present state.
-    pub(crate) fn status(&self) -> Status {
+    pub(crate) fn status(&self, driver: &Driver) -> Status {
         let tunnels = self
             .tunnels
             .pairs
             .iter()
             .map(|(_, pair)| self.tunnels.tunnel_status(pair));
         Status {
-            site: self.driver.config.site.clone(),
+            site: driver.config.site.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
-            handed_over: self.lifecycle.handed_over,
+            handed_over: self.handed_over,
             grid: self.membership.session.as_ref().map(BrokerSession::status),
             resident_bytes: resident_bytes(),
             streams: self.site.legs.len(),
@@ -89,7 +90,7 @@ impl Gateway {
             streams_opened: self.site.streams_opened,
             relayed: self.traversal.relay.carrying(),
             relayed_bytes: self.traversal.relay.carried_bytes,
-            refused: self.driver.log.refused().clone(),
+            refused: driver.log.refused().clone(),
             jobs: self.job_statuses(),
             sites: self.sites(),
             tunnels: tunnels.collect(),

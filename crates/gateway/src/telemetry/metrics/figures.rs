@@ -2,7 +2,8 @@
 //! and pairs (`totals`).
 
 use super::exposition::{Exposition, Kind};
-use crate::gateway::Gateway;
+use crate::driver::Driver;
+use crate::telemetry::View;
 use crate::tunnels::totals::{LaneCounts, Totals};
 use causeway_control::{LaneStatus, Status, TunnelStatus};
 
@@ -156,10 +157,13 @@ struct Site<'a> {
     total: Totals,
 }
 
-impl Gateway {
-    pub(super) fn exposition(&self) -> String {
+impl View<'_> {
+    pub(super) fn exposition(&self, driver: &Driver) -> String {
         let peers = self.tunnels.peers.iter();
-        exposition(&self.status(), peers.map(|peer| (&*peer.site, &peer.totals)))
+        exposition(
+            &self.status(driver),
+            peers.map(|peer| (&*peer.site, &peer.totals)),
+        )
     }
 }
 

@@ -7,14 +7,16 @@
 mod exposition;
 mod figures;
 mod http;
+pub(crate) mod scrape;
 
-use crate::gateway::Gateway;
+use crate::driver::Driver;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
+use crate::telemetry::{Telemetry, View};
 use http::Wanted;
 use mio::Interest;
 use mio::net::TcpStream;
-use std::io::{self, ErrorKind, Read, Write};
+use scrape::{Scrape, Stage, Step};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -25,147 +27,68 @@ pub(crate) const AT_MOST: usize = 16;
 /// From connecting to having read the answer, on one host.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// A scraper's request has some hundred bytes.
-const REQUEST_BYTES: usize = 8 * 1024;
-
-/// What a client may go on sending after its request.
-const IGNORED_BYTES: usize = 64 * 1024;
-
-pub(crate) struct Scrape {
-    socket: TcpStream,
-    peer: SocketAddr,
-    born: u64,
-    stage: Stage,
-}
-
-enum Stage {
-    /// What has come of the request.
-    Reading(Vec<u8>),
-    /// The answer, and how much of it the kernel has taken.
-    Answering(Vec<u8>, usize),
-    /// All is said, and so much may still be read and forgotten: closed with unread input, a socket sends a reset, which
-    /// may overtake the answer.
-    Ending(usize),
-}
-
-/// How far a connection got with what the kernel has.
-enum Step {
-    Waits,
-    Asks(Wanted),
-    Done,
-}
-
-impl Gateway {
-    pub(crate) fn on_scrape_connection(&mut self, mut socket: TcpStream, peer: SocketAddr) {
-        if self.telemetry.scrapes.len() >= AT_MOST {
-            let oldest = self
-                .telemetry
-                .scrapes
-                .iter()
-                .min_by_key(|(_, scrape)| scrape.born);
+impl Telemetry {
+    pub(crate) fn on_scrape_connection(
+        &mut self,
+        driver: &mut Driver,
+        view: &View<'_>,
+        mut socket: TcpStream,
+        peer: SocketAddr,
+    ) {
+        if self.scrapes.len() >= AT_MOST {
+            let oldest = self.scrapes.iter().min_by_key(|(_, scrape)| scrape.born);
             if let Some((oldest, _)) = oldest {
-                self.refuse_scrape(oldest, "too many connections; the oldest ends");
+                self.refuse_scrape(driver, oldest, "too many connections; the oldest ends");
             }
         }
-        let key = self.telemetry.scrapes.vacant_key();
+        let key = self.scrapes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = Class::Scrape.token(key);
-        if let Err(error) = self.driver.registry().register(&mut socket, token, interest) {
-            return self.driver.log.say(format_args!("metrics: {error}"));
+        if let Err(error) = driver.registry().register(&mut socket, token, interest) {
+            return driver.log.say(format_args!("metrics: {error}"));
         }
-        let born = self.driver.birth();
-        self.telemetry.scrapes.insert(Scrape {
+        let born = driver.birth();
+        self.scrapes.insert(Scrape {
             socket,
             peer,
             born,
             stage: Stage::Reading(Vec::new()),
         });
-        self.driver.timers.set(DEADLINE, Deadline::Scrape(key, born));
-        self.on_scrape(key);
+        driver.timers.set(DEADLINE, Deadline::Scrape(key, born));
+        self.on_scrape(driver, view, key);
     }
 
-    pub(crate) fn on_scrape(&mut self, key: usize) {
-        while let Some(scrape) = self.telemetry.scrapes.get_mut(key) {
+    pub(crate) fn on_scrape(&mut self, driver: &mut Driver, view: &View<'_>, key: usize) {
+        while let Some(scrape) = self.scrapes.get_mut(key) {
             match scrape.advance() {
                 Ok(Step::Waits) => return,
                 Ok(Step::Asks(wanted)) => {
                     if let Wanted::Nothing(why) = wanted {
-                        self.driver.log.refuse("metrics", scrape.peer.ip(), why);
+                        driver.log.refuse("metrics", scrape.peer.ip(), why);
                     }
-                    let answer = http::answer(&wanted, || self.exposition());
-                    if let Some(scrape) = self.telemetry.scrapes.get_mut(key) {
+                    let answer = http::answer(&wanted, || view.exposition(driver));
+                    if let Some(scrape) = self.scrapes.get_mut(key) {
                         scrape.stage = Stage::Answering(answer, 0);
                     }
                 }
-                Ok(Step::Done) | Err(_) => drop(self.telemetry.scrapes.try_remove(key)),
+                Ok(Step::Done) | Err(_) => drop(self.scrapes.try_remove(key)),
             }
         }
     }
 
-    pub(crate) fn on_scrape_deadline(&mut self, key: usize, born: u64) {
-        let late = self
-            .telemetry
-            .scrapes
-            .get(key)
-            .filter(|scrape| scrape.born == born);
+    pub(crate) fn on_scrape_deadline(&mut self, driver: &mut Driver, key: usize, born: u64) {
+        let late = self.scrapes.get(key).filter(|scrape| scrape.born == born);
         match late.map(|scrape| &scrape.stage) {
-            Some(Stage::Reading(_)) => self.refuse_scrape(key, "no complete request in time"),
-            Some(Stage::Answering(..)) => self.refuse_scrape(key, "it does not read its answer"),
-            Some(Stage::Ending(_)) => drop(self.telemetry.scrapes.try_remove(key)),
+            Some(Stage::Reading(_)) => self.refuse_scrape(driver, key, "no complete request in time"),
+            Some(Stage::Answering(..)) => self.refuse_scrape(driver, key, "it does not read its answer"),
+            Some(Stage::Ending(_)) => drop(self.scrapes.try_remove(key)),
             None => {}
         }
     }
 
-    fn refuse_scrape(&mut self, key: usize, why: &str) {
-        if let Some(scrape) = self.telemetry.scrapes.try_remove(key) {
-            self.driver.log.refuse("metrics", scrape.peer.ip(), why);
-        }
-    }
-}
-
-impl Scrape {
-    fn advance(&mut self) -> io::Result<Step> {
-        loop {
-            match self.advance_once() {
-                Ok(Some(step)) => return Ok(step),
-                Ok(None) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Step::Waits),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// One system call; nothing when another may do more.
-    fn advance_once(&mut self) -> io::Result<Option<Step>> {
-        match &mut self.stage {
-            Stage::Reading(request) => {
-                let mut bytes = [0; REQUEST_BYTES];
-                let count = self.socket.read(&mut bytes[..REQUEST_BYTES - request.len()])?;
-                request.extend_from_slice(&bytes[..count]);
-                Ok(match http::wanted(request) {
-                    Some(wanted) => Some(Step::Asks(wanted)),
-                    None if request.len() == REQUEST_BYTES => {
-                        Some(Step::Asks(Wanted::Nothing("the request is longer than 8 KiB")))
-                    }
-                    None if count == 0 => Some(Step::Done),
-                    None => None,
-                })
-            }
-            Stage::Answering(answer, written) => {
-                *written += self.socket.write(&answer[*written..])?;
-                if *written == answer.len() {
-                    self.socket.shutdown(std::net::Shutdown::Write)?;
-                    self.stage = Stage::Ending(IGNORED_BYTES);
-                }
-                Ok(None)
-            }
-            Stage::Ending(left) => {
-                let mut bytes = [0; REQUEST_BYTES];
-                let count = self.socket.read(&mut bytes)?;
-                *left = left.saturating_sub(count);
-                Ok((count == 0 || *left == 0).then_some(Step::Done))
-            }
+    fn refuse_scrape(&mut self, driver: &mut Driver, key: usize, why: &str) {
+        if let Some(scrape) = self.scrapes.try_remove(key) {
+            driver.log.refuse("metrics", scrape.peer.ip(), why);
         }
     }
 }
@@ -173,7 +96,10 @@ impl Scrape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Gateway;
     use crate::config::Config;
+    use crate::telemetry::view;
+    use std::io::{ErrorKind, Read};
     use std::net::TcpStream as Client;
     use std::os::unix::fs::PermissionsExt;
 
@@ -208,7 +134,9 @@ mod tests {
         let later = gateway.driver.now + Duration::from_secs(60);
         while let Some(deadline) = gateway.driver.timers.pop_due(later) {
             if let Deadline::Scrape(key, born) = deadline {
-                gateway.on_scrape_deadline(key, born);
+                gateway
+                    .telemetry
+                    .on_scrape_deadline(&mut gateway.driver, key, born);
             }
         }
     }
@@ -231,7 +159,9 @@ mod tests {
         let (key, _) = gateway.telemetry.scrapes.iter().next().unwrap();
         // More than any socket buffers.
         gateway.telemetry.scrapes[key].stage = Stage::Answering(vec![0; 64 << 20], 0);
-        gateway.on_scrape(key);
+        gateway
+            .telemetry
+            .on_scrape(&mut gateway.driver, &view!(gateway), key);
         assert!(matches!(gateway.telemetry.scrapes[key].stage, Stage::Answering(_, written) if written > 0));
         strike(&mut gateway);
         assert!(gateway.telemetry.scrapes.is_empty());
