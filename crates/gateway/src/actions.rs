@@ -1,6 +1,7 @@
 //! What owners tell, handed to those whom it concerns.
 
 use crate::base::base;
+use crate::commands::event::CommandsEvent;
 use crate::gateway::Gateway;
 use crate::membership::event::MembershipEvent;
 use crate::traversal::relay::client::PATIENCE;
@@ -16,8 +17,25 @@ impl Gateway {
                 self.on_tunnels(event);
             } else if let Some(event) = self.membership.events.pop_front() {
                 self.on_membership(event);
+            } else if let Some(event) = self.commands.events.pop_front() {
+                self.on_commands(event);
             } else {
                 return;
+            }
+        }
+    }
+
+    fn on_commands(&mut self, event: CommandsEvent) {
+        match event {
+            CommandsEvent::HandOver {
+                command,
+                state_version,
+                program,
+                config,
+            } => {
+                let accepted = self.accept_successor(state_version, program, config);
+                let accepted = accepted.map_err(|refusal| refusal.to_string());
+                self.on_successor(command, accepted);
             }
         }
     }

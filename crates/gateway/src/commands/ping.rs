@@ -1,7 +1,7 @@
 //! Round trips to the gateways of other sites, for `causeway ping`: one message there, one back, through the tunnel that
 //! carries the streams, so that what delays them delays these.
 
-use crate::commands::local::Stage;
+use crate::commands::command::Stage;
 use crate::gateway::Gateway;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{Pong, Reply};

@@ -4,7 +4,7 @@
 //! Descriptors go by their numbers, which exec(3) leaves as they are; times as the time that is left or has passed.
 //! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
 
-use crate::commands::local::KeptCommand;
+use crate::commands::command::KeptCommand;
 use crate::commands::starter::KeptStarter;
 use crate::inherited::{STATE_VERSION, StateError};
 use crate::membership::jobs::{KeptJob, KeptOrigin};
@@ -144,7 +144,7 @@ impl State<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::local::KeptCommandStage;
+    use crate::commands::command::KeptCommandStage;
     use crate::site::leg::KeptStage;
     use crate::traversal::relay::splice::KeptWay;
     use crate::tunnels::totals::Totals;
