@@ -1,6 +1,7 @@
 //! Takes connections from the listeners, and stops for a moment where there is no file for more.
 
 use crate::base::base;
+use crate::commands::below;
 use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
 use crate::telemetry::metrics;
@@ -43,7 +44,7 @@ impl Gateway {
     pub(crate) fn accept_commands(&mut self) {
         loop {
             match self.listeners.control.accept() {
-                Ok((socket, _)) => self.on_command_connection(socket),
+                Ok((socket, _)) => self.commands.on_command_connection(&mut below!(self), socket),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }

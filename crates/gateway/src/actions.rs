@@ -1,6 +1,7 @@
 //! What owners tell, handed to those whom it concerns.
 
 use crate::base::base;
+use crate::commands::below;
 use crate::commands::event::CommandsEvent;
 use crate::gateway::Gateway;
 use crate::membership::event::MembershipEvent;
@@ -35,7 +36,7 @@ impl Gateway {
             } => {
                 let accepted = self.accept_successor(state_version, program, config);
                 let accepted = accepted.map_err(|refusal| refusal.to_string());
-                self.on_successor(command, accepted);
+                self.commands.on_successor(&mut below!(self), command, accepted);
             }
         }
     }
@@ -67,7 +68,7 @@ impl Gateway {
                 for leg in legs {
                     self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
                 }
-                self.on_site_gone(&site, &why);
+                self.commands.on_site_gone(&mut below!(self), &site, &why);
                 self.traversal
                     .seek_all(&mut base!(self), peer, pause.max(PATIENCE));
                 self.traversal.lose_relay(&mut base!(self), peer);

@@ -1,6 +1,7 @@
 //! What flows between tunnels and their streams.
 
 use crate::base::base;
+use crate::commands::below;
 use crate::gateway::Gateway;
 use crate::site::streams::Delivery;
 use crate::tunnels::lane::LaneEnd;
@@ -166,7 +167,7 @@ impl Gateway {
             Event::Opened(id) => self.site.on_opened(&mut base!(self), pair_key, id),
             Event::Finished(id) => self.site.on_finished(&mut base!(self), pair_key, id),
             Event::Reset(id, reason) => self.site.on_reset(&mut base!(self), pair_key, id, reason),
-            Event::Message(bytes) => return self.on_message(pair_key, &bytes),
+            Event::Message(bytes) => return self.commands.on_message(&mut below!(self), pair_key, &bytes),
             Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
                 self.tunnels.on_lane_event(&mut self.driver, pair_key, &event)
             }
@@ -188,11 +189,17 @@ impl Gateway {
                     source,
                     destination,
                 ) {
-                    Ok(Delivery::Sink) => self.open_sink(pair_key, id, request.token),
+                    Ok(Delivery::Sink) => {
+                        self.commands
+                            .open_sink(&mut below!(self), pair_key, id, request.token)
+                    }
                     other => other.map(drop),
                 }
             }
-            Target::Node(node) => self.open_node(pair_key, id, request.token, &node),
+            Target::Node(node) => {
+                self.commands
+                    .open_node(&mut below!(self), pair_key, id, request.token, &node)
+            }
         };
         if let (Err(reason), Some(pair)) = (result, self.tunnels.pairs.get_mut(pair_key)) {
             pair.tunnel.reset(id, reason);

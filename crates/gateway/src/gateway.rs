@@ -2,6 +2,7 @@
 
 use crate::base::base;
 use crate::commands::Commands;
+use crate::commands::below;
 use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
@@ -211,7 +212,7 @@ impl Gateway {
                     if signal != Signal::SIGCHLD {
                         return std::ops::ControlFlow::Break(());
                     }
-                    self.look_after_starters();
+                    self.commands.look_after_starters();
                 }
             }
             Class::Lan => self.accept_shims(key),
@@ -221,7 +222,7 @@ impl Gateway {
             Class::Handshake => self.tunnels.on_handshake(&mut self.driver, key),
             Class::Lane => self.on_lane(key, event),
             Class::Leg => self.site.on_leg(&mut base!(self), key, event),
-            Class::Command => self.on_command(key),
+            Class::Command => self.commands.on_command(&mut below!(self), key),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),
             Class::Scrape => self.telemetry.on_scrape(&mut self.driver, &view!(self), key),
@@ -240,7 +241,7 @@ impl Gateway {
             Deadline::Connect(key, born) => self.tunnels.on_connect_deadline(&mut self.driver, key, born),
             Deadline::Handshake(key, born) => self.tunnels.on_handshake_deadline(&mut self.driver, key, born),
             Deadline::Delivery(key, born) => self.site.on_delivery_deadline(&mut base!(self), key, born),
-            Deadline::Command(key, born) => self.on_command_deadline(key, born),
+            Deadline::Command(key, born) => self.commands.on_command_deadline(&mut below!(self), key, born),
             Deadline::Scrape(key, born) => self.telemetry.on_scrape_deadline(&mut self.driver, key, born),
             Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
             Deadline::Seek(index, lane) => self.traversal.seek(&mut base!(self), index, lane),
@@ -252,7 +253,7 @@ impl Gateway {
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::Tail(key) => self.tunnels.on_tail(&mut self.driver, key),
             Deadline::Turn(key) => self.tunnels.on_turn(&mut self.driver, key),
-            Deadline::Starters => self.look_after_starters(),
+            Deadline::Starters => self.commands.look_after_starters(),
         }
     }
 

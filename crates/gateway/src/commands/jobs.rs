@@ -1,69 +1,76 @@
 //! The life of a job: it starts when its command asks for it and every site knows it, and ends with the command, or with its site.
 
-use crate::base::base;
 use crate::commands::command::Command;
 use crate::commands::command::Stage;
 use crate::commands::local::DEADLINE;
-use crate::gateway::Gateway;
+use crate::commands::{Below, Commands};
 use crate::membership::jobs::{Job, Origin};
-use crate::telemetry::view;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
 
-impl Gateway {
-    pub(super) fn start_job(&mut self, key: usize, mut job: Job) {
+impl Commands {
+    pub(super) fn start_job(&mut self, below: &mut Below<'_>, key: usize, mut job: Job) {
         // By its real addresses others would not find it, or somebody else.
-        if self.membership.awaits_addresses(&mut self.driver) {
+        if below.base.membership.awaits_addresses(below.base.driver) {
             let why = "the grid's broker has not given this site virtual addresses yet: 'causeway status' says whether it answers; one of \
                        an earlier version never will";
-            return self.answer(key, Reply::Error(why.to_owned()));
+            return self.answer(below, key, Reply::Error(why.to_owned()));
         }
         let mut bytes = [0; Token::BYTES];
         if let Err(error) = getrandom::fill(&mut bytes) {
             return self.answer(
+                below,
                 key,
                 Reply::Error(format!("no random numbers for a job token: {error}")),
             );
         }
         let token = Token(bytes);
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the others.
-        let up = self.tunnels.pairs.iter().filter(|(_, pair)| pair.is_up());
+        let up = below.base.tunnels.pairs.iter().filter(|(_, pair)| pair.is_up());
         job.awaited = up.map(|(_, pair)| pair.site.clone()).collect();
         let alone = job.awaited.is_empty();
-        self.driver
+        below
+            .base
+            .driver
             .log
             .say(format_args!("job {} starts: {}", token.hint(), job.name));
-        self.membership
-            .register_job(&mut self.driver, &mut self.tunnels, &token, &job);
+        below
+            .base
+            .membership
+            .register_job(below.base.driver, below.base.tunnels, &token, &job);
         let announcement = job.announcement(&token);
-        self.membership.jobs.start(token, job);
-        if let Some(command) = self.commands.connections.get_mut(key) {
+        below.base.membership.jobs.start(token, job);
+        if let Some(command) = self.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
-        for pair in self.tunnels.by_site.values().copied().collect::<Vec<_>>() {
-            self.tunnels.tell(&mut self.driver, pair, announcement.clone());
+        for pair in below.base.tunnels.by_site.values().copied().collect::<Vec<_>>() {
+            below
+                .base
+                .tunnels
+                .tell(below.base.driver, pair, announcement.clone());
         }
         if alone {
-            self.job_confirmed(key);
+            self.job_confirmed(below, key);
         }
     }
 
     /// Every site that has a tunnel knows the job, or has had its time: the job's processes may start.
-    pub(crate) fn job_confirmed(&mut self, key: usize) {
-        let Some(command) = self.commands.connections.get_mut(key) else {
+    pub(crate) fn job_confirmed(&mut self, below: &mut Below<'_>, key: usize) {
+        let Some(command) = self.connections.get_mut(key) else {
             return;
         };
         let Stage::Starting(token) = command.stage else {
             return;
         };
         command.stage = Stage::Holding(token);
-        let awaited = self
+        let awaited = below
+            .base
             .membership
             .jobs
             .get_mut(&token)
             .map(|job| job.awaited.clone());
-        let mut sites = view!(self).sites();
+        let mut sites = below.view().sites();
         for site in &mut sites {
             if site.unreachable.is_none()
                 && awaited
@@ -75,27 +82,29 @@ impl Gateway {
         }
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
-            grid: self.membership.directory.grid().to_string(),
-            site: self.driver.config.site.clone(),
+            grid: below.base.membership.directory.grid().to_string(),
+            site: below.base.driver.config.site.clone(),
             sites,
-            links: self.tunnels.links(&mut self.driver),
+            links: below.base.tunnels.links(below.base.driver),
         });
-        self.put_answer(key, &reply);
+        self.put_answer(below, key, &reply);
     }
 
-    pub(super) fn end_job(&mut self, token: &Token) {
-        let Some(job) = self.membership.jobs.end(token) else {
+    pub(super) fn end_job(&mut self, below: &mut Below<'_>, token: &Token) {
+        let Some(job) = below.base.membership.jobs.end(token) else {
             return;
         };
         // Those of other sites end as they start, without a word: a site could fill the log with them.
         if matches!(job.origin, Origin::Here(_)) {
-            self.driver
+            below
+                .base
+                .driver
                 .log
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
-            self.membership.unregister_job(token, &job);
-            for pair in self.tunnels.by_site.values().copied().collect::<Vec<_>>() {
-                self.tunnels.tell(
-                    &mut self.driver,
+            below.base.membership.unregister_job(token, &job);
+            for pair in below.base.tunnels.by_site.values().copied().collect::<Vec<_>>() {
+                below.base.tunnels.tell(
+                    below.base.driver,
                     pair,
                     GatewayToGateway::JobEnd {
                         token: token.to_hex(),
@@ -107,29 +116,31 @@ impl Gateway {
         // what was sent last.
         if !job.plain {
             if job.transparent {
-                self.site.leave_transparent_streams(&mut base!(self), token);
+                below.site.leave_transparent_streams(&mut below.base, token);
             }
-            self.site.end_streams(&mut base!(self), token);
+            below.site.end_streams(&mut below.base, token);
         }
-        self.end_starters(token);
-        self.membership
-            .settle_addresses(&mut self.driver, &mut self.tunnels);
+        self.end_starters(below, token);
+        below
+            .base
+            .membership
+            .settle_addresses(below.base.driver, below.base.tunnels);
     }
 
     /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
-    pub(crate) fn on_site_gone(&mut self, site: &str, why: &str) {
-        for command in self.membership.jobs.losing(site) {
+    pub(crate) fn on_site_gone(&mut self, below: &mut Below<'_>, site: &str, why: &str) {
+        for command in below.base.membership.jobs.losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
-            if self.commands.connections.get(command).is_some_and(holds) {
+            if self.connections.get(command).is_some_and(holds) {
                 let text = format!("this job has lost site {site}: {why}");
-                self.put_answer(command, &Reply::Lost(text));
+                self.put_answer(below, command, &Reply::Lost(text));
             }
         }
-        for token in self.membership.jobs.of_site(site) {
-            self.end_job(&token);
+        for token in below.base.membership.jobs.of_site(site) {
+            self.end_job(below, &token);
         }
-        for command in self.membership.jobs.site_is_gone(site) {
-            self.job_confirmed(command);
+        for command in below.base.membership.jobs.site_is_gone(site) {
+            self.job_confirmed(below, command);
         }
     }
 }

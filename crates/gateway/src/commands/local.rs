@@ -2,12 +2,11 @@
 
 use crate::commands::command::{Command, KeptCommand, Stage};
 use crate::commands::event::CommandsEvent;
-use crate::gateway::Gateway;
+use crate::commands::{Below, Commands};
 use crate::inherited::InheritError;
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
-use crate::telemetry::view;
 use causeway_control::{Envelope, MAX_WEIGHT, Reply, Request, VERSION};
 use mio::Interest;
 use mio::net::UnixStream;
@@ -21,19 +20,27 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 /// Longest request: a job's or a node's name.
 const REQUEST_BYTES: usize = 64 * 1024;
 
-impl Gateway {
+impl Commands {
     /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
-    pub(crate) fn inherit_commands(&mut self, kept: Vec<(usize, KeptCommand)>) -> Result<(), InheritError> {
+    pub(crate) fn inherit_commands(
+        &mut self,
+        below: &mut Below<'_>,
+        kept: Vec<(usize, KeptCommand)>,
+    ) -> Result<(), InheritError> {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Command::inherit(kept)?));
-        self.commands.connections = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.connections = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, command) in &mut self.commands.connections {
+        for (key, command) in &mut self.connections {
             let token = Class::Command.token(key);
-            self.driver
+            below
+                .base
+                .driver
                 .registry()
                 .register(&mut command.socket, token, interest)?;
             if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
-                self.driver
+                below
+                    .base
+                    .driver
                     .timers
                     .set(DEADLINE, Deadline::Command(key, command.born));
             }
@@ -42,60 +49,66 @@ impl Gateway {
     }
 
     /// Whether a command that asked for a hand-over gets it; who refuses says why.
-    pub(crate) fn on_successor(&mut self, key: usize, accepted: Result<(), String>) {
+    pub(crate) fn on_successor(&mut self, below: &mut Below<'_>, key: usize, accepted: Result<(), String>) {
         match accepted {
             Ok(()) => {
-                if let Some(command) = self.commands.connections.get_mut(key) {
+                if let Some(command) = self.connections.get_mut(key) {
                     command.stage = Stage::HandingOver;
                 }
             }
-            Err(refusal) => self.answer(key, Reply::Error(refusal)),
+            Err(refusal) => self.answer(below, key, Reply::Error(refusal)),
         }
     }
 
     /// Answers those that asked for the hand-over.
-    pub(crate) fn answer_hand_over(&mut self, reply: &Reply) {
-        let asked = self.commands.connections.iter();
+    pub(crate) fn answer_hand_over(&mut self, below: &mut Below<'_>, reply: &Reply) {
+        let asked = self.connections.iter();
         let asked = asked.filter(|(_, command)| matches!(command.stage, Stage::HandingOver));
         for key in asked.map(|(key, _)| key).collect::<Vec<_>>() {
-            self.answer(key, reply.clone());
+            self.answer(below, key, reply.clone());
         }
     }
 
-    pub(crate) fn on_command_connection(&mut self, mut socket: UnixStream) {
-        let key = self.commands.connections.vacant_key();
+    pub(crate) fn on_command_connection(&mut self, below: &mut Below<'_>, mut socket: UnixStream) {
+        let key = self.connections.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = self
-            .driver
-            .registry()
-            .register(&mut socket, Class::Command.token(key), interest)
+        if let Err(error) =
+            below
+                .base
+                .driver
+                .registry()
+                .register(&mut socket, Class::Command.token(key), interest)
         {
-            return self.driver.log.say(format_args!("command: {error}"));
+            return below.base.driver.log.say(format_args!("command: {error}"));
         }
-        let born = self.driver.birth();
-        self.commands.connections.insert(Command {
+        let born = below.base.driver.birth();
+        self.connections.insert(Command {
             socket,
             born,
             stage: Stage::Reading(Vec::new()),
             output: VecDeque::new(),
         });
-        self.driver.timers.set(DEADLINE, Deadline::Command(key, born));
-        self.on_command(key);
+        below
+            .base
+            .driver
+            .timers
+            .set(DEADLINE, Deadline::Command(key, born));
+        self.on_command(below, key);
     }
 
-    pub(crate) fn on_command(&mut self, key: usize) {
-        self.write_answer(key);
+    pub(crate) fn on_command(&mut self, below: &mut Below<'_>, key: usize) {
+        self.write_answer(below, key);
         let mut byte = [0; 1];
         loop {
-            let Some(command) = self.commands.connections.get_mut(key) else {
+            let Some(command) = self.connections.get_mut(key) else {
                 return;
             };
             match command.socket.read(&mut byte) {
-                Ok(0) => return self.end_command(key),
+                Ok(0) => return self.end_command(below, key),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return self.end_command(key),
+                Err(_) => return self.end_command(below, key),
             }
             // Byte by byte: after the line of a spawn request the bytes belong to the process.
             let Stage::Reading(line) = &mut command.stage else {
@@ -105,6 +118,7 @@ impl Gateway {
                 line.push(byte[0]);
                 if line.len() > REQUEST_BYTES {
                     return self.answer(
+                        below,
                         key,
                         Reply::Error(format!("request longer than {REQUEST_BYTES} bytes")),
                     );
@@ -117,117 +131,123 @@ impl Gateway {
                 Ok(Envelope { version, body })
                     if version == VERSION || matches!(body, Request::HandOver { .. }) =>
                 {
-                    self.serve(key, body);
+                    self.serve(below, key, body);
                 }
                 Ok(Envelope { version, .. }) => {
                     let text = format!("the command speaks version {version}, this gateway {VERSION}");
-                    self.answer(key, Reply::Error(text));
+                    self.answer(below, key, Reply::Error(text));
                 }
-                Err(error) => self.answer(key, Reply::Error(format!("request not understood: {error}"))),
+                Err(error) => self.answer(
+                    below,
+                    key,
+                    Reply::Error(format!("request not understood: {error}")),
+                ),
             }
         }
     }
 
-    pub(crate) fn on_command_deadline(&mut self, key: usize, born: u64) {
-        let Some(command) = self
-            .commands
-            .connections
-            .get(key)
-            .filter(|command| command.born == born)
-        else {
+    pub(crate) fn on_command_deadline(&mut self, below: &mut Below<'_>, key: usize, born: u64) {
+        let Some(command) = self.connections.get(key).filter(|command| command.born == born) else {
             return;
         };
         match command.stage {
-            Stage::Reading(_) => self.end_command(key),
+            Stage::Reading(_) => self.end_command(below, key),
             // A site that stands still keeps no job from those that it takes no part in.
             Stage::Starting(token) => {
-                let awaited = self
+                let awaited = below
+                    .base
                     .membership
                     .jobs
                     .get_mut(&token)
                     .map(|job| job.awaited.clone());
                 for site in awaited.unwrap_or_default() {
                     let text = format!("it did not confirm a job within {DEADLINE:?}; jobs start without it");
-                    self.driver
+                    below
+                        .base
+                        .driver
                         .log
                         .refuse("job-unconfirmed", format_args!("site {site}"), text);
                 }
-                self.job_confirmed(key);
+                self.job_confirmed(below, key);
             }
             Stage::Pinging(ref site, _) => {
                 let text = format!(
                     "no answer from {site} within {DEADLINE:?}: the tunnel stands still, or the gateway there is of a version \
                      that does not answer"
                 );
-                self.answer(key, Reply::Error(text));
+                self.answer(below, key, Reply::Error(text));
             }
             Stage::Holding(_) | Stage::HandingOver | Stage::Answered => {}
         }
     }
 
-    fn serve(&mut self, key: usize, request: Request) {
+    fn serve(&mut self, below: &mut Below<'_>, key: usize, request: Request) {
         match request {
             Request::Status {} => {
-                let status = view!(self).status(&self.driver);
-                self.answer(key, Reply::Status(Box::new(status)));
+                let status = below.view().status(below.base.driver);
+                self.answer(below, key, Reply::Status(Box::new(status)));
             }
             Request::Job { name, weight, plan } => {
                 let mut job = new_job(key, name, weight);
                 job.plan = plan;
-                self.start_job(key, job);
+                self.start_job(below, key, job);
             }
             Request::Connect { name } => {
                 let mut job = new_job(key, name, 1);
                 job.plain = true;
-                self.start_job(key, job);
+                self.start_job(below, key, job);
             }
             Request::Transparent { name, weight, plan } => {
                 let mut job = new_job(key, name, weight);
                 job.plan = plan;
                 job.transparent = true;
-                self.start_job(key, job);
+                self.start_job(below, key, job);
             }
-            Request::Ping { site } => self.ping(key, site),
+            Request::Ping { site } => self.ping(below, key, site),
             Request::HandOver {
                 state_version,
                 program,
                 config,
-            } => self.commands.events.push_back(CommandsEvent::HandOver {
+            } => self.events.push_back(CommandsEvent::HandOver {
                 command: key,
                 state_version,
                 program,
                 config,
             }),
             Request::Spawn { token, node } => match token.parse() {
-                Ok(token) if self.membership.jobs.knows(&token) => self.spawn(key, token, &node),
-                Ok(_) => self.answer(key, Reply::Error("the job of this token has ended".to_owned())),
-                Err(error) => self.answer(key, Reply::Error(error.to_string())),
+                Ok(token) if below.base.membership.jobs.knows(&token) => self.spawn(below, key, token, &node),
+                Ok(_) => self.answer(
+                    below,
+                    key,
+                    Reply::Error("the job of this token has ended".to_owned()),
+                ),
+                Err(error) => self.answer(below, key, Reply::Error(error.to_string())),
             },
         }
     }
 
-    pub(crate) fn answer(&mut self, key: usize, reply: Reply) {
-        self.put_answer(key, &reply);
-        let Some(command) = self.commands.connections.get_mut(key) else {
+    pub(crate) fn answer(&mut self, below: &mut Below<'_>, key: usize, reply: Reply) {
+        self.put_answer(below, key, &reply);
+        let Some(command) = self.connections.get_mut(key) else {
             return;
         };
         let previous = std::mem::replace(&mut command.stage, Stage::Answered);
         if let Stage::Starting(token) = previous {
-            self.end_job(&token);
+            self.end_job(below, &token);
         }
-        self.write_answer(key);
+        self.write_answer(below, key);
     }
 
-    pub(super) fn put_answer(&mut self, key: usize, reply: &Reply) {
-        let Some(command) = self.commands.connections.get_mut(key) else {
+    pub(super) fn put_answer(&mut self, below: &mut Below<'_>, key: usize, reply: &Reply) {
+        let Some(command) = self.connections.get_mut(key) else {
             return;
         };
         command.output.extend(reply.line());
-        self.write_answer(key);
+        self.write_answer(below, key);
     }
 
-    fn write_answer(&mut self, key: usize) {
-        let Some(command) = self.commands.connections.get_mut(key) else {
+    fn write_answer(&mut self, below: &mut Below<'_>, key: usize) {
+        let Some(command) = self.connections.get_mut(key) else {
             return;
         };
         while !command.output.is_empty() {
@@ -235,21 +255,21 @@ impl Gateway {
                 Ok(count) => drop(command.output.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.end_command(key),
+                Err(_) => return self.end_command(below, key),
             }
         }
         if matches!(command.stage, Stage::Answered) {
-            self.end_command(key);
+            self.end_command(below, key);
         }
     }
 
     /// The command is gone or done; a job it held ends.
-    pub(super) fn end_command(&mut self, key: usize) {
-        let Some(command) = self.commands.connections.try_remove(key) else {
+    pub(super) fn end_command(&mut self, below: &mut Below<'_>, key: usize) {
+        let Some(command) = self.connections.try_remove(key) else {
             return;
         };
         if let Stage::Starting(token) | Stage::Holding(token) = command.stage {
-            self.end_job(&token);
+            self.end_job(below, &token);
         }
     }
 }

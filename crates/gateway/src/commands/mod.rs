@@ -61,3 +61,4 @@ macro_rules! below {
         }
     };
 }
+pub(crate) use below;

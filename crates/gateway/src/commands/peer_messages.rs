@@ -1,7 +1,6 @@
 //! What gateways of other sites say.
 
-use crate::base::base;
-use crate::gateway::Gateway;
+use crate::commands::{Below, Commands};
 use crate::membership::jobs::{Job, Origin};
 use crate::traversal::relay::client::Invitation;
 use crate::traversal::relay::selection::Offer;
@@ -10,10 +9,21 @@ use crate::tunnels::message::GatewayToGateway;
 use causeway_control::MAX_WEIGHT;
 use causeway_wire::Token;
 
-impl Gateway {
+impl Commands {
     /// What another gateway says.
-    pub(crate) fn on_message(&mut self, pair_key: usize, bytes: &[u8]) -> Result<(), LaneEnd> {
-        let Some(site) = self.tunnels.pairs.get(pair_key).map(|pair| pair.site.clone()) else {
+    pub(crate) fn on_message(
+        &mut self,
+        below: &mut Below<'_>,
+        pair_key: usize,
+        bytes: &[u8],
+    ) -> Result<(), LaneEnd> {
+        let Some(site) = below
+            .base
+            .tunnels
+            .pairs
+            .get(pair_key)
+            .map(|pair| pair.site.clone())
+        else {
             return Ok(());
         };
         let parse = |token: &str| {
@@ -23,14 +33,16 @@ impl Gateway {
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
             GatewayToGateway::Site(info) => {
-                self.membership
+                below
+                    .base
+                    .membership
                     .check_claims(&site, &info)
-                    .and_then(|()| self.membership.directory.learn(&site, info))
+                    .and_then(|()| below.base.membership.directory.learn(&site, info))
                     .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
-                if let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
+                if let Some(pair) = below.base.tunnels.pairs.get_mut(pair_key) {
                     pair.introduced = true;
                     let peer = pair.peer;
-                    self.tunnels.dial_succeeded(peer);
+                    below.base.tunnels.dial_succeeded(peer);
                 }
             }
             GatewayToGateway::JobStart {
@@ -45,47 +57,52 @@ impl Gateway {
                 let mut job = Job::new(name, weight, origin, Default::default());
                 job.plain = plain;
                 job.transparent = transparent;
-                match self.membership.jobs.learn(parse(&token)?, job) {
+                match below.base.membership.jobs.learn(parse(&token)?, job) {
                     Ok(()) => {
-                        let links = self.tunnels.own_links();
-                        self.tunnels.tell(
-                            &mut self.driver,
+                        let links = below.base.tunnels.own_links();
+                        below.base.tunnels.tell(
+                            below.base.driver,
                             pair_key,
                             GatewayToGateway::JobKnown { token, links },
                         );
                     }
-                    Err(why) => self.driver.log.refuse("job", format_args!("site {from}"), why),
+                    Err(why) => below
+                        .base
+                        .driver
+                        .log
+                        .refuse("job", format_args!("site {from}"), why),
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
-                self.tunnels.learn_links(&mut self.driver, &site, links);
-                if let Some(command) = self.membership.jobs.confirmed(&parse(&token)?, &site) {
-                    self.job_confirmed(command);
+                below.base.tunnels.learn_links(below.base.driver, &site, links);
+                if let Some(command) = below.base.membership.jobs.confirmed(&parse(&token)?, &site) {
+                    self.job_confirmed(below, command);
                 }
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse(&token)?;
-                if self.membership.jobs.of_site(&site).contains(&token) {
-                    self.end_job(&token);
+                if below.base.membership.jobs.of_site(&site).contains(&token) {
+                    self.end_job(below, &token);
                 }
             }
             GatewayToGateway::RelayAsk { to, id } => {
-                self.traversal.on_relay_ask(&mut base!(self), pair_key, &to, id)
+                below.traversal.on_relay_ask(&mut below.base, pair_key, &to, id)
             }
             GatewayToGateway::RelayOffer {
                 carried,
                 beyond_microseconds,
-            } => self.traversal.on_relay_offer(
-                &mut base!(self),
+            } => below.traversal.on_relay_offer(
+                &mut below.base,
                 &site,
                 Offer::new(carried, beyond_microseconds),
             ),
             GatewayToGateway::RelayNo { id, why } => {
-                self.traversal.on_relay_no(&mut base!(self), &site, id, &why)
+                below.traversal.on_relay_no(&mut below.base, &site, id, &why)
             }
             GatewayToGateway::RelayCannot { meeting, why } => {
-                self.traversal
-                    .on_relay_cannot(&mut base!(self), &site, meeting, &why)
+                below
+                    .traversal
+                    .on_relay_cannot(&mut below.base, &site, meeting, &why)
             }
             GatewayToGateway::RelayGo {
                 id,
@@ -99,7 +116,7 @@ impl Gateway {
                     address,
                     beyond_microseconds,
                 };
-                self.traversal.on_relay_go(&mut base!(self), &site, &invitation);
+                below.traversal.on_relay_go(&mut below.base, &site, &invitation);
             }
             GatewayToGateway::RelayCome {
                 meeting: id,
@@ -114,21 +131,24 @@ impl Gateway {
                     address,
                     beyond_microseconds,
                 };
-                self.traversal
-                    .on_relay_come(&mut base!(self), pair_key, &site, &from, &invitation);
+                below
+                    .traversal
+                    .on_relay_come(&mut below.base, pair_key, &site, &from, &invitation);
             }
-            GatewayToGateway::Lossy {} => self.tunnels.on_lossy(&mut self.driver, pair_key),
-            GatewayToGateway::Ping { number } => self.on_ping(pair_key, number),
+            GatewayToGateway::Lossy {} => below.base.tunnels.on_lossy(below.base.driver, pair_key),
+            GatewayToGateway::Ping { number } => self.on_ping(below, pair_key, number),
             GatewayToGateway::Pong {
                 number,
                 unix_microseconds,
                 version,
-            } => self.on_pong(&site, number, unix_microseconds, version),
+            } => self.on_pong(below, &site, number, unix_microseconds, version),
             GatewayToGateway::Unknown => {}
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Leaving {} => {
-                self.tunnels
-                    .end_pair(&mut self.driver, pair_key, &LaneEnd::Left, true)
+                below
+                    .base
+                    .tunnels
+                    .end_pair(below.base.driver, pair_key, &LaneEnd::Left, true)
             }
         }
         Ok(())

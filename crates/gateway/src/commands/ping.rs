@@ -2,42 +2,51 @@
 //! carries the streams, so that what delays them delays these.
 
 use crate::commands::command::Stage;
-use crate::gateway::Gateway;
+use crate::commands::{Below, Commands};
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{Pong, Reply};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-impl Gateway {
+impl Commands {
     /// A command asks for a round trip; it is answered by [`Gateway::on_pong`] or at its deadline.
-    pub(crate) fn ping(&mut self, key: usize, site: String) {
-        let pair = match self.way_to(&site) {
+    pub(crate) fn ping(&mut self, below: &mut Below<'_>, key: usize, site: String) {
+        let pair = match self.way_to(below, &site) {
             Ok(pair) => pair,
-            Err(why) => return self.answer(key, Reply::Error(why)),
+            Err(why) => return self.answer(below, key, Reply::Error(why)),
         };
-        let Some(command) = self.commands.connections.get_mut(key) else {
+        let Some(command) = self.connections.get_mut(key) else {
             return;
         };
         let number = command.born;
         command.stage = Stage::Pinging(site, Instant::now());
-        self.tunnels
-            .tell(&mut self.driver, pair, GatewayToGateway::Ping { number });
+        below
+            .base
+            .tunnels
+            .tell(below.base.driver, pair, GatewayToGateway::Ping { number });
     }
 
     /// The pair with a site that can be reached now, or why there is none.
-    fn way_to(&self, site: &str) -> Result<usize, String> {
-        if site == self.driver.config.site {
+    fn way_to(&self, below: &Below<'_>, site: &str) -> Result<usize, String> {
+        if site == below.base.driver.config.site {
             return Err(format!("{site} is this site"));
         }
-        let Some(peer) = self.tunnels.peers.iter().position(|peer| peer.site == site) else {
-            let known: Vec<&str> = self.tunnels.peers.iter().map(|peer| peer.site.as_str()).collect();
+        let Some(peer) = below.base.tunnels.peers.iter().position(|peer| peer.site == site) else {
+            let known: Vec<&str> = below
+                .base
+                .tunnels
+                .peers
+                .iter()
+                .map(|peer| peer.site.as_str())
+                .collect();
             let known = known.join(", ");
             return Err(format!(
                 "no [[peer]] of this gateway is called {site} (there are: {known})"
             ));
         };
-        match self.tunnels.by_site.get(site) {
+        match below.base.tunnels.by_site.get(site) {
             Some(pair)
-                if self
+                if below
+                    .base
                     .tunnels
                     .pair_of(site)
                     .is_some_and(crate::tunnels::pair::Pair::is_up) =>
@@ -46,12 +55,12 @@ impl Gateway {
             }
             _ => Err(format!(
                 "no tunnel to {site}: {}",
-                self.tunnels.peers[peer].trouble
+                below.base.tunnels.peers[peer].trouble
             )),
         }
     }
 
-    pub(crate) fn on_ping(&mut self, pair: usize, number: u64) {
+    pub(crate) fn on_ping(&mut self, below: &mut Below<'_>, pair: usize, number: u64) {
         let unix_microseconds = unix_microseconds();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let pong = GatewayToGateway::Pong {
@@ -59,13 +68,19 @@ impl Gateway {
             unix_microseconds,
             version,
         };
-        self.tunnels.tell(&mut self.driver, pair, pong);
+        below.base.tunnels.tell(below.base.driver, pair, pong);
     }
 
     /// An answer that came too late, or that nobody asked for, is for nobody.
-    pub(crate) fn on_pong(&mut self, from: &str, number: u64, unix_microseconds: u64, version: String) {
+    pub(crate) fn on_pong(
+        &mut self,
+        below: &mut Below<'_>,
+        from: &str,
+        number: u64,
+        unix_microseconds: u64,
+        version: String,
+    ) {
         let waiting = self
-            .commands
             .connections
             .iter()
             .find_map(|(key, command)| match &command.stage {
@@ -80,7 +95,7 @@ impl Gateway {
             clock_ahead_microseconds: clock_ahead(unix_microseconds, self::unix_microseconds(), round_trip),
             version,
         };
-        self.answer(key, Reply::Pong(pong));
+        self.answer(below, key, Reply::Pong(pong));
     }
 }
 

@@ -1,64 +1,72 @@
 //! Gives a command's connection to a process on a node, of this site or another.
 
-use crate::gateway::Gateway;
+use crate::commands::{Below, Commands};
 use crate::membership::directory::Whereabouts;
 use causeway_control::Reply;
 use causeway_wire::Token;
 use mio::net::UnixStream;
 use std::os::fd::OwnedFd;
 
-impl Gateway {
-    pub(super) fn spawn(&mut self, key: usize, token: Token, node: &str) {
-        let place = match self.membership.directory.find_node(node) {
+impl Commands {
+    pub(super) fn spawn(&mut self, below: &mut Below<'_>, key: usize, token: Token, node: &str) {
+        let place = match below.base.membership.directory.find_node(node) {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,
         };
         let pair = match &place {
             Whereabouts::Here => None,
-            Whereabouts::At(site) => match self.tunnels.by_site.get(site) {
+            Whereabouts::At(site) => match below.base.tunnels.by_site.get(site) {
                 Some(pair) => Some(*pair),
                 None => {
                     let why = format!("node {node} is at {site}, to which there is no tunnel");
-                    return self.answer(key, Reply::Error(why));
+                    return self.answer(below, key, Reply::Error(why));
                 }
             },
             Whereabouts::Nowhere => {
                 return self.answer(
+                    below,
                     key,
                     Reply::Error(format!("no site of the grid has a node {node}")),
                 );
             }
         };
-        self.put_answer(key, &Reply::Spawn {});
+        self.put_answer(below, key, &Reply::Spawn {});
         // A reply that could not be written ended the command.
-        let Some(command) = self.commands.connections.try_remove(key) else {
+        let Some(command) = self.connections.try_remove(key) else {
             return;
         };
         match pair {
             Some(pair) => {
-                if let Err(reason) = self.join_node(pair, command.socket, token, node) {
-                    self.driver
+                if let Err(reason) = self.join_node(below, pair, command.socket, token, node) {
+                    below
+                        .base
+                        .driver
                         .log
                         .say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
-            None => self.give_to_starter(command.socket, token, node),
+            None => self.give_to_starter(below, command.socket, token, node),
         }
     }
 
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
-    fn give_to_starter(&mut self, mut socket: UnixStream, token: Token, node: &str) {
+    fn give_to_starter(&mut self, below: &mut Below<'_>, mut socket: UnixStream, token: Token, node: &str) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
-        let name = self.membership.directory.shell_name(node);
+        let name = below.base.membership.directory.shell_name(node);
         let name = name.unwrap_or_else(|| node.to_owned());
-        let given = self
+        let given = below
+            .base
             .driver
             .registry()
             .deregister(&mut socket)
             .and_then(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)).into_blocking())
-            .and_then(|socket| self.start_on_node(&name, token, socket));
+            .and_then(|socket| self.start_on_node(below.base.driver, &name, token, socket));
         if let Err(error) = given {
-            self.driver.log.say(format_args!("start on {node}: {error}"));
+            below
+                .base
+                .driver
+                .log
+                .say(format_args!("start on {node}: {error}"));
         }
     }
 

@@ -1,9 +1,9 @@
 //! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and output
 //! being the stream. They end with it.
 
-use crate::base::base;
 use crate::commands::starter::Starter;
-use crate::gateway::Gateway;
+use crate::commands::{Below, Commands};
+use crate::driver::Driver;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::timers::Deadline;
 use causeway_tunnel::StreamId;
@@ -18,14 +18,20 @@ use std::time::{Duration, Instant};
 /// What a starter gets to end by itself once its job is over, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-impl Gateway {
+impl Commands {
     /// Starts the remote shell to a node of this site, given by the name that shell knows, with `socket` as its
     /// standard input and output.
-    pub(crate) fn start_on_node(&mut self, name: &str, token: Token, socket: OwnedFd) -> io::Result<()> {
+    pub(crate) fn start_on_node(
+        &mut self,
+        driver: &mut Driver,
+        name: &str,
+        token: Token,
+        socket: OwnedFd,
+    ) -> io::Result<()> {
         let output = socket.try_clone()?;
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
-        let words = self.driver.config.remote_shell.iter();
-        let child = Command::new(&self.driver.program)
+        let words = driver.config.remote_shell.iter();
+        let child = Command::new(&driver.program)
             .arg("start-node")
             .args(words.map(|word| format!("--word={word}")))
             .arg("--")
@@ -38,9 +44,9 @@ impl Gateway {
     }
 
     /// Starts what reads a stream to its end and says how much came.
-    fn start_sink(&mut self, token: Token, socket: OwnedFd) -> io::Result<()> {
+    fn start_sink(&mut self, driver: &mut Driver, token: Token, socket: OwnedFd) -> io::Result<()> {
         let output = socket.try_clone()?;
-        let mut sink = Command::new(&self.driver.program);
+        let mut sink = Command::new(&driver.program);
         sink.arg("sink")
             .stdin(Stdio::from(socket))
             .stdout(Stdio::from(output));
@@ -50,7 +56,7 @@ impl Gateway {
     }
 
     fn look_after(&mut self, child: &Child, token: Token) {
-        self.commands.starters.push(Starter {
+        self.starters.push(Starter {
             process: Pid::from_raw(child.id().cast_signed()),
             token,
             doomed: None,
@@ -61,74 +67,84 @@ impl Gateway {
     /// beyond the site is no part of the grid.
     pub(crate) fn open_node(
         &mut self,
+        below: &mut Below<'_>,
         pair: usize,
         id: StreamId,
         token: Token,
         node: &str,
     ) -> Result<(), Reason> {
-        let site = self
+        let site = below
+            .base
             .tunnels
             .pairs
             .get(pair)
             .map(|pair| pair.site.clone())
             .unwrap_or_default();
-        if !self.membership.jobs.knows(&token) {
-            self.driver.log.refuse(
+        if !below.base.membership.jobs.knows(&token) {
+            below.base.driver.log.refuse(
                 "unknown-token",
                 site,
                 "process asked for with an unknown job token",
             );
             return Err(Reason::Denied);
         }
-        let Some(name) = self.membership.directory.shell_name(node) else {
+        let Some(name) = below.base.membership.directory.shell_name(node) else {
             let text = format_args!("process asked for on {node:?}, which is no node of this site");
-            self.driver.log.refuse("unknown-node", site, text);
+            below.base.driver.log.refuse("unknown-node", site, text);
             return Err(Reason::Denied);
         };
-        self.open_process(pair, id, token, |gateway, socket| {
-            let started = gateway.start_on_node(&name, token, socket);
+        self.open_process(below, pair, id, token, |commands, driver, socket| {
+            let started = commands.start_on_node(driver, &name, token, socket);
             started.inspect_err(|error| {
                 let text = format_args!("start a process on {node} for {site}: {error}");
-                gateway.driver.log.say(text);
+                driver.log.say(text);
             })
         })
     }
 
     /// Another site measures what a stream carries. The job is known to be one of `causeway connect`.
-    pub(crate) fn open_sink(&mut self, pair: usize, id: StreamId, token: Token) -> Result<(), Reason> {
-        self.open_process(pair, id, token, |gateway, socket| {
-            let started = gateway.start_sink(token, socket);
-            started.inspect_err(|error| gateway.driver.log.say(format_args!("start a sink: {error}")))
+    pub(crate) fn open_sink(
+        &mut self,
+        below: &mut Below<'_>,
+        pair: usize,
+        id: StreamId,
+        token: Token,
+    ) -> Result<(), Reason> {
+        self.open_process(below, pair, id, token, |commands, driver, socket| {
+            let started = commands.start_sink(driver, token, socket);
+            started.inspect_err(|error| driver.log.say(format_args!("start a sink: {error}")))
         })
     }
 
     /// Gives a stream to a process of this host, as its standard input and output.
     fn open_process(
         &mut self,
+        below: &mut Below<'_>,
         pair: usize,
         id: StreamId,
         token: Token,
-        start: impl FnOnce(&mut Gateway, OwnedFd) -> io::Result<()>,
+        start: impl FnOnce(&mut Commands, &mut Driver, OwnedFd) -> io::Result<()>,
     ) -> Result<(), Reason> {
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| Reason::Exhausted)?;
         let near = near
             .set_nonblocking(true)
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
-        start(self, far.into()).map_err(|_| Reason::Exhausted)?;
-        let key = self
+        start(self, below.base.driver, far.into()).map_err(|_| Reason::Exhausted)?;
+        let key = below
             .site
-            .add_leg(&mut base!(self), Socket::Unix(near), pair, id, token, Stage::Open)?;
-        if let Some(pair) = self.tunnels.pairs.get_mut(pair) {
+            .add_leg(&mut below.base, Socket::Unix(near), pair, id, token, Stage::Open)?;
+        if let Some(pair) = below.base.tunnels.pairs.get_mut(pair) {
             pair.tunnel.opened(id);
         }
-        self.site.schedule(&mut base!(self), key);
+        below.site.schedule(&mut below.base, key);
         Ok(())
     }
 
     /// Carries a command's connection to a node of another site.
     pub(crate) fn join_node(
         &mut self,
+        below: &mut Below<'_>,
         pair: usize,
         socket: mio::net::UnixStream,
         token: Token,
@@ -136,33 +152,24 @@ impl Gateway {
     ) -> Result<usize, Reason> {
         let target = causeway_tunnel::Target::Node(node.to_owned());
         let request = causeway_tunnel::OpenRequest { token, target };
-        self.site.open_stream(
-            &mut base!(self),
-            pair,
-            &request,
-            Socket::Unix(socket),
-            Stage::Open,
-        )
+        below
+            .site
+            .open_stream(&mut below.base, pair, &request, Socket::Unix(socket), Stage::Open)
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.
-    pub(crate) fn end_starters(&mut self, token: &Token) {
+    pub(crate) fn end_starters(&mut self, below: &mut Below<'_>, token: &Token) {
         let doom = Instant::now() + GRACE;
-        for starter in self
-            .commands
-            .starters
-            .iter_mut()
-            .filter(|starter| starter.token == *token)
-        {
+        for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
             starter.doomed = Some(doom);
         }
-        self.driver.timers.set(GRACE, Deadline::Starters);
+        below.base.driver.timers.set(GRACE, Deadline::Starters);
     }
 
     /// Collects starters that have ended and kills those that should have.
     pub(crate) fn look_after_starters(&mut self) {
         let now = Instant::now();
-        self.commands.starters.retain_mut(|starter| {
+        self.starters.retain_mut(|starter| {
             if starter.doomed.is_some_and(|doom| doom <= now) {
                 let _ = kill(starter.process, Signal::SIGKILL);
             }
@@ -175,6 +182,8 @@ impl Gateway {
 mod tests {
     use super::*;
     use crate::Config;
+    use crate::Gateway;
+    use crate::commands::below;
     use crate::membership::jobs::{Job, Origin};
     use std::os::unix::fs::PermissionsExt;
 
@@ -214,7 +223,9 @@ mod tests {
         let mut gateway = gateway(directory.path(), token);
         let nodes = ["-oProxyCommand=id", "localhost", "127.0.0.1", "nancy-1", ""];
         for node in nodes {
-            let opened = gateway.open_node(0, StreamId(1), token, node);
+            let opened = gateway
+                .commands
+                .open_node(&mut below!(gateway), 0, StreamId(1), token, node);
             assert_eq!(opened, Err(Reason::Denied), "{node}");
         }
         assert!(gateway.commands.starters.is_empty());

@@ -5,6 +5,7 @@
 
 use super::state::State;
 use crate::base::base;
+use crate::commands::below;
 use crate::commands::starter::KeptStarter;
 use crate::commands::starter::Starter;
 use crate::config::Config;
@@ -93,7 +94,9 @@ impl Gateway {
         gateway.inherit_pairs(kept.pairs)?;
         gateway.inherit_legs(kept.legs)?;
         gateway.site.inherit_intakes(&mut base!(gateway), kept.intakes)?;
-        gateway.inherit_commands(kept.commands)?;
+        gateway
+            .commands
+            .inherit_commands(&mut below!(gateway), kept.commands)?;
         gateway.inherit_starters(kept.starters);
         gateway.traversal.relay.carried_bytes = kept.carried_bytes;
         gateway
@@ -106,11 +109,13 @@ impl Gateway {
             gateway.site.legs.len(),
             gateway.membership.jobs.len()
         ));
-        gateway.answer_hand_over(&Reply::HandedOver(HandedOver {
+        let reply = Reply::HandedOver(HandedOver {
             site: gateway.driver.config.site.clone(),
             streams: gateway.site.legs.len(),
             jobs: gateway.membership.jobs.len(),
-        }));
+        });
+        gateway.commands.answer_hand_over(&mut below!(gateway), &reply);
+
         Ok(gateway)
     }
 
@@ -175,7 +180,7 @@ impl Gateway {
                 doomed: kept.doomed.and_then(|left| now.checked_add(left)),
             });
         }
-        self.look_after_starters();
+        self.commands.look_after_starters();
     }
 }
 

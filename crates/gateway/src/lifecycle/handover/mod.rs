@@ -15,6 +15,7 @@
 pub(crate) mod inherit;
 pub(crate) mod state;
 
+use crate::commands::below;
 use crate::inherited::{STATE_VERSION, StateError};
 
 use crate::commands::starter::KeptStarter;
@@ -130,7 +131,8 @@ impl Gateway {
         self.let_go();
         let Err(error) = self.try_hand_over(successor);
         self.driver.log.say(format_args!("goes on itself: {error}"));
-        self.answer_hand_over(&Reply::Error(error.to_string()));
+        self.commands
+            .answer_hand_over(&mut below!(self), &Reply::Error(error.to_string()));
         for index in 0..self.tunnels.peers.len() {
             self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
         }
