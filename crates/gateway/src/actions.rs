@@ -34,7 +34,9 @@ impl Gateway {
                 program,
                 config,
             } => {
-                let accepted = self.accept_successor(state_version, program, config);
+                let accepted =
+                    self.lifecycle
+                        .accept_successor(&self.driver.config, state_version, program, config);
                 let accepted = accepted.map_err(|refusal| refusal.to_string());
                 self.commands.on_successor(&mut below!(self), command, accepted);
             }

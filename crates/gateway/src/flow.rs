@@ -1,8 +1,6 @@
 //! What flows between tunnels and their streams.
 
-use crate::base::base;
-use crate::commands::below;
-use crate::gateway::Gateway;
+use crate::commands::{Below, Commands};
 use crate::site::streams::Delivery;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pump::write_lanes;
@@ -15,16 +13,33 @@ const ROUNDS: usize = 8;
 /// Fillings of one pair's lanes before the others get their turn.
 const FILLINGS: usize = 8;
 
-impl Gateway {
+/// All that a tunnel's events may concern.
+pub(crate) struct Flow<'a> {
+    pub(crate) below: Below<'a>,
+    pub(crate) commands: &'a mut Commands,
+}
+
+/// That of a gateway, which borrows nothing else of it.
+macro_rules! flow {
+    ($gateway:ident) => {
+        $crate::flow::Flow {
+            below: $crate::commands::below!($gateway),
+            commands: &mut $gateway.commands,
+        }
+    };
+}
+pub(crate) use flow;
+
+impl Flow<'_> {
     /// The kernel says that a lane is readable or writable.
     pub(crate) fn on_lane(&mut self, key: usize, event: &mio::event::Event) {
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
+        let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) else {
             return;
         };
         lane.writable |= event.is_writable();
         lane.end_known |= event.is_read_closed() || event.is_error();
         let pair = lane.pair;
-        self.tunnels.touch(pair);
+        self.below.base.tunnels.touch(pair);
         if event.is_readable() {
             self.receive(key);
         }
@@ -33,20 +48,24 @@ impl Gateway {
     /// Takes in what has arrived.
     pub(crate) fn receive(&mut self, key: usize) {
         match self.try_receive(key) {
-            Ok(true) => self.tunnels.unread.push(key),
+            Ok(true) => self.below.base.tunnels.unread.push(key),
             Ok(false) => {}
-            Err(end) => self.tunnels.fail_lane(&mut self.driver, key, &end),
+            Err(end) => self
+                .below
+                .base
+                .tunnels
+                .fail_lane(self.below.base.driver, key, &end),
         }
     }
 
     /// True when there may be more to read.
     fn try_receive(&mut self, key: usize) -> Result<bool, LaneEnd> {
-        let lane = self.tunnels.lanes.get_mut(key);
+        let lane = self.below.base.tunnels.lanes.get_mut(key);
         if lane.is_some_and(|lane| std::mem::take(&mut lane.is_new)) {
             self.digest(key)?;
         }
         for _ in 0..ROUNDS {
-            let Some(lane) = self.tunnels.lanes.get_mut(key) else {
+            let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) else {
                 return Ok(false);
             };
             let space = &mut lane.input[lane.filled..];
@@ -73,8 +92,8 @@ impl Gateway {
 
     /// Acts on the whole frames of a lane's input and keeps the rest.
     pub(crate) fn digest(&mut self, key: usize) -> Result<(), LaneEnd> {
-        let now = self.driver.now;
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
+        let now = self.below.base.driver.now;
+        let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) else {
             return Ok(());
         };
         let (pair_key, number) = (lane.pair, lane.number);
@@ -83,7 +102,7 @@ impl Gateway {
         let filled = lane.filled;
         let mut rest = &input[..filled];
         let mut result = Ok(());
-        while let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
+        while let Some(pair) = self.below.base.tunnels.pairs.get_mut(pair_key) {
             result = match pair.tunnel.on_input(number, &mut rest, now) {
                 Ok(None) => break,
                 Ok(Some(event)) => self.on_tunnel_event(pair_key, event),
@@ -95,7 +114,7 @@ impl Gateway {
         }
         let left = rest.len();
         input.copy_within(filled - left..filled, 0);
-        if let Some(lane) = self.tunnels.lanes.get_mut(key) {
+        if let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) {
             lane.input = input;
             lane.filled = left;
         }
@@ -104,25 +123,30 @@ impl Gateway {
 
     /// Lets time pass for the tunnels that wait for it.
     pub(crate) fn look_after_tunnels(&mut self) {
-        let now = self.driver.now;
-        let due = self.tunnels.pairs.iter();
+        let now = self.below.base.driver.now;
+        let due = self.below.base.tunnels.pairs.iter();
         let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
         let due: Vec<usize> = due.map(|(key, _)| key).collect();
         for key in due {
-            if let Some(pair) = self.tunnels.pairs.get_mut(key) {
+            if let Some(pair) = self.below.base.tunnels.pairs.get_mut(key) {
                 pair.tunnel.on_time(now);
             }
             while let Some(event) = self
+                .below
+                .base
                 .tunnels
                 .pairs
                 .get_mut(key)
                 .and_then(|pair| pair.tunnel.poll_event())
             {
                 if let Err(end) = self.on_tunnel_event(key, event) {
-                    self.tunnels.end_pair(&mut self.driver, key, &end, true);
+                    self.below
+                        .base
+                        .tunnels
+                        .end_pair(self.below.base.driver, key, &end, true);
                 }
             }
-            self.tunnels.touch(key);
+            self.below.base.tunnels.touch(key);
         }
     }
 
@@ -130,59 +154,81 @@ impl Gateway {
     /// turn.
     pub(crate) fn pump(&mut self, key: usize) {
         for _ in 0..FILLINGS {
-            let Some(number) = self.tunnels.supply(&mut self.driver, key) else {
+            let Some(number) = self.below.base.tunnels.supply(self.below.base.driver, key) else {
                 return;
             };
             if let Some(number) = number {
-                self.site.fill(&mut base!(self), key, number);
+                self.below.site.fill(&mut self.below.base, key, number);
             }
-            let trains = self.tunnels.train(&mut self.driver, key);
-            let Some(pair) = self.tunnels.pairs.get_mut(key) else {
+            let trains = self.below.base.tunnels.train(self.below.base.driver, key);
+            let tunnels = &mut *self.below.base.tunnels;
+            let Some(pair) = tunnels.pairs.get_mut(key) else {
                 return;
             };
-            let written = write_lanes(pair, &mut self.tunnels.lanes, self.driver.now);
+            let written = write_lanes(pair, &mut tunnels.lanes, self.below.base.driver.now);
             let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
             // A leg that ended in this round put a frame in where nothing else was to be written.
             let takes = number.is_some_and(|number| pair.tunnel.has_control_for(number));
             let progress = written.progress || takes;
             if written.progress {
                 // After the bytes have left: a message does not wait for it.
-                self.tunnels.steer(&mut self.driver, key);
+                self.below.base.tunnels.steer(self.below.base.driver, key);
             }
             if let Some((lane, error)) = written.lost {
-                self.tunnels
-                    .close_lane(&mut self.driver, lane, &LaneEnd::Io(error));
+                self.below
+                    .base
+                    .tunnels
+                    .close_lane(self.below.base.driver, lane, &LaneEnd::Io(error));
             } else if !progress || !more {
                 return;
             }
         }
-        self.tunnels.touch(key);
+        self.below.base.tunnels.touch(key);
     }
 
     pub(crate) fn on_tunnel_event(&mut self, pair_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
         match event {
-            Event::Data(id, bytes) => self.site.on_data(&mut base!(self), pair_key, id, &bytes),
-            Event::Sendable(id) => self.site.schedule_stream(&mut base!(self), pair_key, id),
+            Event::Data(id, bytes) => self
+                .below
+                .site
+                .on_data(&mut self.below.base, pair_key, id, &bytes),
+            Event::Sendable(id) => self
+                .below
+                .site
+                .schedule_stream(&mut self.below.base, pair_key, id),
             Event::Open(id, request) => self.on_open(pair_key, id, request),
-            Event::Opened(id) => self.site.on_opened(&mut base!(self), pair_key, id),
-            Event::Finished(id) => self.site.on_finished(&mut base!(self), pair_key, id),
-            Event::Reset(id, reason) => self.site.on_reset(&mut base!(self), pair_key, id, reason),
-            Event::Message(bytes) => return self.commands.on_message(&mut below!(self), pair_key, &bytes),
-            Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
-                self.tunnels.on_lane_event(&mut self.driver, pair_key, &event)
-            }
+            Event::Opened(id) => self.below.site.on_opened(&mut self.below.base, pair_key, id),
+            Event::Finished(id) => self.below.site.on_finished(&mut self.below.base, pair_key, id),
+            Event::Reset(id, reason) => self
+                .below
+                .site
+                .on_reset(&mut self.below.base, pair_key, id, reason),
+            Event::Message(bytes) => return self.commands.on_message(&mut self.below, pair_key, &bytes),
+            Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => self
+                .below
+                .base
+                .tunnels
+                .on_lane_event(self.below.base.driver, pair_key, &event),
         }
         Ok(())
     }
 
     pub(crate) fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
-        self.site.streams_opened += 1;
-        let streams = self.tunnels.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
+        self.below.site.streams_opened += 1;
+        let streams = self
+            .below
+            .base
+            .tunnels
+            .pairs
+            .get(pair_key)
+            .map_or(0, |pair| pair.legs.len());
         let result = match request.target {
-            _ if streams >= self.driver.files / 4 * 3 => self.site.refuse_stream(&mut base!(self), pair_key),
+            _ if streams >= self.below.base.driver.files / 4 * 3 => {
+                self.below.site.refuse_stream(&mut self.below.base, pair_key)
+            }
             Target::Connection { source, destination } => {
-                match self.site.open_delivery(
-                    &mut base!(self),
+                match self.below.site.open_delivery(
+                    &mut self.below.base,
                     pair_key,
                     id,
                     request.token,
@@ -191,17 +237,17 @@ impl Gateway {
                 ) {
                     Ok(Delivery::Sink) => {
                         self.commands
-                            .open_sink(&mut below!(self), pair_key, id, request.token)
+                            .open_sink(&mut self.below, pair_key, id, request.token)
                     }
                     other => other.map(drop),
                 }
             }
             Target::Node(node) => {
                 self.commands
-                    .open_node(&mut below!(self), pair_key, id, request.token, &node)
+                    .open_node(&mut self.below, pair_key, id, request.token, &node)
             }
         };
-        if let (Err(reason), Some(pair)) = (result, self.tunnels.pairs.get_mut(pair_key)) {
+        if let (Err(reason), Some(pair)) = (result, self.below.base.tunnels.pairs.get_mut(pair_key)) {
             pair.tunnel.reset(id, reason);
         }
     }

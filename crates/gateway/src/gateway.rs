@@ -6,7 +6,10 @@ use crate::commands::below;
 use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
+use crate::flow::flow;
 use crate::lifecycle::Lifecycle;
+use crate::lifecycle::handover;
+use crate::lifecycle::shutdown::Shutdown;
 use crate::membership::Membership;
 use crate::membership::broker_session::BrokerSession;
 use crate::membership::directory::Directory;
@@ -30,6 +33,7 @@ use nix::sys::signal::Signal;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 /// Events handled between two looks at the deadlines.
@@ -56,6 +60,20 @@ impl Gateway {
     pub fn new(config: Config) -> Result<Gateway, GatewayError> {
         let listeners = Listeners::bind(&config)?;
         Gateway::listening(config, listeners)
+    }
+
+    /// The gateway whose state is in the file with this descriptor, as it was when its program gave it away. Nothing is
+    /// dialled before [`Gateway::run`].
+    ///
+    /// # Errors
+    /// [`GatewayError::Inherit`] when there is no going on from there.
+    pub fn inherit(config: Config, state: RawFd) -> Result<Gateway, GatewayError> {
+        let (state, listeners) = handover::inherit::read(&config, state)?;
+        let mut gateway = Gateway::listening(config, listeners)?;
+        gateway.lifecycle.handed_over = state.handed_over;
+        handover::inherit::take_over(&mut flow!(gateway), state)?;
+        gateway.settle();
+        Ok(gateway)
     }
 
     /// A gateway that knows nobody yet.
@@ -142,7 +160,7 @@ impl Gateway {
             for event in &events {
                 if self.dispatch(event).is_break() {
                     self.driver.log.say("stopping");
-                    self.farewell();
+                    Shutdown::new(flow!(self)).run();
                     return Ok(());
                 }
                 self.settle();
@@ -154,20 +172,20 @@ impl Gateway {
             self.tunnels.look_after_quic(&mut self.driver);
             self.settle();
             for lane in std::mem::take(&mut self.tunnels.unread) {
-                self.receive(lane);
+                flow!(self).receive(lane);
                 self.settle();
             }
             for splice in std::mem::take(&mut self.traversal.relay.unread) {
                 self.traversal.on_splice(&mut base!(self), splice);
             }
-            self.look_after_tunnels();
+            flow!(self).look_after_tunnels();
             self.settle();
             self.traversal.look_after_meetings(&mut base!(self));
             self.settle();
             for pair in std::mem::take(&mut self.tunnels.dirty) {
                 if let Some(state) = self.tunnels.pairs.get_mut(pair) {
                     state.dirty = false;
-                    self.pump(pair);
+                    flow!(self).pump(pair);
                     self.settle();
                 }
             }
@@ -177,7 +195,11 @@ impl Gateway {
             }
             self.tunnels.settle_quic(&mut self.driver);
             if let Some(successor) = self.lifecycle.successor.take() {
-                self.hand_over(&successor);
+                handover::let_go(&mut flow!(self));
+                self.telemetry.scrapes.clear();
+                // Streams of tunnels that have ended just now are nobody's.
+                self.settle();
+                handover::hand_over(&successor, &mut flow!(self), &self.listeners);
             }
         }
     }
@@ -220,7 +242,7 @@ impl Gateway {
             Class::Control => self.accept_commands(),
             Class::Intake => self.site.on_intake(&mut base!(self), key),
             Class::Handshake => self.tunnels.on_handshake(&mut self.driver, key),
-            Class::Lane => self.on_lane(key, event),
+            Class::Lane => flow!(self).on_lane(key, event),
             Class::Leg => self.site.on_leg(&mut base!(self), key, event),
             Class::Command => self.commands.on_command(&mut below!(self), key),
             Class::Metrics => self.accept_scrapes(),

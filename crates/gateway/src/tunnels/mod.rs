@@ -84,3 +84,8 @@ pub(crate) mod lane_status;
 pub(crate) mod origin;
 pub(crate) mod pairs;
 pub(crate) mod receive;
+
+/// Keys are taken first: what is done with an entry may remove others.
+pub(crate) fn keys<T>(slab: &Slab<T>) -> Vec<usize> {
+    slab.iter().map(|(key, _)| key).collect()
+}

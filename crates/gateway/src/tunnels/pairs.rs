@@ -1,10 +1,10 @@
 //! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
 
 use crate::driver::Driver;
-use crate::lifecycle::shutdown::keys;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::keys;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::origin::Came;
 use crate::tunnels::origin::Through;

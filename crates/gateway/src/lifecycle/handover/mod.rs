@@ -15,15 +15,16 @@
 pub(crate) mod inherit;
 pub(crate) mod state;
 
-use crate::commands::below;
 use crate::inherited::{STATE_VERSION, StateError};
 
 use crate::commands::starter::KeptStarter;
 use crate::config::{Config, Mistakes};
-use crate::gateway::Gateway;
-use crate::lifecycle::shutdown::keys;
+use crate::flow::Flow;
+use crate::lifecycle::Lifecycle;
 use crate::sys::listeners::KeptListeners;
+use crate::sys::listeners::Listeners;
 use crate::sys::socket;
+use crate::tunnels::keys;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pair::KeptPair;
 use crate::tunnels::peer::KeptContact;
@@ -84,15 +85,16 @@ pub(crate) enum HandOverError {
     Execute(PathBuf, Errno),
 }
 
-impl Gateway {
+impl Lifecycle {
     /// Whether this program may have the gateway. If so, it gets it before the loop sleeps.
     pub(crate) fn accept_successor(
         &mut self,
+        running: &Config,
         version: u32,
         program: PathBuf,
         config: PathBuf,
     ) -> Result<(), HandOverError> {
-        if self.lifecycle.successor.is_some() {
+        if self.successor.is_some() {
             return Err(HandOverError::Again);
         }
         if version != STATE_VERSION {
@@ -102,203 +104,222 @@ impl Gateway {
             return Err(HandOverError::Relative(relative.clone()));
         }
         let successor = Successor { program, config };
-        self.vet(&successor)?;
-        self.lifecycle.successor = Some(successor);
+        vet(running, &successor)?;
+        self.successor = Some(successor);
         Ok(())
     }
+}
 
-    /// Whether what lies on the disk now could go on from here.
-    fn vet(&self, Successor { program, config }: &Successor) -> Result<(), HandOverError> {
-        private::check_program(program).map_err(|error| HandOverError::Program(program.clone(), error))?;
-        let planned = Config::load(config)?;
-        match self.driver.config.lasting_difference(&planned) {
-            None => Ok(()),
-            Some(key) => Err(HandOverError::Changed {
-                file: config.display().to_string(),
-                key,
-            }),
-        }
+/// Whether what lies on the disk now could go on from here.
+fn vet(running: &Config, Successor { program, config }: &Successor) -> Result<(), HandOverError> {
+    private::check_program(program).map_err(|error| HandOverError::Program(program.clone(), error))?;
+    let planned = Config::load(config)?;
+    match running.lasting_difference(&planned) {
+        None => Ok(()),
+        Some(key) => Err(HandOverError::Changed {
+            file: config.display().to_string(),
+            key,
+        }),
     }
+}
 
-    /// Executes another program in this one's place. Returns only where that fails; then everything goes on here.
-    pub(crate) fn hand_over(&mut self, successor: &Successor) {
-        self.driver.log.say(format_args!(
-            "hands {} streams and {} jobs to {}",
-            self.site.legs.len(),
-            self.membership.jobs.len(),
-            successor.program.display()
-        ));
-        self.let_go();
-        let Err(error) = self.try_hand_over(successor);
-        self.driver.log.say(format_args!("goes on itself: {error}"));
-        self.commands
-            .answer_hand_over(&mut below!(self), &Reply::Error(error.to_string()));
-        for index in 0..self.tunnels.peers.len() {
-            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
-        }
-    }
-
-    /// Closes what is not handed over. What the tunnels have to tell is acted on first.
-    fn let_go(&mut self) {
-        let dialled = self
+/// Executes another program in this one's place. Returns only where that fails; then everything goes on here.
+pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &Listeners) {
+    flow.below.base.driver.log.say(format_args!(
+        "hands {} streams and {} jobs to {}",
+        flow.below.site.legs.len(),
+        flow.below.base.membership.jobs.len(),
+        successor.program.display()
+    ));
+    let Err(error) = try_hand_over(successor, flow, listeners);
+    flow.below
+        .base
+        .driver
+        .log
+        .say(format_args!("goes on itself: {error}"));
+    flow.commands
+        .answer_hand_over(&mut flow.below, &Reply::Error(error.to_string()));
+    for index in 0..flow.below.base.tunnels.peers.len() {
+        flow.below
+            .base
             .tunnels
-            .handshakes
+            .dial_all(flow.below.base.driver, index, Duration::ZERO);
+    }
+}
+
+/// Closes what is not handed over. What the tunnels have to tell is acted on first.
+pub(crate) fn let_go(flow: &mut Flow<'_>) {
+    let dialled = flow
+        .below
+        .base
+        .tunnels
+        .handshakes
+        .iter()
+        .filter_map(|(_, handshake)| handshake.dialled());
+    for (index, lane) in dialled.collect::<Vec<_>>() {
+        flow.below.base.tunnels.dial_ended(index, lane);
+    }
+    flow.below.base.tunnels.handshakes.clear();
+    flow.below.base.tunnels.strangers.clear();
+    flow.below.base.tunnels.unread.clear();
+    for pair in keys(&flow.below.base.tunnels.pairs) {
+        while let Some(event) = flow
+            .below
+            .base
+            .tunnels
+            .pairs
+            .get_mut(pair)
+            .and_then(|pair| pair.tunnel.poll_event())
+        {
+            if let Err(end) = flow.on_tunnel_event(pair, event) {
+                flow.below
+                    .base
+                    .tunnels
+                    .end_pair(flow.below.base.driver, pair, &end, true);
+            }
+        }
+    }
+    for lane in keys(&flow.below.base.tunnels.lanes) {
+        if let Some((pair, number)) = flow.below.base.tunnels.discard_lane(flow.below.base.driver, lane) {
+            flow.below.base.tunnels.part_lane(
+                flow.below.base.driver,
+                pair,
+                number,
+                &LaneEnd::HandedOver,
+                None,
+            );
+        }
+    }
+}
+
+fn try_hand_over(
+    successor: &Successor,
+    flow: &mut Flow<'_>,
+    listeners: &Listeners,
+) -> Result<Infallible, HandOverError> {
+    let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
+    let state = File::from(state.map_err(|error| HandOverError::System("make a file in memory", error))?);
+    let kept = keep(flow, listeners)?;
+    kept.check()?;
+    kept.write(&state)?;
+    // Writing may have taken a while.
+    vet(&flow.below.base.driver.config, successor)?;
+    let number = state.as_raw_fd().to_string();
+    let words: [&[u8]; 6] = [
+        successor.program.as_os_str().as_bytes(),
+        b"gateway",
+        b"--config",
+        successor.config.as_os_str().as_bytes(),
+        INHERIT.as_bytes(),
+        number.as_bytes(),
+    ];
+    let invalid = |_| HandOverError::Execute(successor.program.clone(), Errno::EINVAL);
+    let words = words.map(CString::new).into_iter();
+    let words = words.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
+    let mut kept = descriptors(flow, listeners);
+    kept.push(state.as_fd());
+    // Nothing is started in between: whatever else is open closes with exec.
+    socket::pass_net_admin_on(flow.below.base.driver.config.transparent.is_some());
+    let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
+    let error = executed.map_or_else(|error| error, |never| match never {});
+    socket::pass_net_admin_on(false);
+    set_inheritance(&kept, FdFlag::FD_CLOEXEC)
+        .map_err(|error| HandOverError::System("keep descriptors from other programs", error))?;
+    Err(HandOverError::Execute(successor.program.clone(), error))
+}
+
+/// Everything that the successor needs to know, lanes being down.
+fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
+    let now = Instant::now();
+    let contacts = flow.below.base.tunnels.peers.iter();
+    let contacts = contacts.map(|peer| KeptContact {
+        site: peer.site.clone(),
+        session: peer.session,
+        trouble: peer.trouble.clone(),
+        lanes: peer.lanes,
+        totals: peer.totals.clone(),
+    });
+    let starters = flow.commands.starters.iter().map(|starter| KeptStarter {
+        process: starter.process.as_raw(),
+        token: starter.token.0,
+        doomed: starter.doomed.map(|doomed| doomed.saturating_duration_since(now)),
+    });
+    let listeners = KeptListeners {
+        lan: listeners.lan.iter().map(AsRawFd::as_raw_fd).collect(),
+        wan: listeners.wan.as_ref().map(AsRawFd::as_raw_fd),
+        control: listeners.control.as_raw_fd(),
+        metrics: listeners.metrics.as_ref().map(AsRawFd::as_raw_fd),
+        transparent: listeners.transparent.as_ref().map(AsRawFd::as_raw_fd),
+    };
+    let mut pairs = Vec::new();
+    for (key, pair) in &mut flow.below.base.tunnels.pairs {
+        let site = pair.site.clone();
+        let kept: KeptPair<'_> = pair.keep(now);
+        kept.tunnel
+            .check()
+            .map_err(|error| HandOverError::Tunnel(site, error))?;
+        pairs.push((key, kept));
+    }
+    Ok(State {
+        site: flow.below.base.driver.config.site.clone(),
+        handed_over: flow.below.handed_over + 1,
+        births: flow.below.base.driver.births,
+        streams_opened: flow.below.site.streams_opened,
+        streams_peak: flow.below.site.streams_peak,
+        next_delivery_port: flow.below.site.ports.next(),
+        refused: flow.below.base.driver.log.refused().clone(),
+        carried_bytes: flow.below.traversal.relay.carried_bytes,
+        listeners,
+        virtual_subnets: flow.below.base.membership.directory.virtual_subnets(),
+        others: flow.below.base.membership.directory.others().cloned().collect(),
+        contacts: contacts.collect(),
+        jobs: flow.below.base.membership.jobs.keep(),
+        starters: starters.collect(),
+        pairs,
+        legs: flow
+            .below
+            .site
+            .legs
+            .iter_mut()
+            .map(|(key, leg)| (key, leg.keep()))
+            .collect(),
+        intakes: flow
+            .below
+            .site
+            .intakes
             .iter()
-            .filter_map(|(_, handshake)| handshake.dialled());
-        for (index, lane) in dialled.collect::<Vec<_>>() {
-            self.tunnels.dial_ended(index, lane);
-        }
-        self.tunnels.handshakes.clear();
-        self.tunnels.strangers.clear();
-        self.telemetry.scrapes.clear();
-        self.tunnels.unread.clear();
-        for pair in keys(&self.tunnels.pairs) {
-            while let Some(event) = self
-                .tunnels
-                .pairs
-                .get_mut(pair)
-                .and_then(|pair| pair.tunnel.poll_event())
-            {
-                if let Err(end) = self.on_tunnel_event(pair, event) {
-                    self.tunnels.end_pair(&mut self.driver, pair, &end, true);
-                }
-            }
-        }
-        for lane in keys(&self.tunnels.lanes) {
-            if let Some((pair, number)) = self.tunnels.discard_lane(&mut self.driver, lane) {
-                self.tunnels
-                    .part_lane(&mut self.driver, pair, number, &LaneEnd::HandedOver, None);
-            }
-        }
-        // Streams of tunnels that have ended just now are nobody's.
-        self.settle();
-    }
+            .map(|(key, intake)| (key, intake.keep()))
+            .collect(),
+        commands: flow
+            .commands
+            .connections
+            .iter()
+            .map(|(key, command)| (key, command.keep()))
+            .collect(),
+        splices: flow.below.traversal.relay.keep(),
+    })
+}
 
-    fn try_hand_over(&mut self, successor: &Successor) -> Result<Infallible, HandOverError> {
-        let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
-        let state = File::from(state.map_err(|error| HandOverError::System("make a file in memory", error))?);
-        let kept = self.keep()?;
-        kept.check()?;
-        kept.write(&state)?;
-        // Writing may have taken a while.
-        self.vet(successor)?;
-        let number = state.as_raw_fd().to_string();
-        let words: [&[u8]; 6] = [
-            successor.program.as_os_str().as_bytes(),
-            b"gateway",
-            b"--config",
-            successor.config.as_os_str().as_bytes(),
-            INHERIT.as_bytes(),
-            number.as_bytes(),
-        ];
-        let invalid = |_| HandOverError::Execute(successor.program.clone(), Errno::EINVAL);
-        let words = words.map(CString::new).into_iter();
-        let words = words.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
-        let mut kept = self.descriptors();
-        kept.push(state.as_fd());
-        // Nothing is started in between: whatever else is open closes with exec.
-        socket::pass_net_admin_on(self.driver.config.transparent.is_some());
-        let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
-        let error = executed.map_or_else(|error| error, |never| match never {});
-        socket::pass_net_admin_on(false);
-        set_inheritance(&kept, FdFlag::FD_CLOEXEC)
-            .map_err(|error| HandOverError::System("keep descriptors from other programs", error))?;
-        Err(HandOverError::Execute(successor.program.clone(), error))
-    }
-
-    /// Everything that the successor needs to know, lanes being down.
-    fn keep(&mut self) -> Result<State<'_>, HandOverError> {
-        let now = Instant::now();
-        let contacts = self.tunnels.peers.iter();
-        let contacts = contacts.map(|peer| KeptContact {
-            site: peer.site.clone(),
-            session: peer.session,
-            trouble: peer.trouble.clone(),
-            lanes: peer.lanes,
-            totals: peer.totals.clone(),
-        });
-        let starters = self.commands.starters.iter().map(|starter| KeptStarter {
-            process: starter.process.as_raw(),
-            token: starter.token.0,
-            doomed: starter.doomed.map(|doomed| doomed.saturating_duration_since(now)),
-        });
-        let listeners = &self.listeners;
-        let listeners = KeptListeners {
-            lan: listeners.lan.iter().map(AsRawFd::as_raw_fd).collect(),
-            wan: listeners.wan.as_ref().map(AsRawFd::as_raw_fd),
-            control: listeners.control.as_raw_fd(),
-            metrics: listeners.metrics.as_ref().map(AsRawFd::as_raw_fd),
-            transparent: listeners.transparent.as_ref().map(AsRawFd::as_raw_fd),
-        };
-        let mut pairs = Vec::new();
-        for (key, pair) in &mut self.tunnels.pairs {
-            let site = pair.site.clone();
-            let kept: KeptPair<'_> = pair.keep(now);
-            kept.tunnel
-                .check()
-                .map_err(|error| HandOverError::Tunnel(site, error))?;
-            pairs.push((key, kept));
-        }
-        Ok(State {
-            site: self.driver.config.site.clone(),
-            handed_over: self.lifecycle.handed_over + 1,
-            births: self.driver.births,
-            streams_opened: self.site.streams_opened,
-            streams_peak: self.site.streams_peak,
-            next_delivery_port: self.site.ports.next(),
-            refused: self.driver.log.refused().clone(),
-            carried_bytes: self.traversal.relay.carried_bytes,
-            listeners,
-            virtual_subnets: self.membership.directory.virtual_subnets(),
-            others: self.membership.directory.others().cloned().collect(),
-            contacts: contacts.collect(),
-            jobs: self.membership.jobs.keep(),
-            starters: starters.collect(),
-            pairs,
-            legs: self
-                .site
-                .legs
-                .iter_mut()
-                .map(|(key, leg)| (key, leg.keep()))
-                .collect(),
-            intakes: self
-                .site
-                .intakes
-                .iter()
-                .map(|(key, intake)| (key, intake.keep()))
-                .collect(),
-            commands: self
-                .commands
+/// What the state names by number.
+fn descriptors<'k>(flow: &'k Flow<'_>, listeners: &'k Listeners) -> Vec<BorrowedFd<'k>> {
+    let tcp = listeners
+        .lan
+        .iter()
+        .chain(&listeners.wan)
+        .chain(&listeners.metrics)
+        .chain(&listeners.transparent);
+    tcp.map(AsFd::as_fd)
+        .chain([listeners.control.as_fd()])
+        .chain(flow.below.site.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
+        .chain(flow.below.site.intakes.iter().map(|(_, intake)| intake.as_fd()))
+        .chain(
+            flow.commands
                 .connections
                 .iter()
-                .map(|(key, command)| (key, command.keep()))
-                .collect(),
-            splices: self.traversal.relay.keep(),
-        })
-    }
-
-    /// What the state names by number.
-    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        let listeners = &self.listeners;
-        let tcp = listeners
-            .lan
-            .iter()
-            .chain(&listeners.wan)
-            .chain(&listeners.metrics)
-            .chain(&listeners.transparent);
-        tcp.map(AsFd::as_fd)
-            .chain([listeners.control.as_fd()])
-            .chain(self.site.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
-            .chain(self.site.intakes.iter().map(|(_, intake)| intake.as_fd()))
-            .chain(
-                self.commands
-                    .connections
-                    .iter()
-                    .map(|(_, command)| command.as_fd()),
-            )
-            .chain(self.traversal.relay.descriptors())
-            .collect()
-    }
+                .map(|(_, command)| command.as_fd()),
+        )
+        .chain(flow.below.traversal.relay.descriptors())
+        .collect()
 }
 
 fn set_inheritance(descriptors: &[BorrowedFd<'_>], flags: FdFlag) -> nix::Result<()> {
