@@ -34,7 +34,7 @@ suite() {
     *) python=("$root/.cache/mpi/mpich/bin/python") ;;
     esac
     launch "$1" "$2" "$3" timeout "$most_seconds" "$root/tests/e2e/own-stderr.sh" "$directory" \
-        "${python[@]}" "$root/collectives/tests/mpi4py_main.py" "$main" -v -i "$modules" >"$directory/stdout" 2>&1 || true
+        "${python[@]}" "$root/mpi/tests/mpi4py_main.py" "$main" -v -i "$modules" >"$directory/stdout" 2>&1 || true
     for file in "$directory"/stderr.*; do
         grep -E '^test.* \.\.\. (ok|FAIL|ERROR|skipped|expected failure|unexpected success)' "$file" | sort >"${file/stderr/ends}" || true
     done

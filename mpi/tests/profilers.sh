@@ -20,7 +20,7 @@ for mpi in debian-openmpi debian-mpich; do
     debian-openmpi) own=$libraries/libcauseway_mpi_openmpi.so compiler=mpicc.openmpi module=openmpi ;;
     debian-mpich) own=$libraries/libcauseway_mpi_mpich.so compiler=mpicc.mpich module=mpich ;;
     esac
-    "$compiler" -O2 -Wall -Wextra -Werror -shared -fPIC "$root/collectives/tests/profiler.c" -o "$out/profiler-$mpi.so"
+    "$compiler" -O2 -Wall -Wextra -Werror -shared -fPIC "$root/mpi/tests/profiler.c" -o "$out/profiler-$mpi.so"
     # What the program calls: told that all ranks are at one site, the library hands everything on, of which the program, which expected two, complains.
     counted=$({ launch "$mpi" a,a "$out/profiler-$mpi.so:$own" "$program" 1 1 2>&1 || true; } | grep '^profiler: ') || fail "$mpi: no counts at one site"
     read -r _ bcasts _ allreduces _ <<<"$counted"

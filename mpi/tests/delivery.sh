@@ -4,7 +4,7 @@
 # the right data in them; what makes one that nobody could know of is ended and told why. On this host alone.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
-here=$root/collectives/tests
+here=$root/mpi/tests
 # mpirun's own deadline, which it names: for a job that hangs.
 export MPIEXEC_TIMEOUT=120
 

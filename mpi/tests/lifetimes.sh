@@ -8,18 +8,18 @@ built=$root/target/sanitized
 reports=$built/reports
 mkdir -p "$built"
 libraries=$built
-CFLAGS='-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined' "$root/collectives/build.sh" "$built"
+CFLAGS='-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined' "$root/mpi/build.sh" "$built"
 
 build() { # MPI, its compiler, its library, flags...
     # The library is linked: what is preloaded would come before the sanitizers.
-    "$2" -std=gnu11 -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer "${@:4}" "$root/collectives/tests/lifetimes.c" -o "$built/lifetimes-$1" \
+    "$2" -std=gnu11 -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer "${@:4}" "$root/mpi/tests/lifetimes.c" -o "$built/lifetimes-$1" \
         -Wl,--no-as-needed "$built/libcauseway_mpi_$3.so" -Wl,-rpath,"$built"
 }
 
 # Stacks of leaks that hold a function of the library, but not of what an MPI allocates for itself as it begins, and keeps of attributes for
 # communicators that the program left.
 ours() {
-    awk -v RS= '/(Direct|Indirect) leak/ && /collectives\/src\// && !/ in P?MPI_(Init|Comm_set_attr|Comm_create_keyval)/' "$@"
+    awk -v RS= '/(Direct|Indirect) leak/ && /mpi\/src\// && !/ in P?MPI_(Init|Comm_set_attr|Comm_create_keyval)/' "$@"
 }
 
 for mpi in "${mpis[@]}"; do
