@@ -36,7 +36,7 @@ $(TARGET)/%/libcauseway_ucx.so: $(wildcard compat/*.[ch])
 	@mv $@.part $@
 
 # One library for each binary interface whose headers are there.
-$(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include/*.h mpi/src/*.[ch] mpi/src/algorithms/*.[ch])
+$(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include/*.h mpi/src/*/*.[ch])
 	@mpi/build.sh $(@D)
 	@touch $@
 
@@ -116,7 +116,7 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*.c mpi/src/algorithms/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
+C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
 
 lint: setup ## formatting, clippy, documentation, shell scripts, C, links between documents; warnings are errors
 	cargo fmt --all --check

@@ -16,12 +16,12 @@ build() { # name, header that shows the interface is there, flags
     fi
     # Compiled beside and renamed: a library that is loaded is never written to.
     # shellcheck disable=SC2086 # CFLAGS are several words.
-    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$(dirname "$2")" "$here"/src/*.c "$here"/src/algorithms/*.c -o "$library.part" -ldl
+    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$here/include" -I "$(dirname "$2")" "$here"/src/*/*.c -o "$library.part" -ldl
     mv "$library.part" "$library"
 }
 
 mkdir -p "$out"
-"${CC:-cc}" "${warnings[@]}" "$here"/explain.c "$here"/src/{model,rules,settings}.c -o "$out/causeway-collectives.part"
+"${CC:-cc}" "${warnings[@]}" -I "$here/src" "$here"/explain.c "$here"/src/select/{model,rules,settings}.c -o "$out/causeway-collectives.part"
 mv "$out/causeway-collectives.part" "$out/causeway-collectives"
 machine=$("${CC:-cc}" -print-multiarch)
 build openmpi "/usr/lib/$machine/openmpi/include/mpi.h"

@@ -7,7 +7,7 @@
  *     causeway-collectives rules FILE                        its rules between commas, in one line
  *
  * The status is 2, with the reason on standard error, where a rule or a word is not understood. */
-#include "src/settings.h"
+#include "select/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>

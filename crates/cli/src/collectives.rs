@@ -1,6 +1,6 @@
 //! `causeway collectives explain`: which algorithm each collective operation gets, and what it is reckoned to cost.
 //!
-//! What decides is the preload library's code (mpi/src/model.c), which a small program beside this one shows: nothing of it is
+//! What decides is the preload library's code (mpi/src/select/model.c), which a small program beside this one shows: nothing of it is
 //! written twice. docs/collectives.md explains the table.
 
 use crate::run::collectives::{MEGABITS, ROUND_MICROSECONDS, links_of, settings};
@@ -126,7 +126,7 @@ fn explain(args: &Explain) -> Result<String, String> {
     }
 }
 
-/// Rules of mpi/src/rules.h, between commas.
+/// Rules of mpi/src/select/rules.h, between commas.
 pub const RULES: &str = "CAUSEWAY_COLLECTIVES_RULES";
 
 /// The user's own first.

@@ -185,7 +185,7 @@ pub struct JobReply {
     pub links: std::collections::BTreeMap<String, Vec<Link>>,
 }
 
-/// Sites of a grid up to which all links are told: as many as collectives weigh (mpi/src/links.c), and few enough for an answer's line and a process's
+/// Sites of a grid up to which all links are told: as many as collectives weigh (mpi/src/select/links.c), and few enough for an answer's line and a process's
 /// environment.
 pub const LINKED_SITES: usize = 64;
 

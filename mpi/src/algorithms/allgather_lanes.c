@@ -1,7 +1,7 @@
 /* R/2 + n s/B + one flit inside a site: every rank sends its part to one rank of each other site at once, in flits, and to the ranks of its own;
  * who gets a flit from another site sends it on to those as soon as it is there. Everything goes from its place to its place, several
  * ranks carry in parallel, and nobody waits for a step of the others. */
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
 
 /* Which rank of a site takes what a rank of another sends. */
 static int taker(const struct levels *on, int member, int site)

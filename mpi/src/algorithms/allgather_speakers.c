@@ -1,6 +1,6 @@
 /* R/2 + n s/B, S * (S - 1) messages: the ranks of a site give what they have to one of them; these exchange it, and hand everything out. */
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

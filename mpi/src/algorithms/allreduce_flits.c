@@ -1,8 +1,8 @@
 /* R/2 + s/B + two flits inside a site: each site reduces flit after flit to one rank; these exchange what they have, put it together in the
  * order of sites, and hand it out. `ahead` flits are reduced before the first is handed out: so many as cover the way there. */
-#include "../combine.h"
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/combine.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* R + s/B to and from the farthest site, for three sites and more of which two are far from each other: to one rank of a site that is
  * near all of them, and from there back. It puts together in the order of sites, as allreduce_flits does: which of both it is changes
  * no bit. */
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
 
 int allreduce_hub(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit)
 {

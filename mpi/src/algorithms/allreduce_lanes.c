@@ -2,8 +2,8 @@
  * other sites whose parts overlap it, and hands what the sites come to to its own site (allgather). Several ranks carry in parallel, and none adds up
  * or hands out more than its part: where a site's network is no faster than the way to the others, one rank would have to take in the message three
  * times. `ahead` flits are added up before the first is handed out: so many as cover the way there. */
-#include "../turn.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/turn.h"
 
 #include <stdlib.h>
 

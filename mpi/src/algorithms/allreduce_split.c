@@ -1,8 +1,8 @@
 /* R + 2 s/(S B), for three sites and more: each rank puts its part together for all sites (reduce_scatter_lanes), and hands it to all (allgather_lanes). Where
  * sites exchange all they have, s crosses S - 1 times from each; this way 2 s (S - 1)/S does, and no site puts together more than its share.
  * By way of a hub: only its ranks have parts, s crosses once from and to each other site, and nothing between these. Which of both it is changes no bit. */
-#include "../combine.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/combine.h"
 
 #include <stdlib.h>
 

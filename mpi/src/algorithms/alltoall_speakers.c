@@ -1,7 +1,7 @@
 /* R/2 + n n s/B, S * (S - 1) messages, and twice as much inside a site: one rank of each site gathers what its site has for each
  * other one, and hands out what came. */
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and then its own. */
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

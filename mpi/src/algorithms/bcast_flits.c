@@ -1,7 +1,7 @@
 /* R/2 + s/B + one flit inside a site: the root sends one message to each other site, in flits; whoever receives them there hands each on
  * while the next is under way. Where sites are reached faster by way of others, these pass the flits on to them. */
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n s/2B or so for the exchange
  * of blocks, and R/2 + s/2B for handing out what they add up to (none for reduce_scatter, n s/2B for a scan). */
-#include "../combine.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/combine.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* R/2 + n s/B, one message from each other site: the ranks of a site give what they have to one of them. */
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

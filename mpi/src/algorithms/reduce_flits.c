@@ -1,9 +1,9 @@
 /* R/2 + s/B + one flit inside a site: each site reduces flit after flit to one rank, which sends it to the root; the root puts the sites'
  * results together. Where the root is reached faster by way of other sites, these pass the flits on as they are: what is put
  * together, and in which order, does not depend on the ways. */
-#include "../combine.h"
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/combine.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* R/2 + n s/B: the root, or everybody, gets what all ranks have, and puts it together in the order of ranks, whatever sites they are at.
  * For small messages. */
-#include "../combine.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/combine.h"
 
 #include <stdlib.h>
 

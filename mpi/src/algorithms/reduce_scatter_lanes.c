@@ -1,8 +1,8 @@
 /* R/2 + n s/B + one flit inside a site: what a rank gets is added up by itself in its own site, in each other one flit by flit by its ranks in turn, to whom the site's others
  * send theirs, and which send it there. What goes to other sites comes first, what the site's own ranks get while that is under way. In
  * each turn every rank of a site adds up one flit, and the next turn's flits are sent meanwhile. */
-#include "../turn.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/turn.h"
 
 #include <stdlib.h>
 

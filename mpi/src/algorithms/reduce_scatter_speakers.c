@@ -1,8 +1,8 @@
 /* R/2 + what one site's ranks get / B + twice the whole inside a site: each site reduces everything to one rank, which sends each other site what
  * its ranks get, puts together what its own get, and hands it out. */
-#include "../combine.h"
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/combine.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* R/2 + s/B + two flits inside a site, where each site's ranks follow each other: the last rank of a site knows what the site adds
  * up to and tells every later site, whose first rank puts together what lies before it and hands that out. */
-#include "../combine.h"
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/combine.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

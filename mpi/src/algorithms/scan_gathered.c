@@ -1,7 +1,7 @@
 /* R/2 + n s/B: everybody gets everything, and adds up what lies before itself, in the order of ranks. For small messages and ranks in
  * any order. */
-#include "../combine.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/combine.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* R/2 + n s/B: the root sends to everybody at once, to other sites first. */
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
 
 #include <stdlib.h>
 

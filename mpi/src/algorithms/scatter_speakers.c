@@ -1,6 +1,6 @@
 /* R/2 + n s/B, one message to each other site, whose ranks get their parts from one of them. */
-#include "../here.h"
-#include "algorithms.h"
+#include "algorithms/algorithms.h"
+#include "intra_site/here.h"
 
 #include <stdlib.h>
 

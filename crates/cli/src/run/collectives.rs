@@ -16,7 +16,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     OPEN_MPI.iter().chain(OPEN_MPI_5).chain(MPICH).copied()
 }
 
-/// Variables of mpi/src/settings.c.
+/// Variables of mpi/src/select/settings.c.
 pub const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
@@ -91,7 +91,7 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
     both
 }
 
-/// As mpi/src/links.c reads them.
+/// As mpi/src/select/links.c reads them.
 fn each(both: &Between) -> String {
     let each = both
         .iter()

@@ -1,0 +1,21 @@
+/* Requests that programs get for operations that go on beside them: each is that of an empty message to this process itself, which is sent
+ * when the operation is over, so that every call on requests knows it. */
+#ifndef CAUSEWAY_ENDINGS_H
+#define CAUSEWAY_ENDINGS_H
+
+#include "topology/levels.h"
+
+/* As many as there is memory for. */
+int ending_make(int *ending, MPI_Request *request, int is_persistent);
+
+/* Sends the message, which may complete the program's call at once. One of an operation that failed is longer than the request has room
+ * for: the call that completes the request then gives the failure to the communicator's error handler, outside the MPI's progress. */
+void ending_send(int ending, struct levels *on, int status);
+
+/* `request`: one for which nothing will be sent, or NULL. */
+void ending_free(int ending, MPI_Request *request);
+
+/* In MPI_Finalize. */
+void endings_end(void);
+
+#endif

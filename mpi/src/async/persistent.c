@@ -1,0 +1,130 @@
+#define _GNU_SOURCE
+#include "async/persistent.h"
+
+#include "async/endings.h"
+#include "async/kept.h"
+#include "async/task.h"
+#include "calls/enter.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Each has tags of its own: different ranks may start them in different order (MPI 4.0, section 6.13). */
+static struct persistent {
+    struct persistent *next;
+    MPI_Request request;
+    struct plan *plan;
+    int ending;
+} *all;
+static atomic_int count;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int plan_tags(struct plan *plan)
+{
+    plan->tags = levels_tags(plan->on, plan->form == PERSISTENT);
+    return plan->tags >= 0 || give_up(plan);
+}
+
+int plan_begin(struct plan *plan, MPI_Request *request)
+{
+    struct levels *on = plan->on;
+    int ending = 0;
+    struct plan *kept = kept_make(plan);
+    int status = kept ? ending_make(&ending, request, 0) : MPI_ERR_NO_MEM;
+    if (status == MPI_SUCCESS) {
+        status = task_start(kept, ending);
+        if (status != MPI_SUCCESS)
+            ending_free(ending, request);
+    }
+    if (kept)
+        kept_release(kept);
+    return levels_leave(on, status);
+}
+
+int plan_keep(struct plan *plan, MPI_Request *request)
+{
+    struct levels *on = plan->on;
+    struct persistent *one = calloc(1, sizeof *one);
+    int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (one && !(one->plan = kept_make(plan)))
+        status = MPI_ERR_NO_MEM;
+    TRY(status, ending_make(&one->ending, request, 1));
+    if (status == MPI_SUCCESS) {
+        one->request = *request;
+        pthread_mutex_lock(&lock);
+        one->next = all;
+        all = one;
+        pthread_mutex_unlock(&lock);
+        atomic_fetch_add(&count, 1);
+    } else {
+        if (one && one->plan)
+            kept_release(one->plan);
+        free(one);
+    }
+    return levels_leave(on, status);
+}
+
+/* The request's, where it is one of these; `out` takes it away. */
+static struct persistent *find(MPI_Request request, int out)
+{
+    if (!atomic_load_explicit(&count, memory_order_relaxed))
+        return NULL;
+    pthread_mutex_lock(&lock);
+    struct persistent **at = &all;
+    while (*at && (*at)->request != request)
+        at = &(*at)->next;
+    struct persistent *one = *at;
+    if (one && out) {
+        *at = one->next;
+        atomic_fetch_sub(&count, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return one;
+}
+
+EXPORT int MPI_Start(MPI_Request *request)
+{
+    struct persistent *one = request ? find(*request, 0) : NULL;
+    /* An ending that comes before the request has been started waits for it. */
+    int status = one ? levels_leave(one->plan->on, task_start(one->plan, one->ending)) : MPI_SUCCESS;
+    return status == MPI_SUCCESS ? PASS(Start, request) : status;
+}
+BOTH(Start);
+
+EXPORT int MPI_Startall(int many, MPI_Request requests[])
+{
+    if (!atomic_load(&count))
+        return PASS(Startall, many, requests);
+    int status = MPI_SUCCESS;
+    for (int i = 0; i < many; i++)
+        TRY(status, MPI_Start(&requests[i]));
+    return status;
+}
+BOTH(Startall);
+
+static void free_one(struct persistent *one)
+{
+    int was_inside = levels_inside(1);
+    kept_release(one->plan);
+    ending_free(one->ending, NULL);
+    free(one);
+    levels_inside(was_inside);
+}
+
+EXPORT int MPI_Request_free(MPI_Request *request)
+{
+    struct persistent *one = request ? find(*request, 1) : NULL;
+    if (one)
+        free_one(one);
+    return PASS(Request_free, request);
+}
+BOTH(Request_free);
+
+void persistent_end(void)
+{
+    /* The requests are the program's to free, as late as in what MPI_Finalize calls. */
+    while (all)
+        free_one(find(all->request, 1));
+}

@@ -1,0 +1,393 @@
+#define _GNU_SOURCE
+#include "async/task.h"
+
+#include "async/endings.h"
+#include "async/kept.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* The MPI's own calls and the program's reductions run on it. Only what is touched takes memory. */
+#define STACK_BYTES (2 << 20)
+/* Stacks kept for the next operations. */
+#define MOST_STACKS 16
+
+struct task {
+    struct task *next;
+    struct plan *plan;
+    /* Those of the plan, with tags of its own. */
+    struct levels on;
+    int ending;
+    /* What it waits for. */
+    MPI_Request *awaits;
+    int status, has_begun, is_over;
+    char *stack;
+    ucontext_t own, back;
+};
+
+/* Held by whoever takes up tasks: one thread at a time, and not again from inside the MPI's calls that tasks make. */
+static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
+/* What is below. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct task *tasks;
+static atomic_int count;
+static int is_hooked;
+static char *stacks[MOST_STACKS];
+static int stack_count;
+
+static _Thread_local struct task *current __attribute__((tls_model("initial-exec")));
+
+static int run(void);
+
+/* Tasks may go on in another thread than they stopped in: nothing may keep the address of `current` across that. */
+__attribute__((noinline)) static struct task *current_task(void)
+{
+    __asm__ volatile("");
+    return current;
+}
+
+__attribute__((noinline)) static void set_current(struct task *task)
+{
+    __asm__ volatile("");
+    current = task;
+}
+
+/* --- The MPI's progress --- */
+
+#if defined(OPEN_MPI)
+
+static int (*hook_register)(int (*)(void));
+static int (*hook_unregister)(int (*)(void));
+
+static int hook(void)
+{
+    return atomic_load_explicit(&count, memory_order_relaxed) ? run() : 0;
+}
+
+static void find_hook(void)
+{
+    static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80"};
+    for (size_t i = 0; !hook_register && i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (!library)
+            continue;
+        hook_register = (int (*)(int (*)(void)))dlsym(library, "opal_progress_register");
+        hook_unregister = (int (*)(int (*)(void)))dlsym(library, "opal_progress_unregister");
+        dlclose(library);
+    }
+}
+
+static int hook_is_there(void) { return hook_register && hook_unregister; }
+
+static int is_complete(MPI_Request *request, int *status)
+{
+    int done = 0;
+    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
+    return done || *status != MPI_SUCCESS;
+}
+
+/* Stays until the end: asked, it looks at one number. */
+static int hook_on(void)
+{
+    pthread_mutex_lock(&lock);
+    int status = is_hooked ? 0 : hook_register(hook);
+    is_hooked = status == 0;
+    pthread_mutex_unlock(&lock);
+    return status == 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+static void hook_off(void)
+{
+    if (is_hooked)
+        hook_unregister(hook);
+    is_hooked = 0;
+}
+
+#else
+
+/* As in MPICH's mpi.h, which older headers do not have. */
+typedef void *async_thing;
+typedef int async_stream;
+#define STREAM_NULL ((async_stream)0x3c000000)
+enum { ASYNC_NOPROGRESS, ASYNC_DONE };
+
+static int (*async_start)(int (*)(async_thing), void *, async_stream);
+static int (*request_is_complete)(MPI_Request);
+
+static int hook(async_thing thing)
+{
+    (void)thing;
+    pthread_mutex_lock(&lock);
+    int is_idle = atomic_load(&count) == 0;
+    if (is_idle)
+        is_hooked = 0;
+    pthread_mutex_unlock(&lock);
+    if (is_idle)
+        return ASYNC_DONE;
+    run();
+    return ASYNC_NOPROGRESS;
+}
+
+static void find_hook(void)
+{
+#if !defined(CAUSEWAY_STANDARD_ABI)
+    async_start = (int (*)(int (*)(async_thing), void *, async_stream))mpi_calls_find("Async_start");
+    request_is_complete = (int (*)(MPI_Request))mpi_calls_find("Request_is_complete");
+#endif
+}
+
+static int hook_is_there(void) { return async_start && request_is_complete; }
+
+/* MPI_Test would ask for progress inside progress. */
+static int is_complete(MPI_Request *request, int *status)
+{
+    int done = 0;
+    *status = MPI_SUCCESS;
+    if (!request_is_complete(*request))
+        return 0;
+    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
+    return done || *status != MPI_SUCCESS;
+}
+
+static int hook_on(void)
+{
+    pthread_mutex_lock(&lock);
+    int first = !is_hooked;
+    is_hooked = 1;
+    pthread_mutex_unlock(&lock);
+    int status = first ? async_start(hook, NULL, STREAM_NULL) : MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        is_hooked = 0;
+    return status;
+}
+
+static void hook_off(void) {}
+
+#endif
+
+static int all_have_hooks;
+
+void tasks_agree(void)
+{
+    int size, all = 1;
+    find_hook();
+    char own = (char)hook_is_there(), *each = real.Comm_size(handle.comm_world, &size) ? NULL : malloc((size_t)size);
+    if (!each)
+        return;
+    all &= real.Allgather(&own, 1, handle.byte, each, 1, handle.byte, handle.comm_world) == MPI_SUCCESS;
+    for (int i = 0; i < size; i++)
+        all &= each[i];
+    free(each);
+    all_have_hooks = all;
+}
+
+int tasks_possible(void) { return all_have_hooks; }
+
+/* --- Tasks --- */
+
+static char *take_stack(void)
+{
+    pthread_mutex_lock(&lock);
+    char *stack = stack_count ? stacks[--stack_count] : NULL;
+    pthread_mutex_unlock(&lock);
+    if (stack)
+        return stack;
+    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED)
+        return NULL;
+    /* Overflow ends the program where it happens. */
+    mprotect(stack, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
+    return stack;
+}
+
+static void leave_stack(char *stack)
+{
+    pthread_mutex_lock(&lock);
+    int is_kept = stack_count < MOST_STACKS;
+    if (is_kept)
+        stacks[stack_count++] = stack;
+    pthread_mutex_unlock(&lock);
+    if (!is_kept)
+        munmap(stack, STACK_BYTES);
+}
+
+static void body(void)
+{
+    struct task *task = current_task();
+    task->status = task->plan->run(&task->on, task->plan);
+    task->is_over = 1;
+    swapcontext(&task->own, &task->back);
+}
+
+static void resume(struct task *task)
+{
+    set_current(task);
+    swapcontext(&task->back, &task->own);
+    set_current(NULL);
+}
+
+int task_runs(void) { return current_task() != NULL; }
+
+int task_wait(MPI_Request *request)
+{
+    struct task *task = current_task();
+    int status;
+    if (!task)
+        return real.Wait(request, MPI_STATUS_IGNORE);
+    if (is_complete(request, &status))
+        return status;
+    task->awaits = request;
+    swapcontext(&task->own, &task->back);
+    return task->status;
+}
+
+static void finish(struct task *task)
+{
+    leave_stack(task->stack);
+    pthread_mutex_lock(&lock);
+    struct task **at = &tasks;
+    while (*at != task)
+        at = &(*at)->next;
+    *at = task->next;
+    pthread_mutex_unlock(&lock);
+    /* The program may go on from here, and free what it named. */
+    ending_send(task->ending, task->plan->on, task->status);
+    if (task->plan->form == NONBLOCKING)
+        ending_free(task->ending, NULL);
+    kept_release(task->plan);
+    atomic_fetch_sub(&count, 1);
+    free(task);
+}
+
+/* So many operations may be under way that tags are used again: the earlier one comes first. */
+static int has_its_tags(const struct task *task)
+{
+    int is_first = 1;
+    pthread_mutex_lock(&lock);
+    for (const struct task *other = tasks; other != task; other = other->next)
+        is_first &= other->on.across != task->on.across || other->on.tags != task->on.tags;
+    pthread_mutex_unlock(&lock);
+    return is_first;
+}
+
+/* Where there is no memory for a stack, a task begins when another has ended. */
+static int begin(struct task *task)
+{
+    if (!has_its_tags(task) || !(task->stack = take_stack()))
+        return 0;
+    getcontext(&task->own);
+    task->own.uc_stack.ss_sp = task->stack;
+    task->own.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&task->own, body, 0);
+    return 1;
+}
+
+static int may_go_on(struct task *task)
+{
+    if (!task->has_begun)
+        return task->has_begun = begin(task);
+    return is_complete(task->awaits, &task->status);
+}
+
+/* Takes up each task that has no more to wait for; how many. */
+static int run(void)
+{
+    if (pthread_mutex_trylock(&running))
+        return 0;
+    int taken_up = 0, was_inside = levels_inside(1);
+    pthread_mutex_lock(&lock);
+    struct task *task = tasks;
+    pthread_mutex_unlock(&lock);
+    while (task) {
+        int goes_on = may_go_on(task);
+        if (goes_on)
+            resume(task);
+        pthread_mutex_lock(&lock);
+        struct task *next = task->next;
+        pthread_mutex_unlock(&lock);
+        if (task->is_over)
+            finish(task);
+        taken_up += goes_on;
+        task = next;
+    }
+    levels_inside(was_inside);
+    pthread_mutex_unlock(&running);
+    return taken_up;
+}
+
+int task_start(struct plan *plan, int ending)
+{
+    struct task *task = calloc(1, sizeof *task);
+    if (!task)
+        return MPI_ERR_NO_MEM;
+    /* Counted first: a hook that finds none goes. */
+    atomic_fetch_add(&count, 1);
+    int status = hook_on();
+    if (status != MPI_SUCCESS) {
+        atomic_fetch_sub(&count, 1);
+        free(task);
+        return status;
+    }
+    task->plan = plan;
+    kept_hold(plan);
+    task->on = *plan->on;
+    task->on.tags = plan->tags;
+    task->ending = ending;
+    pthread_mutex_lock(&lock);
+    struct task **end = &tasks;
+    while (*end)
+        end = &(*end)->next;
+    *end = task;
+    pthread_mutex_unlock(&lock);
+    run();
+    return MPI_SUCCESS;
+}
+
+static int is_under_way(const struct levels *on)
+{
+    int found = 0;
+    pthread_mutex_lock(&lock);
+    for (const struct task *task = tasks; task; task = task->next)
+        found |= task->plan->on == on;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void tasks_finish(const struct levels *on)
+{
+    /* No message has this tag: a call that lets the MPI make progress. */
+    for (int there; is_under_way(on);)
+        real.Iprobe(0, 0, on->across, &there, MPI_STATUS_IGNORE);
+}
+
+/* Of any task, held; NULL where there is none. */
+static struct plan *any_plan(void)
+{
+    pthread_mutex_lock(&lock);
+    struct plan *plan = tasks ? tasks->plan : NULL;
+    if (plan)
+        kept_hold(plan);
+    pthread_mutex_unlock(&lock);
+    return plan;
+}
+
+void tasks_finish_all(void)
+{
+    for (struct plan *plan; (plan = any_plan());) {
+        tasks_finish(plan->on);
+        kept_release(plan);
+    }
+}
+
+void tasks_end(void)
+{
+    hook_off();
+    while (stack_count)
+        munmap(stacks[--stack_count], STACK_BYTES);
+}

@@ -1,0 +1,28 @@
+/* Operations that go on beside the program: each runs on a stack of its own, leaves it where it would wait, and is taken up again from inside
+ * the MPI's progress, so in any call in which the program waits or asks. */
+#ifndef CAUSEWAY_TASK_H
+#define CAUSEWAY_TASK_H
+
+#include "async/plan.h"
+
+/* Whether the MPI lets others take part in its progress at all ranks: Open MPI does, and MPICH since it has MPIX_Async_start. Asked of all
+ * once, with choice_learn. */
+void tasks_agree(void);
+int tasks_possible(void);
+
+/* Begins an operation of a plan that is kept. It sends the ending when it is over, and frees it unless it is persistent. */
+int task_start(struct plan *plan, int ending);
+
+/* Whether the caller is such an operation. */
+int task_runs(void);
+/* Waits for a request as whoever calls may. */
+int task_wait(MPI_Request *request);
+
+/* Wait until the operations on these levels, or all, are over. */
+void tasks_finish(const struct levels *on);
+void tasks_finish_all(void);
+
+/* In MPI_Finalize, and when nothing may need what they made any more. */
+void tasks_end(void);
+
+#endif

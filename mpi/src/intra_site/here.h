@@ -1,0 +1,26 @@
+/* Collectives of one site's ranks: the MPI's own on the site's communicator, except in operations that go on beside the program. Those are
+ * taken up by each rank when it can, in no common order, as the MPI's collectives on one communicator must be; their messages are told
+ * apart by tags instead. Then: binomial trees, except that gather and scatter are done by the root alone, and scans go from rank to rank.
+ *
+ * Arguments as in MPI, roots numbered in the site. */
+#ifndef CAUSEWAY_HERE_H
+#define CAUSEWAY_HERE_H
+
+#include "topology/levels.h"
+#include "transfer/transfer.h"
+
+#include <stdint.h>
+
+/* The first rank knows that all are there; the others need not wait. */
+int here_barrier(struct levels *on);
+int here_bcast(struct levels *on, void *buffer, int count, MPI_Datatype type, int root);
+int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root);
+/* Of bytes. */
+int here_gather(struct levels *on, const char *from, int64_t length, char *into, int root);
+int here_scatter(struct levels *on, const char *from, int64_t length, char *into, int root);
+int here_scatterv(struct levels *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
+                  int root);
+int here_scan(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op);
+int here_exscan(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op);
+
+#endif

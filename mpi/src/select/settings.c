@@ -1,0 +1,69 @@
+#include "select/settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "CAUSEWAY_COLLECTIVES_"
+
+static void number(const char *name, int64_t *value)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text)
+        return;
+    long long said = strtoll(text, &end, 10);
+    if (!*end && said > 0)
+        *value = said;
+}
+
+/* Mbit/s; bytes per microsecond are kept. */
+static void rate(const char *name, int64_t *value)
+{
+    int64_t megabits = *value * 8;
+    number(name, &megabits);
+    *value = megabits >= 8 ? megabits / 8 : 1;
+}
+
+/* The older way to leave operations to the MPI: their names between commas; others there are ignored. */
+static void add_native(struct rules *rules)
+{
+    const char *list = getenv(PREFIX "NATIVE");
+    for (int i = 0; i < OPERATIONS; i++) {
+        size_t length = strlen(operation_names[i]);
+        for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) && rules->count < MOST_RULES)
+                rules->all[rules->count++] = (struct rule){.operation = (enum operation)i, .algorithm = NATIVE, .high = INT64_MAX};
+    }
+}
+
+int settings_by_rank(void)
+{
+    const char *said = getenv(PREFIX "SAME_BITS");
+    return said && *said && strcmp(said, "0") != 0;
+}
+
+int settings_read(struct settings *settings, char *error, size_t error_bytes)
+{
+    const char *rules = getenv(PREFIX "RULES"), *file = getenv(PREFIX "FILE");
+    memset(settings, 0, sizeof *settings);
+    struct costs *costs = &settings->costs;
+    *costs = costs_default;
+    number(PREFIX "ROUND_MICROSECONDS", &costs->round);
+    rate(PREFIX "MEGABITS", &costs->rate);
+    number(PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_round);
+    rate(PREFIX "LAN_MEGABITS", &costs->lan_rate);
+    number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
+    number(PREFIX "FLIT_BYTES", &costs->flit);
+    settings->by_rank = settings_by_rank();
+    add_native(&settings->rules);
+    int right = !rules || rules_parse(&settings->rules, rules, PREFIX "RULES", error, error_bytes);
+    right = right && (!file || !*file || rules_read(&settings->rules, file, error, error_bytes));
+    return right;
+}
+
+enum algorithm settings_choose(const struct settings *settings, const struct layout *layout, enum operation operation, int64_t bytes)
+{
+    enum algorithm model = model_cheapest(&settings->costs, layout, operation, bytes);
+    return rules_find(&settings->rules, layout, operation, bytes, model);
+}

@@ -1,0 +1,369 @@
+#define _GNU_SOURCE
+#include "topology/levels.h"
+
+#include "algorithms/algorithms.h"
+#include "async/endings.h"
+#include "async/kept.h"
+#include "async/persistent.h"
+#include "async/task.h"
+#include "select/choice.h"
+#include "topology/sites.h"
+#include "transfer/transfer.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* What a communicator carries that is not improved. */
+static struct levels plain;
+
+static int keyval;
+static int keyval_made;
+static pthread_mutex_t making_keyval = PTHREAD_MUTEX_INITIALIZER;
+
+/* This thread is inside an operation of ours: what the MPI calls meanwhile is its own business. */
+static _Thread_local int inside __attribute__((tls_model("initial-exec")));
+
+static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)value, (void)copy;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+/* Those that communicators carry, the last made first: some programs end MPI without freeing all communicators. */
+static struct levels *carried;
+static pthread_mutex_t carrying = PTHREAD_MUTEX_INITIALIZER;
+
+static int set_down(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    pthread_mutex_lock(&carrying);
+    for (struct levels **at = &carried; *at; at = &(*at)->next)
+        if (*at == value) {
+            *at = (*at)->next;
+            break;
+        }
+    pthread_mutex_unlock(&carrying);
+    return MPI_SUCCESS;
+}
+
+static void carry(MPI_Comm comm, struct levels *on)
+{
+    if (real.Comm_set_attr(comm, keyval, on) != MPI_SUCCESS || on == &plain)
+        return;
+    pthread_mutex_lock(&carrying);
+    on->next = carried;
+    carried = on;
+    pthread_mutex_unlock(&carrying);
+}
+
+static int make_keyval(void)
+{
+    pthread_mutex_lock(&making_keyval);
+    if (!keyval_made)
+        keyval_made = real.Comm_create_keyval(copy_none, set_down, &keyval, NULL) == MPI_SUCCESS;
+    pthread_mutex_unlock(&making_keyval);
+    return keyval_made;
+}
+
+static void free_levels(struct levels *on)
+{
+    if (on->local != handle.comm_null)
+        real.Comm_free(&on->local);
+    if (on->across != handle.comm_null)
+        real.Comm_free(&on->across);
+    free(on->site_of);
+    free(on->links);
+    free(on->kept);
+    free(on);
+}
+
+/* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's progress, where no
+ * communicator is to be freed: the program's next call does it. */
+static struct levels *unheld;
+
+static void free_unheld(void)
+{
+    if (!__atomic_load_n(&unheld, __ATOMIC_RELAXED))
+        return;
+    struct levels *list = __atomic_exchange_n(&unheld, NULL, __ATOMIC_ACQUIRE);
+    while (list) {
+        struct levels *on = list;
+        list = on->next;
+        free_levels(on);
+    }
+}
+
+/* `number`: which site of the communicator a site of the world is, or -1. */
+static void learn_links(struct levels *on, const int number[])
+{
+    if (on->sites < 3 || !choice_link(0, 0) || !(on->links = calloc((size_t)on->sites * on->sites, sizeof *on->links)))
+        return;
+    for (int i = 0; i < sites_count; i++)
+        for (int j = 0; j < sites_count; j++)
+            if (number[i] >= 0 && number[j] >= 0)
+                on->links[number[i] * on->sites + number[j]] = *choice_link(i, j);
+}
+
+/* Numbers the sites that take part by their lowest ranks, and groups the ranks. */
+static void group_by_site(struct levels *on)
+{
+    int *number = malloc(sites_count * sizeof *number);
+    for (int s = 0; s < sites_count; s++)
+        number[s] = -1;
+    on->sites = 0;
+    for (int i = 0; i < on->size; i++) {
+        int *of = &number[on->site_of[i]];
+        if (*of < 0)
+            *of = on->sites++;
+        on->site_of[i] = *of;
+    }
+    learn_links(on, number);
+    free(number);
+    int next = 0;
+    on->in_order = 1;
+    for (int s = 0; s < on->sites; s++) {
+        on->first[s] = next;
+        for (int i = 0; i < on->size; i++)
+            if (on->site_of[i] == s) {
+                on->in_order &= i == next;
+                on->local_rank_of[i] = next - on->first[s];
+                on->members[next++] = i;
+            }
+    }
+    on->first[on->sites] = next;
+    for (int s = 0; s < on->sites; s++)
+        on->largest = site_size(on, s) > on->largest ? site_size(on, s) : on->largest;
+    on->site = on->site_of[on->rank];
+    on->local_size = site_size(on, on->site);
+    on->local_rank = on->local_rank_of[on->rank];
+}
+
+static int make_communicators(struct levels *on, MPI_Group group)
+{
+    /* No MPI_Comm_dup: it would call the program's own functions for copying attributes. */
+    int status = real.Comm_create(on->user, group, &on->across);
+    if (status)
+        return status;
+    MPI_Group here;
+    status = real.Group_incl(group, on->local_size, on->members + on->first[on->site], &here);
+    if (status)
+        return status;
+    status = real.Comm_create_group(on->across, here, 0, &on->local);
+    real.Group_free(&here);
+    if (status)
+        return status;
+    real.Comm_set_errhandler(on->across, handle.errors_return);
+    real.Comm_set_errhandler(on->local, handle.errors_return);
+    return MPI_SUCCESS;
+}
+
+static struct levels *make_levels(MPI_Comm comm)
+{
+    int inter, size, rank;
+    if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) || size < 2 ||
+        real.Comm_rank(comm, &rank))
+        return &plain;
+    MPI_Group group;
+    if (real.Comm_group(comm, &group))
+        return &plain;
+    struct levels *on = calloc(1, sizeof *on);
+    on->user = comm;
+    on->holders = 1;
+    on->across = on->local = handle.comm_null;
+    on->size = size;
+    on->rank = rank;
+    on->site_of = calloc(3 * size + sites_count + 1, sizeof(int));
+    on->local_rank_of = on->site_of + size;
+    on->members = on->local_rank_of + size;
+    on->first = on->members + size;
+    int improved = sites_of_group(group, size, on->site_of);
+    if (improved) {
+        group_by_site(on);
+        improved = (on->sites > 1 || choice_by_rank) && make_communicators(on, group) == MPI_SUCCESS;
+    }
+    real.Group_free(&group);
+    if (improved)
+        return on;
+    free_levels(on);
+    return &plain;
+}
+
+int levels_wanted(void) { return sites_count > 1 || choice_by_rank; }
+
+struct levels *levels_enter(MPI_Comm comm)
+{
+    /* They are only where all calls were found. */
+    if (!levels_wanted() || inside || comm == handle.comm_null)
+        return NULL;
+    inside = 1;
+    free_unheld();
+    struct levels *on = &plain;
+    int is_known = 0;
+    if (keyval_made || make_keyval()) {
+        if (real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && !is_known) {
+            on = make_levels(comm);
+            carry(comm, on);
+        }
+    }
+    if (on != &plain) {
+        transfer_reap(0);
+        return on;
+    }
+    inside = 0;
+    return NULL;
+}
+
+/* What a communicator carries, if anything. */
+static struct levels *carried_by(MPI_Comm comm)
+{
+    struct levels *on;
+    int is_known;
+    if (!keyval_made || inside || comm == handle.comm_null)
+        return NULL;
+    return real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known ? on : NULL;
+}
+
+int levels_known(MPI_Comm comm) { return levels_wanted() && carried_by(comm); }
+
+/* Persistent requests of a communicator that are improved at a time, where the MPI has tags for so many. */
+#define MOST_KEPT 32768
+
+static int tags_of_one(const struct levels *on) { return TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS); }
+
+/* How many operations have tags of their own beside those that wait, which have the first. */
+static int tags_for(const struct levels *on)
+{
+    static int most;
+    int is_there, *value;
+    if (!most)
+        most = real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &is_there) == MPI_SUCCESS && is_there ? *value : 32767;
+    return (int)(((int64_t)most + 1) / tags_of_one(on)) - 1;
+}
+
+static int kept_anywhere_from(const struct levels *on, int number, int count)
+{
+    while (number < count && on->kept_anywhere[number / 8] & 1 << number % 8)
+        number++;
+    return number;
+}
+
+/* Ranks ask for numbers alike, but give them back each when it likes: having come to the end, they tell each other which are in use. Those
+ * given out since then are below on->next_kept. */
+static int next_kept(struct levels *on, int count)
+{
+    int bytes = (count + 7) / 8;
+    if (!on->kept && !(on->kept = calloc(2, bytes)))
+        return -1;
+    on->kept_anywhere = on->kept + bytes;
+    int number = kept_anywhere_from(on, on->next_kept, count);
+    if (number == count) {
+        if (real.Allreduce(on->kept, on->kept_anywhere, bytes, handle.byte, handle.bitwise_or, on->across) != MPI_SUCCESS)
+            return -1;
+        number = kept_anywhere_from(on, 0, count);
+    }
+    on->next_kept = number < count ? number + 1 : count;
+    if (number == count)
+        return -1;
+    __atomic_fetch_or(&on->kept[number / 8], (unsigned char)(1 << number % 8), __ATOMIC_RELAXED);
+    return number;
+}
+
+int levels_tags(struct levels *on, int is_persistent)
+{
+    /* All ranks call in the same order. Persistent requests have the first half. */
+    int all = tags_for(on), kept = all / 2 < MOST_KEPT ? all / 2 : MOST_KEPT, number = -1;
+    if (is_persistent && kept > 0)
+        number = next_kept(on, kept);
+    else if (!is_persistent && all > kept)
+        number = kept + (int)(on->begun++ % (unsigned)(all - kept));
+    return number < 0 ? -1 : (1 + number) * tags_of_one(on);
+}
+
+void levels_return_tags(struct levels *on, int tags)
+{
+    int number = tags / tags_of_one(on) - 1;
+    __atomic_fetch_and(&on->kept[number / 8], (unsigned char)~(1 << number % 8), __ATOMIC_RELAXED);
+}
+
+void levels_hold(struct levels *on) { __atomic_add_fetch(&on->holders, 1, __ATOMIC_RELAXED); }
+
+void levels_release(struct levels *on)
+{
+    if (__atomic_sub_fetch(&on->holders, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    on->next = __atomic_load_n(&unheld, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&unheld, &on->next, on, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
+int levels_inside(int is_inside)
+{
+    int was = inside;
+    inside = is_inside;
+    return was;
+}
+
+int levels_leave(struct levels *on, int status)
+{
+    inside = 0;
+    return status == MPI_SUCCESS ? status : levels_raise(on, status);
+}
+
+/* One that the program has freed has no handler any more. */
+MPI_Comm levels_handler(const struct levels *on) { return on->user == handle.comm_null ? handle.comm_world : on->user; }
+
+int levels_raise(const struct levels *on, int status)
+{
+    real.Comm_call_errhandler(levels_handler(on), status);
+    return status;
+}
+
+void levels_finish(MPI_Comm comm)
+{
+    struct levels *on = carried_by(comm);
+    if (on)
+        tasks_finish(on);
+}
+
+void levels_forget(MPI_Comm comm)
+{
+    struct levels *on = carried_by(comm);
+    if (inside)
+        return;
+    inside = 1;
+    if (on) {
+        real.Comm_delete_attr(comm, keyval);
+        if (on != &plain) {
+            on->user = handle.comm_null;
+            levels_release(on);
+        }
+    }
+    free_unheld();
+    inside = 0;
+}
+
+void levels_end(void)
+{
+    if (!levels_wanted())
+        return;
+    tasks_finish_all();
+    persistent_end();
+    kept_end();
+    while (carried) {
+        struct levels *last = carried;
+        levels_forget(last->user);
+        /* The MPI no longer knows this communicator. */
+        if (carried == last)
+            carried = last->next;
+    }
+    transfer_reap(1);
+    tasks_end();
+    endings_end();
+    free_unheld();
+    if (keyval_made)
+        real.Comm_free_keyval(&keyval);
+    keyval_made = 0;
+    choice_forget();
+}
