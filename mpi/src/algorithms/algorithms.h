@@ -7,71 +7,71 @@
 #ifndef CAUSEWAY_ALGORITHMS_H
 #define CAUSEWAY_ALGORITHMS_H
 
-#include "topology/levels.h"
+#include "topology/hierarchy.h"
 #include "transfer/transfer.h"
 
 enum tag { TAG_BARRIER = 1, TAG_BCAST, TAG_REDUCE, TAG_ALLREDUCE, TAG_GATHER, TAG_SCATTER, TAG_ALLGATHER, TAG_ALLTOALL, TAG_SCAN, TAG_REDUCE_SCATTER, TAG_HERE, TAG_HANDED,
     /* Parts of an allgather are told apart by theirs. */
     TAG_PART = 64, MOST_PARTS = 16384 };
 
-int barrier_speakers(struct levels *on);
+int barrier_speakers(struct hierarchy *on);
 
-int bcast_flits(struct levels *on, void *buffer, int count, const struct shape *shape, int root, int64_t flit);
+int bcast_flits(struct hierarchy *on, void *buffer, int count, const struct shape *shape, int root, int64_t flit);
 
-int reduce_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
+int reduce_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
                  int64_t flit);
-int allreduce_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+int allreduce_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                     int64_t flit, int ahead);
-int allreduce_lanes(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+int allreduce_lanes(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                     int64_t flit, int ahead);
 /* By way of one site. */
-int allreduce_hub(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
+int allreduce_hub(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
 /* By way of one site, or of none with a hub of -1. */
-int allreduce_split(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
+int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
 /* Blocks of counts[i] elements for rank i. */
-int reduce_scatter_speakers(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape,
+int reduce_scatter_speakers(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
                             MPI_Op op);
 
-int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
+int reduce_scatter_lanes(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
                          int64_t flit);
 
 /* Every rank's bytes to the root: room holds, at the root, `length` bytes of each rank in the order of on->members. */
-int gather_speakers(struct levels *on, const char *from, int64_t length, char *room, int root);
-int gather_direct(struct levels *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
+int gather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room, int root);
+int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
                   const MPI_Aint places[], MPI_Datatype into_type, int root);
-int scatter_speakers(struct levels *on, const char *room, int64_t length, char *into, int root);
-int scatter_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+int scatter_speakers(struct hierarchy *on, const char *room, int64_t length, char *into, int root);
+int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
                    MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root);
 
 /* Every rank's bytes to all: room gets them in the order of on->members. */
-int allgather_speakers(struct levels *on, const char *from, int64_t length, char *room);
+int allgather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room);
 /* lengths[] and room_at[], where each part lies in room, in the order of on->members; one's own is there. */
-int allgather_lanes(struct levels *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t flit);
+int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t flit);
 
 /* Of each rank `length` bytes for each rank, all in the order of on->members. */
-int alltoall_speakers(struct levels *on, const char *from, int64_t length, char *into);
+int alltoall_speakers(struct hierarchy *on, const char *from, int64_t length, char *into);
 /* Places in bytes. */
-int alltoall_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
                     const MPI_Datatype types[], void *into, const MPI_Count into_counts[], const MPI_Aint into_places[],
                     const MPI_Datatype into_types[]);
 
 /* Everything in the order of ranks, whatever the operation and the placement. A root of -1: everybody. */
-int reduce_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
-int allreduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit);
+int reduce_gathered(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
+int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit);
 /* Every rank's block to everybody: counts[i] elements of rank i at places[i] bytes; one's own may be there. */
-int hand_out_blocks(struct levels *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
+int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
                     int64_t flit);
-int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
-int reduce_scatter_blocks(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
-int scan_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
+int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
+int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
+int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
 
 /* Only where on->in_order. */
-int scan_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+int scan_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                int inclusive, int64_t flit, int ahead);
 /* Any order, where the operation commutes. */
-int scan_direct(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
+int scan_direct(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
 /* Any order, by way of everything everywhere. */
-int scan_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+int scan_gathered(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                   int inclusive);
 
 #endif

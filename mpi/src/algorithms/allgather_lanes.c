@@ -4,7 +4,7 @@
 #include "algorithms/algorithms.h"
 
 /* Which rank of a site takes what a rank of another sends. */
-static int taker(const struct levels *on, int member, int site)
+static int taker(const struct hierarchy *on, int member, int site)
 {
     return on->members[on->first[site] + on->local_rank_of[on->members[member]] % site_size(on, site)];
 }
@@ -15,7 +15,7 @@ static int64_t cut(int64_t length, int piece, int pieces)
 }
 
 /* Sends piece i of part m to the other ranks of this site. */
-static int hand_on(struct levels *on, struct requests *sent, const char *room, int64_t at, int64_t length, int m)
+static int hand_on(struct hierarchy *on, struct requests *sent, const char *room, int64_t at, int64_t length, int m)
 {
     int status = MPI_SUCCESS;
     for (int r = 1; r < on->local_size; r++) {
@@ -26,7 +26,7 @@ static int hand_on(struct levels *on, struct requests *sent, const char *room, i
     return status;
 }
 
-int allgather_lanes(struct levels *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t flit)
+int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t flit)
 {
     struct requests sent = {0}, taken = {0}, received = {0};
     int status = MPI_SUCCESS;

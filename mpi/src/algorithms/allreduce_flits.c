@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct run {
-    struct levels *on;
+    struct hierarchy *on;
     const void *from;
     void *into;
     const struct shape *shape;
@@ -21,7 +21,7 @@ struct run {
 
 static int reduce_here(struct run *run, int i)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     int count = flit_count(&run->flits, i);
     void *own = element_at(run->into, flit_at(&run->flits, i), run->shape);
     const void *from = run->from == MPI_IN_PLACE ? run->from : element_at(run->from, flit_at(&run->flits, i), run->shape);
@@ -38,7 +38,7 @@ static int reduce_here(struct run *run, int i)
 
 static int hand_out(struct run *run, int i)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     int count = flit_count(&run->flits, i);
     void *own = element_at(run->into, flit_at(&run->flits, i), run->shape);
     int status = MPI_SUCCESS;
@@ -58,7 +58,7 @@ static int hand_out(struct run *run, int i)
     return status;
 }
 
-int allreduce_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+int allreduce_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                     int64_t flit, int ahead)
 {
     struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .flits = flits_of(count, shape->size, flit)};

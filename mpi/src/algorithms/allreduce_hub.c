@@ -3,7 +3,7 @@
  * no bit. */
 #include "algorithms/algorithms.h"
 
-int allreduce_hub(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit)
+int allreduce_hub(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit)
 {
     int root = speaker(on, hub, -1);
     const void *own = from == MPI_IN_PLACE && on->rank != root ? into : from;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct run {
-    struct levels *on;
+    struct hierarchy *on;
     const void *from;
     void *into;
     const struct shape *shape;
@@ -41,7 +41,7 @@ static int share_at(const struct run *run, int i, int ranks, int r)
 /* Cuts flit i for this site's ranks; how many elements this rank has. */
 static int share_out(struct run *run, int i)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     for (int r = 0; r < on->local_size; r++) {
         run->places[r] = share_at(run, i, on->local_size, r);
         run->counts[r] = share_at(run, i, on->local_size, r + 1) - run->places[r];
@@ -52,7 +52,7 @@ static int share_out(struct run *run, int i)
 /* What this rank and rank r of site s both have of flit i, from where this rank's begins. */
 static int overlap(const struct run *run, int i, int s, int r, int *at)
 {
-    const struct levels *on = run->on;
+    const struct hierarchy *on = run->on;
     int own = run->places[on->local_rank], end = own + run->counts[on->local_rank], ranks = site_size(on, s);
     int low = share_at(run, i, ranks, r), high = share_at(run, i, ranks, r + 1);
     low = low > own ? low : own;
@@ -67,7 +67,7 @@ static int overlap(const struct run *run, int i, int s, int r, int *at)
         for (int r = 0, at, length; s != run->on->site && r < site_size(run->on, s); r++)                                                  \
             if ((length = overlap(run, i, s, r, &at)) > 0)
 
-static int peer(const struct levels *on, int s, int r) { return on->members[on->first[s] + r]; }
+static int peer(const struct hierarchy *on, int s, int r) { return on->members[on->first[s] + r]; }
 
 static int receive(struct run *run, int i, int64_t before)
 {
@@ -93,7 +93,7 @@ static int give(struct run *run, int i)
 /* The next flit is on its way meanwhile. */
 static int reduce_here(struct run *run, int i)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     void *sum = element_at(run->parts.origin[on->site], run->reduced, run->shape);
     int status = i == 0 ? give(run, i) : MPI_SUCCESS;
     if (i + 1 < run->flits.pieces)
@@ -109,7 +109,7 @@ static int reduce_here(struct run *run, int i)
 /* Each rank's part of a flit to all of the site. */
 static int spread(struct run *run, int i, void *flit)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     struct requests *some = &run->handing[i % 2];
     const int *counts = run->counts, *places = run->places;
     int own = on->local_rank, status = requests_wait(some);
@@ -124,7 +124,7 @@ static int spread(struct run *run, int i, void *flit)
 
 static int hand_out(struct run *run, int i)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     int own = share_out(run, i), status = MPI_SUCCESS;
     void *flit = element_at(run->into, flit_at(&run->flits, i), run->shape);
     FOR_EACH_OVERLAP(s, r, length, at) {
@@ -142,7 +142,7 @@ static int hand_out(struct run *run, int i)
 
 static int begin(struct run *run)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     int64_t own = 0, most = 0;
     if (!(run->counts = malloc(2 * on->local_size * sizeof *run->counts)) || !(run->piece = malloc(on->sites * sizeof *run->piece)))
         return MPI_ERR_NO_MEM;
@@ -164,7 +164,7 @@ static int begin(struct run *run)
     return status;
 }
 
-int allreduce_lanes(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit, int ahead)
+int allreduce_lanes(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit, int ahead)
 {
     struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .flits = flits_of(count, shape->size, flit)};
     int status = begin(&run);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-int allreduce_split(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit)
+int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit)
 {
     int *elements = calloc(on->size, sizeof *elements);
     MPI_Count *counts = calloc(on->size, sizeof *counts);

@@ -8,7 +8,7 @@ static int has_bytes(MPI_Count count, MPI_Datatype type)
     return count > 0 && real.Type_size_x(type, &size) == MPI_SUCCESS && size != 0;
 }
 
-int alltoall_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
                     const MPI_Datatype types[], void *into, const MPI_Count into_counts[], const MPI_Aint into_places[],
                     const MPI_Datatype into_types[])
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int alltoall_speakers(struct levels *on, const char *from, int64_t length, char *into)
+int alltoall_speakers(struct hierarchy *on, const char *from, int64_t length, char *into)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-int barrier_speakers(struct levels *on)
+int barrier_speakers(struct hierarchy *on)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* One flit to the sites that this one passes it on to. */
-static int pass_on(struct levels *on, const struct bytes *bytes, const struct flits *flits, int i, int root, const int parent[],
+static int pass_on(struct hierarchy *on, const struct bytes *bytes, const struct flits *flits, int i, int root, const int parent[],
                    struct requests *some)
 {
     int status = MPI_SUCCESS;
@@ -17,7 +17,7 @@ static int pass_on(struct levels *on, const struct bytes *bytes, const struct fl
     return status;
 }
 
-static int from_root(struct levels *on, const struct bytes *bytes, const struct flits *flits, int root, const int parent[])
+static int from_root(struct hierarchy *on, const struct bytes *bytes, const struct flits *flits, int root, const int parent[])
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
@@ -30,7 +30,7 @@ static int from_root(struct levels *on, const struct bytes *bytes, const struct 
     return status;
 }
 
-static int to_site(struct levels *on, const struct bytes *bytes, const struct flits *flits, int root, const int parent[])
+static int to_site(struct hierarchy *on, const struct bytes *bytes, const struct flits *flits, int root, const int parent[])
 {
     struct requests some = {0}, passed = {0};
     int status = MPI_SUCCESS;
@@ -52,7 +52,7 @@ static int to_site(struct levels *on, const struct bytes *bytes, const struct fl
     return status;
 }
 
-int bcast_flits(struct levels *on, void *buffer, int count, const struct shape *shape, int root, int64_t flit)
+int bcast_flits(struct hierarchy *on, void *buffer, int count, const struct shape *shape, int root, int64_t flit)
 {
     struct bytes bytes;
     int status = on->rank == root ? bytes_pack(buffer, count, shape, on->across, &bytes)

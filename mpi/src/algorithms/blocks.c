@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct run {
-    struct levels *on;
+    struct hierarchy *on;
     const struct shape *shape;
     /* Of each rank's block: elements, and where it lies in the vector, bytes. */
     MPI_Count *counts;
@@ -30,7 +30,7 @@ static void run_free(struct run *run)
 }
 
 /* Blocks of counts[i] elements for rank i; equal ones of `count` in all without `counts`. */
-static int run_make(struct run *run, struct levels *on, const int counts[], int64_t count, const struct shape *shape)
+static int run_make(struct run *run, struct hierarchy *on, const int counts[], int64_t count, const struct shape *shape)
 {
     int size = on->size;
     *run = (struct run){.on = on, .shape = shape};
@@ -59,7 +59,7 @@ static int run_make(struct run *run, struct levels *on, const int counts[], int6
 
 static int put_together(struct run *run, const void *from, MPI_Op op)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     int mine = (int)run->counts[on->rank];
     int status = alltoall_direct(on, from, run->counts, run->places, run->types, run->parts, run->part_counts, run->part_places,
                                  run->types);
@@ -68,7 +68,7 @@ static int put_together(struct run *run, const void *from, MPI_Op op)
     return status;
 }
 
-int hand_out_blocks(struct levels *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
+int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
                     int64_t flit)
 {
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
@@ -97,7 +97,7 @@ int hand_out_blocks(struct levels *on, const void *own, const MPI_Count counts[]
     return status;
 }
 
-int allreduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit)
+int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit)
 {
     struct run run;
     int status = run_make(&run, on, NULL, count, shape);
@@ -107,7 +107,7 @@ int allreduce_blocks(struct levels *on, const void *from, void *into, int count,
     return status;
 }
 
-int reduce_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
+int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
 {
     struct run run;
     int status = run_make(&run, on, NULL, count, shape);
@@ -118,7 +118,7 @@ int reduce_blocks(struct levels *on, const void *from, void *into, int count, co
     return status;
 }
 
-int reduce_scatter_blocks(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op)
+int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op)
 {
     struct run run;
     int status = run_make(&run, on, counts, 0, shape);
@@ -128,7 +128,7 @@ int reduce_scatter_blocks(struct levels *on, const void *from, void *into, const
     return status;
 }
 
-int scan_blocks(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive)
+int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive)
 {
     struct run run;
     int status = run_make(&run, on, NULL, count, shape);

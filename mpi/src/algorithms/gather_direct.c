@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-int gather_direct(struct levels *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
+int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
                   const MPI_Aint places[], MPI_Datatype into_type, int root)
 {
     struct requests some = {0};

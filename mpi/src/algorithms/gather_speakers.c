@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-int gather_speakers(struct levels *on, const char *from, int64_t length, char *room, int root)
+int gather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room, int root)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;

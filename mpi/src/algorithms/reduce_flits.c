@@ -19,7 +19,7 @@ static int last_before(const int parent[], int site, int to)
     return -1;
 }
 
-static int at_root(struct levels *on, const void *from, void *into, const struct shape *shape, MPI_Op op, int root,
+static int at_root(struct hierarchy *on, const void *from, void *into, const struct shape *shape, MPI_Op op, int root,
                    const struct flits *flits, const int parent[])
 {
     struct requests some = {0};
@@ -65,7 +65,7 @@ static void *passing_at(const struct passing *this, const struct flits *flits, c
     return element_at(this->origin, which * flits->count + flit_at(flits, i), shape);
 }
 
-static int passing_begin(struct passing *this, struct levels *on, const struct flits *flits, const struct shape *shape, int root,
+static int passing_begin(struct passing *this, struct hierarchy *on, const struct flits *flits, const struct shape *shape, int root,
                          const int parent[])
 {
     int status = MPI_SUCCESS, sites = 0;
@@ -84,7 +84,7 @@ static int passing_begin(struct passing *this, struct levels *on, const struct f
     return status;
 }
 
-static int passing_end(struct passing *this, struct levels *on, const struct flits *flits, const struct shape *shape, int root,
+static int passing_end(struct passing *this, struct hierarchy *on, const struct flits *flits, const struct shape *shape, int root,
                        const int parent[], int status)
 {
     for (int i = 0, next = 0; i < flits->pieces; i++)
@@ -103,7 +103,7 @@ static int passing_end(struct passing *this, struct levels *on, const struct fli
 }
 
 /* A rank that is not the root. */
-static int to_root(struct levels *on, const void *from, const struct shape *shape, MPI_Op op, int root, const struct flits *flits,
+static int to_root(struct hierarchy *on, const void *from, const struct shape *shape, MPI_Op op, int root, const struct flits *flits,
                    const int parent[])
 {
     struct requests some = {0};
@@ -130,7 +130,7 @@ static int to_root(struct levels *on, const void *from, const struct shape *shap
     return status;
 }
 
-int reduce_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
+int reduce_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
                  int64_t flit)
 {
     struct flits flits = flits_of(count, shape->size, flit);

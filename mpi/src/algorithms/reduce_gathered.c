@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-int reduce_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
+int reduce_gathered(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
 {
     struct bytes own = {0};
     int is_receiver = root < 0 || on->rank == root;

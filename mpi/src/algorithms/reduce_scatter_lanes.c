@@ -22,7 +22,7 @@ struct place {
 };
 
 struct run {
-    struct levels *on;
+    struct hierarchy *on;
     const void *all;
     const int *counts;
     /* Where each rank's elements begin. */
@@ -42,7 +42,7 @@ struct run {
 };
 
 /* Which rank of a site adds up a flit of what a rank gets: itself, in its own; in others all do by turns. */
-static int adder(const struct levels *on, int site, int to, int flit)
+static int adder(const struct hierarchy *on, int site, int to, int flit)
 {
     return on->site_of[to] == site ? on->local_rank_of[to] : (on->local_rank_of[to] + flit) % site_size(on, site);
 }
@@ -52,7 +52,7 @@ static struct flits cut(const struct run *run, int to) { return flits_of(run->co
 /* The next one that local rank r adds up: to other sites first, and by turns of their ranks. */
 static struct piece next(struct run *run, int r)
 {
-    const struct levels *on = run->on;
+    const struct hierarchy *on = run->on;
     for (struct place *place = &run->places[r]; place->member < on->size; place->member++, place->flit = 0) {
         int to = on->members[(on->first[on->site + 1] + place->member) % on->size];
         struct flits flits = cut(run, to);
@@ -83,7 +83,7 @@ static int prepare(struct run *run, int number)
 
 static int finish(struct run *run, int number)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     const struct piece *piece = &run->mine[number];
     int is_here = piece->to == on->rank;
     void *sum = is_here ? element_at(run->own.origin[on->site], piece->at, run->shape) : element_at(run->found, run->done, run->shape);
@@ -97,7 +97,7 @@ static int finish(struct run *run, int number)
 
 static int receive(struct run *run)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     struct flits flits = cut(run, on->rank);
     int status = MPI_SUCCESS;
     for (int s = 0; s < on->sites && run->counts[on->rank] > 0; s++)
@@ -109,7 +109,7 @@ static int receive(struct run *run)
 
 static int run_make(struct run *run)
 {
-    const struct levels *on = run->on;
+    const struct hierarchy *on = run->on;
     int64_t mine = 0, most = 0, smaller = run->flit * WHOLE_FLITS / on->largest;
     if (on->largest > WHOLE_FLITS && run->flit > LEAST_FLIT)
         run->flit = smaller > LEAST_FLIT ? smaller : LEAST_FLIT;
@@ -147,7 +147,7 @@ static void run_free(struct run *run, int status)
     free(run->at);
 }
 
-int reduce_scatter_lanes(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
+int reduce_scatter_lanes(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
                          int64_t flit)
 {
     struct run run = {.on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .flit = flit};

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static int64_t site_elements(const struct levels *on, const int counts[], int site)
+static int64_t site_elements(const struct hierarchy *on, const int counts[], int site)
 {
     int64_t sum = 0;
     for (int i = on->first[site]; i < on->first[site + 1]; i++)
@@ -17,7 +17,7 @@ static int64_t site_elements(const struct levels *on, const int counts[], int si
 }
 
 /* The blocks of a site's ranks, one behind the other. */
-static int collect(struct levels *on, const void *all, const int64_t at[], const int counts[], int site,
+static int collect(struct hierarchy *on, const void *all, const int64_t at[], const int counts[], int site,
                    const struct shape *shape, void *into)
 {
     int status = MPI_SUCCESS;
@@ -35,7 +35,7 @@ static int collect(struct levels *on, const void *all, const int64_t at[], const
     return status;
 }
 
-static int speak(struct levels *on, const void *all, const int64_t at[], const int counts[], void *own,
+static int speak(struct hierarchy *on, const void *all, const int64_t at[], const int counts[], void *own,
                  const struct shape *shape, MPI_Op op)
 {
     int64_t here = site_elements(on, counts, on->site);
@@ -69,7 +69,7 @@ static int speak(struct levels *on, const void *all, const int64_t at[], const i
     return status;
 }
 
-int reduce_scatter_speakers(struct levels *on, const void *from, void *into, const int counts[], const struct shape *shape,
+int reduce_scatter_speakers(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
                             MPI_Op op)
 {
     int status = MPI_SUCCESS;

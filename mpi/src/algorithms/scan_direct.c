@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* How many ranks of a site lie before a rank. */
-static int before(const struct levels *on, int site, int rank)
+static int before(const struct hierarchy *on, int site, int rank)
 {
     int count = 0;
     for (int m = on->first[site]; m < on->first[site + 1]; m++)
@@ -15,7 +15,7 @@ static int before(const struct levels *on, int site, int rank)
     return count;
 }
 
-int scan_direct(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive)
+int scan_direct(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive)
 {
     struct requests received = {0}, sent = {0};
     struct parts parts = {0};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct run {
-    struct levels *on;
+    struct hierarchy *on;
     const void *from;
     void *into;
     const struct shape *shape;
@@ -20,12 +20,12 @@ struct run {
     struct requests sent, received;
 };
 
-static int is_last(const struct levels *on) { return on->local_rank == on->local_size - 1; }
+static int is_last(const struct hierarchy *on) { return on->local_rank == on->local_size - 1; }
 
 /* Inside the site, and off to the later ones. */
 static int scan_here(struct run *run, int i)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     int64_t at = flit_at(&run->flits, i);
     int count = flit_count(&run->flits, i), status = MPI_SUCCESS;
     void *into = element_at(run->into, at, run->shape);
@@ -52,7 +52,7 @@ static int scan_here(struct run *run, int i)
 /* What lies before the site, to its ranks. */
 static int add_before(struct run *run, int i)
 {
-    struct levels *on = run->on;
+    struct hierarchy *on = run->on;
     int64_t at = flit_at(&run->flits, i);
     int count = flit_count(&run->flits, i), status = MPI_SUCCESS;
     void *into = element_at(run->into, at, run->shape), *before = element_at(run->before, at, run->shape);
@@ -76,7 +76,7 @@ static int add_before(struct run *run, int i)
     return status;
 }
 
-int scan_flits(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+int scan_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                int inclusive, int64_t flit, int ahead)
 {
     struct run run = {.on = on, .from = from == MPI_IN_PLACE ? into : from, .into = into, .shape = shape, .op = op, .inclusive = inclusive, .flits = flits_of(count, shape->size, flit)};

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-int scan_gathered(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+int scan_gathered(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                   int inclusive)
 {
     struct bytes own = {0};

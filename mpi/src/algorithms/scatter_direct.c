@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-int scatter_direct(struct levels *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
+int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
                    MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root)
 {
     struct requests some = {0};

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-int scatter_speakers(struct levels *on, const char *room, int64_t length, char *into, int root)
+int scatter_speakers(struct hierarchy *on, const char *room, int64_t length, char *into, int root)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;

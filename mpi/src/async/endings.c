@@ -17,7 +17,7 @@ static int self_count;
 static int made, free_count, *free_ones;
 static struct failure {
     struct failure *next;
-    struct levels *on;
+    struct hierarchy *on;
     int status;
 } *failures;
 
@@ -35,18 +35,18 @@ static void raise_failures(MPI_Comm *comm, int *code, ...)
     while (list) {
         struct failure *this = list;
         list = this->next;
-        levels_raise(this->on, this->status);
-        levels_release(this->on);
+        hierarchy_raise(this->on, this->status);
+        hierarchy_release(this->on);
         free(this);
     }
 }
 
-static void remember(struct levels *on, int status)
+static void remember(struct hierarchy *on, int status)
 {
     struct failure *this = malloc(sizeof *this);
     if (!this)
         return;
-    levels_hold(on);
+    hierarchy_hold(on);
     *this = (struct failure){.on = on, .status = status};
     pthread_mutex_lock(&lock);
     this->next = failures;
@@ -56,11 +56,11 @@ static void remember(struct levels *on, int status)
 
 /* A call that completes a request returns success in MPICH where a handler of somebody's own was called, and must not where the program
  * wants errors returned. */
-static void expect_failure(MPI_Comm self, struct levels *on, int status)
+static void expect_failure(MPI_Comm self, struct hierarchy *on, int status)
 {
     MPI_Errhandler wanted;
     int returns = 0;
-    if (real.Comm_get_errhandler(levels_handler(on), &wanted) == MPI_SUCCESS) {
+    if (real.Comm_get_errhandler(hierarchy_handler(on), &wanted) == MPI_SUCCESS) {
         returns = wanted == handle.errors_return;
         real.Errhandler_free(&wanted);
     }
@@ -137,7 +137,7 @@ int ending_make(int *ending, MPI_Request *request, int is_persistent)
     return status;
 }
 
-void ending_send(int ending, struct levels *on, int status)
+void ending_send(int ending, struct hierarchy *on, int status)
 {
     static const char word = 1;
     MPI_Comm self = self_of(ending);
@@ -162,7 +162,7 @@ static void forget_failures(void)
     while (failures) {
         struct failure *this = failures;
         failures = this->next;
-        levels_release(this->on);
+        hierarchy_release(this->on);
         free(this);
     }
 }

@@ -3,14 +3,14 @@
 #ifndef CAUSEWAY_ENDINGS_H
 #define CAUSEWAY_ENDINGS_H
 
-#include "topology/levels.h"
+#include "topology/hierarchy.h"
 
 /* As many as there is memory for. */
 int ending_make(int *ending, MPI_Request *request, int is_persistent);
 
 /* Sends the message, which may complete the program's call at once. One of an operation that failed is longer than the request has room
  * for: the call that completes the request then gives the failure to the communicator's error handler, outside the MPI's progress. */
-void ending_send(int ending, struct levels *on, int status);
+void ending_send(int ending, struct hierarchy *on, int status);
 
 /* `request`: one for which nothing will be sent, or NULL. */
 void ending_free(int ending, MPI_Request *request);

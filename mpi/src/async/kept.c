@@ -69,7 +69,7 @@ struct plan *kept_make(const struct plan *plan)
         return NULL;
     }
     one->holders = 1;
-    levels_hold(one->on);
+    hierarchy_hold(one->on);
     pthread_mutex_lock(&lock);
     one->next = all;
     all = one;
@@ -105,8 +105,8 @@ void kept_release(struct plan *plan)
     pthread_mutex_unlock(&lock);
     atomic_fetch_sub(&count, 1);
     if (plan->form == PERSISTENT)
-        levels_return_tags(plan->on, plan->tags);
-    levels_release(plan->on);
+        hierarchy_return_tags(plan->on, plan->tags);
+    hierarchy_release(plan->on);
     free(plan->owned);
     free(plan);
 }

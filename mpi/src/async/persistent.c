@@ -23,13 +23,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int plan_tags(struct plan *plan)
 {
-    plan->tags = levels_tags(plan->on, plan->form == PERSISTENT);
+    plan->tags = hierarchy_tags(plan->on, plan->form == PERSISTENT);
     return plan->tags >= 0 || give_up(plan);
 }
 
 int plan_begin(struct plan *plan, MPI_Request *request)
 {
-    struct levels *on = plan->on;
+    struct hierarchy *on = plan->on;
     int ending = 0;
     struct plan *kept = kept_make(plan);
     int status = kept ? ending_make(&ending, request, 0) : MPI_ERR_NO_MEM;
@@ -40,12 +40,12 @@ int plan_begin(struct plan *plan, MPI_Request *request)
     }
     if (kept)
         kept_release(kept);
-    return levels_leave(on, status);
+    return hierarchy_leave(on, status);
 }
 
 int plan_keep(struct plan *plan, MPI_Request *request)
 {
-    struct levels *on = plan->on;
+    struct hierarchy *on = plan->on;
     struct persistent *one = calloc(1, sizeof *one);
     int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (one && !(one->plan = kept_make(plan)))
@@ -63,7 +63,7 @@ int plan_keep(struct plan *plan, MPI_Request *request)
             kept_release(one->plan);
         free(one);
     }
-    return levels_leave(on, status);
+    return hierarchy_leave(on, status);
 }
 
 /* The request's, where it is one of these; `out` takes it away. */
@@ -88,7 +88,7 @@ EXPORT int MPI_Start(MPI_Request *request)
 {
     struct persistent *one = request ? find(*request, 0) : NULL;
     /* An ending that comes before the request has been started waits for it. */
-    int status = one ? levels_leave(one->plan->on, task_start(one->plan, one->ending)) : MPI_SUCCESS;
+    int status = one ? hierarchy_leave(one->plan->on, task_start(one->plan, one->ending)) : MPI_SUCCESS;
     return status == MPI_SUCCESS ? PASS(Start, request) : status;
 }
 BOTH(Start);
@@ -106,11 +106,11 @@ BOTH(Startall);
 
 static void free_one(struct persistent *one)
 {
-    int was_inside = levels_inside(1);
+    int was_inside = hierarchy_inside(1);
     kept_release(one->plan);
     ending_free(one->ending, NULL);
     free(one);
-    levels_inside(was_inside);
+    hierarchy_inside(was_inside);
 }
 
 EXPORT int MPI_Request_free(MPI_Request *request)

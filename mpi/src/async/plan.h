@@ -30,7 +30,7 @@ static inline int has_places(const struct vector *said) { return said->places ||
 struct plan {
     enum form form;
     /* NULL leaves the call to the MPI. */
-    struct levels *on;
+    struct hierarchy *on;
     struct choice choice;
     struct shape shape, into_shape;
     const void *from;
@@ -49,7 +49,7 @@ struct plan {
     /* Where the tags of its messages begin, unless the call waits. */
     int tags;
     /* Does it, on plan->on or communicators of the same ranks; may wait. */
-    int (*run)(struct levels *on, const struct plan *plan);
+    int (*run)(struct hierarchy *on, const struct plan *plan);
 };
 
 #endif

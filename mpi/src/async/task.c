@@ -22,7 +22,7 @@ struct task {
     struct task *next;
     struct plan *plan;
     /* Those of the plan, with tags of its own. */
-    struct levels on;
+    struct hierarchy on;
     int ending;
     /* What it waits for. */
     MPI_Request *awaits;
@@ -300,7 +300,7 @@ static int run(void)
 {
     if (pthread_mutex_trylock(&running))
         return 0;
-    int taken_up = 0, was_inside = levels_inside(1);
+    int taken_up = 0, was_inside = hierarchy_inside(1);
     pthread_mutex_lock(&lock);
     struct task *task = tasks;
     pthread_mutex_unlock(&lock);
@@ -316,7 +316,7 @@ static int run(void)
         taken_up += goes_on;
         task = next;
     }
-    levels_inside(was_inside);
+    hierarchy_inside(was_inside);
     pthread_mutex_unlock(&running);
     return taken_up;
 }
@@ -349,7 +349,7 @@ int task_start(struct plan *plan, int ending)
     return MPI_SUCCESS;
 }
 
-static int is_under_way(const struct levels *on)
+static int is_under_way(const struct hierarchy *on)
 {
     int found = 0;
     pthread_mutex_lock(&lock);
@@ -359,7 +359,7 @@ static int is_under_way(const struct levels *on)
     return found;
 }
 
-void tasks_finish(const struct levels *on)
+void tasks_finish(const struct hierarchy *on)
 {
     /* No message has this tag: a call that lets the MPI make progress. */
     for (int there; is_under_way(on);)

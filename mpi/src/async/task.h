@@ -18,8 +18,8 @@ int task_runs(void);
 /* Waits for a request as whoever calls may. */
 int task_wait(MPI_Request *request);
 
-/* Wait until the operations on these levels, or all, are over. */
-void tasks_finish(const struct levels *on);
+/* Wait until the operations on this hierarchy, or all, are over. */
+void tasks_finish(const struct hierarchy *on);
 void tasks_finish_all(void);
 
 /* In MPI_Finalize, and when nothing may need what they made any more. */

@@ -15,7 +15,7 @@ struct columns {
     MPI_Datatype *types;
 };
 
-static int columns_make(struct columns *all, const struct levels *on)
+static int columns_make(struct columns *all, const struct hierarchy *on)
 {
     all->counts = malloc(on->size * sizeof *all->counts);
     all->places = malloc(on->size * sizeof *all->places);
@@ -31,7 +31,7 @@ static void columns_free(struct columns *all)
 }
 
 /* Equal blocks, one behind the other. */
-static int columns_even(struct columns *all, const struct levels *on, int64_t count, const struct shape *shape)
+static int columns_even(struct columns *all, const struct hierarchy *on, int64_t count, const struct shape *shape)
 {
     int status = columns_make(all, on);
     for (int i = 0; i < on->size && status == MPI_SUCCESS; i++) {
@@ -43,7 +43,7 @@ static int columns_even(struct columns *all, const struct levels *on, int64_t co
 }
 
 /* What a call with v in its name says; `type` for all. */
-static int columns_of(struct columns *all, const struct levels *on, const struct vector *said, MPI_Aint extent, MPI_Datatype type)
+static int columns_of(struct columns *all, const struct hierarchy *on, const struct vector *said, MPI_Aint extent, MPI_Datatype type)
 {
     int status = columns_make(all, on);
     for (int i = 0; i < on->size && status == MPI_SUCCESS; i++) {
@@ -56,7 +56,7 @@ static int columns_of(struct columns *all, const struct levels *on, const struct
 
 static int is_said(const struct vector *said) { return has_counts(said) && has_places(said); }
 
-static int gather(struct levels *on, const void *from, int64_t count, const struct shape *shape, void *into, int64_t into_count,
+static int gather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, void *into, int64_t into_count,
                   const struct shape *into_shape, int root, const struct choice *choice)
 {
     struct columns all = {0};
@@ -94,7 +94,7 @@ static int gather(struct levels *on, const void *from, int64_t count, const stru
 #define L_Gather const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, MPI_Datatype into_type, int root, MPI_Comm comm
 #define A_Gather from, count, type, into, into_count, into_type, root, comm
 
-static int run_gather(struct levels *on, const struct plan *plan)
+static int run_gather(struct hierarchy *on, const struct plan *plan)
 {
     return gather(on, plan->from, plan->count, &plan->shape, plan->into, plan->into_count, &plan->into_shape, plan->root, &plan->choice);
 }
@@ -120,7 +120,7 @@ LARGE_FORMS(Gather, gather, plan_gather);
                   int root, MPI_Comm comm
 #define A_Gatherv from, count, type, into, counts, places, into_type, root, comm
 
-static int run_gatherv(struct levels *on, const struct plan *plan)
+static int run_gatherv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = on->rank == plan->root ? columns_of(&all, on, &plan->in, plan->shape.extent, plan->into_type) : MPI_SUCCESS;
@@ -158,7 +158,7 @@ static int plan_large_gatherv(struct plan *plan, L_Gatherv)
 FORMS(Gatherv, gatherv);
 LARGE_FORMS(Gatherv, gatherv, plan_large_gatherv);
 
-static int scatter(struct levels *on, const void *from, int64_t from_count, const struct shape *from_shape, void *into, int64_t count,
+static int scatter(struct hierarchy *on, const void *from, int64_t from_count, const struct shape *from_shape, void *into, int64_t count,
                    const struct shape *shape, int root, const struct choice *choice)
 {
     struct columns all = {0};
@@ -201,7 +201,7 @@ static int scatter(struct levels *on, const void *from, int64_t from_count, cons
 #define A_Scatter from, from_count, from_type, into, count, type, root, comm
 
 /* What the root sends is of shape `shape`, what everybody gets of shape `into_shape`. */
-static int run_scatter(struct levels *on, const struct plan *plan)
+static int run_scatter(struct hierarchy *on, const struct plan *plan)
 {
     return scatter(on, plan->from, plan->count, &plan->shape, plan->into, plan->into_count, &plan->into_shape, plan->root, &plan->choice);
 }
@@ -227,7 +227,7 @@ LARGE_FORMS(Scatter, scatter, plan_scatter);
                    int root, MPI_Comm comm
 #define A_Scatterv from, counts, places, from_type, into, count, type, root, comm
 
-static int run_scatterv(struct levels *on, const struct plan *plan)
+static int run_scatterv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = on->rank == plan->root ? columns_of(&all, on, &plan->out, plan->shape.extent, plan->type) : MPI_SUCCESS;
@@ -265,7 +265,7 @@ FORMS(Scatterv, scatterv);
 LARGE_FORMS(Scatterv, scatterv, plan_large_scatterv);
 
 /* Every rank's `counts[rank]` elements at byte `places[rank]` of `into`, from all to all. */
-static int allgather(struct levels *on, const void *from, int64_t count, const struct shape *shape, void *into,
+static int allgather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, void *into,
                      const MPI_Count counts[], const MPI_Aint places[], const struct shape *into_shape, const struct choice *choice)
 {
     struct bytes own = {0};
@@ -309,7 +309,7 @@ static int allgather(struct levels *on, const void *from, int64_t count, const s
 #define L_Allgather const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, MPI_Datatype into_type, MPI_Comm comm
 #define A_Allgather from, count, type, into, into_count, into_type, comm
 
-static int run_allgather(struct levels *on, const struct plan *plan)
+static int run_allgather(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = columns_even(&all, on, plan->into_count, &plan->into_shape);
@@ -335,7 +335,7 @@ LARGE_FORMS(Allgather, allgather, plan_allgather);
                      MPI_Datatype into_type, MPI_Comm comm
 #define A_Allgatherv from, count, type, into, counts, places, into_type, comm
 
-static int run_allgatherv(struct levels *on, const struct plan *plan)
+static int run_allgatherv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = columns_of(&all, on, &plan->in, plan->into_shape.extent, plan->into_type);
@@ -382,7 +382,7 @@ FORMS(Allgatherv, allgatherv);
 LARGE_FORMS(Allgatherv, allgatherv, plan_large_allgatherv);
 
 /* Small blocks, by way of one rank of each site. */
-static int alltoall_small(struct levels *on, const void *from, int64_t count, const struct shape *shape, void *into, int64_t into_count,
+static int alltoall_small(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, void *into, int64_t into_count,
                           const struct shape *into_shape)
 {
     int64_t length = (int64_t)into_count * into_shape->size;
@@ -408,7 +408,7 @@ static int alltoall_small(struct levels *on, const void *from, int64_t count, co
 #define L_Alltoall L_Allgather
 #define A_Alltoall A_Allgather
 
-static int run_alltoall(struct levels *on, const struct plan *plan)
+static int run_alltoall(struct hierarchy *on, const struct plan *plan)
 {
     const void *from = plan->from;
     int64_t count = plan->count, into_count = plan->into_count;
@@ -453,7 +453,7 @@ LARGE_FORMS(Alltoall, alltoall, plan_alltoall);
                     const MPI_Aint into_places[], MPI_Datatype into_type, MPI_Comm comm
 #define A_Alltoallv from, counts, places, type, into, into_counts, into_places, into_type, comm
 
-static int run_alltoallv(struct levels *on, const struct plan *plan)
+static int run_alltoallv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns out = {0}, in = {0};
     int status = columns_of(&out, on, &plan->out, plan->shape.extent, plan->shape.type);
@@ -496,7 +496,7 @@ LARGE_FORMS(Alltoallv, alltoallv, plan_large_alltoallv);
                     const MPI_Count into_counts[], const MPI_Aint into_places[], const MPI_Datatype into_types[], MPI_Comm comm
 #define A_Alltoallw from, counts, places, types, into, into_counts, into_places, into_types, comm
 
-static int run_alltoallw(struct levels *on, const struct plan *plan)
+static int run_alltoallw(struct hierarchy *on, const struct plan *plan)
 {
     struct columns out = {0}, in = {0};
     /* Places are in bytes, and types the program's. */

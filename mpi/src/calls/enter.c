@@ -8,24 +8,24 @@
 int give_up(struct plan *plan)
 {
     if (plan->on)
-        levels_leave(plan->on, MPI_SUCCESS);
+        hierarchy_leave(plan->on, MPI_SUCCESS);
     plan->on = NULL;
     return 0;
 }
 
-static struct levels *levels_for(const struct plan *plan, MPI_Comm comm)
+static struct hierarchy *hierarchy_for(const struct plan *plan, MPI_Comm comm)
 {
     /* Making them waits for other ranks, which a call that does not wait may not. */
-    if (plan->form != BLOCKING && (!tasks_possible() || (plan->form == NONBLOCKING && !levels_known(comm))))
+    if (plan->form != BLOCKING && (!tasks_possible() || (plan->form == NONBLOCKING && !hierarchy_known(comm))))
         return NULL;
-    return levels_enter(comm);
+    return hierarchy_enter(comm);
 }
 
 /* `op`: a reduction's, whose order of ranks must be kept where it does not commute. */
 static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, const MPI_Op *op)
 {
     int commutes = 1;
-    plan->on = op && *op == handle.op_null ? NULL : levels_for(plan, comm);
+    plan->on = op && *op == handle.op_null ? NULL : hierarchy_for(plan, comm);
     if (!plan->on)
         return 0;
     if (count < 0 || count > INT_MAX || !shape_of(type, &plan->shape) || (op && real.Op_commutative(*op, &commutes)))
@@ -46,7 +46,7 @@ int enter_reduction(struct plan *plan, MPI_Comm comm, enum operation operation, 
 
 int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation)
 {
-    plan->on = levels_for(plan, comm);
+    plan->on = hierarchy_for(plan, comm);
     if (!plan->on)
         return 0;
     return choose(plan->on, operation, 0, 1).algorithm == NATIVE ? give_up(plan) : 1;
@@ -54,5 +54,5 @@ int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation)
 
 int plan_do(struct plan *plan)
 {
-    return levels_leave(plan->on, plan->run(plan->on, plan));
+    return hierarchy_leave(plan->on, plan->run(plan->on, plan));
 }

@@ -94,7 +94,7 @@ int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation);
 /* Leaves an operation to the MPI after all. */
 int give_up(struct plan *plan);
 
-static inline int is_root(const struct levels *on, int root) { return root >= 0 && root < on->size; }
+static inline int is_root(const struct hierarchy *on, int root) { return root >= 0 && root < on->size; }
 
 /* Takes tags for its messages; false, at all ranks, leaves the call to the MPI. */
 int plan_tags(struct plan *plan);

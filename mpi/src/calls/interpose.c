@@ -17,9 +17,9 @@ static void begin(void)
     choice_learn();
     tasks_agree();
     /* So that its first collective may be one that does not wait. */
-    struct levels *on = levels_enter(handle.comm_world);
+    struct hierarchy *on = hierarchy_enter(handle.comm_world);
     if (on)
-        levels_leave(on, MPI_SUCCESS);
+        hierarchy_leave(on, MPI_SUCCESS);
 }
 
 EXPORT int MPI_Init(int *argc, char ***argv)
@@ -46,7 +46,7 @@ BOTH(Init_thread);
 
 EXPORT int MPI_Finalize(void)
 {
-    levels_end();
+    hierarchy_end();
     attributes_forget();
     sites_forget();
     return PASS(Finalize);
@@ -56,7 +56,7 @@ BOTH(Finalize);
 EXPORT int MPI_Comm_free(MPI_Comm *comm)
 {
     if (comm)
-        levels_forget(*comm);
+        hierarchy_forget(*comm);
     return PASS(Comm_free, comm);
 }
 BOTH(Comm_free);
@@ -64,8 +64,8 @@ BOTH(Comm_free);
 EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
 {
     if (comm) {
-        levels_finish(*comm);
-        levels_forget(*comm);
+        hierarchy_finish(*comm);
+        hierarchy_forget(*comm);
     }
     return PASS(Comm_disconnect, comm);
 }

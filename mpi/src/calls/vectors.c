@@ -11,7 +11,7 @@
 #define P_Barrier MPI_Comm comm
 #define A_Barrier comm
 
-static int run_barrier(struct levels *on, const struct plan *plan)
+static int run_barrier(struct hierarchy *on, const struct plan *plan)
 {
     (void)plan;
     return barrier_speakers(on);
@@ -28,7 +28,7 @@ FORMS(Barrier, barrier);
 #define L_Bcast void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm
 #define A_Bcast buffer, count, type, root, comm
 
-static int run_bcast(struct levels *on, const struct plan *plan)
+static int run_bcast(struct hierarchy *on, const struct plan *plan)
 {
     return bcast_flits(on, plan->into, (int)plan->count, &plan->shape, plan->root, plan->choice.flit);
 }
@@ -50,7 +50,7 @@ static void reduction(struct plan *plan, const void *from, void *into, MPI_Count
 #define L_Reduce const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
 #define A_Reduce from, into, count, type, op, root, comm
 
-static int run_reduce(struct levels *on, const struct plan *plan)
+static int run_reduce(struct hierarchy *on, const struct plan *plan)
 {
     switch (plan->choice.algorithm) {
     case GATHERED:
@@ -75,7 +75,7 @@ LARGE_FORMS(Reduce, reduce, plan_reduce);
 #define L_Allreduce const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
 #define A_Allreduce from, into, count, type, op, comm
 
-static int run_allreduce(struct levels *on, const struct plan *plan)
+static int run_allreduce(struct hierarchy *on, const struct plan *plan)
 {
     const struct shape *shape = &plan->shape;
     int64_t flit = plan->choice.flit;
@@ -103,7 +103,7 @@ static int plan_allreduce(struct plan *plan, L_Allreduce)
 FORMS(Allreduce, allreduce);
 LARGE_FORMS(Allreduce, allreduce, plan_allreduce);
 
-static int reduce_scatter(struct levels *on, const struct plan *plan, const int counts[])
+static int reduce_scatter(struct hierarchy *on, const struct plan *plan, const int counts[])
 {
     if (plan->choice.algorithm == BLOCKS)
         return reduce_scatter_blocks(on, plan->from, plan->into, counts, &plan->shape, plan->op);
@@ -116,14 +116,14 @@ static int reduce_scatter(struct levels *on, const struct plan *plan, const int 
 static int blocks(MPI_Comm comm)
 {
     int size = 0;
-    return levels_wanted() && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS ? size : 0;
+    return hierarchy_wanted() && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS ? size : 0;
 }
 
 #define P_Reduce_scatter const void *from, void *into, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
 #define L_Reduce_scatter const void *from, void *into, const MPI_Count counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
 #define A_Reduce_scatter from, into, counts, type, op, comm
 
-static int run_reduce_scatter(struct levels *on, const struct plan *plan)
+static int run_reduce_scatter(struct hierarchy *on, const struct plan *plan)
 {
     if (plan->out.counts)
         return reduce_scatter(on, plan, plan->out.counts);
@@ -168,7 +168,7 @@ LARGE_FORMS(Reduce_scatter, reduce_scatter, plan_large_reduce_scatter);
 #define L_Reduce_scatter_block const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
 #define A_Reduce_scatter_block from, into, count, type, op, comm
 
-static int run_reduce_scatter_block(struct levels *on, const struct plan *plan)
+static int run_reduce_scatter_block(struct hierarchy *on, const struct plan *plan)
 {
     int *counts = malloc(on->size * sizeof *counts);
     for (int i = 0; counts && i < on->size; i++)
@@ -189,7 +189,7 @@ static int plan_reduce_scatter_block(struct plan *plan, L_Reduce_scatter_block)
 FORMS(Reduce_scatter_block, reduce_scatter_block);
 LARGE_FORMS(Reduce_scatter_block, reduce_scatter_block, plan_reduce_scatter_block);
 
-static int run_scan(struct levels *on, const struct plan *plan)
+static int run_scan(struct hierarchy *on, const struct plan *plan)
 {
     switch (plan->choice.algorithm) {
     case SPEAKERS:

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-int elements_copy(struct levels *on, const void *from, void *into, int count, const struct shape *shape)
+int elements_copy(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape)
 {
     struct bytes bytes;
     if (from == into || count == 0)
@@ -14,7 +14,7 @@ int elements_copy(struct levels *on, const void *from, void *into, int count, co
     return status;
 }
 
-int combine(struct levels *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op)
+int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op)
 {
     int status = MPI_SUCCESS;
     void *last = parts[sites - 1];
@@ -28,7 +28,7 @@ int combine(struct levels *on, void *parts[], int sites, void *into, int count, 
     return status;
 }
 
-int combine_ranks(struct levels *on, const char *room, int ranks, void *into, int count, const struct shape *shape, MPI_Op op)
+int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into, int count, const struct shape *shape, MPI_Op op)
 {
     int64_t length = (int64_t)count * shape->size;
     void *origin[2] = {NULL, NULL}, *memory[2] = {elements(count, shape, &origin[0]), elements(count, shape, &origin[1])};
@@ -66,7 +66,7 @@ static int make(struct parts *parts, int number, int64_t count, const struct sha
     return MPI_SUCCESS;
 }
 
-int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own)
+int parts_make(struct parts *parts, const struct hierarchy *on, int64_t count, const struct shape *shape, void *own)
 {
     return make(parts, on->sites, count, shape, own == MADE ? -1 : on->site, own);
 }

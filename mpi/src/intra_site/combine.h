@@ -5,13 +5,13 @@
 #include "transfer/transfer.h"
 
 /* parts[s] holds `count` elements that site s (or rank s of a site) found; all are used up. The result is put into `into`, which may be one of them. */
-int combine(struct levels *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op);
+int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op);
 
 /* The same of the first `ranks` ranks, in their order: packed, `count` elements each, in the order of on->members. */
-int combine_ranks(struct levels *on, const char *room, int ranks, void *into, int count, const struct shape *shape, MPI_Op op);
+int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into, int count, const struct shape *shape, MPI_Op op);
 
 /* Elements of any type from one place to another. */
-int elements_copy(struct levels *on, const void *from, void *into, int count, const struct shape *shape);
+int elements_copy(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape);
 
 /* Memory for what the sites found, `count` elements each: origin[s] for site s. */
 struct parts {
@@ -22,7 +22,7 @@ struct parts {
 
 /* `own` is this site's, and not freed; MADE when it is to be made too. (A buffer at NULL is one at MPI_BOTTOM.) */
 #define MADE ((void *)-1)
-int parts_make(struct parts *parts, const struct levels *on, int64_t count, const struct shape *shape, void *own);
+int parts_make(struct parts *parts, const struct hierarchy *on, int64_t count, const struct shape *shape, void *own);
 /* The same for what so many ranks have. */
 int parts_make_for(struct parts *parts, int ranks, int64_t count, const struct shape *shape);
 void parts_free(struct parts *parts);

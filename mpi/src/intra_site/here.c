@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-static int rank_here(const struct levels *on, int number) { return on->members[on->first[on->site] + number]; }
+static int rank_here(const struct hierarchy *on, int number) { return on->members[on->first[on->site] + number]; }
 
-static int give(struct levels *on, const void *from, int64_t count, MPI_Datatype type, int to)
+static int give(struct hierarchy *on, const void *from, int64_t count, MPI_Datatype type, int to)
 {
     struct requests some = {0};
     int status = requests_send(&some, on, from, count, type, rank_here(on, to), TAG_HERE);
@@ -18,7 +18,7 @@ static int give(struct levels *on, const void *from, int64_t count, MPI_Datatype
     return status;
 }
 
-static int take(struct levels *on, void *into, int64_t count, MPI_Datatype type, int from)
+static int take(struct hierarchy *on, void *into, int64_t count, MPI_Datatype type, int from)
 {
     struct requests some = {0};
     int status = requests_receive(&some, on, into, count, type, rank_here(on, from), TAG_HERE);
@@ -27,7 +27,7 @@ static int take(struct levels *on, void *into, int64_t count, MPI_Datatype type,
     return status;
 }
 
-int here_barrier(struct levels *on)
+int here_barrier(struct hierarchy *on)
 {
     int status = MPI_SUCCESS, bit = 1;
     if (!task_runs())
@@ -40,7 +40,7 @@ int here_barrier(struct levels *on)
     return status;
 }
 
-int here_bcast(struct levels *on, void *buffer, int count, MPI_Datatype type, int root)
+int here_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype type, int root)
 {
     if (!task_runs())
         return real.Bcast(buffer, count, type, root, on->local);
@@ -59,7 +59,7 @@ int here_bcast(struct levels *on, void *buffer, int count, MPI_Datatype type, in
 }
 
 /* To the first of the ranks counted from `first`, each putting together what comes before what: `*sum` is what it has found. */
-static int reduce_up(struct levels *on, int first, void **sum, void **other, int count, const struct shape *shape, MPI_Op op)
+static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, int count, const struct shape *shape, MPI_Op op)
 {
     int all = on->local_size, own = (on->local_rank - first + all) % all, bit = 1, status = MPI_SUCCESS;
     for (; bit < all && !(own & bit); bit <<= 1) {
@@ -78,7 +78,7 @@ static int reduce_up(struct levels *on, int first, void **sum, void **other, int
 }
 
 /* Intel MPI 2021.18 writes into the receive buffer at other ranks than the root, too: three ranks that share memory crash where there is none. */
-static int reduce_anywhere(struct levels *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
+static int reduce_anywhere(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
 {
     void *memory = NULL;
 #if !defined(OPEN_MPI)
@@ -90,7 +90,7 @@ static int reduce_anywhere(struct levels *on, const void *from, void *into, int 
     return status;
 }
 
-int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root)
+int here_reduce(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root)
 {
     struct shape shape;
     int commutes = 0, status = shape_of(type, &shape) ? MPI_SUCCESS : MPI_ERR_TYPE;
@@ -114,7 +114,7 @@ int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_
     return status;
 }
 
-int here_gather(struct levels *on, const char *from, int64_t length, char *into, int root)
+int here_gather(struct hierarchy *on, const char *from, int64_t length, char *into, int root)
 {
     if (!task_runs())
         return real.Gather(from, (int)length, handle.byte, into, (int)length, handle.byte, root, on->local);
@@ -128,7 +128,7 @@ int here_gather(struct levels *on, const char *from, int64_t length, char *into,
     return status;
 }
 
-int here_scatterv(struct levels *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
+int here_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
                   int root)
 {
     if (!task_runs())
@@ -143,7 +143,7 @@ int here_scatterv(struct levels *on, const void *from, const int counts[], const
     return status;
 }
 
-int here_scatter(struct levels *on, const char *from, int64_t length, char *into, int root)
+int here_scatter(struct hierarchy *on, const char *from, int64_t length, char *into, int root)
 {
     if (!task_runs())
         return real.Scatter(from, (int)length, handle.byte, into, (int)length, handle.byte, root, on->local);
@@ -157,7 +157,7 @@ int here_scatter(struct levels *on, const char *from, int64_t length, char *into
 }
 
 /* `inclusive`: what is before this rank and its own; otherwise what is before, if anything is. */
-static int scan(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int inclusive)
+static int scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int inclusive)
 {
     struct shape shape;
     if (!shape_of(type, &shape))
@@ -180,12 +180,12 @@ static int scan(struct levels *on, const void *from, void *into, int count, MPI_
     return status;
 }
 
-int here_scan(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
+int here_scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     return task_runs() ? scan(on, from, into, count, type, op, 1) : real.Scan(from, into, count, type, op, on->local);
 }
 
-int here_exscan(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
+int here_exscan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     return task_runs() ? scan(on, from, into, count, type, op, 0) : real.Exscan(from, into, count, type, op, on->local);
 }

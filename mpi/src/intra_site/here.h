@@ -6,21 +6,21 @@
 #ifndef CAUSEWAY_HERE_H
 #define CAUSEWAY_HERE_H
 
-#include "topology/levels.h"
+#include "topology/hierarchy.h"
 #include "transfer/transfer.h"
 
 #include <stdint.h>
 
 /* The first rank knows that all are there; the others need not wait. */
-int here_barrier(struct levels *on);
-int here_bcast(struct levels *on, void *buffer, int count, MPI_Datatype type, int root);
-int here_reduce(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root);
+int here_barrier(struct hierarchy *on);
+int here_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype type, int root);
+int here_reduce(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root);
 /* Of bytes. */
-int here_gather(struct levels *on, const char *from, int64_t length, char *into, int root);
-int here_scatter(struct levels *on, const char *from, int64_t length, char *into, int root);
-int here_scatterv(struct levels *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
+int here_gather(struct hierarchy *on, const char *from, int64_t length, char *into, int root);
+int here_scatter(struct hierarchy *on, const char *from, int64_t length, char *into, int root);
+int here_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
                   int root);
-int here_scan(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op);
-int here_exscan(struct levels *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op);
+int here_scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op);
+int here_exscan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op);
 
 #endif

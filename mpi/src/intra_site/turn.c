@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-int turn_make(struct turn *turn, const struct levels *on, int64_t most, const struct shape *shape)
+int turn_make(struct turn *turn, const struct hierarchy *on, int64_t most, const struct shape *shape)
 {
     int ranks = on->local_size;
     turn->pieces = calloc(ranks, sizeof *turn->pieces);
@@ -13,7 +13,7 @@ int turn_make(struct turn *turn, const struct levels *on, int64_t most, const st
     return turn->pieces && turn->counts ? parts_make_for(&turn->parts, ranks, most, shape) : MPI_ERR_NO_MEM;
 }
 
-int turn_begin(struct turn *turn, struct levels *on, const struct shape *shape)
+int turn_begin(struct turn *turn, struct hierarchy *on, const struct shape *shape)
 {
     const int *here = &on->members[on->first[on->site]];
     int own = on->local_rank, status = MPI_SUCCESS;
@@ -29,7 +29,7 @@ int turn_begin(struct turn *turn, struct levels *on, const struct shape *shape)
     return status;
 }
 
-int turn_end(struct turn *turn, struct levels *on, void *sum, const struct shape *shape, MPI_Op op)
+int turn_end(struct turn *turn, struct hierarchy *on, void *sum, const struct shape *shape, MPI_Op op)
 {
     int own = on->local_rank, count = turn->counts[own], status = requests_wait(&turn->some);
     /* The last part alone is written to. */

@@ -14,11 +14,11 @@ struct turn {
 };
 
 /* For pieces of up to `most` elements. */
-int turn_make(struct turn *turn, const struct levels *on, int64_t most, const struct shape *shape);
+int turn_make(struct turn *turn, const struct hierarchy *on, int64_t most, const struct shape *shape);
 /* Sends and receives; pieces stay as they are up to turn_end. */
-int turn_begin(struct turn *turn, struct levels *on, const struct shape *shape);
+int turn_begin(struct turn *turn, struct hierarchy *on, const struct shape *shape);
 /* Waits, and adds up in the order of ranks. */
-int turn_end(struct turn *turn, struct levels *on, void *sum, const struct shape *shape, MPI_Op op);
+int turn_end(struct turn *turn, struct hierarchy *on, void *sum, const struct shape *shape, MPI_Op op);
 void turn_free(struct turn *turn, int status);
 
 #endif

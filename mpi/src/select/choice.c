@@ -65,7 +65,7 @@ static int ahead(const struct costs *costs, int64_t flit)
 
 int64_t choice_flit(void) { return settings.costs.flit; }
 
-struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes)
+struct choice choose(const struct hierarchy *on, enum operation operation, int64_t bytes, int commutes)
 {
     struct layout layout = {.ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes,
                             .by_rank = settings.by_rank};

@@ -4,7 +4,7 @@
 
 #include "select/links.h"
 #include "select/model.h"
-#include "topology/levels.h"
+#include "topology/hierarchy.h"
 
 struct choice {
     enum algorithm algorithm;
@@ -28,7 +28,7 @@ const struct link *choice_link(int from, int to);
 void choice_forget(void);
 
 /* `bytes`: one rank's part; of a reduced vector the whole. `commutes`: the operation of a reduction does. */
-struct choice choose(const struct levels *on, enum operation operation, int64_t bytes, int commutes);
+struct choice choose(const struct hierarchy *on, enum operation operation, int64_t bytes, int commutes);
 
 /* In pieces of how many bytes large messages go. */
 int64_t choice_flit(void);

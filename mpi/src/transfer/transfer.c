@@ -191,7 +191,7 @@ void transfer_reap(int all)
 }
 
 /* Sends from a copy; MPI_ERR_NO_MEM when there is none to be had, or are too many, and the message is to be sent as it is. */
-static int send_copy(const struct levels *on, const void *from, int64_t count, MPI_Datatype type, int64_t bytes, int to, int tag)
+static int send_copy(const struct hierarchy *on, const void *from, int64_t count, MPI_Datatype type, int64_t bytes, int to, int tag)
 {
     MPI_Aint lb, extent, true_lb, true_extent;
     if (real.Type_get_extent(type, &lb, &extent) || real.Type_get_true_extent(type, &true_lb, &true_extent) || extent < 0)
@@ -253,7 +253,7 @@ static int irecv(void *into, int64_t count, MPI_Datatype type, int from, int tag
     return receive ? receive(into, count, type, from, tag, comm, request) : MPI_ERR_COUNT;
 }
 
-int requests_send(struct requests *some, const struct levels *on, const void *from, int64_t count, MPI_Datatype type,
+int requests_send(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, MPI_Datatype type,
                   int to, int tag)
 {
     struct request *request = one_more(some);
@@ -280,7 +280,7 @@ int requests_send(struct requests *some, const struct levels *on, const void *fr
     return status;
 }
 
-int requests_receive(struct requests *some, const struct levels *on, void *into, int64_t count, MPI_Datatype type,
+int requests_receive(struct requests *some, const struct hierarchy *on, void *into, int64_t count, MPI_Datatype type,
                      int from, int tag)
 {
     struct request *request = one_more(some);
@@ -293,14 +293,14 @@ int requests_receive(struct requests *some, const struct levels *on, void *into,
 }
 
 /* Both ends know the bytes of a message, and decide alike. More than is copied at once waits anyway. */
-static struct flits pieces_of(const struct levels *on, int64_t count, const struct shape *shape, int other)
+static struct flits pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape, int other)
 {
     int64_t bytes = shape_bytes(shape, count), flit = choice_flit(), piece = flit < CUT_BYTES ? flit : CUT_BYTES;
     int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MOST_COPIED_BYTES;
     return is_cut ? flits_of(bytes, 1, piece) : (struct flits){bytes, 1};
 }
 
-int requests_send_cut(struct requests *some, const struct levels *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,
+int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,
                       struct bytes *bytes)
 {
     struct flits flits = pieces_of(on, count, shape, to);
@@ -313,7 +313,7 @@ int requests_send_cut(struct requests *some, const struct levels *on, const void
     return status;
 }
 
-int requests_receive_cut(struct requests *some, const struct levels *on, void *into, int64_t count, const struct shape *shape, int from, int tag,
+int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count, const struct shape *shape, int from, int tag,
                          struct bytes *bytes)
 {
     struct flits flits = pieces_of(on, count, shape, from);

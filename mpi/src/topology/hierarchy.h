@@ -1,13 +1,13 @@
-/* A communicator seen as sites of ranks, with what its collectives need at both levels. */
-#ifndef CAUSEWAY_LEVELS_H
-#define CAUSEWAY_LEVELS_H
+/* A communicator seen as sites of ranks, with what its collectives need inside sites and between them. */
+#ifndef CAUSEWAY_HIERARCHY_H
+#define CAUSEWAY_HIERARCHY_H
 
 #include "binding/mpi_calls.h"
 #include "select/links.h"
 
 #include <stddef.h>
 
-struct levels {
+struct hierarchy {
     /* The null communicator once the program has freed it: what is under way goes on without. */
     MPI_Comm user;
     /* The same ranks, for messages between sites, which the program's own receives must not see. */
@@ -37,53 +37,53 @@ struct levels {
     /* The communicator, and plans that are kept. */
     int holders;
     /* Another of this process, of those that communicators carry or that nobody holds. */
-    struct levels *next;
+    struct hierarchy *next;
     /* The ways between each two of its sites, a row for each; NULL where all are taken to be alike. */
     struct link *links;
 };
 
 /* Whether any are improved at all. */
-int levels_wanted(void);
+int hierarchy_wanted(void);
 
-/* The levels of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,
+/* The hierarchy of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,
  * processes of another world. The first call on a communicator is collective over it. Between a call that did not give
- * NULL and levels_leave, collectives that the MPI below calls itself are left to it. */
-struct levels *levels_enter(MPI_Comm comm);
+ * NULL and hierarchy_leave, collectives that the MPI below calls itself are left to it. */
+struct hierarchy *hierarchy_enter(MPI_Comm comm);
 
-/* Whether a communicator has its levels, so that entering it waits for nobody. */
-int levels_known(MPI_Comm comm);
+/* Whether a communicator has its hierarchy, so that entering it waits for nobody. */
+int hierarchy_known(MPI_Comm comm);
 
 /* Tags for the next operation that goes on beside the program, or for all that come of a persistent request, which may wait for other
  * ranks; -1, at all ranks, when there are none left. */
-int levels_tags(struct levels *on, int is_persistent);
+int hierarchy_tags(struct hierarchy *on, int is_persistent);
 /* Those of a persistent request, for another. */
-void levels_return_tags(struct levels *on, int tags);
+void hierarchy_return_tags(struct hierarchy *on, int tags);
 
 /* Keeps them until they are released as often. */
-void levels_hold(struct levels *on);
-void levels_release(struct levels *on);
+void hierarchy_hold(struct hierarchy *on);
+void hierarchy_release(struct hierarchy *on);
 
 /* Says whether this thread is inside an operation of ours; what it was before. */
-int levels_inside(int is_inside);
+int hierarchy_inside(int is_inside);
 
 /* Ends an improved operation; gives errors to the communicator's error handler. */
-int levels_leave(struct levels *on, int status);
-int levels_raise(const struct levels *on, int status);
+int hierarchy_leave(struct hierarchy *on, int status);
+int hierarchy_raise(const struct hierarchy *on, int status);
 /* The communicator whose error handler that is. */
-MPI_Comm levels_handler(const struct levels *on);
+MPI_Comm hierarchy_handler(const struct hierarchy *on);
 
 /* Before a communicator is freed. Operations under way there go on. */
-void levels_forget(MPI_Comm comm);
+void hierarchy_forget(MPI_Comm comm);
 /* Waits for them, before a communicator is disconnected. */
-void levels_finish(MPI_Comm comm);
+void hierarchy_finish(MPI_Comm comm);
 
 /* In MPI_Finalize. */
-void levels_end(void);
+void hierarchy_end(void);
 
-static inline int site_size(const struct levels *on, int site) { return on->first[site + 1] - on->first[site]; }
+static inline int site_size(const struct hierarchy *on, int site) { return on->first[site + 1] - on->first[site]; }
 
 /* The rank that speaks for a site, in an operation whose root, if it is there, speaks itself. */
-static inline int speaker(const struct levels *on, int site, int root)
+static inline int speaker(const struct hierarchy *on, int site, int root)
 {
     return root >= 0 && on->site_of[root] == site ? root : on->members[on->first[site]];
 }

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "topology/levels.h"
+#include "topology/hierarchy.h"
 
 #include "algorithms/algorithms.h"
 #include "async/endings.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* What a communicator carries that is not improved. */
-static struct levels plain;
+static struct hierarchy plain;
 
 static int keyval;
 static int keyval_made;
@@ -32,14 +32,14 @@ static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *cop
 }
 
 /* Those that communicators carry, the last made first: some programs end MPI without freeing all communicators. */
-static struct levels *carried;
+static struct hierarchy *carried;
 static pthread_mutex_t carrying = PTHREAD_MUTEX_INITIALIZER;
 
 static int set_down(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm, (void)key, (void)extra;
     pthread_mutex_lock(&carrying);
-    for (struct levels **at = &carried; *at; at = &(*at)->next)
+    for (struct hierarchy **at = &carried; *at; at = &(*at)->next)
         if (*at == value) {
             *at = (*at)->next;
             break;
@@ -48,7 +48,7 @@ static int set_down(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static void carry(MPI_Comm comm, struct levels *on)
+static void carry(MPI_Comm comm, struct hierarchy *on)
 {
     if (real.Comm_set_attr(comm, keyval, on) != MPI_SUCCESS || on == &plain)
         return;
@@ -67,7 +67,7 @@ static int make_keyval(void)
     return keyval_made;
 }
 
-static void free_levels(struct levels *on)
+static void hierarchy_free(struct hierarchy *on)
 {
     if (on->local != handle.comm_null)
         real.Comm_free(&on->local);
@@ -81,22 +81,22 @@ static void free_levels(struct levels *on)
 
 /* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's progress, where no
  * communicator is to be freed: the program's next call does it. */
-static struct levels *unheld;
+static struct hierarchy *unheld;
 
 static void free_unheld(void)
 {
     if (!__atomic_load_n(&unheld, __ATOMIC_RELAXED))
         return;
-    struct levels *list = __atomic_exchange_n(&unheld, NULL, __ATOMIC_ACQUIRE);
+    struct hierarchy *list = __atomic_exchange_n(&unheld, NULL, __ATOMIC_ACQUIRE);
     while (list) {
-        struct levels *on = list;
+        struct hierarchy *on = list;
         list = on->next;
-        free_levels(on);
+        hierarchy_free(on);
     }
 }
 
 /* `number`: which site of the communicator a site of the world is, or -1. */
-static void learn_links(struct levels *on, const int number[])
+static void learn_links(struct hierarchy *on, const int number[])
 {
     if (on->sites < 3 || !choice_link(0, 0) || !(on->links = calloc((size_t)on->sites * on->sites, sizeof *on->links)))
         return;
@@ -107,7 +107,7 @@ static void learn_links(struct levels *on, const int number[])
 }
 
 /* Numbers the sites that take part by their lowest ranks, and groups the ranks. */
-static void group_by_site(struct levels *on)
+static void group_by_site(struct hierarchy *on)
 {
     int *number = malloc(sites_count * sizeof *number);
     for (int s = 0; s < sites_count; s++)
@@ -140,7 +140,7 @@ static void group_by_site(struct levels *on)
     on->local_rank = on->local_rank_of[on->rank];
 }
 
-static int make_communicators(struct levels *on, MPI_Group group)
+static int make_communicators(struct hierarchy *on, MPI_Group group)
 {
     /* No MPI_Comm_dup: it would call the program's own functions for copying attributes. */
     int status = real.Comm_create(on->user, group, &on->across);
@@ -159,7 +159,7 @@ static int make_communicators(struct levels *on, MPI_Group group)
     return MPI_SUCCESS;
 }
 
-static struct levels *make_levels(MPI_Comm comm)
+static struct hierarchy *hierarchy_make(MPI_Comm comm)
 {
     int inter, size, rank;
     if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) || size < 2 ||
@@ -168,7 +168,7 @@ static struct levels *make_levels(MPI_Comm comm)
     MPI_Group group;
     if (real.Comm_group(comm, &group))
         return &plain;
-    struct levels *on = calloc(1, sizeof *on);
+    struct hierarchy *on = calloc(1, sizeof *on);
     on->user = comm;
     on->holders = 1;
     on->across = on->local = handle.comm_null;
@@ -186,24 +186,24 @@ static struct levels *make_levels(MPI_Comm comm)
     real.Group_free(&group);
     if (improved)
         return on;
-    free_levels(on);
+    hierarchy_free(on);
     return &plain;
 }
 
-int levels_wanted(void) { return sites_count > 1 || choice_by_rank; }
+int hierarchy_wanted(void) { return sites_count > 1 || choice_by_rank; }
 
-struct levels *levels_enter(MPI_Comm comm)
+struct hierarchy *hierarchy_enter(MPI_Comm comm)
 {
     /* They are only where all calls were found. */
-    if (!levels_wanted() || inside || comm == handle.comm_null)
+    if (!hierarchy_wanted() || inside || comm == handle.comm_null)
         return NULL;
     inside = 1;
     free_unheld();
-    struct levels *on = &plain;
+    struct hierarchy *on = &plain;
     int is_known = 0;
     if (keyval_made || make_keyval()) {
         if (real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && !is_known) {
-            on = make_levels(comm);
+            on = hierarchy_make(comm);
             carry(comm, on);
         }
     }
@@ -216,24 +216,24 @@ struct levels *levels_enter(MPI_Comm comm)
 }
 
 /* What a communicator carries, if anything. */
-static struct levels *carried_by(MPI_Comm comm)
+static struct hierarchy *carried_by(MPI_Comm comm)
 {
-    struct levels *on;
+    struct hierarchy *on;
     int is_known;
     if (!keyval_made || inside || comm == handle.comm_null)
         return NULL;
     return real.Comm_get_attr(comm, keyval, &on, &is_known) == MPI_SUCCESS && is_known ? on : NULL;
 }
 
-int levels_known(MPI_Comm comm) { return levels_wanted() && carried_by(comm); }
+int hierarchy_known(MPI_Comm comm) { return hierarchy_wanted() && carried_by(comm); }
 
 /* Persistent requests of a communicator that are improved at a time, where the MPI has tags for so many. */
 #define MOST_KEPT 32768
 
-static int tags_of_one(const struct levels *on) { return TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS); }
+static int tags_of_one(const struct hierarchy *on) { return TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS); }
 
 /* How many operations have tags of their own beside those that wait, which have the first. */
-static int tags_for(const struct levels *on)
+static int tags_for(const struct hierarchy *on)
 {
     static int most;
     int is_there, *value;
@@ -242,7 +242,7 @@ static int tags_for(const struct levels *on)
     return (int)(((int64_t)most + 1) / tags_of_one(on)) - 1;
 }
 
-static int kept_anywhere_from(const struct levels *on, int number, int count)
+static int kept_anywhere_from(const struct hierarchy *on, int number, int count)
 {
     while (number < count && on->kept_anywhere[number / 8] & 1 << number % 8)
         number++;
@@ -251,7 +251,7 @@ static int kept_anywhere_from(const struct levels *on, int number, int count)
 
 /* Ranks ask for numbers alike, but give them back each when it likes: having come to the end, they tell each other which are in use. Those
  * given out since then are below on->next_kept. */
-static int next_kept(struct levels *on, int count)
+static int next_kept(struct hierarchy *on, int count)
 {
     int bytes = (count + 7) / 8;
     if (!on->kept && !(on->kept = calloc(2, bytes)))
@@ -270,7 +270,7 @@ static int next_kept(struct levels *on, int count)
     return number;
 }
 
-int levels_tags(struct levels *on, int is_persistent)
+int hierarchy_tags(struct hierarchy *on, int is_persistent)
 {
     /* All ranks call in the same order. Persistent requests have the first half. */
     int all = tags_for(on), kept = all / 2 < MOST_KEPT ? all / 2 : MOST_KEPT, number = -1;
@@ -281,15 +281,15 @@ int levels_tags(struct levels *on, int is_persistent)
     return number < 0 ? -1 : (1 + number) * tags_of_one(on);
 }
 
-void levels_return_tags(struct levels *on, int tags)
+void hierarchy_return_tags(struct hierarchy *on, int tags)
 {
     int number = tags / tags_of_one(on) - 1;
     __atomic_fetch_and(&on->kept[number / 8], (unsigned char)~(1 << number % 8), __ATOMIC_RELAXED);
 }
 
-void levels_hold(struct levels *on) { __atomic_add_fetch(&on->holders, 1, __ATOMIC_RELAXED); }
+void hierarchy_hold(struct hierarchy *on) { __atomic_add_fetch(&on->holders, 1, __ATOMIC_RELAXED); }
 
-void levels_release(struct levels *on)
+void hierarchy_release(struct hierarchy *on)
 {
     if (__atomic_sub_fetch(&on->holders, 1, __ATOMIC_ACQ_REL) > 0)
         return;
@@ -298,38 +298,38 @@ void levels_release(struct levels *on)
         ;
 }
 
-int levels_inside(int is_inside)
+int hierarchy_inside(int is_inside)
 {
     int was = inside;
     inside = is_inside;
     return was;
 }
 
-int levels_leave(struct levels *on, int status)
+int hierarchy_leave(struct hierarchy *on, int status)
 {
     inside = 0;
-    return status == MPI_SUCCESS ? status : levels_raise(on, status);
+    return status == MPI_SUCCESS ? status : hierarchy_raise(on, status);
 }
 
 /* One that the program has freed has no handler any more. */
-MPI_Comm levels_handler(const struct levels *on) { return on->user == handle.comm_null ? handle.comm_world : on->user; }
+MPI_Comm hierarchy_handler(const struct hierarchy *on) { return on->user == handle.comm_null ? handle.comm_world : on->user; }
 
-int levels_raise(const struct levels *on, int status)
+int hierarchy_raise(const struct hierarchy *on, int status)
 {
-    real.Comm_call_errhandler(levels_handler(on), status);
+    real.Comm_call_errhandler(hierarchy_handler(on), status);
     return status;
 }
 
-void levels_finish(MPI_Comm comm)
+void hierarchy_finish(MPI_Comm comm)
 {
-    struct levels *on = carried_by(comm);
+    struct hierarchy *on = carried_by(comm);
     if (on)
         tasks_finish(on);
 }
 
-void levels_forget(MPI_Comm comm)
+void hierarchy_forget(MPI_Comm comm)
 {
-    struct levels *on = carried_by(comm);
+    struct hierarchy *on = carried_by(comm);
     if (inside)
         return;
     inside = 1;
@@ -337,23 +337,23 @@ void levels_forget(MPI_Comm comm)
         real.Comm_delete_attr(comm, keyval);
         if (on != &plain) {
             on->user = handle.comm_null;
-            levels_release(on);
+            hierarchy_release(on);
         }
     }
     free_unheld();
     inside = 0;
 }
 
-void levels_end(void)
+void hierarchy_end(void)
 {
-    if (!levels_wanted())
+    if (!hierarchy_wanted())
         return;
     tasks_finish_all();
     persistent_end();
     kept_end();
     while (carried) {
-        struct levels *last = carried;
-        levels_forget(last->user);
+        struct hierarchy *last = carried;
+        hierarchy_forget(last->user);
         /* The MPI no longer knows this communicator. */
         if (carried == last)
             carried = last->next;
