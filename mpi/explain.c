@@ -154,8 +154,8 @@ static void write_head(void)
     const struct costs *costs = &settings.costs;
     printf("%d ranks at %d sites, %d at most at one, each site's ranks in a row\n", layout.ranks, layout.sites, layout.largest);
     printf("between sites: round trip %.3f ms, %" PRId64 " Mbit/s, %" PRId64 " us for each message; inside: %" PRId64 " us, %" PRId64
-           " Mbit/s; flits of %" PRId64 " bytes\n",
-           (double)costs->round / 1e3, costs->rate * 8, costs->message, costs->lan_round, costs->lan_rate * 8, costs->flit);
+           " Mbit/s; segments of %" PRId64 " bytes\n",
+           (double)costs->round / 1e3, costs->rate * 8, costs->message, costs->lan_round, costs->lan_rate * 8, costs->segment);
     for (int i = 0; i < settings.rules.count; i++) {
         char rule[128];
         rule_write(&settings.rules.all[i], rule, sizeof rule);

@@ -16,24 +16,24 @@ enum tag { TAG_BARRIER = 1, TAG_BCAST, TAG_REDUCE, TAG_ALLREDUCE, TAG_GATHER, TA
 
 int barrier_speakers(struct hierarchy *on);
 
-int bcast_flits(struct hierarchy *on, void *buffer, int count, const struct shape *shape, int root, int64_t flit);
+int bcast_segments(struct hierarchy *on, void *buffer, int count, const struct shape *shape, int root, int64_t segment);
 
-int reduce_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
-                 int64_t flit);
-int allreduce_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                    int64_t flit, int ahead);
+int reduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
+                 int64_t segment);
+int allreduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+                    int64_t segment, int ahead);
 int allreduce_lanes(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                    int64_t flit, int ahead);
+                    int64_t segment, int ahead);
 /* By way of one site. */
-int allreduce_hub(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
+int allreduce_hub(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t segment);
 /* By way of one site, or of none with a hub of -1. */
-int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit);
+int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t segment);
 /* Blocks of counts[i] elements for rank i. */
 int reduce_scatter_speakers(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
                             MPI_Op op);
 
 int reduce_scatter_lanes(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
-                         int64_t flit);
+                         int64_t segment);
 
 /* Every rank's bytes to the root: room holds, at the root, `length` bytes of each rank in the order of on->members. */
 int gather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room, int root);
@@ -46,7 +46,7 @@ int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count count
 /* Every rank's bytes to all: room gets them in the order of on->members. */
 int allgather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room);
 /* lengths[] and room_at[], where each part lies in room, in the order of on->members; one's own is there. */
-int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t flit);
+int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t segment);
 
 /* Of each rank `length` bytes for each rank, all in the order of on->members. */
 int alltoall_speakers(struct hierarchy *on, const char *from, int64_t length, char *into);
@@ -57,17 +57,17 @@ int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count coun
 
 /* Everything in the order of ranks, whatever the operation and the placement. A root of -1: everybody. */
 int reduce_gathered(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
-int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit);
+int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment);
 /* Every rank's block to everybody: counts[i] elements of rank i at places[i] bytes; one's own may be there. */
 int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
-                    int64_t flit);
+                    int64_t segment);
 int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root);
 int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op);
 int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
 
 /* Only where on->in_order. */
-int scan_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-               int inclusive, int64_t flit, int ahead);
+int scan_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+               int inclusive, int64_t segment, int ahead);
 /* Any order, where the operation commutes. */
 int scan_direct(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive);
 /* Any order, by way of everything everywhere. */

@@ -1,5 +1,5 @@
-/* R/2 + n s/B + one flit inside a site: every rank sends its part to one rank of each other site at once, in flits, and to the ranks of its own;
- * who gets a flit from another site sends it on to those as soon as it is there. Everything goes from its place to its place, several
+/* R/2 + n s/B + one segment inside a site: every rank sends its part to one rank of each other site at once, in segments, and to the ranks of its own;
+ * who gets a segment from another site sends it on to those as soon as it is there. Everything goes from its place to its place, several
  * ranks carry in parallel, and nobody waits for a step of the others. */
 #include "algorithms/algorithms.h"
 
@@ -26,7 +26,7 @@ static int hand_on(struct hierarchy *on, struct requests *sent, const char *room
     return status;
 }
 
-int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t flit)
+int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t segment)
 {
     struct requests sent = {0}, taken = {0}, received = {0};
     int status = MPI_SUCCESS;
@@ -34,7 +34,7 @@ int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t
     int64_t longest = 1;
     for (int m = 0; m < on->size; m++)
         longest = lengths[m] > longest ? lengths[m] : longest;
-    int pieces = flits_of(longest, 1, flit).pieces;
+    int pieces = segments_of(longest, 1, segment).pieces;
     for (int i = 0; i < pieces; i++)
         for (int m = 0; m < on->size; m++) {
             int giver = on->members[m], there = on->site_of[giver] != on->site;

@@ -1,7 +1,7 @@
-/* R/2 + s/B + one flit inside a site: of each flit every rank of a site adds up one part (reduce-scatter), exchanges it with the ranks of
+/* R/2 + s/B + one segment inside a site: of each segment every rank of a site adds up one part (reduce-scatter), exchanges it with the ranks of
  * other sites whose parts overlap it, and hands what the sites come to to its own site (allgather). Several ranks carry in parallel, and none adds up
  * or hands out more than its part: where a site's network is no faster than the way to the others, one rank would have to take in the message three
- * times. `ahead` flits are added up before the first is handed out: so many as cover the way there. */
+ * times. `ahead` segments are added up before the first is handed out: so many as cover the way there. */
 #include "algorithms/algorithms.h"
 #include "intra_site/turn.h"
 
@@ -13,32 +13,32 @@ struct run {
     void *into;
     const struct shape *shape;
     MPI_Op op;
-    struct flits flits;
-    /* Of the flit at hand: each local rank's part. */
+    struct segments segments;
+    /* Of the segment at hand: each local rank's part. */
     int *counts, *places;
-    /* This rank's parts as each site has them, flit after flit; how many elements are added up, and handed out. */
+    /* This rank's parts as each site has them, segment after segment; how many elements are added up, and handed out. */
     struct parts parts;
     int64_t reduced, handed;
     struct requests sent, received;
     int next_sent, next_received;
-    /* Of this flit and the next one; and what is handed out of them. */
+    /* Of this segment and the next one; and what is handed out of them. */
     struct turn turns[2];
     struct requests handing[2];
     void **piece;
 };
 
-/* Parts begin at multiples of so many elements of a flit: MPIs add up vectors of up to so many floats at once, and what is left over one by one,
+/* Parts begin at multiples of so many elements of a segment: MPIs add up vectors of up to so many floats at once, and what is left over one by one,
  * where the greatest of a number and of what is none may be the other one. Sites of different sizes must find the same. */
 #define TOGETHER 16
 
-/* Where the part of rank r of `ranks` begins in flit i. */
+/* Where the part of rank r of `ranks` begins in segment i. */
 static int share_at(const struct run *run, int i, int ranks, int r)
 {
-    int64_t count = flit_count(&run->flits, i), at = (count * r / ranks + TOGETHER - 1) / TOGETHER * TOGETHER;
+    int64_t count = segment_count(&run->segments, i), at = (count * r / ranks + TOGETHER - 1) / TOGETHER * TOGETHER;
     return (int)(at < count && r < ranks ? at : count);
 }
 
-/* Cuts flit i for this site's ranks; how many elements this rank has. */
+/* Cuts segment i for this site's ranks; how many elements this rank has. */
 static int share_out(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
@@ -49,7 +49,7 @@ static int share_out(struct run *run, int i)
     return run->counts[on->local_rank];
 }
 
-/* What this rank and rank r of site s both have of flit i, from where this rank's begins. */
+/* What this rank and rank r of site s both have of segment i, from where this rank's begins. */
 static int overlap(const struct run *run, int i, int s, int r, int *at)
 {
     const struct hierarchy *on = run->on;
@@ -61,7 +61,7 @@ static int overlap(const struct run *run, int i, int s, int r, int *at)
     return high > low ? high - low : 0;
 }
 
-/* With each of whom this rank shares something of flit i, in one order at all ranks. */
+/* With each of whom this rank shares something of segment i, in one order at all ranks. */
 #define FOR_EACH_OVERLAP(s, r, length, at)                                                                                                 \
     for (int s = 0; s < run->on->sites; s++)                                                                                               \
         for (int r = 0, at, length; s != run->on->site && r < site_size(run->on, s); r++)                                                  \
@@ -84,19 +84,19 @@ static int give(struct run *run, int i)
     share_out(run, i);
     for (int r = 0; r < run->on->local_size; r++) {
         const void *from = run->from == MPI_IN_PLACE ? run->into : run->from;
-        turn->pieces[r] = element_at(from, flit_at(&run->flits, i) + run->places[r], run->shape);
+        turn->pieces[r] = element_at(from, segment_at(&run->segments, i) + run->places[r], run->shape);
         turn->counts[r] = run->counts[r];
     }
     return turn_begin(turn, run->on, run->shape);
 }
 
-/* The next flit is on its way meanwhile. */
+/* The next segment is on its way meanwhile. */
 static int reduce_here(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
     void *sum = element_at(run->parts.origin[on->site], run->reduced, run->shape);
     int status = i == 0 ? give(run, i) : MPI_SUCCESS;
-    if (i + 1 < run->flits.pieces)
+    if (i + 1 < run->segments.pieces)
         TRY(status, give(run, i + 1));
     TRY(status, turn_end(&run->turns[i % 2], on, sum, run->shape, run->op));
     int own = share_out(run, i);
@@ -106,8 +106,8 @@ static int reduce_here(struct run *run, int i)
     return status;
 }
 
-/* Each rank's part of a flit to all of the site. */
-static int spread(struct run *run, int i, void *flit)
+/* Each rank's part of a segment to all of the site. */
+static int spread(struct run *run, int i, void *segment)
 {
     struct hierarchy *on = run->on;
     struct requests *some = &run->handing[i % 2];
@@ -115,9 +115,9 @@ static int spread(struct run *run, int i, void *flit)
     int own = on->local_rank, status = requests_wait(some);
     for (int r = 0; r < on->local_size; r++)
         if (r != own && counts[r] > 0)
-            TRY(status, requests_receive(some, on, element_at(flit, places[r], run->shape), counts[r], run->shape->type, peer(on, on->site, r), TAG_HANDED));
+            TRY(status, requests_receive(some, on, element_at(segment, places[r], run->shape), counts[r], run->shape->type, peer(on, on->site, r), TAG_HANDED));
     for (int n = 1; n < on->local_size && counts[own] > 0; n++)
-        TRY(status, requests_send(some, on, element_at(flit, places[own], run->shape), counts[own], run->shape->type,
+        TRY(status, requests_send(some, on, element_at(segment, places[own], run->shape), counts[own], run->shape->type,
                                   peer(on, on->site, (own + n) % on->local_size), TAG_HANDED));
     return status;
 }
@@ -126,7 +126,7 @@ static int hand_out(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
     int own = share_out(run, i), status = MPI_SUCCESS;
-    void *flit = element_at(run->into, flit_at(&run->flits, i), run->shape);
+    void *segment = element_at(run->into, segment_at(&run->segments, i), run->shape);
     FOR_EACH_OVERLAP(s, r, length, at) {
         TRY(status, requests_wait_for(&run->received, run->next_received++));
         /* What is still being sent must not change: it is used up. */
@@ -134,9 +134,9 @@ static int hand_out(struct run *run, int i)
     }
     for (int s = 0; s < on->sites; s++)
         run->piece[s] = element_at(run->parts.origin[s], run->handed, run->shape);
-    TRY(status, combine(on, run->piece, on->sites, element_at(flit, run->places[on->local_rank], run->shape), own, run->shape, run->op));
+    TRY(status, combine(on, run->piece, on->sites, element_at(segment, run->places[on->local_rank], run->shape), own, run->shape, run->op));
     run->handed += own;
-    TRY(status, spread(run, i, flit));
+    TRY(status, spread(run, i, segment));
     return status;
 }
 
@@ -147,7 +147,7 @@ static int begin(struct run *run)
     if (!(run->counts = malloc(2 * on->local_size * sizeof *run->counts)) || !(run->piece = malloc(on->sites * sizeof *run->piece)))
         return MPI_ERR_NO_MEM;
     run->places = run->counts + on->local_size;
-    for (int i = 0; i < run->flits.pieces; i++) {
+    for (int i = 0; i < run->segments.pieces; i++) {
         int count = share_out(run, i);
         own += count;
         most = count > most ? count : most;
@@ -156,7 +156,7 @@ static int begin(struct run *run)
     for (int i = 0; i < 2; i++)
         TRY(status, turn_make(&run->turns[i], on, most, run->shape));
     own = 0;
-    for (int i = 0; i < run->flits.pieces; i++) {
+    for (int i = 0; i < run->segments.pieces; i++) {
         int count = share_out(run, i);
         TRY(status, receive(run, i, own));
         own += count;
@@ -164,12 +164,12 @@ static int begin(struct run *run)
     return status;
 }
 
-int allreduce_lanes(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit, int ahead)
+int allreduce_lanes(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment, int ahead)
 {
-    struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .flits = flits_of(count, shape->size, flit)};
+    struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
     int status = begin(&run);
-    for (int i = 0; i < run.flits.pieces + ahead; i++) {
-        if (i < run.flits.pieces)
+    for (int i = 0; i < run.segments.pieces + ahead; i++) {
+        if (i < run.segments.pieces)
             TRY(status, reduce_here(&run, i));
         if (i >= ahead)
             TRY(status, hand_out(&run, i - ahead));

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t flit)
+int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t segment)
 {
     int *elements = calloc(on->size, sizeof *elements);
     MPI_Count *counts = calloc(on->size, sizeof *counts);
@@ -24,8 +24,8 @@ int allreduce_split(struct hierarchy *on, const void *from, void *into, int coun
     }
     if (status == MPI_SUCCESS) {
         void *own = (char *)into + places[on->rank];
-        status = reduce_scatter_lanes(on, from == MPI_IN_PLACE ? into : from, own, elements, shape, op, flit);
-        TRY(status, hand_out_blocks(on, own, counts, places, into, shape, flit));
+        status = reduce_scatter_lanes(on, from == MPI_IN_PLACE ? into : from, own, elements, shape, op, segment);
+        TRY(status, hand_out_blocks(on, own, counts, places, into, shape, segment));
     }
     free(elements);
     free(counts);

@@ -69,7 +69,7 @@ static int put_together(struct run *run, const void *from, MPI_Op op)
 }
 
 int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
-                    int64_t flit)
+                    int64_t segment)
 {
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
     struct bytes mine = {0};
@@ -85,7 +85,7 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
     int64_t place = at[on->first[on->site] + on->local_rank];
     if (status == MPI_SUCCESS && mine.at != room + place)
         memcpy(room + place, mine.at, mine.length);
-    TRY(status, allgather_lanes(on, lengths, at, room, flit));
+    TRY(status, allgather_lanes(on, lengths, at, room, segment));
     for (int m = 0; m < on->size && !shape->is_plain; m++) {
         int rank = on->members[m];
         TRY(status, unpack(room + at[m], lengths[m], (char *)into + places[rank], counts[rank], shape, on->across));
@@ -97,12 +97,12 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
     return status;
 }
 
-int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t flit)
+int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment)
 {
     struct run run;
     int status = run_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    TRY(status, hand_out_blocks(on, part(&run, on->size - 1), run.counts, run.places, into, shape, flit));
+    TRY(status, hand_out_blocks(on, part(&run, on->size - 1), run.counts, run.places, into, shape, segment));
     run_free(&run);
     return status;
 }

@@ -1,14 +1,14 @@
-/* R/2 + n s/B + one flit inside a site: what a rank gets is added up by itself in its own site, in each other one flit by flit by its ranks in turn, to whom the site's others
+/* R/2 + n s/B + one segment inside a site: what a rank gets is added up by itself in its own site, in each other one segment by segment by its ranks in turn, to whom the site's others
  * send theirs, and which send it there. What goes to other sites comes first, what the site's own ranks get while that is under way. In
- * each turn every rank of a site adds up one flit, and the next turn's flits are sent meanwhile. */
+ * each turn every rank of a site adds up one segment, and the next turn's segments are sent meanwhile. */
 #include "algorithms/algorithms.h"
 #include "intra_site/turn.h"
 
 #include <stdlib.h>
 
-/* A rank takes in as many flits at once as its site has ranks: of a site of more ranks than these, smaller ones. */
-#define WHOLE_FLITS 8
-#define LEAST_FLIT (16 * 1024)
+/* A rank takes in as many segments at once as its site has ranks: of a site of more ranks than these, smaller ones. */
+#define WHOLE_SEGMENTS 8
+#define LEAST_SEGMENT (16 * 1024)
 
 /* Part of what rank `to` gets: `count` elements from its `at`-th; none are left where count is 0. */
 struct piece {
@@ -18,7 +18,7 @@ struct piece {
 
 /* How far one of this site's ranks has come with what it adds up. */
 struct place {
-    int member, flit;
+    int member, segment;
 };
 
 struct run {
@@ -29,7 +29,7 @@ struct run {
     int64_t *at;
     const struct shape *shape;
     MPI_Op op;
-    int64_t flit;
+    int64_t segment;
     struct place *places;
     struct turn turns[2];
     /* What this rank adds up in each of them. */
@@ -41,25 +41,25 @@ struct run {
     struct requests received, sent;
 };
 
-/* Which rank of a site adds up a flit of what a rank gets: itself, in its own; in others all do by turns. */
-static int adder(const struct hierarchy *on, int site, int to, int flit)
+/* Which rank of a site adds up a segment of what a rank gets: itself, in its own; in others all do by turns. */
+static int adder(const struct hierarchy *on, int site, int to, int segment)
 {
-    return on->site_of[to] == site ? on->local_rank_of[to] : (on->local_rank_of[to] + flit) % site_size(on, site);
+    return on->site_of[to] == site ? on->local_rank_of[to] : (on->local_rank_of[to] + segment) % site_size(on, site);
 }
 
-static struct flits cut(const struct run *run, int to) { return flits_of(run->counts[to], run->shape->size, run->flit); }
+static struct segments cut(const struct run *run, int to) { return segments_of(run->counts[to], run->shape->size, run->segment); }
 
 /* The next one that local rank r adds up: to other sites first, and by turns of their ranks. */
 static struct piece next(struct run *run, int r)
 {
     const struct hierarchy *on = run->on;
-    for (struct place *place = &run->places[r]; place->member < on->size; place->member++, place->flit = 0) {
+    for (struct place *place = &run->places[r]; place->member < on->size; place->member++, place->segment = 0) {
         int to = on->members[(on->first[on->site + 1] + place->member) % on->size];
-        struct flits flits = cut(run, to);
-        while (run->counts[to] > 0 && place->flit < flits.pieces) {
-            int flit = place->flit++;
-            if (adder(on, on->site, to, flit) == r)
-                return (struct piece){.to = to, .count = flit_count(&flits, flit), .at = flit_at(&flits, flit)};
+        struct segments segments = cut(run, to);
+        while (run->counts[to] > 0 && place->segment < segments.pieces) {
+            int segment = place->segment++;
+            if (adder(on, on->site, to, segment) == r)
+                return (struct piece){.to = to, .count = segment_count(&segments, segment), .at = segment_at(&segments, segment)};
         }
     }
     return (struct piece){0};
@@ -98,11 +98,11 @@ static int finish(struct run *run, int number)
 static int receive(struct run *run)
 {
     struct hierarchy *on = run->on;
-    struct flits flits = cut(run, on->rank);
+    struct segments segments = cut(run, on->rank);
     int status = MPI_SUCCESS;
     for (int s = 0; s < on->sites && run->counts[on->rank] > 0; s++)
-        for (int i = 0; s != on->site && i < flits.pieces; i++)
-            TRY(status, requests_receive(&run->received, on, element_at(run->own.origin[s], flit_at(&flits, i), run->shape), flit_count(&flits, i),
+        for (int i = 0; s != on->site && i < segments.pieces; i++)
+            TRY(status, requests_receive(&run->received, on, element_at(run->own.origin[s], segment_at(&segments, i), run->shape), segment_count(&segments, i),
                                          run->shape->type, on->members[on->first[s] + adder(on, s, on->rank, i)], TAG_REDUCE_SCATTER));
     return status;
 }
@@ -110,22 +110,22 @@ static int receive(struct run *run)
 static int run_make(struct run *run)
 {
     const struct hierarchy *on = run->on;
-    int64_t mine = 0, most = 0, smaller = run->flit * WHOLE_FLITS / on->largest;
-    if (on->largest > WHOLE_FLITS && run->flit > LEAST_FLIT)
-        run->flit = smaller > LEAST_FLIT ? smaller : LEAST_FLIT;
+    int64_t mine = 0, most = 0, smaller = run->segment * WHOLE_SEGMENTS / on->largest;
+    if (on->largest > WHOLE_SEGMENTS && run->segment > LEAST_SEGMENT)
+        run->segment = smaller > LEAST_SEGMENT ? smaller : LEAST_SEGMENT;
     run->at = malloc((on->size + 1) * sizeof *run->at);
     run->places = calloc(on->local_size, sizeof *run->places);
     if (!run->at || !run->places)
         return MPI_ERR_NO_MEM;
     run->at[0] = 0;
     for (int i = 0; i < on->size; i++) {
-        struct flits flits = cut(run, i);
-        int64_t longest = ((int64_t)run->counts[i] + flits.pieces - 1) / flits.pieces;
+        struct segments segments = cut(run, i);
+        int64_t longest = ((int64_t)run->counts[i] + segments.pieces - 1) / segments.pieces;
         run->at[i + 1] = run->at[i] + run->counts[i];
         most = longest > most ? longest : most;
-        for (int flit = 0; on->site_of[i] != on->site && flit < flits.pieces; flit++)
-            if (adder(on, on->site, i, flit) == on->local_rank)
-                mine += flit_count(&flits, flit);
+        for (int segment = 0; on->site_of[i] != on->site && segment < segments.pieces; segment++)
+            if (adder(on, on->site, i, segment) == on->local_rank)
+                mine += segment_count(&segments, segment);
     }
     if (!(run->memory = elements(mine, run->shape, &run->found)))
         return MPI_ERR_NO_MEM;
@@ -148,9 +148,9 @@ static void run_free(struct run *run, int status)
 }
 
 int reduce_scatter_lanes(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
-                         int64_t flit)
+                         int64_t segment)
 {
-    struct run run = {.on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .flit = flit};
+    struct run run = {.on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .segment = segment};
     int status = run_make(&run), now = 0;
     TRY(status, receive(&run));
     int is_left = status == MPI_SUCCESS && prepare(&run, now);

@@ -290,7 +290,7 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
         char *mine = room + at[on->first[on->site] + on->local_rank];
         if (status == MPI_SUCCESS && own.length > 0 && own.at != mine)
             memcpy(mine, own.at, own.length);
-        TRY(status, allgather_lanes(on, lengths, at, room, choice->flit));
+        TRY(status, allgather_lanes(on, lengths, at, room, choice->segment));
     } else {
         TRY(status, allgather_speakers(on, own.at, lengths[0], room));
     }

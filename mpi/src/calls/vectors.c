@@ -30,7 +30,7 @@ FORMS(Barrier, barrier);
 
 static int run_bcast(struct hierarchy *on, const struct plan *plan)
 {
-    return bcast_flits(on, plan->into, (int)plan->count, &plan->shape, plan->root, plan->choice.flit);
+    return bcast_segments(on, plan->into, (int)plan->count, &plan->shape, plan->root, plan->choice.segment);
 }
 
 static int plan_bcast(struct plan *plan, L_Bcast)
@@ -58,7 +58,7 @@ static int run_reduce(struct hierarchy *on, const struct plan *plan)
     case BLOCKS:
         return reduce_blocks(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root);
     default:
-        return reduce_flits(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root, plan->choice.flit);
+        return reduce_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root, plan->choice.segment);
     }
 }
 
@@ -78,20 +78,20 @@ LARGE_FORMS(Reduce, reduce, plan_reduce);
 static int run_allreduce(struct hierarchy *on, const struct plan *plan)
 {
     const struct shape *shape = &plan->shape;
-    int64_t flit = plan->choice.flit;
+    int64_t segment = plan->choice.segment;
     if (plan->choice.algorithm == GATHERED)
         return reduce_gathered(on, plan->from, plan->into, (int)plan->count, shape, plan->op, -1);
     if (plan->choice.algorithm == BLOCKS)
-        return allreduce_blocks(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit);
+        return allreduce_blocks(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment);
     /* What each run measures must not decide between these two, which may round differently. */
     if (plan->choice.algorithm == LANES)
-        return allreduce_lanes(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit, plan->choice.ahead);
+        return allreduce_lanes(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment, plan->choice.ahead);
     int hub = links_hub(on->links, on->sites, plan->count * shape->size);
     if (plan->choice.algorithm == SPLIT)
-        return allreduce_split(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, flit);
+        return allreduce_split(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, segment);
     if (hub >= 0)
-        return allreduce_hub(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, flit);
-    return allreduce_flits(on, plan->from, plan->into, (int)plan->count, shape, plan->op, flit, plan->choice.ahead);
+        return allreduce_hub(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, segment);
+    return allreduce_segments(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment, plan->choice.ahead);
 }
 
 static int plan_allreduce(struct plan *plan, L_Allreduce)
@@ -108,7 +108,7 @@ static int reduce_scatter(struct hierarchy *on, const struct plan *plan, const i
     if (plan->choice.algorithm == BLOCKS)
         return reduce_scatter_blocks(on, plan->from, plan->into, counts, &plan->shape, plan->op);
     if (plan->choice.algorithm == LANES)
-        return reduce_scatter_lanes(on, plan->from, plan->into, counts, &plan->shape, plan->op, plan->choice.flit);
+        return reduce_scatter_lanes(on, plan->from, plan->into, counts, &plan->shape, plan->op, plan->choice.segment);
     return reduce_scatter_speakers(on, plan->from, plan->into, counts, &plan->shape, plan->op);
 }
 
@@ -193,8 +193,8 @@ static int run_scan(struct hierarchy *on, const struct plan *plan)
 {
     switch (plan->choice.algorithm) {
     case SPEAKERS:
-    case FLITS:
-        return scan_flits(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive, plan->choice.flit,
+    case SEGMENTS:
+        return scan_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive, plan->choice.segment,
                           plan->choice.ahead);
     case DIRECT:
         return scan_direct(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive);

@@ -10,7 +10,7 @@
 /* Each costs a site's ranks memory. */
 #define MOST_AHEAD 64
 
-static struct settings settings = {.costs = {.round = 1, .rate = 1, .lan_round = 1, .lan_rate = 1, .flit = 1}};
+static struct settings settings = {.costs = {.round = 1, .rate = 1, .lan_round = 1, .lan_rate = 1, .segment = 1}};
 
 int choice_by_rank;
 
@@ -57,23 +57,23 @@ void choice_learn(void)
     learn_links(rank);
 }
 
-static int ahead(const struct costs *costs, int64_t flit)
+static int ahead(const struct costs *costs, int64_t segment)
 {
-    int64_t flits = costs->round / 2 * costs->rate / flit + 2;
-    return flits > MOST_AHEAD ? MOST_AHEAD : (int)flits;
+    int64_t segments = costs->round / 2 * costs->rate / segment + 2;
+    return segments > MOST_AHEAD ? MOST_AHEAD : (int)segments;
 }
 
-int64_t choice_flit(void) { return settings.costs.flit; }
+int64_t choice_segment(void) { return settings.costs.segment; }
 
 struct choice choose(const struct hierarchy *on, enum operation operation, int64_t bytes, int commutes)
 {
     struct layout layout = {.ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes,
                             .by_rank = settings.by_rank};
     enum algorithm algorithm = settings_choose(&settings, &layout, operation, bytes);
-    int64_t flit = settings.costs.flit;
+    int64_t segment = settings.costs.segment;
     if (operation == OF_ALLREDUCE && algorithm == LANES)
-        flit = model_lanes_flit(flit, layout.largest, bytes);
-    int flits_ahead = ahead(&settings.costs, flit);
+        segment = model_lanes_segment(segment, layout.largest, bytes);
+    int segments_ahead = ahead(&settings.costs, segment);
     /* Speakers cut nothing. */
-    return (struct choice){.algorithm = algorithm, .flit = algorithm == SPEAKERS ? MOST_BYTES : flit, .ahead = flits_ahead};
+    return (struct choice){.algorithm = algorithm, .segment = algorithm == SPEAKERS ? MOST_BYTES : segment, .ahead = segments_ahead};
 }

@@ -8,8 +8,8 @@
 
 struct choice {
     enum algorithm algorithm;
-    int64_t flit;
-    /* Flits that are under way before the first arrives. */
+    int64_t segment;
+    /* Segments that are under way before the first arrives. */
     int ahead;
 };
 
@@ -31,6 +31,6 @@ void choice_forget(void);
 struct choice choose(const struct hierarchy *on, enum operation operation, int64_t bytes, int commutes);
 
 /* In pieces of how many bytes large messages go. */
-int64_t choice_flit(void);
+int64_t choice_segment(void);
 
 #endif

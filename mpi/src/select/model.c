@@ -7,14 +7,14 @@ const char *const operation_names[OPERATIONS] = {
 };
 
 const char *const algorithm_names[ALGORITHMS] = {
-    [NATIVE] = "native", [SPEAKERS] = "speakers", [FLITS] = "flits", [LANES] = "lanes", [DIRECT] = "direct", [SPLIT] = "split",
+    [NATIVE] = "native", [SPEAKERS] = "speakers", [SEGMENTS] = "flits", [LANES] = "lanes", [DIRECT] = "direct", [SPLIT] = "split",
     [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
 /* What a hop inside a site and a message between sites cost was concluded from where operations change over on an emulated grid of 4+4 ranks: gather,
  * scatter and allgather near 8 kB of each rank, for which this gives 5 to 10 kB; alltoall near 1 kB and reduce_scatter near 3 kB (1.4 and 2.8 kB), on
- * 3+3+3 near 2.5 and 7 kB (1.8 and 5.9 kB; results/2026-11-23-small). Flits: from 64 to 256 kB 1 MB costs the same within 4 %. */
-const struct costs costs_default = {.round = 10000, .rate = 125, .lan_round = 24, .lan_rate = 1250, .message = 16, .flit = 256 * 1024};
+ * 3+3+3 near 2.5 and 7 kB (1.8 and 5.9 kB; results/2026-11-23-small). Segments: from 64 to 256 kB 1 MB costs the same within 4 %. */
+const struct costs costs_default = {.round = 10000, .rate = 125, .lan_round = 24, .lan_rate = 1250, .message = 16, .segment = 256 * 1024};
 
 #define BIT(algorithm) (1 << (algorithm))
 /* They put everything together in the order of ranks. */
@@ -22,15 +22,15 @@ const struct costs costs_default = {.round = 10000, .rate = 125, .lan_round = 24
 
 static const int has[OPERATIONS] = {
     [OF_BARRIER] = BIT(SPEAKERS),
-    [OF_BCAST] = BIT(SPEAKERS) | BIT(FLITS),
-    [OF_REDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BY_RANK,
-    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(FLITS) | BIT(LANES) | BIT(SPLIT) | BY_RANK,
+    [OF_BCAST] = BIT(SPEAKERS) | BIT(SEGMENTS),
+    [OF_REDUCE] = BIT(SPEAKERS) | BIT(SEGMENTS) | BY_RANK,
+    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(SEGMENTS) | BIT(LANES) | BIT(SPLIT) | BY_RANK,
     [OF_REDUCE_SCATTER] = BIT(SPEAKERS) | BIT(LANES) | BIT(BLOCKS),
     [OF_GATHER] = BIT(SPEAKERS) | BIT(DIRECT),
     [OF_SCATTER] = BIT(SPEAKERS) | BIT(DIRECT),
     [OF_ALLGATHER] = BIT(SPEAKERS) | BIT(LANES),
     [OF_ALLTOALL] = BIT(SPEAKERS) | BIT(DIRECT),
-    [OF_SCAN] = BIT(SPEAKERS) | BIT(FLITS) | BIT(DIRECT) | BY_RANK,
+    [OF_SCAN] = BIT(SPEAKERS) | BIT(SEGMENTS) | BIT(DIRECT) | BY_RANK,
 };
 
 int model_has(enum operation operation, enum algorithm algorithm) { return algorithm == NATIVE || (has[operation] & BIT(algorithm)); }
@@ -104,33 +104,33 @@ static int64_t spread(const struct costs *costs, const struct layout *layout, in
 
 static int64_t latency(const struct costs *costs) { return costs->round * 500; }
 
-static int64_t pieces_of(int64_t bytes, int64_t flit) { return bytes > flit ? (bytes + flit - 1) / flit : 1; }
+static int64_t pieces_of(int64_t bytes, int64_t segment) { return bytes > segment ? (bytes + segment - 1) / segment : 1; }
 
-/* The first flit passes every stage, and each later one waits for the slowest. */
+/* The first segment passes every stage, and each later one waits for the slowest. */
 static int64_t stages(const struct costs *costs, int64_t pieces, int64_t here, int64_t there)
 {
     return latency(costs) + here + there + (pieces - 1) * (here > there ? here : there);
 }
 
 /* `trees`: stages inside a site, which share its ranks. */
-static int64_t pipeline(const struct costs *costs, const struct layout *layout, int64_t bytes, int64_t flit, int trees)
+static int64_t pipeline(const struct costs *costs, const struct layout *layout, int64_t bytes, int64_t segment, int trees)
 {
-    int64_t pieces = pieces_of(bytes, flit), piece = bytes / pieces;
+    int64_t pieces = pieces_of(bytes, segment), piece = bytes / pieces;
     return stages(costs, pieces, trees * tree(costs, layout, piece), crossing(costs, layout, piece, 1, 1));
 }
 
 /* Each rank of a site has part of a piece: large messages go in larger pieces, while there are enough to keep every stage busy. */
 #define LANES_PIECES 8
 
-int64_t model_lanes_flit(int64_t flit, int ranks, int64_t bytes)
+int64_t model_lanes_segment(int64_t segment, int ranks, int64_t bytes)
 {
-    int64_t most = flit * ranks, wanted = bytes / LANES_PIECES;
-    return wanted < flit ? flit : wanted < most ? wanted : most;
+    int64_t most = segment * ranks, wanted = bytes / LANES_PIECES;
+    return wanted < segment ? segment : wanted < most ? wanted : most;
 }
 
 static int64_t allreduce_lanes(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
-    int64_t pieces = pieces_of(bytes, model_lanes_flit(costs->flit, layout->largest, bytes)), piece = bytes / pieces, n = layout->largest;
+    int64_t pieces = pieces_of(bytes, model_lanes_segment(costs->segment, layout->largest, bytes)), piece = bytes / pieces, n = layout->largest;
     return stages(costs, pieces, 2 * spread(costs, layout, piece), crossing(costs, layout, piece / n, n, n));
 }
 
@@ -169,8 +169,8 @@ static int64_t reduce_scatter(const struct costs *costs, const struct layout *la
     int64_t part = bytes / layout->ranks;
     if (algorithm == SPEAKERS)
         return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, part, n, 1) + collect(costs, layout, part);
-    /* Each rank adds up, by turns, a flit of what a rank of another site gets; what came is added to its own site's, put together meanwhile. */
-    int64_t pieces = pieces_of(part, costs->flit), turns = (others + n - 1) / n * pieces, step = n > 1 ? hop(costs) : 0;
+    /* Each rank adds up, by turns, a segment of what a rank of another site gets; what came is added to its own site's, put together meanwhile. */
+    int64_t pieces = pieces_of(part, costs->segment), turns = (others + n - 1) / n * pieces, step = n > 1 ? hop(costs) : 0;
     return latency(costs) + turns * (2 * step + carry(part / pieces, n - 1, costs->lan_rate)) + crossing(costs, layout, part, n, n) + step;
 }
 
@@ -180,8 +180,8 @@ static int64_t allgather(const struct costs *costs, const struct layout *layout,
     if (algorithm != LANES)
         return latency(costs) + collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1) +
                tree(costs, layout, bytes * layout->ranks);
-    /* Each part comes to each rank by itself; other sites' flits are handed on as they come. */
-    int64_t last = bytes < costs->flit ? bytes : costs->flit;
+    /* Each part comes to each rank by itself; other sites' segments are handed on as they come. */
+    int64_t last = bytes < costs->segment ? bytes : costs->segment;
     return latency(costs) + crossing(costs, layout, bytes, n, n) + handed_on * hop(costs) + carry(last, n - 1, costs->lan_rate);
 }
 
@@ -230,7 +230,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
         return pipeline(costs, layout, 0, 1, 2);
     case OF_BCAST:
     case OF_REDUCE:
-        return pipeline(costs, layout, bytes, algorithm == FLITS ? costs->flit : bytes, 1);
+        return pipeline(costs, layout, bytes, algorithm == SEGMENTS ? costs->segment : bytes, 1);
     case OF_REDUCE_SCATTER:
         return reduce_scatter(costs, layout, algorithm, bytes);
     case OF_GATHER:
@@ -252,41 +252,41 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
             return allreduce_split(costs, layout, bytes);
         if (operation == OF_SCAN && algorithm == DIRECT)
             return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, bytes, n, n);
-        return pipeline(costs, layout, bytes, algorithm == FLITS ? costs->flit : bytes, 2);
+        return pipeline(costs, layout, bytes, algorithm == SEGMENTS ? costs->segment : bytes, 2);
     }
 }
 
-/* By flits one rank takes a message in twice inside its site and once from each other one; by lanes none takes in more than its part of it. Over two
+/* By segments one rank takes a message in twice inside its site and once from each other one; by lanes none takes in more than its part of it. Over two
  * sites lanes took less time but for 1 MB with Open MPI, where they took a tenth more (results/2026-11-23-lanes). Over more they took about the same, and
  * lanes never go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
  * sites, so that taking in does not go on beside the crossing. */
 #define SLOW_LAN 375
 
-/* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.55 to 0.73 times as long as by flits, 4 MB 0.6 to 0.7
+/* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.55 to 0.73 times as long as by segments, 4 MB 0.6 to 0.7
  * times, and 512 kB 0.65 to 0.95 times where two cores do all the work (results/2026-11-23-split); where nothing but the ways between sites counts,
  * of 10 ms and 1 Gbit/s, the change-over is near 1 MB. */
-#define SPLIT_FLITS 4
+#define SPLIT_SEGMENTS 4
 
-#define LARGE_ALLREDUCE (BIT(FLITS) | BIT(LANES) | BIT(SPLIT))
+#define LARGE_ALLREDUCE (BIT(SEGMENTS) | BIT(LANES) | BIT(SPLIT))
 
 /* The one that large messages take of those which add up by site. By fixed bounds: the ways between sites, which each run measures anew, must not
  * choose between what rounds differently. */
 static enum algorithm large_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
-    if (layout->sites > 2 && bytes / SPLIT_FLITS >= costs->flit)
+    if (layout->sites > 2 && bytes / SPLIT_SEGMENTS >= costs->segment)
         return SPLIT;
-    return layout->sites == 2 || costs->lan_rate < SLOW_LAN ? LANES : FLITS;
+    return layout->sites == 2 || costs->lan_rate < SLOW_LAN ? LANES : SEGMENTS;
 }
 
-/* What is cut in flits gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in
+/* What is cut in segments gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in
  * any order, are not weighed against what crosses once for each site: that would depend on the ways between sites. */
 static int is_candidate(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
                         int64_t bytes)
 {
-    int is_cut = model_has(operation, FLITS) && (algorithm == SPEAKERS || algorithm == FLITS);
-    if (is_cut && (algorithm == FLITS) != (bytes >= costs->flit))
+    int is_cut = model_has(operation, SEGMENTS) && (algorithm == SPEAKERS || algorithm == SEGMENTS);
+    if (is_cut && (algorithm == SEGMENTS) != (bytes >= costs->segment))
         return 0;
-    if (operation == OF_ALLREDUCE && BIT(algorithm) & LARGE_ALLREDUCE && (bytes < costs->flit || algorithm != large_allreduce(costs, layout, bytes)))
+    if (operation == OF_ALLREDUCE && BIT(algorithm) & LARGE_ALLREDUCE && (bytes < costs->segment || algorithm != large_allreduce(costs, layout, bytes)))
         return 0;
     if (operation == OF_SCAN && algorithm == DIRECT && layout->in_order)
         return 0;

@@ -16,8 +16,8 @@ enum algorithm {
     NATIVE,
     /* One rank of each site speaks for it. */
     SPEAKERS,
-    /* The same, cut in flits. */
-    FLITS,
+    /* The same, cut in segments. */
+    SEGMENTS,
     /* Several ranks carry in parallel. */
     LANES,
     /* Everybody sends to whom it concerns, at once. */
@@ -43,7 +43,7 @@ struct costs {
     /* What each message between sites costs on top: those of a site go one after the other through its gateway. */
     int64_t message;
     /* What a message is cut into, bytes. */
-    int64_t flit;
+    int64_t segment;
 };
 
 extern const struct costs costs_default;
@@ -75,7 +75,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
                    int64_t bytes);
 
 /* In pieces of how many bytes an allreduce by lanes goes. */
-int64_t model_lanes_flit(int64_t flit, int ranks, int64_t bytes);
+int64_t model_lanes_segment(int64_t segment, int ranks, int64_t bytes);
 
 /* The cheapest that fits. The MPI's own is a reference and no candidate, but for where nothing else fits: what it costs depends on its
  * version. Of a reduction no candidate's advantage depends on the ways between sites, which are measured anew in each run: the

@@ -54,7 +54,7 @@ int settings_read(struct settings *settings, char *error, size_t error_bytes)
     number(PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_round);
     rate(PREFIX "LAN_MEGABITS", &costs->lan_rate);
     number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
-    number(PREFIX "FLIT_BYTES", &costs->flit);
+    number(PREFIX "FLIT_BYTES", &costs->segment);
     settings->by_rank = settings_by_rank();
     add_native(&settings->rules);
     int right = !rules || rules_parse(&settings->rules, rules, PREFIX "RULES", error, error_bytes);

@@ -293,36 +293,36 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
 }
 
 /* Both ends know the bytes of a message, and decide alike. More than is copied at once waits anyway. */
-static struct flits pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape, int other)
+static struct segments pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape, int other)
 {
-    int64_t bytes = shape_bytes(shape, count), flit = choice_flit(), piece = flit < CUT_BYTES ? flit : CUT_BYTES;
+    int64_t bytes = shape_bytes(shape, count), segment = choice_segment(), piece = segment < CUT_BYTES ? segment : CUT_BYTES;
     int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MOST_COPIED_BYTES;
-    return is_cut ? flits_of(bytes, 1, piece) : (struct flits){bytes, 1};
+    return is_cut ? segments_of(bytes, 1, piece) : (struct segments){bytes, 1};
 }
 
 int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,
                       struct bytes *bytes)
 {
-    struct flits flits = pieces_of(on, count, shape, to);
+    struct segments segments = pieces_of(on, count, shape, to);
     *bytes = (struct bytes){0};
-    if (flits.pieces == 1)
+    if (segments.pieces == 1)
         return requests_send(some, on, from, count, shape->type, to, tag);
     int status = bytes_pack(from, count, shape, on->across, bytes);
-    for (int i = 0; i < flits.pieces; i++)
-        TRY(status, requests_send(some, on, bytes->at + flit_at(&flits, i), flit_count(&flits, i), handle.byte, to, tag));
+    for (int i = 0; i < segments.pieces; i++)
+        TRY(status, requests_send(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, to, tag));
     return status;
 }
 
 int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count, const struct shape *shape, int from, int tag,
                          struct bytes *bytes)
 {
-    struct flits flits = pieces_of(on, count, shape, from);
+    struct segments segments = pieces_of(on, count, shape, from);
     *bytes = (struct bytes){0};
-    if (flits.pieces == 1)
+    if (segments.pieces == 1)
         return requests_receive(some, on, into, count, shape->type, from, tag);
     int status = bytes_room(into, count, shape, bytes);
-    for (int i = 0; i < flits.pieces; i++)
-        TRY(status, requests_receive(some, on, bytes->at + flit_at(&flits, i), flit_count(&flits, i), handle.byte, from, tag));
+    for (int i = 0; i < segments.pieces; i++)
+        TRY(status, requests_receive(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, from, tag));
     return status;
 }
 
@@ -362,17 +362,17 @@ void requests_free(struct requests *some, int status)
     *some = (struct requests){0};
 }
 
-struct flits flits_of(int64_t count, int64_t element_bytes, int64_t flit_bytes)
+struct segments segments_of(int64_t count, int64_t element_bytes, int64_t segment_bytes)
 {
     int64_t bytes = count * element_bytes;
-    int64_t pieces = flit_bytes > 0 ? (bytes + flit_bytes - 1) / flit_bytes : 1;
+    int64_t pieces = segment_bytes > 0 ? (bytes + segment_bytes - 1) / segment_bytes : 1;
     if (pieces > count)
         pieces = count;
     if (pieces < 1)
         pieces = 1;
     if (pieces > 4096)
         pieces = 4096;
-    return (struct flits){.count = count, .pieces = (int)pieces};
+    return (struct segments){.count = count, .pieces = (int)pieces};
 }
 
 void causeway_crossings(struct crossings *crossings)

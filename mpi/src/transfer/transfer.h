@@ -61,7 +61,7 @@ int requests_send(struct requests *some, const struct hierarchy *on, const void 
 int requests_receive(struct requests *some, const struct hierarchy *on, void *into, int64_t count, MPI_Datatype type,
                      int from, int tag);
 /* A message to or from another site, whose two ends may describe it by different datatypes. Where the MPI would hold a large one back until the far side has
- * answered (MPICH, Intel MPI), it goes as bytes, in flits, which it does not hold back. `bytes` is kept until the requests have been waited for: then it is taken out, or freed. */
+ * answered (MPICH, Intel MPI), it goes as bytes, in segments, which it does not hold back. `bytes` is kept until the requests have been waited for: then it is taken out, or freed. */
 int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,
                       struct bytes *bytes);
 int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count, const struct shape *shape, int from, int tag,
@@ -75,22 +75,22 @@ void requests_free(struct requests *some, int status);
 /* Ends what can be ended of messages that nobody waits for any more (`all`: waits for all of them). */
 void transfer_reap(int all);
 
-/* How a message of `count` elements is cut: piece i of `pieces` begins at element flit_at(i). */
-struct flits {
+/* How a message of `count` elements is cut: piece i of `pieces` begins at element segment_at(i). */
+struct segments {
     int64_t count;
     int pieces;
 };
 
-struct flits flits_of(int64_t count, int64_t element_bytes, int64_t flit_bytes);
+struct segments segments_of(int64_t count, int64_t element_bytes, int64_t segment_bytes);
 
-static inline int64_t flit_at(const struct flits *flits, int piece)
+static inline int64_t segment_at(const struct segments *segments, int piece)
 {
-    return flits->count / flits->pieces * piece + flits->count % flits->pieces * piece / flits->pieces;
+    return segments->count / segments->pieces * piece + segments->count % segments->pieces * piece / segments->pieces;
 }
 
-static inline int flit_count(const struct flits *flits, int piece)
+static inline int segment_count(const struct segments *segments, int piece)
 {
-    return (int)(flit_at(flits, piece + 1) - flit_at(flits, piece));
+    return (int)(segment_at(segments, piece + 1) - segment_at(segments, piece));
 }
 
 /* What crossed from this rank's site: messages and bytes sent by this process to other sites since the start. */

@@ -1,4 +1,4 @@
-/* R/2 + s/B + two flits inside a site, where each site's ranks follow each other: the last rank of a site knows what the site adds
+/* R/2 + s/B + two segments inside a site, where each site's ranks follow each other: the last rank of a site knows what the site adds
  * up to and tells every later site, whose first rank puts together what lies before it and hands that out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
@@ -13,7 +13,7 @@ struct run {
     const struct shape *shape;
     MPI_Op op;
     int inclusive;
-    struct flits flits;
+    struct segments segments;
     struct parts parts;
     void *total, *before;
     void **piece;
@@ -26,8 +26,8 @@ static int is_last(const struct hierarchy *on) { return on->local_rank == on->lo
 static int scan_here(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
-    int64_t at = flit_at(&run->flits, i);
-    int count = flit_count(&run->flits, i), status = MPI_SUCCESS;
+    int64_t at = segment_at(&run->segments, i);
+    int count = segment_count(&run->segments, i), status = MPI_SUCCESS;
     void *into = element_at(run->into, at, run->shape);
     const void *from = element_at(run->from, at, run->shape);
     if (run->inclusive)
@@ -53,8 +53,8 @@ static int scan_here(struct run *run, int i)
 static int add_before(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
-    int64_t at = flit_at(&run->flits, i);
-    int count = flit_count(&run->flits, i), status = MPI_SUCCESS;
+    int64_t at = segment_at(&run->segments, i);
+    int count = segment_count(&run->segments, i), status = MPI_SUCCESS;
     void *into = element_at(run->into, at, run->shape), *before = element_at(run->before, at, run->shape);
     if (on->local_rank == 0) {
         for (int s = 0; s < on->site; s++) {
@@ -76,10 +76,10 @@ static int add_before(struct run *run, int i)
     return status;
 }
 
-int scan_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-               int inclusive, int64_t flit, int ahead)
+int scan_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+               int inclusive, int64_t segment, int ahead)
 {
-    struct run run = {.on = on, .from = from == MPI_IN_PLACE ? into : from, .into = into, .shape = shape, .op = op, .inclusive = inclusive, .flits = flits_of(count, shape->size, flit)};
+    struct run run = {.on = on, .from = from == MPI_IN_PLACE ? into : from, .into = into, .shape = shape, .op = op, .inclusive = inclusive, .segments = segments_of(count, shape->size, segment)};
     int status = MPI_SUCCESS;
     void *total = NULL, *before = NULL;
     if (is_last(on) && on->site < on->sites - 1 && !(total = elements(count, shape, &run.total)))
@@ -90,14 +90,14 @@ int scan_flits(struct hierarchy *on, const void *from, void *into, int count, co
         TRY(status, parts_make(&run.parts, on, count, shape, run.before));
         if (!(run.piece = malloc(on->sites * sizeof *run.piece)))
             status = MPI_ERR_NO_MEM;
-        for (int i = 0; i < run.flits.pieces; i++)
+        for (int i = 0; i < run.segments.pieces; i++)
             for (int s = 0; s < on->site; s++)
-                TRY(status, requests_receive(&run.received, on, element_at(run.parts.origin[s], flit_at(&run.flits, i), shape),
-                                             flit_count(&run.flits, i), shape->type,
+                TRY(status, requests_receive(&run.received, on, element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
+                                             segment_count(&run.segments, i), shape->type,
                                              on->members[on->first[s + 1] - 1], TAG_SCAN));
     }
-    for (int i = 0; i < run.flits.pieces + ahead; i++) {
-        if (i < run.flits.pieces)
+    for (int i = 0; i < run.segments.pieces + ahead; i++) {
+        if (i < run.segments.pieces)
             TRY(status, scan_here(&run, i));
         if (i >= ahead && on->site > 0)
             TRY(status, add_before(&run, i - ahead));

@@ -1,5 +1,5 @@
-/* R/2 + s/B + two flits inside a site: each site reduces flit after flit to one rank; these exchange what they have, put it together in the
- * order of sites, and hand it out. `ahead` flits are reduced before the first is handed out: so many as cover the way there. */
+/* R/2 + s/B + two segments inside a site: each site reduces segment after segment to one rank; these exchange what they have, put it together in the
+ * order of sites, and hand it out. `ahead` segments are reduced before the first is handed out: so many as cover the way there. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/here.h"
@@ -12,7 +12,7 @@ struct run {
     void *into;
     const struct shape *shape;
     MPI_Op op;
-    struct flits flits;
+    struct segments segments;
     /* Of the speaker alone. */
     struct parts parts;
     struct requests sent, received;
@@ -22,9 +22,9 @@ struct run {
 static int reduce_here(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
-    int count = flit_count(&run->flits, i);
-    void *own = element_at(run->into, flit_at(&run->flits, i), run->shape);
-    const void *from = run->from == MPI_IN_PLACE ? run->from : element_at(run->from, flit_at(&run->flits, i), run->shape);
+    int count = segment_count(&run->segments, i);
+    void *own = element_at(run->into, segment_at(&run->segments, i), run->shape);
+    const void *from = run->from == MPI_IN_PLACE ? run->from : element_at(run->from, segment_at(&run->segments, i), run->shape);
     if (on->local_rank > 0) {
         from = run->from == MPI_IN_PLACE ? own : from;
         return here_reduce(on, from, NULL, count, run->shape->type, run->op, 0);
@@ -39,14 +39,14 @@ static int reduce_here(struct run *run, int i)
 static int hand_out(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
-    int count = flit_count(&run->flits, i);
-    void *own = element_at(run->into, flit_at(&run->flits, i), run->shape);
+    int count = segment_count(&run->segments, i);
+    void *own = element_at(run->into, segment_at(&run->segments, i), run->shape);
     int status = MPI_SUCCESS;
     if (on->local_rank == 0) {
         for (int s = 0, at = 0; s < on->sites; s++) {
             if (s != on->site)
                 TRY(status, requests_wait_for(&run->received, i * (on->sites - 1) + at++));
-            run->piece[s] = element_at(run->parts.origin[s], flit_at(&run->flits, i), run->shape);
+            run->piece[s] = element_at(run->parts.origin[s], segment_at(&run->segments, i), run->shape);
         }
         /* What is still being sent must not change: the result replaces it. */
         for (int s = 0; s < on->sites - 1; s++)
@@ -58,25 +58,25 @@ static int hand_out(struct run *run, int i)
     return status;
 }
 
-int allreduce_flits(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                    int64_t flit, int ahead)
+int allreduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+                    int64_t segment, int ahead)
 {
-    struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .flits = flits_of(count, shape->size, flit)};
+    struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
     int status = MPI_SUCCESS;
     if (on->local_rank == 0) {
         status = parts_make(&run.parts, on, count, shape, into);
         if (status == MPI_SUCCESS && !(run.piece = malloc(on->sites * sizeof *run.piece)))
             status = MPI_ERR_NO_MEM;
-        for (int i = 0; i < run.flits.pieces; i++)
+        for (int i = 0; i < run.segments.pieces; i++)
             for (int s = 0; s < on->sites; s++)
                 if (s != on->site)
                     TRY(status, requests_receive(&run.received, on,
-                                                 element_at(run.parts.origin[s], flit_at(&run.flits, i), shape),
-                                                 flit_count(&run.flits, i), shape->type, speaker(on, s, -1),
+                                                 element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
+                                                 segment_count(&run.segments, i), shape->type, speaker(on, s, -1),
                                                  TAG_ALLREDUCE));
     }
-    for (int i = 0; i < run.flits.pieces + ahead; i++) {
-        if (i < run.flits.pieces)
+    for (int i = 0; i < run.segments.pieces + ahead; i++) {
+        if (i < run.segments.pieces)
             TRY(status, reduce_here(&run, i));
         if (i >= ahead)
             TRY(status, hand_out(&run, i - ahead));
