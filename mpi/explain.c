@@ -69,7 +69,7 @@ static void write_costs(enum operation operation, enum algorithm algorithm, int6
         printf(": ");
     }
     write_cost(operation, algorithm, bytes);
-    for (enum algorithm other = SPEAKERS; other < ALGORITHMS; other++)
+    for (enum algorithm other = LEADERS; other < ALGORITHMS; other++)
         if (other != algorithm && model_fits(&layout, operation, other, bytes)) {
             printf(", ");
             write_cost(operation, other, bytes);

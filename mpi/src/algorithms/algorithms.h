@@ -14,7 +14,7 @@ enum tag { TAG_BARRIER = 1, TAG_BCAST, TAG_REDUCE, TAG_ALLREDUCE, TAG_GATHER, TA
     /* Parts of an allgather are told apart by theirs. */
     TAG_PART = 64, MOST_PARTS = 16384 };
 
-int barrier_speakers(struct hierarchy *on);
+int barrier_leaders(struct hierarchy *on);
 
 int bcast_segments(struct hierarchy *on, void *buffer, int count, const struct shape *shape, int root, int64_t segment);
 
@@ -22,34 +22,34 @@ int reduce_segments(struct hierarchy *on, const void *from, void *into, int coun
                  int64_t segment);
 int allreduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                     int64_t segment, int ahead);
-int allreduce_lanes(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+int allreduce_multi_leader(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                     int64_t segment, int ahead);
 /* By way of one site. */
 int allreduce_hub(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t segment);
 /* By way of one site, or of none with a hub of -1. */
 int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t segment);
 /* Blocks of counts[i] elements for rank i. */
-int reduce_scatter_speakers(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
+int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
                             MPI_Op op);
 
-int reduce_scatter_lanes(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
+int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
                          int64_t segment);
 
 /* Every rank's bytes to the root: room holds, at the root, `length` bytes of each rank in the order of on->members. */
-int gather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room, int root);
+int gather_leaders(struct hierarchy *on, const char *from, int64_t length, char *room, int root);
 int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
                   const MPI_Aint places[], MPI_Datatype into_type, int root);
-int scatter_speakers(struct hierarchy *on, const char *room, int64_t length, char *into, int root);
+int scatter_leaders(struct hierarchy *on, const char *room, int64_t length, char *into, int root);
 int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
                    MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root);
 
 /* Every rank's bytes to all: room gets them in the order of on->members. */
-int allgather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room);
+int allgather_leaders(struct hierarchy *on, const char *from, int64_t length, char *room);
 /* lengths[] and room_at[], where each part lies in room, in the order of on->members; one's own is there. */
-int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t segment);
+int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t segment);
 
 /* Of each rank `length` bytes for each rank, all in the order of on->members. */
-int alltoall_speakers(struct hierarchy *on, const char *from, int64_t length, char *into);
+int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, char *into);
 /* Places in bytes. */
 int alltoall_direct(struct hierarchy *on, const void *from, const MPI_Count counts[], const MPI_Aint places[],
                     const MPI_Datatype types[], void *into, const MPI_Count into_counts[], const MPI_Aint into_places[],

@@ -5,7 +5,7 @@
 
 int allreduce_hub(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub, int64_t segment)
 {
-    int root = speaker(on, hub, -1);
+    int root = leader(on, hub, -1);
     const void *own = from == MPI_IN_PLACE && on->rank != root ? into : from;
     int status = reduce_segments(on, own, into, count, shape, op, root, segment);
     TRY(status, bcast_segments(on, into, count, shape, root, segment));

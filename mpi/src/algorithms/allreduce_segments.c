@@ -13,7 +13,7 @@ struct run {
     const struct shape *shape;
     MPI_Op op;
     struct segments segments;
-    /* Of the speaker alone. */
+    /* Of the leader alone. */
     struct parts parts;
     struct requests sent, received;
     void **piece;
@@ -32,7 +32,7 @@ static int reduce_here(struct run *run, int i)
     int status = here_reduce(on, from, own, count, run->shape->type, run->op, 0);
     for (int s = 0; s < on->sites; s++)
         if (s != on->site)
-            TRY(status, requests_send(&run->sent, on, own, count, run->shape->type, speaker(on, s, -1), TAG_ALLREDUCE));
+            TRY(status, requests_send(&run->sent, on, own, count, run->shape->type, leader(on, s, -1), TAG_ALLREDUCE));
     return status;
 }
 
@@ -72,7 +72,7 @@ int allreduce_segments(struct hierarchy *on, const void *from, void *into, int c
                 if (s != on->site)
                     TRY(status, requests_receive(&run.received, on,
                                                  element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
-                                                 segment_count(&run.segments, i), shape->type, speaker(on, s, -1),
+                                                 segment_count(&run.segments, i), shape->type, leader(on, s, -1),
                                                  TAG_ALLREDUCE));
     }
     for (int i = 0; i < run.segments.pieces + ahead; i++) {

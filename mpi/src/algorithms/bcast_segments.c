@@ -12,7 +12,7 @@ static int pass_on(struct hierarchy *on, const struct bytes *bytes, const struct
     int status = MPI_SUCCESS;
     for (int s = 0; s < on->sites; s++)
         if (parent[s] == on->site)
-            TRY(status, requests_send(some, on, bytes->at + segment_at(segments, i), segment_count(segments, i), handle.byte, speaker(on, s, root),
+            TRY(status, requests_send(some, on, bytes->at + segment_at(segments, i), segment_count(segments, i), handle.byte, leader(on, s, root),
                                       TAG_BCAST));
     return status;
 }
@@ -37,7 +37,7 @@ static int to_site(struct hierarchy *on, const struct bytes *bytes, const struct
     if (on->local_rank == 0)
         for (int i = 0; i < segments->pieces; i++)
             TRY(status, requests_receive(&some, on, bytes->at + segment_at(segments, i), segment_count(segments, i), handle.byte,
-                                         speaker(on, parent[on->site], root), TAG_BCAST));
+                                         leader(on, parent[on->site], root), TAG_BCAST));
     for (int i = 0; i < segments->pieces; i++) {
         if (on->local_rank == 0)
             TRY(status, requests_wait_for(&some, i));

@@ -85,7 +85,7 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
     int64_t place = at[on->first[on->site] + on->local_rank];
     if (status == MPI_SUCCESS && mine.at != room + place)
         memcpy(room + place, mine.at, mine.length);
-    TRY(status, allgather_lanes(on, lengths, at, room, segment));
+    TRY(status, allgather_multi_leader(on, lengths, at, room, segment));
     for (int m = 0; m < on->size && !shape->is_plain; m++) {
         int rank = on->members[m];
         TRY(status, unpack(room + at[m], lengths[m], (char *)into + places[rank], counts[rank], shape, on->across));

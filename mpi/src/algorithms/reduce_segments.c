@@ -33,7 +33,7 @@ static int at_root(struct hierarchy *on, const void *from, void *into, const str
             if (s != on->site)
                 TRY(status,
                     requests_receive(&some, on, element_at(parts.origin[s], segment_at(segments, i), shape),
-                                     segment_count(segments, i), shape->type, speaker(on, last_before(parent, s, on->site), root), TAG_OF(s)));
+                                     segment_count(segments, i), shape->type, leader(on, last_before(parent, s, on->site), root), TAG_OF(s)));
     for (int i = 0; i < segments->pieces; i++) {
         TRY(status, here_reduce(on, element_at(from, segment_at(segments, i), shape), element_at(into, segment_at(segments, i), shape),
                                 segment_count(segments, i), shape->type, op, on->local_rank));
@@ -79,7 +79,7 @@ static int passing_begin(struct passing *this, struct hierarchy *on, const struc
             if (before >= 0)
                 TRY(status, requests_receive(&this->received, on, passing_at(this, segments, shape, at++, i), segment_count(segments, i),
                                              shape->type,
-                                             speaker(on, before, root), TAG_OF(s)));
+                                             leader(on, before, root), TAG_OF(s)));
         }
     return status;
 }
@@ -93,7 +93,7 @@ static int passing_end(struct passing *this, struct hierarchy *on, const struct 
                 continue;
             TRY(status, requests_wait_for(&this->received, next++));
             TRY(status, requests_send(&this->sent, on, passing_at(this, segments, shape, at++, i), segment_count(segments, i), shape->type,
-                                      speaker(on, parent[on->site], root), TAG_OF(s)));
+                                      leader(on, parent[on->site], root), TAG_OF(s)));
         }
     TRY(status, requests_wait(&this->sent));
     requests_free(&this->received, status);
@@ -108,7 +108,7 @@ static int to_root(struct hierarchy *on, const void *from, const struct shape *s
 {
     struct requests some = {0};
     struct passing passing = {0};
-    int status = MPI_SUCCESS, to = speaker(on, on->site, root);
+    int status = MPI_SUCCESS, to = leader(on, on->site, root);
     void *memory = NULL, *found = NULL;
     if (on->rank == to) {
         status = passing_begin(&passing, on, segments, shape, root, parent);
@@ -120,7 +120,7 @@ static int to_root(struct hierarchy *on, const void *from, const struct shape *s
         TRY(status, here_reduce(on, element_at(from, segment_at(segments, i), shape), here, segment_count(segments, i), shape->type, op,
                                 on->local_rank_of[to]));
         if (found)
-            TRY(status, requests_send(&some, on, here, segment_count(segments, i), shape->type, speaker(on, parent[on->site], root),
+            TRY(status, requests_send(&some, on, here, segment_count(segments, i), shape->type, leader(on, parent[on->site], root),
                                       TAG_OF(on->site)));
     }
     if (on->rank == to)

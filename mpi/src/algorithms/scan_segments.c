@@ -45,7 +45,7 @@ static int scan_here(struct run *run, int i)
             TRY(status, real.Reduce_local(into, total, count, run->shape->type, run->op));
     }
     for (int s = on->site + 1; s < on->sites; s++)
-        TRY(status, requests_send(&run->sent, on, total, count, run->shape->type, speaker(on, s, -1), TAG_SCAN));
+        TRY(status, requests_send(&run->sent, on, total, count, run->shape->type, leader(on, s, -1), TAG_SCAN));
     return status;
 }
 

@@ -78,7 +78,7 @@ static int gather(struct hierarchy *on, const void *from, int64_t count, const s
     status = bytes_pack(own, from == MPI_IN_PLACE ? into_count : count, from == MPI_IN_PLACE ? into_shape : shape, on->across, &bytes);
     if (at_root && status == MPI_SUCCESS && !(room = malloc(on->size * bytes.length + 1)))
         status = MPI_ERR_NO_MEM;
-    TRY(status, gather_speakers(on, bytes.at, bytes.length, room, root));
+    TRY(status, gather_leaders(on, bytes.at, bytes.length, room, root));
     for (int i = 0; at_root && i < on->size; i++) {
         int rank = on->members[i];
         if (rank != root || from != MPI_IN_PLACE)
@@ -184,10 +184,10 @@ static int scatter(struct hierarchy *on, const void *from, int64_t from_count, c
     }
     if (into == MPI_IN_PLACE) {
         own = malloc(length + 1);
-        TRY(status, own ? scatter_speakers(on, room, length, own, root) : MPI_ERR_NO_MEM);
+        TRY(status, own ? scatter_leaders(on, room, length, own, root) : MPI_ERR_NO_MEM);
     } else {
         TRY(status, bytes_room(into, count, shape, &bytes));
-        TRY(status, scatter_speakers(on, room, length, bytes.at, root));
+        TRY(status, scatter_leaders(on, room, length, bytes.at, root));
         TRY(status, bytes_unpack(&bytes, into, count, shape, on->across));
         bytes_free(&bytes);
     }
@@ -270,8 +270,8 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
 {
     struct bytes own = {0};
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
-    /* In lanes everything comes to its place at once, where that is so many bytes in a row. */
-    int lanes = choice->algorithm == LANES, in_place = lanes && into_shape->is_plain;
+    /* With several leaders everything comes to its place at once, where that is so many bytes in a row. */
+    int multi_leader = choice->algorithm == MULTI_LEADER, in_place = multi_leader && into_shape->is_plain;
     if (!lengths)
         return MPI_ERR_NO_MEM;
     for (int i = 0; i < on->size; i++) {
@@ -286,13 +286,13 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
         TRY(status, bytes_pack((char *)into + places[on->rank], counts[on->rank], into_shape, on->across, &own));
     else
         TRY(status, bytes_pack(from, count, shape, on->across, &own));
-    if (lanes) {
+    if (multi_leader) {
         char *mine = room + at[on->first[on->site] + on->local_rank];
         if (status == MPI_SUCCESS && own.length > 0 && own.at != mine)
             memcpy(mine, own.at, own.length);
-        TRY(status, allgather_lanes(on, lengths, at, room, choice->segment));
+        TRY(status, allgather_multi_leader(on, lengths, at, room, choice->segment));
     } else {
-        TRY(status, allgather_speakers(on, own.at, lengths[0], room));
+        TRY(status, allgather_leaders(on, own.at, lengths[0], room));
     }
     for (int i = 0; i < on->size && !in_place; i++) {
         int rank = on->members[i];
@@ -363,7 +363,7 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
     if (plan->choice.algorithm == NATIVE || (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape))))
         return give_up(plan);
     /* Parts of different length have no other algorithm. */
-    plan->choice.algorithm = LANES;
+    plan->choice.algorithm = MULTI_LEADER;
     return 1;
 }
 
@@ -396,7 +396,7 @@ static int alltoall_small(struct hierarchy *on, const void *from, int64_t count,
     for (int i = 0; i < on->size; i++)
         TRY(status, pack((const char *)from + (MPI_Aint)on->members[i] * count * shape->extent, count, shape, rows + i * length,
                          length, on->across));
-    TRY(status, alltoall_speakers(on, rows, length, came));
+    TRY(status, alltoall_leaders(on, rows, length, came));
     for (int i = 0; i < on->size; i++)
         TRY(status, unpack(came + i * length, length, (char *)into + (MPI_Aint)on->members[i] * into_count * into_shape->extent,
                            into_count, into_shape, on->across));
@@ -413,7 +413,7 @@ static int run_alltoall(struct hierarchy *on, const struct plan *plan)
     const void *from = plan->from;
     int64_t count = plan->count, into_count = plan->into_count;
     struct shape shape = plan->shape, into_shape = plan->into_shape;
-    if (plan->choice.algorithm == SPEAKERS)
+    if (plan->choice.algorithm == LEADERS)
         return alltoall_small(on, from, count, &shape, plan->into, into_count, &into_shape);
     struct columns out = {0}, in = {0};
     void *memory = NULL, *copy = NULL;

@@ -14,7 +14,7 @@
 static int run_barrier(struct hierarchy *on, const struct plan *plan)
 {
     (void)plan;
-    return barrier_speakers(on);
+    return barrier_leaders(on);
 }
 
 static int plan_barrier(struct plan *plan, P_Barrier)
@@ -84,8 +84,8 @@ static int run_allreduce(struct hierarchy *on, const struct plan *plan)
     if (plan->choice.algorithm == BLOCKS)
         return allreduce_blocks(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment);
     /* What each run measures must not decide between these two, which may round differently. */
-    if (plan->choice.algorithm == LANES)
-        return allreduce_lanes(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment, plan->choice.ahead);
+    if (plan->choice.algorithm == MULTI_LEADER)
+        return allreduce_multi_leader(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment, plan->choice.ahead);
     int hub = links_hub(on->links, on->sites, plan->count * shape->size);
     if (plan->choice.algorithm == SPLIT)
         return allreduce_split(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, segment);
@@ -107,9 +107,9 @@ static int reduce_scatter(struct hierarchy *on, const struct plan *plan, const i
 {
     if (plan->choice.algorithm == BLOCKS)
         return reduce_scatter_blocks(on, plan->from, plan->into, counts, &plan->shape, plan->op);
-    if (plan->choice.algorithm == LANES)
-        return reduce_scatter_lanes(on, plan->from, plan->into, counts, &plan->shape, plan->op, plan->choice.segment);
-    return reduce_scatter_speakers(on, plan->from, plan->into, counts, &plan->shape, plan->op);
+    if (plan->choice.algorithm == MULTI_LEADER)
+        return reduce_scatter_multi_leader(on, plan->from, plan->into, counts, &plan->shape, plan->op, plan->choice.segment);
+    return reduce_scatter_leaders(on, plan->from, plan->into, counts, &plan->shape, plan->op);
 }
 
 /* How many ranks' blocks there are; 0 where the operation is not improved anyhow. */
@@ -192,7 +192,7 @@ LARGE_FORMS(Reduce_scatter_block, reduce_scatter_block, plan_reduce_scatter_bloc
 static int run_scan(struct hierarchy *on, const struct plan *plan)
 {
     switch (plan->choice.algorithm) {
-    case SPEAKERS:
+    case LEADERS:
     case SEGMENTS:
         return scan_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive, plan->choice.segment,
                           plan->choice.ahead);

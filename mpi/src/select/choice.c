@@ -71,9 +71,9 @@ struct choice choose(const struct hierarchy *on, enum operation operation, int64
                             .by_rank = settings.by_rank};
     enum algorithm algorithm = settings_choose(&settings, &layout, operation, bytes);
     int64_t segment = settings.costs.segment;
-    if (operation == OF_ALLREDUCE && algorithm == LANES)
-        segment = model_lanes_segment(segment, layout.largest, bytes);
+    if (operation == OF_ALLREDUCE && algorithm == MULTI_LEADER)
+        segment = model_multi_leader_segment(segment, layout.largest, bytes);
     int segments_ahead = ahead(&settings.costs, segment);
-    /* Speakers cut nothing. */
-    return (struct choice){.algorithm = algorithm, .segment = algorithm == SPEAKERS ? MOST_BYTES : segment, .ahead = segments_ahead};
+    /* Leaders cut nothing. */
+    return (struct choice){.algorithm = algorithm, .segment = algorithm == LEADERS ? MOST_BYTES : segment, .ahead = segments_ahead};
 }

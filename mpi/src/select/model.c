@@ -7,7 +7,7 @@ const char *const operation_names[OPERATIONS] = {
 };
 
 const char *const algorithm_names[ALGORITHMS] = {
-    [NATIVE] = "native", [SPEAKERS] = "speakers", [SEGMENTS] = "flits", [LANES] = "lanes", [DIRECT] = "direct", [SPLIT] = "split",
+    [NATIVE] = "native", [LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes", [DIRECT] = "direct", [SPLIT] = "split",
     [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
@@ -21,16 +21,16 @@ const struct costs costs_default = {.round = 10000, .rate = 125, .lan_round = 24
 #define BY_RANK (BIT(GATHERED) | BIT(BLOCKS))
 
 static const int has[OPERATIONS] = {
-    [OF_BARRIER] = BIT(SPEAKERS),
-    [OF_BCAST] = BIT(SPEAKERS) | BIT(SEGMENTS),
-    [OF_REDUCE] = BIT(SPEAKERS) | BIT(SEGMENTS) | BY_RANK,
-    [OF_ALLREDUCE] = BIT(SPEAKERS) | BIT(SEGMENTS) | BIT(LANES) | BIT(SPLIT) | BY_RANK,
-    [OF_REDUCE_SCATTER] = BIT(SPEAKERS) | BIT(LANES) | BIT(BLOCKS),
-    [OF_GATHER] = BIT(SPEAKERS) | BIT(DIRECT),
-    [OF_SCATTER] = BIT(SPEAKERS) | BIT(DIRECT),
-    [OF_ALLGATHER] = BIT(SPEAKERS) | BIT(LANES),
-    [OF_ALLTOALL] = BIT(SPEAKERS) | BIT(DIRECT),
-    [OF_SCAN] = BIT(SPEAKERS) | BIT(SEGMENTS) | BIT(DIRECT) | BY_RANK,
+    [OF_BARRIER] = BIT(LEADERS),
+    [OF_BCAST] = BIT(LEADERS) | BIT(SEGMENTS),
+    [OF_REDUCE] = BIT(LEADERS) | BIT(SEGMENTS) | BY_RANK,
+    [OF_ALLREDUCE] = BIT(LEADERS) | BIT(SEGMENTS) | BIT(MULTI_LEADER) | BIT(SPLIT) | BY_RANK,
+    [OF_REDUCE_SCATTER] = BIT(LEADERS) | BIT(MULTI_LEADER) | BIT(BLOCKS),
+    [OF_GATHER] = BIT(LEADERS) | BIT(DIRECT),
+    [OF_SCATTER] = BIT(LEADERS) | BIT(DIRECT),
+    [OF_ALLGATHER] = BIT(LEADERS) | BIT(MULTI_LEADER),
+    [OF_ALLTOALL] = BIT(LEADERS) | BIT(DIRECT),
+    [OF_SCAN] = BIT(LEADERS) | BIT(SEGMENTS) | BIT(DIRECT) | BY_RANK,
 };
 
 int model_has(enum operation operation, enum algorithm algorithm) { return algorithm == NATIVE || (has[operation] & BIT(algorithm)); }
@@ -120,17 +120,17 @@ static int64_t pipeline(const struct costs *costs, const struct layout *layout, 
 }
 
 /* Each rank of a site has part of a piece: large messages go in larger pieces, while there are enough to keep every stage busy. */
-#define LANES_PIECES 8
+#define MULTI_LEADER_PIECES 8
 
-int64_t model_lanes_segment(int64_t segment, int ranks, int64_t bytes)
+int64_t model_multi_leader_segment(int64_t segment, int ranks, int64_t bytes)
 {
-    int64_t most = segment * ranks, wanted = bytes / LANES_PIECES;
+    int64_t most = segment * ranks, wanted = bytes / MULTI_LEADER_PIECES;
     return wanted < segment ? segment : wanted < most ? wanted : most;
 }
 
-static int64_t allreduce_lanes(const struct costs *costs, const struct layout *layout, int64_t bytes)
+static int64_t allreduce_multi_leader(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
-    int64_t pieces = pieces_of(bytes, model_lanes_segment(costs->segment, layout->largest, bytes)), piece = bytes / pieces, n = layout->largest;
+    int64_t pieces = pieces_of(bytes, model_multi_leader_segment(costs->segment, layout->largest, bytes)), piece = bytes / pieces, n = layout->largest;
     return stages(costs, pieces, 2 * spread(costs, layout, piece), crossing(costs, layout, piece / n, n, n));
 }
 
@@ -167,7 +167,7 @@ static int64_t reduce_scatter(const struct costs *costs, const struct layout *la
 {
     int n = layout->largest, others = layout->ranks - n;
     int64_t part = bytes / layout->ranks;
-    if (algorithm == SPEAKERS)
+    if (algorithm == LEADERS)
         return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, part, n, 1) + collect(costs, layout, part);
     /* Each rank adds up, by turns, a segment of what a rank of another site gets; what came is added to its own site's, put together meanwhile. */
     int64_t pieces = pieces_of(part, costs->segment), turns = (others + n - 1) / n * pieces, step = n > 1 ? hop(costs) : 0;
@@ -177,7 +177,7 @@ static int64_t reduce_scatter(const struct costs *costs, const struct layout *la
 static int64_t allgather(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
 {
     int n = layout->largest, handed_on = layout->ranks * (n - 1) / n;
-    if (algorithm != LANES)
+    if (algorithm != MULTI_LEADER)
         return latency(costs) + collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1) +
                tree(costs, layout, bytes * layout->ranks);
     /* Each part comes to each rank by itself; other sites' segments are handed on as they come. */
@@ -196,7 +196,7 @@ static int64_t blocks(const struct costs *costs, const struct layout *layout, en
     case OF_REDUCE:
         return exchange + add + latency(costs) + crossing(costs, layout, part, n, n);
     case OF_ALLREDUCE:
-        return exchange + add + allgather(costs, layout, LANES, part);
+        return exchange + add + allgather(costs, layout, MULTI_LEADER, part);
     default:
         return 2 * exchange + add;
     }
@@ -208,7 +208,7 @@ static int64_t gathered(const struct costs *costs, const struct layout *layout, 
     int64_t add = carry(bytes, layout->ranks, costs->lan_rate);
     if (operation == OF_REDUCE)
         return latency(costs) + collect(costs, layout, bytes) + crossing(costs, layout, bytes, layout->largest, 1) + add;
-    return allgather(costs, layout, SPEAKERS, bytes) + add;
+    return allgather(costs, layout, LEADERS, bytes) + add;
 }
 
 int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
@@ -235,19 +235,19 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
         return reduce_scatter(costs, layout, algorithm, bytes);
     case OF_GATHER:
     case OF_SCATTER:
-        return latency(costs) + (algorithm == SPEAKERS ? collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1)
+        return latency(costs) + (algorithm == LEADERS ? collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1)
                                                        : crossing(costs, layout, bytes, n, n));
     case OF_ALLTOALL:
-        /* The speaker also sorts what goes out, and what came in: read and written once more, each. */
-        if (algorithm == SPEAKERS)
+        /* The leader also sorts what goes out, and what came in: read and written once more, each. */
+        if (algorithm == LEADERS)
             return latency(costs) + 2 * collect(costs, layout, bytes * layout->ranks) + carry(bytes * layout->ranks, 4 * n, costs->lan_rate) +
                    crossing(costs, layout, bytes, n * n, 1);
         return latency(costs) + crossing(costs, layout, bytes, n * n, n * n);
     case OF_ALLGATHER:
         return allgather(costs, layout, algorithm, bytes);
     default:
-        if (operation == OF_ALLREDUCE && algorithm == LANES)
-            return allreduce_lanes(costs, layout, bytes);
+        if (operation == OF_ALLREDUCE && algorithm == MULTI_LEADER)
+            return allreduce_multi_leader(costs, layout, bytes);
         if (operation == OF_ALLREDUCE && algorithm == SPLIT)
             return allreduce_split(costs, layout, bytes);
         if (operation == OF_SCAN && algorithm == DIRECT)
@@ -256,9 +256,9 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     }
 }
 
-/* By segments one rank takes a message in twice inside its site and once from each other one; by lanes none takes in more than its part of it. Over two
- * sites lanes took less time but for 1 MB with Open MPI, where they took a tenth more (results/2026-11-23-lanes). Over more they took about the same, and
- * lanes never go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
+/* By segments one rank takes a message in twice inside its site and once from each other one; by several leaders none takes in more than its part of it. Over two
+ * sites several leaders took less time but for 1 MB with Open MPI, where they took a tenth more (results/2026-11-23-lanes). Over more they took about the same, and
+ * they never go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
  * sites, so that taking in does not go on beside the crossing. */
 #define SLOW_LAN 375
 
@@ -267,7 +267,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
  * of 10 ms and 1 Gbit/s, the change-over is near 1 MB. */
 #define SPLIT_SEGMENTS 4
 
-#define LARGE_ALLREDUCE (BIT(SEGMENTS) | BIT(LANES) | BIT(SPLIT))
+#define LARGE_ALLREDUCE (BIT(SEGMENTS) | BIT(MULTI_LEADER) | BIT(SPLIT))
 
 /* The one that large messages take of those which add up by site. By fixed bounds: the ways between sites, which each run measures anew, must not
  * choose between what rounds differently. */
@@ -275,7 +275,7 @@ static enum algorithm large_allreduce(const struct costs *costs, const struct la
 {
     if (layout->sites > 2 && bytes / SPLIT_SEGMENTS >= costs->segment)
         return SPLIT;
-    return layout->sites == 2 || costs->lan_rate < SLOW_LAN ? LANES : SEGMENTS;
+    return layout->sites == 2 || costs->lan_rate < SLOW_LAN ? MULTI_LEADER : SEGMENTS;
 }
 
 /* What is cut in segments gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in
@@ -283,7 +283,7 @@ static enum algorithm large_allreduce(const struct costs *costs, const struct la
 static int is_candidate(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
                         int64_t bytes)
 {
-    int is_cut = model_has(operation, SEGMENTS) && (algorithm == SPEAKERS || algorithm == SEGMENTS);
+    int is_cut = model_has(operation, SEGMENTS) && (algorithm == LEADERS || algorithm == SEGMENTS);
     if (is_cut && (algorithm == SEGMENTS) != (bytes >= costs->segment))
         return 0;
     if (operation == OF_ALLREDUCE && BIT(algorithm) & LARGE_ALLREDUCE && (bytes < costs->segment || algorithm != large_allreduce(costs, layout, bytes)))
@@ -299,7 +299,7 @@ enum algorithm model_cheapest(const struct costs *costs, const struct layout *la
 {
     enum algorithm best = NATIVE;
     int64_t least = 0;
-    for (enum algorithm algorithm = SPEAKERS; algorithm < ALGORITHMS; algorithm++) {
+    for (enum algorithm algorithm = LEADERS; algorithm < ALGORITHMS; algorithm++) {
         if (!is_candidate(costs, layout, operation, algorithm, bytes))
             continue;
         int64_t cost = model_cost(costs, layout, operation, algorithm, bytes);

@@ -14,12 +14,12 @@ enum operation {
 enum algorithm {
     /* The MPI's own. */
     NATIVE,
-    /* One rank of each site speaks for it. */
-    SPEAKERS,
+    /* One rank of each site, its leader, exchanges what all of them have. */
+    LEADERS,
     /* The same, cut in segments. */
     SEGMENTS,
     /* Several ranks carry in parallel. */
-    LANES,
+    MULTI_LEADER,
     /* Everybody sends to whom it concerns, at once. */
     DIRECT,
     /* Each rank puts part of it together for all sites, and hands that to everybody. */
@@ -74,8 +74,8 @@ int model_fits(const struct layout *layout, enum operation operation, enum algor
 int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
                    int64_t bytes);
 
-/* In pieces of how many bytes an allreduce by lanes goes. */
-int64_t model_lanes_segment(int64_t segment, int ranks, int64_t bytes);
+/* In pieces of how many bytes an allreduce by several leaders goes. */
+int64_t model_multi_leader_segment(int64_t segment, int ranks, int64_t bytes);
 
 /* The cheapest that fits. The MPI's own is a reference and no candidate, but for where nothing else fits: what it costs depends on its
  * version. Of a reduction no candidate's advantage depends on the ways between sites, which are measured anew in each run: the

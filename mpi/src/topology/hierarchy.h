@@ -82,8 +82,8 @@ void hierarchy_end(void);
 
 static inline int site_size(const struct hierarchy *on, int site) { return on->first[site + 1] - on->first[site]; }
 
-/* The rank that speaks for a site, in an operation whose root, if it is there, speaks itself. */
-static inline int speaker(const struct hierarchy *on, int site, int root)
+/* A site's leader, which exchanges with other sites: its first rank, but the root of an operation where it has one. */
+static inline int leader(const struct hierarchy *on, int site, int root)
 {
     return root >= 0 && on->site_of[root] == site ? root : on->members[on->first[site]];
 }

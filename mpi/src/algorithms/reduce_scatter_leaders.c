@@ -35,7 +35,7 @@ static int collect(struct hierarchy *on, const void *all, const int64_t at[], co
     return status;
 }
 
-static int speak(struct hierarchy *on, const void *all, const int64_t at[], const int counts[], void *own,
+static int exchange(struct hierarchy *on, const void *all, const int64_t at[], const int counts[], void *own,
                  const struct shape *shape, MPI_Op op)
 {
     int64_t here = site_elements(on, counts, on->site);
@@ -50,7 +50,7 @@ static int speak(struct hierarchy *on, const void *all, const int64_t at[], cons
         theirs.memory = theirs.origin + on->sites;
     for (int s = 0; s < on->sites; s++)
         if (s != on->site && here > 0)
-            TRY(status, requests_receive(&some, on, mine.origin[s], here, shape->type, speaker(on, s, -1), TAG_REDUCE_SCATTER));
+            TRY(status, requests_receive(&some, on, mine.origin[s], here, shape->type, leader(on, s, -1), TAG_REDUCE_SCATTER));
     for (int s = 0; s < on->sites && status == MPI_SUCCESS; s++) {
         int64_t there = site_elements(on, counts, s);
         if (s == on->site) {
@@ -58,7 +58,7 @@ static int speak(struct hierarchy *on, const void *all, const int64_t at[], cons
         } else if (there > 0) {
             theirs.memory[s] = elements(there, shape, &theirs.origin[s]);
             status = theirs.memory[s] ? collect(on, all, at, counts, s, shape, theirs.origin[s]) : MPI_ERR_NO_MEM;
-            TRY(status, requests_send(&some, on, theirs.origin[s], there, shape->type, speaker(on, s, -1), TAG_REDUCE_SCATTER));
+            TRY(status, requests_send(&some, on, theirs.origin[s], there, shape->type, leader(on, s, -1), TAG_REDUCE_SCATTER));
         }
     }
     TRY(status, requests_wait(&some));
@@ -69,7 +69,7 @@ static int speak(struct hierarchy *on, const void *all, const int64_t at[], cons
     return status;
 }
 
-int reduce_scatter_speakers(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
+int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
                             MPI_Op op)
 {
     int status = MPI_SUCCESS;
@@ -93,7 +93,7 @@ int reduce_scatter_speakers(struct hierarchy *on, const void *from, void *into, 
     }
     TRY(status, here_reduce(on, mine, all, (int)at[on->size], shape->type, op, 0));
     if (on->local_rank == 0)
-        TRY(status, speak(on, all, at, counts, own, shape, op));
+        TRY(status, exchange(on, all, at, counts, own, shape, op));
     int *local_counts = places + on->local_size;
     int sum = 0;
     for (int i = 0; i < on->local_size; i++) {

@@ -26,7 +26,7 @@ static int hand_on(struct hierarchy *on, struct requests *sent, const char *room
     return status;
 }
 
-int allgather_lanes(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t segment)
+int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t segment)
 {
     struct requests sent = {0}, taken = {0}, received = {0};
     int status = MPI_SUCCESS;

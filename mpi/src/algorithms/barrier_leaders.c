@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-int barrier_speakers(struct hierarchy *on)
+int barrier_leaders(struct hierarchy *on)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
@@ -14,7 +14,7 @@ int barrier_speakers(struct hierarchy *on)
     if (on->local_rank == 0) {
         for (int s = 0; s < on->sites; s++)
             if (s != on->site) {
-                int other = speaker(on, s, -1);
+                int other = leader(on, s, -1);
                 TRY(status, requests_receive(&some, on, NULL, 0, handle.byte, other, TAG_BARRIER));
                 TRY(status, requests_send(&some, on, NULL, 0, handle.byte, other, TAG_BARRIER));
             }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-int allgather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room)
+int allgather_leaders(struct hierarchy *on, const char *from, int64_t length, char *room)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
@@ -13,12 +13,12 @@ int allgather_speakers(struct hierarchy *on, const char *from, int64_t length, c
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
                 TRY(status, requests_receive(&some, on, room + on->first[s] * length, site_size(on, s) * length, handle.byte,
-                                             speaker(on, s, -1), TAG_ALLGATHER));
+                                             leader(on, s, -1), TAG_ALLGATHER));
     TRY(status, here_gather(on, from, length, here, 0));
     if (on->local_rank == 0) {
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
-                TRY(status, requests_send(&some, on, here, on->local_size * length, handle.byte, speaker(on, s, -1),
+                TRY(status, requests_send(&some, on, here, on->local_size * length, handle.byte, leader(on, s, -1),
                                           TAG_ALLGATHER));
         TRY(status, requests_wait(&some));
     }

@@ -4,18 +4,18 @@
 
 #include <stdlib.h>
 
-int gather_speakers(struct hierarchy *on, const char *from, int64_t length, char *room, int root)
+int gather_leaders(struct hierarchy *on, const char *from, int64_t length, char *room, int root)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
-    int to = speaker(on, on->site, root);
+    int to = leader(on, on->site, root);
     char *here = NULL, *memory = NULL;
     if (on->rank == root) {
         here = room + on->first[on->site] * length;
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
                 TRY(status, requests_receive(&some, on, room + on->first[s] * length, site_size(on, s) * length, handle.byte,
-                                             speaker(on, s, root), TAG_GATHER));
+                                             leader(on, s, root), TAG_GATHER));
     } else if (on->rank == to && !(here = memory = malloc(on->local_size * length + 1))) {
         status = MPI_ERR_NO_MEM;
     }

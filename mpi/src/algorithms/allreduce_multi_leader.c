@@ -164,7 +164,7 @@ static int begin(struct run *run)
     return status;
 }
 
-int allreduce_lanes(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment, int ahead)
+int allreduce_multi_leader(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment, int ahead)
 {
     struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
     int status = begin(&run);

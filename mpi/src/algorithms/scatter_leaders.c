@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-int scatter_speakers(struct hierarchy *on, const char *room, int64_t length, char *into, int root)
+int scatter_leaders(struct hierarchy *on, const char *room, int64_t length, char *into, int root)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
-    int from = speaker(on, on->site, root);
+    int from = leader(on, on->site, root);
     const char *here = NULL;
     char *memory = NULL;
     if (on->rank == root) {
@@ -16,7 +16,7 @@ int scatter_speakers(struct hierarchy *on, const char *room, int64_t length, cha
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
                 TRY(status, requests_send(&some, on, room + on->first[s] * length, site_size(on, s) * length, handle.byte,
-                                          speaker(on, s, root), TAG_SCATTER));
+                                          leader(on, s, root), TAG_SCATTER));
     } else if (on->rank == from) {
         if (!(here = memory = malloc(on->local_size * length + 1)))
             status = MPI_ERR_NO_MEM;

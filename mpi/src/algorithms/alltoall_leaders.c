@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int alltoall_speakers(struct hierarchy *on, const char *from, int64_t length, char *into)
+int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, char *into)
 {
     struct requests some = {0};
     int status = MPI_SUCCESS;
@@ -31,8 +31,8 @@ int alltoall_speakers(struct hierarchy *on, const char *from, int64_t length, ch
                 memcpy(block + r * there * length, rows + r * row + on->first[s] * length, there * length);
             if (s != on->site) {
                 TRY(status, requests_receive(&some, on, in + here * on->first[s] * length, (int64_t)there * here * length,
-                                             handle.byte, speaker(on, s, -1), TAG_ALLTOALL));
-                TRY(status, requests_send(&some, on, block, (int64_t)here * there * length, handle.byte, speaker(on, s, -1),
+                                             handle.byte, leader(on, s, -1), TAG_ALLTOALL));
+                TRY(status, requests_send(&some, on, block, (int64_t)here * there * length, handle.byte, leader(on, s, -1),
                                           TAG_ALLTOALL));
                 to += here * there * length;
             }

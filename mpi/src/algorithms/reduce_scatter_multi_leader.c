@@ -147,7 +147,7 @@ static void run_free(struct run *run, int status)
     free(run->at);
 }
 
-int reduce_scatter_lanes(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
+int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
                          int64_t segment)
 {
     struct run run = {.on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .segment = segment};
