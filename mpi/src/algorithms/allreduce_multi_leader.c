@@ -91,7 +91,7 @@ static int give(struct run *run, int i)
 }
 
 /* The next segment is on its way meanwhile. */
-static int reduce_here(struct run *run, int i)
+static int reduce_in_site(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
     void *sum = element_at(run->parts.origin[on->site], run->reduced, run->shape);
@@ -170,7 +170,7 @@ int allreduce_multi_leader(struct hierarchy *on, const void *from, void *into, i
     int status = begin(&run);
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
         if (i < run.segments.pieces)
-            TRY(status, reduce_here(&run, i));
+            TRY(status, reduce_in_site(&run, i));
         if (i >= ahead)
             TRY(status, hand_out(&run, i - ahead));
     }

@@ -2,7 +2,7 @@
  * order of sites, and hand it out. `ahead` segments are reduced before the first is handed out: so many as cover the way there. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ struct run {
     void **piece;
 };
 
-static int reduce_here(struct run *run, int i)
+static int reduce_in_site(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
     int count = segment_count(&run->segments, i);
@@ -27,9 +27,9 @@ static int reduce_here(struct run *run, int i)
     const void *from = run->from == MPI_IN_PLACE ? run->from : element_at(run->from, segment_at(&run->segments, i), run->shape);
     if (on->local_rank > 0) {
         from = run->from == MPI_IN_PLACE ? own : from;
-        return here_reduce(on, from, NULL, count, run->shape->type, run->op, 0);
+        return intra_site_reduce(on, from, NULL, count, run->shape->type, run->op, 0);
     }
-    int status = here_reduce(on, from, own, count, run->shape->type, run->op, 0);
+    int status = intra_site_reduce(on, from, own, count, run->shape->type, run->op, 0);
     for (int s = 0; s < on->sites; s++)
         if (s != on->site)
             TRY(status, requests_send(&run->sent, on, own, count, run->shape->type, leader(on, s, -1), TAG_ALLREDUCE));
@@ -54,7 +54,7 @@ static int hand_out(struct run *run, int i)
         TRY(status, combine(on, run->piece, on->sites, own, count, run->shape, run->op));
     }
     if (on->local_size > 1)
-        TRY(status, here_bcast(on, own, count, run->shape->type, 0));
+        TRY(status, intra_site_bcast(on, own, count, run->shape->type, 0));
     return status;
 }
 
@@ -77,7 +77,7 @@ int allreduce_segments(struct hierarchy *on, const void *from, void *into, int c
     }
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
         if (i < run.segments.pieces)
-            TRY(status, reduce_here(&run, i));
+            TRY(status, reduce_in_site(&run, i));
         if (i >= ahead)
             TRY(status, hand_out(&run, i - ahead));
     }

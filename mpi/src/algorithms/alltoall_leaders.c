@@ -1,7 +1,7 @@
 /* R/2 + n n s/B, S * (S - 1) messages, and twice as much inside a site: one rank of each site gathers what its site has for each
  * other one, and hands out what came. */
 #include "algorithms/algorithms.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
         if (!memory || !out)
             status = MPI_ERR_NO_MEM;
     }
-    TRY(status, here_gather(on, from, row, rows, 0));
+    TRY(status, intra_site_gather(on, from, row, rows, 0));
     if (on->local_rank == 0 && status == MPI_SUCCESS) {
         char *in = out + here * row;
         char *to = out;
@@ -47,7 +47,7 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
                            in + here * on->first[s] * length + (m * here + r) * length, length);
         rows = sorted;
     }
-    TRY(status, here_scatter(on, rows, row, into, 0));
+    TRY(status, intra_site_scatter(on, rows, row, into, 0));
     requests_free(&some, status);
     free(memory);
     free(out);

@@ -1,6 +1,6 @@
 /* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and then its own. */
 #include "algorithms/algorithms.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ int barrier_leaders(struct hierarchy *on)
     int status = MPI_SUCCESS;
     char go = 0;
     if (on->local_size > 1)
-        status = here_barrier(on);
+        status = intra_site_barrier(on);
     if (on->local_rank == 0) {
         for (int s = 0; s < on->sites; s++)
             if (s != on->site) {
@@ -22,7 +22,7 @@ int barrier_leaders(struct hierarchy *on)
     }
     /* A byte, since a broadcast of none need not wait for anybody. */
     if (on->local_size > 1)
-        TRY(status, here_bcast(on, &go, 1, handle.byte, 0));
+        TRY(status, intra_site_bcast(on, &go, 1, handle.byte, 0));
     requests_free(&some, status);
     return status;
 }

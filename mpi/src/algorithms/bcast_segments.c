@@ -1,7 +1,7 @@
 /* R/2 + s/B + one segment inside a site: the root sends one message to each other site, in segments; whoever receives them there hands each on
  * while the next is under way. Where sites are reached faster by way of others, these pass the segments on to them. */
 #include "algorithms/algorithms.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static int from_root(struct hierarchy *on, const struct bytes *bytes, const stru
     for (int i = 0; i < segments->pieces; i++)
         TRY(status, pass_on(on, bytes, segments, i, root, parent, &some));
     if (on->local_size > 1)
-        TRY(status, here_bcast(on, bytes->at, (int)bytes->length, handle.byte, on->local_rank));
+        TRY(status, intra_site_bcast(on, bytes->at, (int)bytes->length, handle.byte, on->local_rank));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
@@ -44,7 +44,7 @@ static int to_site(struct hierarchy *on, const struct bytes *bytes, const struct
         if (on->local_rank == 0)
             TRY(status, pass_on(on, bytes, segments, i, root, parent, &passed));
         if (on->local_size > 1)
-            TRY(status, here_bcast(on, bytes->at + segment_at(segments, i), segment_count(segments, i), handle.byte, 0));
+            TRY(status, intra_site_bcast(on, bytes->at + segment_at(segments, i), segment_count(segments, i), handle.byte, 0));
     }
     TRY(status, requests_wait(&passed));
     requests_free(&some, status);
@@ -67,7 +67,7 @@ int bcast_segments(struct hierarchy *on, void *buffer, int count, const struct s
         TRY(status, from_root(on, &bytes, &segments, root, parent));
     else if (on->site == on->site_of[root]) {
         if (on->local_size > 1)
-            TRY(status, here_bcast(on, bytes.at, (int)bytes.length, handle.byte, on->local_rank_of[root]));
+            TRY(status, intra_site_bcast(on, bytes.at, (int)bytes.length, handle.byte, on->local_rank_of[root]));
     } else
         TRY(status, to_site(on, &bytes, &segments, root, parent));
     if (on->rank != root)

@@ -1,6 +1,6 @@
 /* R/2 + n s/B, one message from each other site: the ranks of a site give what they have to one of them. */
 #include "algorithms/algorithms.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ int gather_leaders(struct hierarchy *on, const char *from, int64_t length, char 
     } else if (on->rank == to && !(here = memory = malloc(on->local_size * length + 1))) {
         status = MPI_ERR_NO_MEM;
     }
-    TRY(status, here_gather(on, from, length, here, on->local_rank_of[to]));
+    TRY(status, intra_site_gather(on, from, length, here, on->local_rank_of[to]));
     if (on->rank == to && on->rank != root)
         TRY(status, requests_send(&some, on, here, on->local_size * length, handle.byte, root, TAG_GATHER));
     requests_free(&some, status);

@@ -2,7 +2,7 @@
  * its ranks get, puts together what its own get, and hands it out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -91,7 +91,7 @@ int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, c
         if (!memory || !own_memory)
             status = MPI_ERR_NO_MEM;
     }
-    TRY(status, here_reduce(on, mine, all, (int)at[on->size], shape->type, op, 0));
+    TRY(status, intra_site_reduce(on, mine, all, (int)at[on->size], shape->type, op, 0));
     if (on->local_rank == 0)
         TRY(status, exchange(on, all, at, counts, own, shape, op));
     int *local_counts = places + on->local_size;
@@ -101,7 +101,7 @@ int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, c
         local_counts[i] = counts[on->members[on->first[on->site] + i]];
         sum += local_counts[i];
     }
-    TRY(status, here_scatterv(on, own, local_counts, places, shape->type, into, counts[on->rank], 0));
+    TRY(status, intra_site_scatterv(on, own, local_counts, places, shape->type, into, counts[on->rank], 0));
     free(at);
     free(places);
     free(memory);

@@ -3,7 +3,7 @@
  * together, and in which order, does not depend on the ways. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static int at_root(struct hierarchy *on, const void *from, void *into, const str
                     requests_receive(&some, on, element_at(parts.origin[s], segment_at(segments, i), shape),
                                      segment_count(segments, i), shape->type, leader(on, last_before(parent, s, on->site), root), TAG_OF(s)));
     for (int i = 0; i < segments->pieces; i++) {
-        TRY(status, here_reduce(on, element_at(from, segment_at(segments, i), shape), element_at(into, segment_at(segments, i), shape),
+        TRY(status, intra_site_reduce(on, element_at(from, segment_at(segments, i), shape), element_at(into, segment_at(segments, i), shape),
                                 segment_count(segments, i), shape->type, op, on->local_rank));
     }
     for (int i = 0, next = 0; i < segments->pieces; i++) {
@@ -117,7 +117,7 @@ static int to_root(struct hierarchy *on, const void *from, const struct shape *s
     }
     for (int i = 0; i < segments->pieces; i++) {
         void *here = found ? element_at(found, segment_at(segments, i), shape) : NULL;
-        TRY(status, here_reduce(on, element_at(from, segment_at(segments, i), shape), here, segment_count(segments, i), shape->type, op,
+        TRY(status, intra_site_reduce(on, element_at(from, segment_at(segments, i), shape), here, segment_count(segments, i), shape->type, op,
                                 on->local_rank_of[to]));
         if (found)
             TRY(status, requests_send(&some, on, here, segment_count(segments, i), shape->type, leader(on, parent[on->site], root),

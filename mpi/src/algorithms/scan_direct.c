@@ -2,7 +2,7 @@
  * before a rank of another site sends it that, at once. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ int scan_direct(struct hierarchy *on, const void *from, void *into, int count, c
             TRY(status, requests_receive(&received, on, parts.origin[s], count, shape->type, on->members[on->first[s] + there - 1],
                                          TAG_SCAN));
     }
-    TRY(status, here_scan(on, from, sum, count, shape->type, op));
+    TRY(status, intra_site_scan(on, from, sum, count, shape->type, op));
     for (int rank = 0; rank < on->size; rank++)
         if (on->site_of[rank] != on->site && before(on, on->site, rank) == on->local_rank + 1)
             TRY(status, requests_send(&sent, on, sum, count, shape->type, rank, TAG_SCAN));
@@ -41,7 +41,7 @@ int scan_direct(struct hierarchy *on, const void *from, void *into, int count, c
     if (inclusive)
         TRY(status, elements_copy(on, sum, parts.origin[on->site], count, shape));
     else
-        TRY(status, here_exscan(on, from, parts.origin[on->site], count, shape->type, op));
+        TRY(status, intra_site_exscan(on, from, parts.origin[on->site], count, shape->type, op));
     TRY(status, requests_wait(&received));
     for (int s = 0; s < on->sites && status == MPI_SUCCESS; s++)
         if (s == on->site ? inclusive || on->local_rank > 0 : before(on, s, on->rank) > 0)

@@ -2,7 +2,7 @@
  * up to and tells every later site, whose first rank puts together what lies before it and hands that out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ struct run {
 static int is_last(const struct hierarchy *on) { return on->local_rank == on->local_size - 1; }
 
 /* Inside the site, and off to the later ones. */
-static int scan_here(struct run *run, int i)
+static int scan_in_site(struct run *run, int i)
 {
     struct hierarchy *on = run->on;
     int64_t at = segment_at(&run->segments, i);
@@ -31,16 +31,16 @@ static int scan_here(struct run *run, int i)
     void *into = element_at(run->into, at, run->shape);
     const void *from = element_at(run->from, at, run->shape);
     if (run->inclusive)
-        status = here_scan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
+        status = intra_site_scan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
     if (!run->total)
-        return run->inclusive ? status : here_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
+        return run->inclusive ? status : intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
     void *total = element_at(run->total, at, run->shape);
     struct bytes bytes = {0};
     TRY(status, bytes_pack(run->inclusive ? into : from, count, run->shape, on->across, &bytes));
     TRY(status, unpack(bytes.at, bytes.length, total, count, run->shape, on->across));
     bytes_free(&bytes);
     if (!run->inclusive) {
-        TRY(status, here_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op));
+        TRY(status, intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op));
         if (on->local_rank > 0)
             TRY(status, real.Reduce_local(into, total, count, run->shape->type, run->op));
     }
@@ -64,7 +64,7 @@ static int add_before(struct run *run, int i)
         TRY(status, combine(on, run->piece, on->site, before, count, run->shape, run->op));
     }
     if (on->local_size > 1)
-        TRY(status, here_bcast(on, before, count, run->shape->type, 0));
+        TRY(status, intra_site_bcast(on, before, count, run->shape->type, 0));
     if (run->inclusive || on->local_rank > 0) {
         TRY(status, real.Reduce_local(before, into, count, run->shape->type, run->op));
     } else {
@@ -98,7 +98,7 @@ int scan_segments(struct hierarchy *on, const void *from, void *into, int count,
     }
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
         if (i < run.segments.pieces)
-            TRY(status, scan_here(&run, i));
+            TRY(status, scan_in_site(&run, i));
         if (i >= ahead && on->site > 0)
             TRY(status, add_before(&run, i - ahead));
     }

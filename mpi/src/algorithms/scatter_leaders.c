@@ -1,6 +1,6 @@
 /* R/2 + n s/B, one message to each other site, whose ranks get their parts from one of them. */
 #include "algorithms/algorithms.h"
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ int scatter_leaders(struct hierarchy *on, const char *room, int64_t length, char
         TRY(status, requests_receive(&some, on, memory, on->local_size * length, handle.byte, root, TAG_SCATTER));
         TRY(status, requests_wait(&some));
     }
-    TRY(status, here_scatter(on, here, length, into, on->local_rank_of[from]));
+    TRY(status, intra_site_scatter(on, here, length, into, on->local_rank_of[from]));
     requests_free(&some, status);
     free(memory);
     return status;

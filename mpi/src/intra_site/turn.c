@@ -19,12 +19,12 @@ int turn_begin(struct turn *turn, struct hierarchy *on, const struct shape *shap
     int own = on->local_rank, status = MPI_SUCCESS;
     for (int r = 0; r < on->local_size; r++)
         if (r != own && turn->counts[own] > 0)
-            TRY(status, requests_receive(&turn->some, on, turn->parts.origin[r], turn->counts[own], shape->type, here[r], TAG_HERE));
+            TRY(status, requests_receive(&turn->some, on, turn->parts.origin[r], turn->counts[own], shape->type, here[r], TAG_INTRA_SITE));
     /* The next rank first, so that not all send to the same one. */
     for (int i = 1; i < on->local_size; i++) {
         int r = (own + i) % on->local_size;
         if (turn->counts[r] > 0)
-            TRY(status, requests_send(&turn->some, on, turn->pieces[r], turn->counts[r], shape->type, here[r], TAG_HERE));
+            TRY(status, requests_send(&turn->some, on, turn->pieces[r], turn->counts[r], shape->type, here[r], TAG_INTRA_SITE));
     }
     return status;
 }

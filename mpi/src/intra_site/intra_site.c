@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "intra_site/here.h"
+#include "intra_site/intra_site.h"
 
 #include "algorithms/algorithms.h"
 #include "async/task.h"
@@ -7,12 +7,12 @@
 
 #include <stdlib.h>
 
-static int rank_here(const struct hierarchy *on, int number) { return on->members[on->first[on->site] + number]; }
+static int rank_of_local(const struct hierarchy *on, int number) { return on->members[on->first[on->site] + number]; }
 
 static int give(struct hierarchy *on, const void *from, int64_t count, MPI_Datatype type, int to)
 {
     struct requests some = {0};
-    int status = requests_send(&some, on, from, count, type, rank_here(on, to), TAG_HERE);
+    int status = requests_send(&some, on, from, count, type, rank_of_local(on, to), TAG_INTRA_SITE);
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
@@ -21,13 +21,13 @@ static int give(struct hierarchy *on, const void *from, int64_t count, MPI_Datat
 static int take(struct hierarchy *on, void *into, int64_t count, MPI_Datatype type, int from)
 {
     struct requests some = {0};
-    int status = requests_receive(&some, on, into, count, type, rank_here(on, from), TAG_HERE);
+    int status = requests_receive(&some, on, into, count, type, rank_of_local(on, from), TAG_INTRA_SITE);
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
 }
 
-int here_barrier(struct hierarchy *on)
+int intra_site_barrier(struct hierarchy *on)
 {
     int status = MPI_SUCCESS, bit = 1;
     if (!task_runs())
@@ -40,7 +40,7 @@ int here_barrier(struct hierarchy *on)
     return status;
 }
 
-int here_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype type, int root)
+int intra_site_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype type, int root)
 {
     if (!task_runs())
         return real.Bcast(buffer, count, type, root, on->local);
@@ -52,7 +52,7 @@ int here_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype type,
         status = take(on, buffer, count, type, (own - bit + root) % all);
     for (bit >>= 1; bit > 0; bit >>= 1)
         if (own + bit < all)
-            TRY(status, requests_send(&some, on, buffer, count, type, rank_here(on, (own + bit + root) % all), TAG_HERE));
+            TRY(status, requests_send(&some, on, buffer, count, type, rank_of_local(on, (own + bit + root) % all), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
@@ -90,7 +90,7 @@ static int reduce_anywhere(struct hierarchy *on, const void *from, void *into, i
     return status;
 }
 
-int here_reduce(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root)
+int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root)
 {
     struct shape shape;
     int commutes = 0, status = shape_of(type, &shape) ? MPI_SUCCESS : MPI_ERR_TYPE;
@@ -114,43 +114,43 @@ int here_reduce(struct hierarchy *on, const void *from, void *into, int count, M
     return status;
 }
 
-int here_gather(struct hierarchy *on, const char *from, int64_t length, char *into, int root)
+int intra_site_gather(struct hierarchy *on, const char *from, int64_t length, char *into, int root)
 {
     if (!task_runs())
         return real.Gather(from, (int)length, handle.byte, into, (int)length, handle.byte, root, on->local);
     struct requests some = {0};
     int status = MPI_SUCCESS;
     for (int i = 0; i < on->local_size && on->local_rank == root; i++)
-        TRY(status, requests_receive(&some, on, into + i * length, length, handle.byte, rank_here(on, i), TAG_HERE));
-    TRY(status, requests_send(&some, on, from, length, handle.byte, rank_here(on, root), TAG_HERE));
+        TRY(status, requests_receive(&some, on, into + i * length, length, handle.byte, rank_of_local(on, i), TAG_INTRA_SITE));
+    TRY(status, requests_send(&some, on, from, length, handle.byte, rank_of_local(on, root), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
 }
 
-int here_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
+int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
                   int root)
 {
     if (!task_runs())
         return real.Scatterv(from, counts, places, type, into, count, type, root, on->local);
     struct requests some = {0};
     struct shape shape;
-    int status = shape_of(type, &shape) ? requests_receive(&some, on, into, count, type, rank_here(on, root), TAG_HERE) : MPI_ERR_TYPE;
+    int status = shape_of(type, &shape) ? requests_receive(&some, on, into, count, type, rank_of_local(on, root), TAG_INTRA_SITE) : MPI_ERR_TYPE;
     for (int i = 0; i < on->local_size && on->local_rank == root; i++)
-        TRY(status, requests_send(&some, on, element_at(from, places[i], &shape), counts[i], type, rank_here(on, i), TAG_HERE));
+        TRY(status, requests_send(&some, on, element_at(from, places[i], &shape), counts[i], type, rank_of_local(on, i), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
 }
 
-int here_scatter(struct hierarchy *on, const char *from, int64_t length, char *into, int root)
+int intra_site_scatter(struct hierarchy *on, const char *from, int64_t length, char *into, int root)
 {
     if (!task_runs())
         return real.Scatter(from, (int)length, handle.byte, into, (int)length, handle.byte, root, on->local);
     struct requests some = {0};
-    int status = requests_receive(&some, on, into, length, handle.byte, rank_here(on, root), TAG_HERE);
+    int status = requests_receive(&some, on, into, length, handle.byte, rank_of_local(on, root), TAG_INTRA_SITE);
     for (int i = 0; i < on->local_size && on->local_rank == root; i++)
-        TRY(status, requests_send(&some, on, from + i * length, length, handle.byte, rank_here(on, i), TAG_HERE));
+        TRY(status, requests_send(&some, on, from + i * length, length, handle.byte, rank_of_local(on, i), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
@@ -180,12 +180,12 @@ static int scan(struct hierarchy *on, const void *from, void *into, int count, M
     return status;
 }
 
-int here_scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
+int intra_site_scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     return task_runs() ? scan(on, from, into, count, type, op, 1) : real.Scan(from, into, count, type, op, on->local);
 }
 
-int here_exscan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
+int intra_site_exscan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
     return task_runs() ? scan(on, from, into, count, type, op, 0) : real.Exscan(from, into, count, type, op, on->local);
 }
