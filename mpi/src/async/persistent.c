@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "async/persistent.h"
 
-#include "async/endings.h"
+#include "async/completion.h"
 #include "async/kept.h"
 #include "async/task.h"
 #include "calls/enter.h"
@@ -15,7 +15,7 @@ static struct persistent {
     struct persistent *next;
     MPI_Request request;
     struct plan *plan;
-    int ending;
+    int completion;
 } *all;
 static atomic_int count;
 
@@ -30,13 +30,13 @@ int plan_tags(struct plan *plan)
 int plan_begin(struct plan *plan, MPI_Request *request)
 {
     struct hierarchy *on = plan->on;
-    int ending = 0;
+    int completion = 0;
     struct plan *kept = kept_make(plan);
-    int status = kept ? ending_make(&ending, request, 0) : MPI_ERR_NO_MEM;
+    int status = kept ? completion_make(&completion, request, 0) : MPI_ERR_NO_MEM;
     if (status == MPI_SUCCESS) {
-        status = task_start(kept, ending);
+        status = task_start(kept, completion);
         if (status != MPI_SUCCESS)
-            ending_free(ending, request);
+            completion_free(completion, request);
     }
     if (kept)
         kept_release(kept);
@@ -50,7 +50,7 @@ int plan_keep(struct plan *plan, MPI_Request *request)
     int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (one && !(one->plan = kept_make(plan)))
         status = MPI_ERR_NO_MEM;
-    TRY(status, ending_make(&one->ending, request, 1));
+    TRY(status, completion_make(&one->completion, request, 1));
     if (status == MPI_SUCCESS) {
         one->request = *request;
         pthread_mutex_lock(&lock);
@@ -87,8 +87,8 @@ static struct persistent *find(MPI_Request request, int out)
 EXPORT int MPI_Start(MPI_Request *request)
 {
     struct persistent *one = request ? find(*request, 0) : NULL;
-    /* An ending that comes before the request has been started waits for it. */
-    int status = one ? hierarchy_leave(one->plan->on, task_start(one->plan, one->ending)) : MPI_SUCCESS;
+    /* A completion that comes before the request has been started waits for it. */
+    int status = one ? hierarchy_leave(one->plan->on, task_start(one->plan, one->completion)) : MPI_SUCCESS;
     return status == MPI_SUCCESS ? PASS(Start, request) : status;
 }
 BOTH(Start);
@@ -108,7 +108,7 @@ static void free_one(struct persistent *one)
 {
     int was_inside = hierarchy_inside(1);
     kept_release(one->plan);
-    ending_free(one->ending, NULL);
+    completion_free(one->completion, NULL);
     free(one);
     hierarchy_inside(was_inside);
 }

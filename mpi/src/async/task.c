@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "async/task.h"
 
-#include "async/endings.h"
+#include "async/completion.h"
 #include "async/kept.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ struct task {
     struct plan *plan;
     /* Those of the plan, with tags of its own. */
     struct hierarchy on;
-    int ending;
+    int completion;
     /* What it waits for. */
     MPI_Request *awaits;
     int status, has_begun, is_over;
@@ -257,9 +257,9 @@ static void finish(struct task *task)
     *at = task->next;
     pthread_mutex_unlock(&lock);
     /* The program may go on from here, and free what it named. */
-    ending_send(task->ending, task->plan->on, task->status);
+    completion_send(task->completion, task->plan->on, task->status);
     if (task->plan->form == NONBLOCKING)
-        ending_free(task->ending, NULL);
+        completion_free(task->completion, NULL);
     kept_release(task->plan);
     atomic_fetch_sub(&count, 1);
     free(task);
@@ -321,7 +321,7 @@ static int run(void)
     return taken_up;
 }
 
-int task_start(struct plan *plan, int ending)
+int task_start(struct plan *plan, int completion)
 {
     struct task *task = calloc(1, sizeof *task);
     if (!task)
@@ -338,7 +338,7 @@ int task_start(struct plan *plan, int ending)
     kept_hold(plan);
     task->on = *plan->on;
     task->on.tags = plan->tags;
-    task->ending = ending;
+    task->completion = completion;
     pthread_mutex_lock(&lock);
     struct task **end = &tasks;
     while (*end)

@@ -10,8 +10,8 @@
 void tasks_agree(void);
 int tasks_possible(void);
 
-/* Begins an operation of a plan that is kept. It sends the ending when it is over, and frees it unless it is persistent. */
-int task_start(struct plan *plan, int ending);
+/* Begins an operation of a plan that is kept. It sends the completion when it is over, and frees it unless it is persistent. */
+int task_start(struct plan *plan, int completion);
 
 /* Whether the caller is such an operation. */
 int task_runs(void);

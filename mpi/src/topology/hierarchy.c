@@ -2,7 +2,7 @@
 #include "topology/hierarchy.h"
 
 #include "algorithms/algorithms.h"
-#include "async/endings.h"
+#include "async/completion.h"
 #include "async/kept.h"
 #include "async/persistent.h"
 #include "async/task.h"
@@ -360,7 +360,7 @@ void hierarchy_end(void)
     }
     transfer_reap(1);
     tasks_end();
-    endings_end();
+    completions_end();
     free_unheld();
     if (keyval_made)
         real.Comm_free_keyval(&keyval);

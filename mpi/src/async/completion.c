@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "async/endings.h"
+#include "async/completion.h"
 
 #include "transfer/transfer.h"
 
@@ -13,7 +13,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm *selves;
 static int self_count;
-/* Endings so far, and those of them that are to be used again. */
+/* Completions so far, and those of them that are to be used again. */
 static int made, free_count, *free_ones;
 static struct failure {
     struct failure *next;
@@ -82,7 +82,7 @@ static int make_self(MPI_Comm *self)
     return status;
 }
 
-/* Room for more endings. */
+/* Room for more completions. */
 static int add_self(void)
 {
     MPI_Comm self;
@@ -104,56 +104,56 @@ static int add_self(void)
 }
 
 /* Whether there was one. */
-static int take(int *ending)
+static int take(int *completion)
 {
     pthread_mutex_lock(&lock);
     int any = free_count > 0 || made < self_count * PER_COMMUNICATOR;
     if (any)
-        *ending = free_count > 0 ? free_ones[--free_count] : made++;
+        *completion = free_count > 0 ? free_ones[--free_count] : made++;
     pthread_mutex_unlock(&lock);
     return any;
 }
 
-static MPI_Comm self_of(int ending)
+static MPI_Comm self_of(int completion)
 {
     pthread_mutex_lock(&lock);
-    MPI_Comm self = selves[ending / PER_COMMUNICATOR];
+    MPI_Comm self = selves[completion / PER_COMMUNICATOR];
     pthread_mutex_unlock(&lock);
     return self;
 }
 
-int ending_make(int *ending, MPI_Request *request, int is_persistent)
+int completion_make(int *completion, MPI_Request *request, int is_persistent)
 {
     int status = MPI_SUCCESS;
     pthread_mutex_lock(&adding);
-    while (!take(ending) && status == MPI_SUCCESS)
+    while (!take(completion) && status == MPI_SUCCESS)
         status = add_self();
     pthread_mutex_unlock(&adding);
     if (status != MPI_SUCCESS)
         return status;
-    status = (is_persistent ? real.Recv_init : real.Irecv)(NULL, 0, handle.byte, 0, *ending % PER_COMMUNICATOR, self_of(*ending), request);
+    status = (is_persistent ? real.Recv_init : real.Irecv)(NULL, 0, handle.byte, 0, *completion % PER_COMMUNICATOR, self_of(*completion), request);
     if (status != MPI_SUCCESS)
-        ending_free(*ending, NULL);
+        completion_free(*completion, NULL);
     return status;
 }
 
-void ending_send(int ending, struct hierarchy *on, int status)
+void completion_send(int completion, struct hierarchy *on, int status)
 {
     static const char word = 1;
-    MPI_Comm self = self_of(ending);
+    MPI_Comm self = self_of(completion);
     MPI_Request request;
     if (status != MPI_SUCCESS)
         expect_failure(self, on, status);
-    if (real.Isend(&word, status != MPI_SUCCESS, handle.byte, 0, ending % PER_COMMUNICATOR, self, &request) == MPI_SUCCESS)
+    if (real.Isend(&word, status != MPI_SUCCESS, handle.byte, 0, completion % PER_COMMUNICATOR, self, &request) == MPI_SUCCESS)
         real.Request_free(&request);
 }
 
-void ending_free(int ending, MPI_Request *request)
+void completion_free(int completion, MPI_Request *request)
 {
     if (request && real.Cancel(request) == MPI_SUCCESS)
         real.Wait(request, MPI_STATUS_IGNORE);
     pthread_mutex_lock(&lock);
-    free_ones[free_count++] = ending;
+    free_ones[free_count++] = completion;
     pthread_mutex_unlock(&lock);
 }
 
@@ -167,7 +167,7 @@ static void forget_failures(void)
     }
 }
 
-void endings_end(void)
+void completions_end(void)
 {
     forget_failures();
     for (int i = 0; i < self_count; i++)
