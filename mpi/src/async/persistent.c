@@ -2,7 +2,7 @@
 #include "async/persistent.h"
 
 #include "async/completion.h"
-#include "async/kept.h"
+#include "async/plan_lifetime.h"
 #include "async/task.h"
 #include "calls/enter.h"
 
@@ -31,15 +31,15 @@ int plan_begin(struct plan *plan, MPI_Request *request)
 {
     struct hierarchy *on = plan->on;
     int completion = 0;
-    struct plan *kept = kept_make(plan);
-    int status = kept ? completion_make(&completion, request, 0) : MPI_ERR_NO_MEM;
+    struct plan *copy = plan_copy(plan);
+    int status = copy ? completion_make(&completion, request, 0) : MPI_ERR_NO_MEM;
     if (status == MPI_SUCCESS) {
-        status = task_start(kept, completion);
+        status = task_start(copy, completion);
         if (status != MPI_SUCCESS)
             completion_free(completion, request);
     }
-    if (kept)
-        kept_release(kept);
+    if (copy)
+        plan_release(copy);
     return hierarchy_leave(on, status);
 }
 
@@ -48,7 +48,7 @@ int plan_keep(struct plan *plan, MPI_Request *request)
     struct hierarchy *on = plan->on;
     struct persistent *one = calloc(1, sizeof *one);
     int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-    if (one && !(one->plan = kept_make(plan)))
+    if (one && !(one->plan = plan_copy(plan)))
         status = MPI_ERR_NO_MEM;
     TRY(status, completion_make(&one->completion, request, 1));
     if (status == MPI_SUCCESS) {
@@ -60,7 +60,7 @@ int plan_keep(struct plan *plan, MPI_Request *request)
         atomic_fetch_add(&count, 1);
     } else {
         if (one && one->plan)
-            kept_release(one->plan);
+            plan_release(one->plan);
         free(one);
     }
     return hierarchy_leave(on, status);
@@ -107,7 +107,7 @@ BOTH(Startall);
 static void free_one(struct persistent *one)
 {
     int was_inside = hierarchy_inside(1);
-    kept_release(one->plan);
+    plan_release(one->plan);
     completion_free(one->completion, NULL);
     free(one);
     hierarchy_inside(was_inside);

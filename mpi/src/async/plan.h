@@ -38,7 +38,7 @@ struct plan {
     int64_t count, into_count;
     /* What is sent and what is received, of calls with v or w in their names. */
     struct vector out, in;
-    /* Memory of these, of a plan that is kept; who holds it, and the next of them. */
+    /* Memory of these, of a plan that outlives its call; who holds it, and the next of them. */
     void *owned;
     int holders;
     struct plan *next;

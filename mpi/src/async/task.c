@@ -2,7 +2,7 @@
 #include "async/task.h"
 
 #include "async/completion.h"
-#include "async/kept.h"
+#include "async/plan_lifetime.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -260,7 +260,7 @@ static void finish(struct task *task)
     completion_send(task->completion, task->plan->on, task->status);
     if (task->plan->form == NONBLOCKING)
         completion_free(task->completion, NULL);
-    kept_release(task->plan);
+    plan_release(task->plan);
     atomic_fetch_sub(&count, 1);
     free(task);
 }
@@ -335,7 +335,7 @@ int task_start(struct plan *plan, int completion)
         return status;
     }
     task->plan = plan;
-    kept_hold(plan);
+    plan_hold(plan);
     task->on = *plan->on;
     task->on.tags = plan->tags;
     task->completion = completion;
@@ -372,7 +372,7 @@ static struct plan *any_plan(void)
     pthread_mutex_lock(&lock);
     struct plan *plan = tasks ? tasks->plan : NULL;
     if (plan)
-        kept_hold(plan);
+        plan_hold(plan);
     pthread_mutex_unlock(&lock);
     return plan;
 }
@@ -381,7 +381,7 @@ void tasks_finish_all(void)
 {
     for (struct plan *plan; (plan = any_plan());) {
         tasks_finish(plan->on);
-        kept_release(plan);
+        plan_release(plan);
     }
 }
 

@@ -10,7 +10,7 @@
 void tasks_agree(void);
 int tasks_possible(void);
 
-/* Begins an operation of a plan that is kept. It sends the completion when it is over, and frees it unless it is persistent. */
+/* Begins an operation of a plan that outlives its call. It sends the completion when it is over, and frees it unless it is persistent. */
 int task_start(struct plan *plan, int completion);
 
 /* Whether the caller is such an operation. */

@@ -3,8 +3,8 @@
 
 #include "algorithms/algorithms.h"
 #include "async/completion.h"
-#include "async/kept.h"
 #include "async/persistent.h"
+#include "async/plan_lifetime.h"
 #include "async/task.h"
 #include "select/choice.h"
 #include "topology/sites.h"
@@ -75,7 +75,7 @@ static void hierarchy_free(struct hierarchy *on)
         real.Comm_free(&on->across);
     free(on->site_of);
     free(on->links);
-    free(on->kept);
+    free(on->tags_used);
     free(on);
 }
 
@@ -228,7 +228,7 @@ static struct hierarchy *carried_by(MPI_Comm comm)
 int hierarchy_known(MPI_Comm comm) { return hierarchy_wanted() && carried_by(comm); }
 
 /* Persistent requests of a communicator that are improved at a time, where the MPI has tags for so many. */
-#define MOST_KEPT 32768
+#define MOST_PERSISTENT 32768
 
 static int tags_of_one(const struct hierarchy *on) { return TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS); }
 
@@ -242,49 +242,49 @@ static int tags_for(const struct hierarchy *on)
     return (int)(((int64_t)most + 1) / tags_of_one(on)) - 1;
 }
 
-static int kept_anywhere_from(const struct hierarchy *on, int number, int count)
+static int first_unused(const struct hierarchy *on, int number, int count)
 {
-    while (number < count && on->kept_anywhere[number / 8] & 1 << number % 8)
+    while (number < count && on->tags_used_anywhere[number / 8] & 1 << number % 8)
         number++;
     return number;
 }
 
 /* Ranks ask for numbers alike, but give them back each when it likes: having come to the end, they tell each other which are in use. Those
- * given out since then are below on->next_kept. */
-static int next_kept(struct hierarchy *on, int count)
+ * given out since then are below on->next_tag_number. */
+static int take_number(struct hierarchy *on, int count)
 {
     int bytes = (count + 7) / 8;
-    if (!on->kept && !(on->kept = calloc(2, bytes)))
+    if (!on->tags_used && !(on->tags_used = calloc(2, bytes)))
         return -1;
-    on->kept_anywhere = on->kept + bytes;
-    int number = kept_anywhere_from(on, on->next_kept, count);
+    on->tags_used_anywhere = on->tags_used + bytes;
+    int number = first_unused(on, on->next_tag_number, count);
     if (number == count) {
-        if (real.Allreduce(on->kept, on->kept_anywhere, bytes, handle.byte, handle.bitwise_or, on->across) != MPI_SUCCESS)
+        if (real.Allreduce(on->tags_used, on->tags_used_anywhere, bytes, handle.byte, handle.bitwise_or, on->across) != MPI_SUCCESS)
             return -1;
-        number = kept_anywhere_from(on, 0, count);
+        number = first_unused(on, 0, count);
     }
-    on->next_kept = number < count ? number + 1 : count;
+    on->next_tag_number = number < count ? number + 1 : count;
     if (number == count)
         return -1;
-    __atomic_fetch_or(&on->kept[number / 8], (unsigned char)(1 << number % 8), __ATOMIC_RELAXED);
+    __atomic_fetch_or(&on->tags_used[number / 8], (unsigned char)(1 << number % 8), __ATOMIC_RELAXED);
     return number;
 }
 
 int hierarchy_tags(struct hierarchy *on, int is_persistent)
 {
     /* All ranks call in the same order. Persistent requests have the first half. */
-    int all = tags_for(on), kept = all / 2 < MOST_KEPT ? all / 2 : MOST_KEPT, number = -1;
-    if (is_persistent && kept > 0)
-        number = next_kept(on, kept);
-    else if (!is_persistent && all > kept)
-        number = kept + (int)(on->begun++ % (unsigned)(all - kept));
+    int all = tags_for(on), persistent = all / 2 < MOST_PERSISTENT ? all / 2 : MOST_PERSISTENT, number = -1;
+    if (is_persistent && persistent > 0)
+        number = take_number(on, persistent);
+    else if (!is_persistent && all > persistent)
+        number = persistent + (int)(on->begun++ % (unsigned)(all - persistent));
     return number < 0 ? -1 : (1 + number) * tags_of_one(on);
 }
 
 void hierarchy_return_tags(struct hierarchy *on, int tags)
 {
     int number = tags / tags_of_one(on) - 1;
-    __atomic_fetch_and(&on->kept[number / 8], (unsigned char)~(1 << number % 8), __ATOMIC_RELAXED);
+    __atomic_fetch_and(&on->tags_used[number / 8], (unsigned char)~(1 << number % 8), __ATOMIC_RELAXED);
 }
 
 void hierarchy_hold(struct hierarchy *on) { __atomic_add_fetch(&on->holders, 1, __ATOMIC_RELAXED); }
@@ -350,7 +350,7 @@ void hierarchy_end(void)
         return;
     tasks_finish_all();
     persistent_end();
-    kept_end();
+    plan_lifetime_end();
     while (carried) {
         struct hierarchy *last = carried;
         hierarchy_forget(last->user);

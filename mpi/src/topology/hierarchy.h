@@ -32,9 +32,9 @@ struct hierarchy {
     unsigned begun;
     /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit for each; the next to be
      * looked at. NULL before the first. */
-    unsigned char *kept, *kept_anywhere;
-    int next_kept;
-    /* The communicator, and plans that are kept. */
+    unsigned char *tags_used, *tags_used_anywhere;
+    int next_tag_number;
+    /* The communicator, and plans that outlive their calls. */
     int holders;
     /* Another of this process, of those that communicators carry or that nobody holds. */
     struct hierarchy *next;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "async/kept.h"
+#include "async/plan_lifetime.h"
 
 #include "calls/enter.h"
 
@@ -59,7 +59,7 @@ static int own_arrays(struct plan *plan)
     return 1;
 }
 
-struct plan *kept_make(const struct plan *plan)
+struct plan *plan_copy(const struct plan *plan)
 {
     struct plan *one = malloc(sizeof *one);
     if (one)
@@ -78,7 +78,7 @@ struct plan *kept_make(const struct plan *plan)
     return one;
 }
 
-void kept_hold(struct plan *plan) { __atomic_add_fetch(&plan->holders, 1, __ATOMIC_RELAXED); }
+void plan_hold(struct plan *plan) { __atomic_add_fetch(&plan->holders, 1, __ATOMIC_RELAXED); }
 
 static int names(const struct plan *plan, const struct freed *what)
 {
@@ -91,7 +91,7 @@ static int names(const struct plan *plan, const struct freed *what)
     return found;
 }
 
-void kept_release(struct plan *plan)
+void plan_release(struct plan *plan)
 {
     if (__atomic_sub_fetch(&plan->holders, 1, __ATOMIC_ACQ_REL) > 0)
         return;
@@ -186,4 +186,4 @@ EXPORT int MPI_Op_free(MPI_Op *op)
 }
 BOTH(Op_free);
 
-void kept_end(void) { free_unused(); }
+void plan_lifetime_end(void) { free_unused(); }
