@@ -12,7 +12,7 @@
 
 enum tag { TAG_BARRIER = 1, TAG_BCAST, TAG_REDUCE, TAG_ALLREDUCE, TAG_GATHER, TAG_SCATTER, TAG_ALLGATHER, TAG_ALLTOALL, TAG_SCAN, TAG_REDUCE_SCATTER, TAG_INTRA_SITE, TAG_HANDED,
     /* Parts of an allgather are told apart by theirs. */
-    TAG_PART = 64, MOST_PARTS = 16384 };
+    TAG_PART = 64, MAX_PARTS = 16384 };
 
 int barrier_leaders(struct hierarchy *on);
 

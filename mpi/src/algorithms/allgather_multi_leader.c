@@ -21,7 +21,7 @@ static int hand_on(struct hierarchy *on, struct requests *sent, const char *room
     for (int r = 1; r < on->local_size; r++) {
         /* Not all to the same rank first. */
         int to = on->members[on->first[on->site] + (on->local_rank + r) % on->local_size];
-        TRY(status, requests_send(sent, on, room + at, length, handle.byte, to, TAG_PART + m % MOST_PARTS));
+        TRY(status, requests_send(sent, on, room + at, length, handle.byte, to, TAG_PART + m % MAX_PARTS));
     }
     return status;
 }
@@ -44,9 +44,9 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
             if (there && by == on->rank && length > 0)
                 TRY(status, requests_receive(&taken, on, room + room_at[m] + at, length, handle.byte, giver, TAG_ALLGATHER));
             else if (whole && m != own && lengths[m] > 0)
-                TRY(status, requests_receive(&received, on, room + room_at[m], lengths[m], handle.byte, by, TAG_PART + m % MOST_PARTS));
+                TRY(status, requests_receive(&received, on, room + room_at[m], lengths[m], handle.byte, by, TAG_PART + m % MAX_PARTS));
             else if (there && by != on->rank && length > 0)
-                TRY(status, requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by, TAG_PART + m % MOST_PARTS));
+                TRY(status, requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by, TAG_PART + m % MAX_PARTS));
         }
     for (int i = 0; i < pieces; i++)
         for (int s = 0; s < on->sites; s++) {

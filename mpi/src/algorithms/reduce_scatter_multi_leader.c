@@ -8,7 +8,7 @@
 
 /* A rank takes in as many segments at once as its site has ranks: of a site of more ranks than these, smaller ones. */
 #define WHOLE_SEGMENTS 8
-#define LEAST_SEGMENT (16 * 1024)
+#define MIN_SEGMENT (16 * 1024)
 
 /* Part of what rank `to` gets: `count` elements from its `at`-th; none are left where count is 0. */
 struct piece {
@@ -111,8 +111,8 @@ static int run_make(struct run *run)
 {
     const struct hierarchy *on = run->on;
     int64_t mine = 0, most = 0, smaller = run->segment * WHOLE_SEGMENTS / on->largest;
-    if (on->largest > WHOLE_SEGMENTS && run->segment > LEAST_SEGMENT)
-        run->segment = smaller > LEAST_SEGMENT ? smaller : LEAST_SEGMENT;
+    if (on->largest > WHOLE_SEGMENTS && run->segment > MIN_SEGMENT)
+        run->segment = smaller > MIN_SEGMENT ? smaller : MIN_SEGMENT;
     run->at = malloc((on->size + 1) * sizeof *run->at);
     run->places = calloc(on->local_size, sizeof *run->places);
     if (!run->at || !run->places)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* What the sites found is told apart by its tag. */
-#define TAG_OF(site) (TAG_PART + (site) % MOST_PARTS)
+#define TAG_OF(site) (TAG_PART + (site) % MAX_PARTS)
 
 /* Which of two sites the way of `site` to the root passes last before `to`; -1 where it does not pass there. */
 static int last_before(const int parent[], int site, int to)

@@ -16,7 +16,7 @@
 /* The MPI's own calls and the program's reductions run on it. Only what is touched takes memory. */
 #define STACK_BYTES (2 << 20)
 /* Stacks kept for the next operations. */
-#define MOST_STACKS 16
+#define MAX_STACKS 16
 
 struct task {
     struct task *next;
@@ -38,7 +38,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
 static atomic_int count;
 static int is_hooked;
-static char *stacks[MOST_STACKS];
+static char *stacks[MAX_STACKS];
 static int stack_count;
 
 static _Thread_local struct task *current __attribute__((tls_model("initial-exec")));
@@ -209,7 +209,7 @@ static char *take_stack(void)
 static void leave_stack(char *stack)
 {
     pthread_mutex_lock(&lock);
-    int is_kept = stack_count < MOST_STACKS;
+    int is_kept = stack_count < MAX_STACKS;
     if (is_kept)
         stacks[stack_count++] = stack;
     pthread_mutex_unlock(&lock);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* Each costs a site's ranks memory. */
-#define MOST_AHEAD 64
+#define MAX_AHEAD 64
 
 static struct settings settings = {.costs = {.round = 1, .rate = 1, .lan_round = 1, .lan_rate = 1, .segment = 1}};
 
@@ -60,7 +60,7 @@ void choice_learn(void)
 static int ahead(const struct costs *costs, int64_t segment)
 {
     int64_t segments = costs->round / 2 * costs->rate / segment + 2;
-    return segments > MOST_AHEAD ? MOST_AHEAD : (int)segments;
+    return segments > MAX_AHEAD ? MAX_AHEAD : (int)segments;
 }
 
 int64_t choice_segment(void) { return settings.costs.segment; }
@@ -75,5 +75,5 @@ struct choice choose(const struct hierarchy *on, enum operation operation, int64
         segment = model_multi_leader_segment(segment, layout.largest, bytes);
     int segments_ahead = ahead(&settings.costs, segment);
     /* Leaders cut nothing. */
-    return (struct choice){.algorithm = algorithm, .segment = algorithm == LEADERS ? MOST_BYTES : segment, .ahead = segments_ahead};
+    return (struct choice){.algorithm = algorithm, .segment = algorithm == LEADERS ? MAX_BYTES : segment, .ahead = segments_ahead};
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* More sites exchange as if all ways were alike. */
-#define MOST_SITES 64
+#define MAX_SITES 64
 
 /* Of a way that does not exist. */
 #define NEVER INT64_MAX
@@ -71,8 +71,8 @@ static int next(const struct link way[], const int reached[], int sites, int64_t
 /* Dijkstra's; returns when the last site has it. */
 static int64_t grow(const struct link *links, int sites, int root, int64_t bytes, int parent[])
 {
-    struct link way[MOST_SITES];
-    int reached[MOST_SITES] = {0};
+    struct link way[MAX_SITES];
+    int reached[MAX_SITES] = {0};
     int64_t last = 0;
     for (int s = 0; s < sites; s++) {
         way[s] = links[root * sites + s];
@@ -96,7 +96,7 @@ static int64_t grow(const struct link *links, int sites, int root, int64_t bytes
 
 void links_tree(const struct link *links, int sites, int root, int64_t bytes, int parent[])
 {
-    if (links && sites <= MOST_SITES) {
+    if (links && sites <= MAX_SITES) {
         grow(links, sites, root, bytes, parent);
         return;
     }
@@ -106,9 +106,9 @@ void links_tree(const struct link *links, int sites, int root, int64_t bytes, in
 
 int links_hub(const struct link *links, int sites, int64_t bytes)
 {
-    int best = -1, parent[MOST_SITES];
+    int best = -1, parent[MAX_SITES];
     int64_t least = 0;
-    if (!links || sites < 3 || sites > MOST_SITES)
+    if (!links || sites < 3 || sites > MAX_SITES)
         return -1;
     for (int i = 0; i < sites; i++)
         for (int j = 0; j < sites; j++)

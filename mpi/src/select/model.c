@@ -44,10 +44,10 @@ int model_fits(const struct layout *layout, enum operation operation, enum algor
 {
     if (algorithm == NATIVE)
         return 1;
-    if (!model_has(operation, algorithm) || bytes > MOST_BYTES)
+    if (!model_has(operation, algorithm) || bytes > MAX_BYTES)
         return 0;
     /* What one rank holds for all must fit too. */
-    int all_fits = bytes * layout->ranks <= MOST_BYTES;
+    int all_fits = bytes * layout->ranks <= MAX_BYTES;
     if (BIT(algorithm) & BY_RANK)
         return algorithm == BLOCKS || all_fits;
     if (layout->sites < 2 || (layout->by_rank && has[operation] & BY_RANK))

@@ -61,7 +61,7 @@ struct layout {
 };
 
 /* More than this is left to the MPI: counts of bytes are ints there. */
-#define MOST_BYTES (1 << 30)
+#define MAX_BYTES (1 << 30)
 
 /* Whether an operation has an algorithm, in whatever case. */
 int model_has(enum operation operation, enum algorithm algorithm);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A file of rules is not larger. */
-#define MOST_FILE_BYTES (64 * 1024)
+#define MAX_FILE_BYTES (64 * 1024)
 
 #define WORD_BYTES 64
 
@@ -97,8 +97,8 @@ static int parse_one(struct rules *rules, const char *text, const struct complai
         return complain(to, "%s has no algorithm \"%s\"; it has: %s", words[0], words[count - 1],
                         list(names, sizeof names, algorithm_names, ALGORITHMS, rule.operation));
     rule.algorithm = (enum algorithm)algorithm;
-    if (rules->count == MOST_RULES)
-        return complain(to, "more than %d rules", MOST_RULES);
+    if (rules->count == MAX_RULES)
+        return complain(to, "more than %d rules", MAX_RULES);
     rules->all[rules->count++] = rule;
     return 1;
 }
@@ -129,11 +129,11 @@ int rules_parse(struct rules *rules, const char *text, const char *name, char *e
 int rules_read(struct rules *rules, const char *path, char *error, size_t error_bytes)
 {
     FILE *file = fopen(path, "re");
-    char *text = file ? calloc(1, MOST_FILE_BYTES + 1) : NULL;
-    size_t length = text ? fread(text, 1, MOST_FILE_BYTES + 1, file) : 0;
-    int right = text && !ferror(file) && length <= MOST_FILE_BYTES;
+    char *text = file ? calloc(1, MAX_FILE_BYTES + 1) : NULL;
+    size_t length = text ? fread(text, 1, MAX_FILE_BYTES + 1, file) : 0;
+    int right = text && !ferror(file) && length <= MAX_FILE_BYTES;
     if (!right)
-        snprintf(error, error_bytes, "%s: %s", path, length > MOST_FILE_BYTES ? "larger than 64 kB" : strerror(errno));
+        snprintf(error, error_bytes, "%s: %s", path, length > MAX_FILE_BYTES ? "larger than 64 kB" : strerror(errno));
     else
         text[length] = 0;
     right = right && rules_parse(rules, text, path, error, error_bytes);

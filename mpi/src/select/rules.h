@@ -11,14 +11,14 @@
 
 #include <stddef.h>
 
-#define MOST_RULES 64
+#define MAX_RULES 64
 
 struct rules {
     struct rule {
         enum operation operation;
         enum algorithm algorithm;
         int64_t low, high;
-    } all[MOST_RULES];
+    } all[MAX_RULES];
     int count;
 };
 

@@ -32,7 +32,7 @@ static void add_native(struct rules *rules)
     for (int i = 0; i < OPERATIONS; i++) {
         size_t length = strlen(operation_names[i]);
         for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) && rules->count < MOST_RULES)
+            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) && rules->count < MAX_RULES)
                 rules->all[rules->count++] = (struct rule){.operation = (enum operation)i, .algorithm = NATIVE, .high = INT64_MAX};
     }
 }

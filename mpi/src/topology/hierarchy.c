@@ -228,9 +228,9 @@ static struct hierarchy *carried_by(MPI_Comm comm)
 int hierarchy_known(MPI_Comm comm) { return hierarchy_wanted() && carried_by(comm); }
 
 /* Persistent requests of a communicator that are improved at a time, where the MPI has tags for so many. */
-#define MOST_PERSISTENT 32768
+#define MAX_PERSISTENT 32768
 
-static int tags_of_one(const struct hierarchy *on) { return TAG_PART + (on->size < MOST_PARTS ? on->size : MOST_PARTS); }
+static int tags_of_one(const struct hierarchy *on) { return TAG_PART + (on->size < MAX_PARTS ? on->size : MAX_PARTS); }
 
 /* How many operations have tags of their own beside those that wait, which have the first. */
 static int tags_for(const struct hierarchy *on)
@@ -273,7 +273,7 @@ static int take_number(struct hierarchy *on, int count)
 int hierarchy_tags(struct hierarchy *on, int is_persistent)
 {
     /* All ranks call in the same order. Persistent requests have the first half. */
-    int all = tags_for(on), persistent = all / 2 < MOST_PERSISTENT ? all / 2 : MOST_PERSISTENT, number = -1;
+    int all = tags_for(on), persistent = all / 2 < MAX_PERSISTENT ? all / 2 : MAX_PERSISTENT, number = -1;
     if (is_persistent && persistent > 0)
         number = take_number(on, persistent);
     else if (!is_persistent && all > persistent)

@@ -130,7 +130,7 @@ void *elements(int64_t count, const struct shape *shape, void **origin)
 #define COPIED_BYTES (256 * 1024)
 /* MPICH copies these by itself. */
 #define INJECTED_BYTES 128
-#define MOST_COPIED_BYTES (32 << 20)
+#define MAX_COPIED_BYTES (32 << 20)
 
 /* Intel MPI holds a message back that is larger, until its receiver has answered; Open MPI holds back none that causeway run's eager limit lets go. */
 #if defined(OPEN_MPI)
@@ -140,7 +140,7 @@ void *elements(int64_t count, const struct shape *shape, void **origin)
 #endif
 
 /* Copies are looked after when there are so many, or twice as many as were left the last time. */
-#define LEAST_REAPED 8
+#define MIN_REAPED 8
 
 static struct copied {
     struct copied *next;
@@ -148,7 +148,7 @@ static struct copied {
     int64_t bytes;
 } *copied;
 static _Atomic int64_t copied_bytes;
-static atomic_int copies, reaped_at = LEAST_REAPED;
+static atomic_int copies, reaped_at = MIN_REAPED;
 static pthread_mutex_t copying = PTHREAD_MUTEX_INITIALIZER;
 
 void transfer_reap(int all)
@@ -181,7 +181,7 @@ void transfer_reap(int all)
             *end = NULL;
         }
     }
-    reaped_at = LEAST_REAPED + 2 * copies;
+    reaped_at = MIN_REAPED + 2 * copies;
     if (!left)
         return;
     pthread_mutex_lock(&copying);
@@ -198,7 +198,7 @@ static int send_copy(const struct hierarchy *on, const void *from, int64_t count
         return MPI_ERR_NO_MEM;
     int64_t span = (count - 1) * extent + true_extent;
     /* Between the elements there may be anything, or nothing. */
-    if (span != bytes || span > COPIED_BYTES || copied_bytes > MOST_COPIED_BYTES)
+    if (span != bytes || span > COPIED_BYTES || copied_bytes > MAX_COPIED_BYTES)
         return MPI_ERR_NO_MEM;
     struct copied *this = malloc(sizeof *this + span);
     if (!this)
@@ -296,7 +296,7 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
 static struct segments pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape, int other)
 {
     int64_t bytes = shape_bytes(shape, count), segment = choice_segment(), piece = segment < CUT_BYTES ? segment : CUT_BYTES;
-    int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MOST_COPIED_BYTES;
+    int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MAX_COPIED_BYTES;
     return is_cut ? segments_of(bytes, 1, piece) : (struct segments){bytes, 1};
 }
 
