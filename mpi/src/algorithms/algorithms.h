@@ -1,6 +1,6 @@
 /* One algorithm for each operation and kind of size; each file's head says what it costs, with these letters: R round trip between
  * sites, B rate between sites, s bytes of one rank's part, S sites, n ranks of a site. What is done inside a site is left to the
- * MPI's own collectives, on the communicator of the site's ranks, but where pieces follow each other (turn.h).
+ * MPI's own collectives, on the communicator of the site's ranks, but where pieces follow each other (local_reduction.h).
  *
  * Arguments are as in MPI, already looked at: counts are not negative, roots exist, MPI_IN_PLACE has been taken care of by `from` being
  * what MPI says it stands for, or is handed on where that says more. */

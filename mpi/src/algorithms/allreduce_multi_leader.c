@@ -3,11 +3,11 @@
  * or hands out more than its part: where a site's network is no faster than the way to the others, one rank would have to take in the message three
  * times. `ahead` segments are added up before the first is handed out: so many as cover the way there. */
 #include "algorithms/algorithms.h"
-#include "intra_site/turn.h"
+#include "intra_site/local_reduction.h"
 
 #include <stdlib.h>
 
-struct run {
+struct multi_leader_allreduce {
     struct hierarchy *on;
     const void *from;
     void *into;
@@ -22,7 +22,7 @@ struct run {
     struct requests sent, received;
     int next_sent, next_received;
     /* Of this segment and the next one; and what is handed out of them. */
-    struct turn turns[2];
+    struct local_reduction reductions[2];
     struct requests handing[2];
     void **piece;
 };
@@ -32,14 +32,14 @@ struct run {
 #define TOGETHER 16
 
 /* Where the part of rank r of `ranks` begins in segment i. */
-static int share_at(const struct run *run, int i, int ranks, int r)
+static int share_at(const struct multi_leader_allreduce *run, int i, int ranks, int r)
 {
     int64_t count = segment_count(&run->segments, i), at = (count * r / ranks + TOGETHER - 1) / TOGETHER * TOGETHER;
     return (int)(at < count && r < ranks ? at : count);
 }
 
 /* Cuts segment i for this site's ranks; how many elements this rank has. */
-static int share_out(struct run *run, int i)
+static int share_out(struct multi_leader_allreduce *run, int i)
 {
     struct hierarchy *on = run->on;
     for (int r = 0; r < on->local_size; r++) {
@@ -50,7 +50,7 @@ static int share_out(struct run *run, int i)
 }
 
 /* What this rank and rank r of site s both have of segment i, from where this rank's begins. */
-static int overlap(const struct run *run, int i, int s, int r, int *at)
+static int overlap(const struct multi_leader_allreduce *run, int i, int s, int r, int *at)
 {
     const struct hierarchy *on = run->on;
     int own = run->places[on->local_rank], end = own + run->counts[on->local_rank], ranks = site_size(on, s);
@@ -69,7 +69,7 @@ static int overlap(const struct run *run, int i, int s, int r, int *at)
 
 static int peer(const struct hierarchy *on, int s, int r) { return on->members[on->first[s] + r]; }
 
-static int receive(struct run *run, int i, int64_t before)
+static int receive(struct multi_leader_allreduce *run, int i, int64_t before)
 {
     int status = MPI_SUCCESS;
     FOR_EACH_OVERLAP(s, r, length, at)
@@ -78,27 +78,27 @@ static int receive(struct run *run, int i, int64_t before)
     return status;
 }
 
-static int give(struct run *run, int i)
+static int give(struct multi_leader_allreduce *run, int i)
 {
-    struct turn *turn = &run->turns[i % 2];
+    struct local_reduction *local = &run->reductions[i % 2];
     share_out(run, i);
     for (int r = 0; r < run->on->local_size; r++) {
         const void *from = run->from == MPI_IN_PLACE ? run->into : run->from;
-        turn->pieces[r] = element_at(from, segment_at(&run->segments, i) + run->places[r], run->shape);
-        turn->counts[r] = run->counts[r];
+        local->pieces[r] = element_at(from, segment_at(&run->segments, i) + run->places[r], run->shape);
+        local->counts[r] = run->counts[r];
     }
-    return turn_begin(turn, run->on, run->shape);
+    return local_reduction_begin(local, run->on, run->shape);
 }
 
 /* The next segment is on its way meanwhile. */
-static int reduce_in_site(struct run *run, int i)
+static int reduce_in_site(struct multi_leader_allreduce *run, int i)
 {
     struct hierarchy *on = run->on;
     void *sum = element_at(run->parts.origin[on->site], run->reduced, run->shape);
     int status = i == 0 ? give(run, i) : MPI_SUCCESS;
     if (i + 1 < run->segments.pieces)
         TRY(status, give(run, i + 1));
-    TRY(status, turn_end(&run->turns[i % 2], on, sum, run->shape, run->op));
+    TRY(status, local_reduction_end(&run->reductions[i % 2], on, sum, run->shape, run->op));
     int own = share_out(run, i);
     FOR_EACH_OVERLAP(s, r, length, at)
         TRY(status, requests_send(&run->sent, on, element_at(sum, at, run->shape), length, run->shape->type, peer(on, s, r), TAG_ALLREDUCE));
@@ -107,7 +107,7 @@ static int reduce_in_site(struct run *run, int i)
 }
 
 /* Each rank's part of a segment to all of the site. */
-static int spread(struct run *run, int i, void *segment)
+static int spread(struct multi_leader_allreduce *run, int i, void *segment)
 {
     struct hierarchy *on = run->on;
     struct requests *some = &run->handing[i % 2];
@@ -122,7 +122,7 @@ static int spread(struct run *run, int i, void *segment)
     return status;
 }
 
-static int hand_out(struct run *run, int i)
+static int hand_out(struct multi_leader_allreduce *run, int i)
 {
     struct hierarchy *on = run->on;
     int own = share_out(run, i), status = MPI_SUCCESS;
@@ -140,7 +140,7 @@ static int hand_out(struct run *run, int i)
     return status;
 }
 
-static int begin(struct run *run)
+static int begin(struct multi_leader_allreduce *run)
 {
     struct hierarchy *on = run->on;
     int64_t own = 0, most = 0;
@@ -154,7 +154,7 @@ static int begin(struct run *run)
     }
     int status = parts_make(&run->parts, on, own, run->shape, MADE);
     for (int i = 0; i < 2; i++)
-        TRY(status, turn_make(&run->turns[i], on, most, run->shape));
+        TRY(status, local_reduction_make(&run->reductions[i], on, most, run->shape));
     own = 0;
     for (int i = 0; i < run->segments.pieces; i++) {
         int count = share_out(run, i);
@@ -166,7 +166,7 @@ static int begin(struct run *run)
 
 int allreduce_multi_leader(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment, int ahead)
 {
-    struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
+    struct multi_leader_allreduce run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
     int status = begin(&run);
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
         if (i < run.segments.pieces)
@@ -177,7 +177,7 @@ int allreduce_multi_leader(struct hierarchy *on, const void *from, void *into, i
     for (int i = 0; i < 2; i++) {
         TRY(status, requests_wait(&run.handing[i]));
         requests_free(&run.handing[i], status);
-        turn_free(&run.turns[i], status);
+        local_reduction_free(&run.reductions[i], status);
     }
     requests_free(&run.sent, status);
     requests_free(&run.received, status);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-struct run {
+struct segmented_allreduce {
     struct hierarchy *on;
     const void *from;
     void *into;
@@ -19,7 +19,7 @@ struct run {
     void **piece;
 };
 
-static int reduce_in_site(struct run *run, int i)
+static int reduce_in_site(struct segmented_allreduce *run, int i)
 {
     struct hierarchy *on = run->on;
     int count = segment_count(&run->segments, i);
@@ -36,7 +36,7 @@ static int reduce_in_site(struct run *run, int i)
     return status;
 }
 
-static int hand_out(struct run *run, int i)
+static int hand_out(struct segmented_allreduce *run, int i)
 {
     struct hierarchy *on = run->on;
     int count = segment_count(&run->segments, i);
@@ -61,7 +61,7 @@ static int hand_out(struct run *run, int i)
 int allreduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                     int64_t segment, int ahead)
 {
-    struct run run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
+    struct segmented_allreduce run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
     int status = MPI_SUCCESS;
     if (on->local_rank == 0) {
         status = parts_make(&run.parts, on, count, shape, into);

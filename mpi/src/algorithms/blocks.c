@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct run {
+struct block_reduction {
     struct hierarchy *on;
     const struct shape *shape;
     /* Of each rank's block: elements, and where it lies in the vector, bytes. */
@@ -19,9 +19,9 @@ struct run {
     MPI_Datatype *types;
 };
 
-static void *part(const struct run *run, int rank) { return (char *)run->parts + run->part_places[rank]; }
+static void *part(const struct block_reduction *run, int rank) { return (char *)run->parts + run->part_places[rank]; }
 
-static void run_free(struct run *run)
+static void block_reduction_free(struct block_reduction *run)
 {
     free(run->counts);
     free(run->places);
@@ -30,10 +30,10 @@ static void run_free(struct run *run)
 }
 
 /* Blocks of counts[i] elements for rank i; equal ones of `count` in all without `counts`. */
-static int run_make(struct run *run, struct hierarchy *on, const int counts[], int64_t count, const struct shape *shape)
+static int block_reduction_make(struct block_reduction *run, struct hierarchy *on, const int counts[], int64_t count, const struct shape *shape)
 {
     int size = on->size;
-    *run = (struct run){.on = on, .shape = shape};
+    *run = (struct block_reduction){.on = on, .shape = shape};
     run->counts = calloc(2 * size, sizeof *run->counts);
     run->places = malloc(2 * size * sizeof *run->places);
     run->types = malloc(size * sizeof *run->types);
@@ -57,7 +57,7 @@ static int run_make(struct run *run, struct hierarchy *on, const int counts[], i
     return run->memory ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-static int put_together(struct run *run, const void *from, MPI_Op op)
+static int put_together(struct block_reduction *run, const void *from, MPI_Op op)
 {
     struct hierarchy *on = run->on;
     int mine = (int)run->counts[on->rank];
@@ -99,39 +99,39 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
 
 int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment)
 {
-    struct run run;
-    int status = run_make(&run, on, NULL, count, shape);
+    struct block_reduction run;
+    int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
     TRY(status, hand_out_blocks(on, part(&run, on->size - 1), run.counts, run.places, into, shape, segment));
-    run_free(&run);
+    block_reduction_free(&run);
     return status;
 }
 
 int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
 {
-    struct run run;
-    int status = run_make(&run, on, NULL, count, shape);
+    struct block_reduction run;
+    int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
     TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into, run.counts, run.places, shape->type,
                               root));
-    run_free(&run);
+    block_reduction_free(&run);
     return status;
 }
 
 int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op)
 {
-    struct run run;
-    int status = run_make(&run, on, counts, 0, shape);
+    struct block_reduction run;
+    int status = block_reduction_make(&run, on, counts, 0, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
     TRY(status, elements_copy(on, part(&run, on->size - 1), into, counts[on->rank], shape));
-    run_free(&run);
+    block_reduction_free(&run);
     return status;
 }
 
 int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive)
 {
-    struct run run;
-    int status = run_make(&run, on, NULL, count, shape);
+    struct block_reduction run;
+    int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
     /* To each rank what lies before it, with or without itself; the first of all gets nothing then, and its buffer stays as it is. */
     for (int i = on->size - 1; !inclusive && status == MPI_SUCCESS && i >= 0; i--) {
@@ -140,6 +140,6 @@ int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, c
         run.counts[i] = on->rank > 0 ? run.counts[i] : 0;
     }
     TRY(status, alltoall_direct(on, run.parts, run.part_counts, run.part_places, run.types, into, run.counts, run.places, run.types));
-    run_free(&run);
+    block_reduction_free(&run);
     return status;
 }

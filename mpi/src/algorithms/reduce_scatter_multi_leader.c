@@ -1,8 +1,8 @@
 /* R/2 + n s/B + one segment inside a site: what a rank gets is added up by itself in its own site, in each other one segment by segment by its ranks in turn, to whom the site's others
  * send theirs, and which send it there. What goes to other sites comes first, what the site's own ranks get while that is under way. In
- * each turn every rank of a site adds up one segment, and the next turn's segments are sent meanwhile. */
+ * each reduction every rank of a site adds up one segment, and the next reduction's segments are sent meanwhile. */
 #include "algorithms/algorithms.h"
-#include "intra_site/turn.h"
+#include "intra_site/local_reduction.h"
 
 #include <stdlib.h>
 
@@ -21,7 +21,7 @@ struct place {
     int member, segment;
 };
 
-struct run {
+struct multi_leader_reduce_scatter {
     struct hierarchy *on;
     const void *all;
     const int *counts;
@@ -31,7 +31,7 @@ struct run {
     MPI_Op op;
     int64_t segment;
     struct place *places;
-    struct turn turns[2];
+    struct local_reduction reductions[2];
     /* What this rank adds up in each of them. */
     struct piece mine[2];
     /* What the sites found for this rank, and what this rank found for those of other sites. */
@@ -41,16 +41,16 @@ struct run {
     struct requests received, sent;
 };
 
-/* Which rank of a site adds up a segment of what a rank gets: itself, in its own; in others all do by turns. */
+/* Which rank of a site adds up a segment of what a rank gets: itself, in its own; in others all do by reductions. */
 static int adder(const struct hierarchy *on, int site, int to, int segment)
 {
     return on->site_of[to] == site ? on->local_rank_of[to] : (on->local_rank_of[to] + segment) % site_size(on, site);
 }
 
-static struct segments cut(const struct run *run, int to) { return segments_of(run->counts[to], run->shape->size, run->segment); }
+static struct segments cut(const struct multi_leader_reduce_scatter *run, int to) { return segments_of(run->counts[to], run->shape->size, run->segment); }
 
-/* The next one that local rank r adds up: to other sites first, and by turns of their ranks. */
-static struct piece next(struct run *run, int r)
+/* The next one that local rank r adds up: to other sites first, and to their ranks one after the other. */
+static struct piece next(struct multi_leader_reduce_scatter *run, int r)
 {
     const struct hierarchy *on = run->on;
     for (struct place *place = &run->places[r]; place->member < on->size; place->member++, place->segment = 0) {
@@ -66,14 +66,14 @@ static struct piece next(struct run *run, int r)
 }
 
 /* False when nothing is left. */
-static int prepare(struct run *run, int number)
+static int prepare(struct multi_leader_reduce_scatter *run, int number)
 {
-    struct turn *turn = &run->turns[number];
+    struct local_reduction *local = &run->reductions[number];
     int is_left = 0;
     for (int r = 0; r < run->on->local_size; r++) {
         struct piece piece = next(run, r);
-        turn->counts[r] = piece.count;
-        turn->pieces[r] = element_at(run->all, run->at[piece.to] + piece.at, run->shape);
+        local->counts[r] = piece.count;
+        local->pieces[r] = element_at(run->all, run->at[piece.to] + piece.at, run->shape);
         is_left |= piece.count > 0;
         if (r == run->on->local_rank)
             run->mine[number] = piece;
@@ -81,13 +81,13 @@ static int prepare(struct run *run, int number)
     return is_left;
 }
 
-static int finish(struct run *run, int number)
+static int finish(struct multi_leader_reduce_scatter *run, int number)
 {
     struct hierarchy *on = run->on;
     const struct piece *piece = &run->mine[number];
     int is_here = piece->to == on->rank;
     void *sum = is_here ? element_at(run->own.origin[on->site], piece->at, run->shape) : element_at(run->found, run->done, run->shape);
-    int status = turn_end(&run->turns[number], on, sum, run->shape, run->op);
+    int status = local_reduction_end(&run->reductions[number], on, sum, run->shape, run->op);
     if (!is_here && piece->count > 0) {
         TRY(status, requests_send(&run->sent, on, sum, piece->count, run->shape->type, piece->to, TAG_REDUCE_SCATTER));
         run->done += piece->count;
@@ -95,7 +95,7 @@ static int finish(struct run *run, int number)
     return status;
 }
 
-static int receive(struct run *run)
+static int receive(struct multi_leader_reduce_scatter *run)
 {
     struct hierarchy *on = run->on;
     struct segments segments = cut(run, on->rank);
@@ -107,7 +107,7 @@ static int receive(struct run *run)
     return status;
 }
 
-static int run_make(struct run *run)
+static int prepare_all(struct multi_leader_reduce_scatter *run)
 {
     const struct hierarchy *on = run->on;
     int64_t mine = 0, most = 0, smaller = run->segment * WHOLE_SEGMENTS / on->largest;
@@ -131,16 +131,16 @@ static int run_make(struct run *run)
         return MPI_ERR_NO_MEM;
     int status = parts_make(&run->own, on, run->counts[on->rank], run->shape, MADE);
     for (int i = 0; i < 2; i++)
-        TRY(status, turn_make(&run->turns[i], on, most, run->shape));
+        TRY(status, local_reduction_make(&run->reductions[i], on, most, run->shape));
     return status;
 }
 
-static void run_free(struct run *run, int status)
+static void free_all(struct multi_leader_reduce_scatter *run, int status)
 {
     requests_free(&run->received, status);
     requests_free(&run->sent, status);
     for (int i = 0; i < 2; i++)
-        turn_free(&run->turns[i], status);
+        local_reduction_free(&run->reductions[i], status);
     parts_free(&run->own);
     free(run->memory);
     free(run->places);
@@ -150,20 +150,20 @@ static void run_free(struct run *run, int status)
 int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
                          int64_t segment)
 {
-    struct run run = {.on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .segment = segment};
-    int status = run_make(&run), now = 0;
+    struct multi_leader_reduce_scatter run = {.on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .segment = segment};
+    int status = prepare_all(&run), now = 0;
     TRY(status, receive(&run));
     int is_left = status == MPI_SUCCESS && prepare(&run, now);
     if (is_left)
-        status = turn_begin(&run.turns[now], on, shape);
+        status = local_reduction_begin(&run.reductions[now], on, shape);
     for (; is_left && status == MPI_SUCCESS; now = !now) {
         if ((is_left = prepare(&run, !now)))
-            status = turn_begin(&run.turns[!now], on, shape);
+            status = local_reduction_begin(&run.reductions[!now], on, shape);
         TRY(status, finish(&run, now));
     }
     TRY(status, requests_wait(&run.received));
     TRY(status, combine(on, run.own.origin, on->sites, into, counts[on->rank], shape, op));
     TRY(status, requests_wait(&run.sent));
-    run_free(&run, status);
+    free_all(&run, status);
     return status;
 }

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-struct run {
+struct segmented_scan {
     struct hierarchy *on;
     const void *from;
     void *into;
@@ -23,7 +23,7 @@ struct run {
 static int is_last(const struct hierarchy *on) { return on->local_rank == on->local_size - 1; }
 
 /* Inside the site, and off to the later ones. */
-static int scan_in_site(struct run *run, int i)
+static int scan_in_site(struct segmented_scan *run, int i)
 {
     struct hierarchy *on = run->on;
     int64_t at = segment_at(&run->segments, i);
@@ -50,7 +50,7 @@ static int scan_in_site(struct run *run, int i)
 }
 
 /* What lies before the site, to its ranks. */
-static int add_before(struct run *run, int i)
+static int add_before(struct segmented_scan *run, int i)
 {
     struct hierarchy *on = run->on;
     int64_t at = segment_at(&run->segments, i);
@@ -79,7 +79,7 @@ static int add_before(struct run *run, int i)
 int scan_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
                int inclusive, int64_t segment, int ahead)
 {
-    struct run run = {.on = on, .from = from == MPI_IN_PLACE ? into : from, .into = into, .shape = shape, .op = op, .inclusive = inclusive, .segments = segments_of(count, shape->size, segment)};
+    struct segmented_scan run = {.on = on, .from = from == MPI_IN_PLACE ? into : from, .into = into, .shape = shape, .op = op, .inclusive = inclusive, .segments = segments_of(count, shape->size, segment)};
     int status = MPI_SUCCESS;
     void *total = NULL, *before = NULL;
     if (is_last(on) && on->site < on->sites - 1 && !(total = elements(count, shape, &run.total)))

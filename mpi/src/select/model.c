@@ -96,7 +96,7 @@ static int64_t crossing(const struct costs *costs, const struct layout *layout, 
 }
 
 /* A reduce-scatter or an allgather inside the largest site: each rank takes in, and gives, all but its own part. */
-static int64_t spread(const struct costs *costs, const struct layout *layout, int64_t bytes)
+static int64_t cost_of_spreading(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
     int n = layout->largest;
     return steps(n) * hop(costs) + carry(bytes / n, n - 1, costs->lan_rate);
@@ -128,21 +128,21 @@ int64_t model_multi_leader_segment(int64_t segment, int ranks, int64_t bytes)
     return wanted < segment ? segment : wanted < most ? wanted : most;
 }
 
-static int64_t allreduce_multi_leader(const struct costs *costs, const struct layout *layout, int64_t bytes)
+static int64_t cost_of_multi_leader_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
     int64_t pieces = pieces_of(bytes, model_multi_leader_segment(costs->segment, layout->largest, bytes)), piece = bytes / pieces, n = layout->largest;
-    return stages(costs, pieces, 2 * spread(costs, layout, piece), crossing(costs, layout, piece / n, n, n));
+    return stages(costs, pieces, 2 * cost_of_spreading(costs, layout, piece), crossing(costs, layout, piece / n, n, n));
 }
 
 /* Each part to whom it belongs, and from there to all. */
-static int64_t allreduce_split(const struct costs *costs, const struct layout *layout, int64_t bytes)
+static int64_t cost_of_split_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
     int n = layout->largest;
-    return 2 * (latency(costs) + spread(costs, layout, bytes) + crossing(costs, layout, bytes / layout->ranks, n, n));
+    return 2 * (latency(costs) + cost_of_spreading(costs, layout, bytes) + crossing(costs, layout, bytes / layout->ranks, n, n));
 }
 
 /* R/2, and R/2 again for each step of a tree over all ranks that nobody has ordered by sites. */
-static int64_t flat(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
+static int64_t cost_of_flat(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
 {
     int count = steps(layout->ranks), n = layout->largest;
     switch (operation) {
@@ -163,18 +163,18 @@ static int64_t flat(const struct costs *costs, const struct layout *layout, enum
     }
 }
 
-static int64_t reduce_scatter(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
+static int64_t cost_of_reduce_scatter(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
 {
     int n = layout->largest, others = layout->ranks - n;
     int64_t part = bytes / layout->ranks;
     if (algorithm == LEADERS)
         return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, part, n, 1) + collect(costs, layout, part);
-    /* Each rank adds up, by turns, a segment of what a rank of another site gets; what came is added to its own site's, put together meanwhile. */
-    int64_t pieces = pieces_of(part, costs->segment), turns = (others + n - 1) / n * pieces, step = n > 1 ? hop(costs) : 0;
-    return latency(costs) + turns * (2 * step + carry(part / pieces, n - 1, costs->lan_rate)) + crossing(costs, layout, part, n, n) + step;
+    /* Each rank adds up, one after the other, a segment of what a rank of another site gets; what came is added to its own site's, put together meanwhile. */
+    int64_t pieces = pieces_of(part, costs->segment), rounds = (others + n - 1) / n * pieces, step = n > 1 ? hop(costs) : 0;
+    return latency(costs) + rounds * (2 * step + carry(part / pieces, n - 1, costs->lan_rate)) + crossing(costs, layout, part, n, n) + step;
 }
 
-static int64_t allgather(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
+static int64_t cost_of_allgather(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
 {
     int n = layout->largest, handed_on = layout->ranks * (n - 1) / n;
     if (algorithm != MULTI_LEADER)
@@ -186,7 +186,7 @@ static int64_t allgather(const struct costs *costs, const struct layout *layout,
 }
 
 /* The blocks to whom they belong, one put together, and what is done with it then. */
-static int64_t blocks(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
+static int64_t cost_of_blocks(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
 {
     int64_t n = layout->largest, part = bytes / layout->ranks;
     int64_t exchange = latency(costs) + crossing(costs, layout, part, n * n, n * n), add = carry(bytes, 1, costs->lan_rate);
@@ -196,19 +196,19 @@ static int64_t blocks(const struct costs *costs, const struct layout *layout, en
     case OF_REDUCE:
         return exchange + add + latency(costs) + crossing(costs, layout, part, n, n);
     case OF_ALLREDUCE:
-        return exchange + add + allgather(costs, layout, MULTI_LEADER, part);
+        return exchange + add + cost_of_allgather(costs, layout, MULTI_LEADER, part);
     default:
         return 2 * exchange + add;
     }
 }
 
 /* Everything to everybody, or to the root, and all put together there. */
-static int64_t gathered(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
+static int64_t cost_of_gathered(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes)
 {
     int64_t add = carry(bytes, layout->ranks, costs->lan_rate);
     if (operation == OF_REDUCE)
         return latency(costs) + collect(costs, layout, bytes) + crossing(costs, layout, bytes, layout->largest, 1) + add;
-    return allgather(costs, layout, LEADERS, bytes) + add;
+    return cost_of_allgather(costs, layout, LEADERS, bytes) + add;
 }
 
 int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
@@ -220,11 +220,11 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     inside.round = costs->lan_round, inside.rate = costs->lan_rate;
     costs = layout->sites < 2 ? &inside : costs;
     if (algorithm == NATIVE)
-        return flat(costs, layout, operation, bytes);
+        return cost_of_flat(costs, layout, operation, bytes);
     if (algorithm == GATHERED)
-        return gathered(costs, layout, operation, bytes);
+        return cost_of_gathered(costs, layout, operation, bytes);
     if (algorithm == BLOCKS)
-        return blocks(costs, layout, operation, bytes);
+        return cost_of_blocks(costs, layout, operation, bytes);
     switch (operation) {
     case OF_BARRIER:
         return pipeline(costs, layout, 0, 1, 2);
@@ -232,7 +232,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     case OF_REDUCE:
         return pipeline(costs, layout, bytes, algorithm == SEGMENTS ? costs->segment : bytes, 1);
     case OF_REDUCE_SCATTER:
-        return reduce_scatter(costs, layout, algorithm, bytes);
+        return cost_of_reduce_scatter(costs, layout, algorithm, bytes);
     case OF_GATHER:
     case OF_SCATTER:
         return latency(costs) + (algorithm == LEADERS ? collect(costs, layout, bytes) + crossing(costs, layout, bytes, n, 1)
@@ -244,12 +244,12 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
                    crossing(costs, layout, bytes, n * n, 1);
         return latency(costs) + crossing(costs, layout, bytes, n * n, n * n);
     case OF_ALLGATHER:
-        return allgather(costs, layout, algorithm, bytes);
+        return cost_of_allgather(costs, layout, algorithm, bytes);
     default:
         if (operation == OF_ALLREDUCE && algorithm == MULTI_LEADER)
-            return allreduce_multi_leader(costs, layout, bytes);
+            return cost_of_multi_leader_allreduce(costs, layout, bytes);
         if (operation == OF_ALLREDUCE && algorithm == SPLIT)
-            return allreduce_split(costs, layout, bytes);
+            return cost_of_split_allreduce(costs, layout, bytes);
         if (operation == OF_SCAN && algorithm == DIRECT)
             return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, bytes, n, n);
         return pipeline(costs, layout, bytes, algorithm == SEGMENTS ? costs->segment : bytes, 2);
@@ -271,7 +271,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
 
 /* The one that large messages take of those which add up by site. By fixed bounds: the ways between sites, which each run measures anew, must not
  * choose between what rounds differently. */
-static enum algorithm large_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
+static enum algorithm algorithm_of_large_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
     if (layout->sites > 2 && bytes / SPLIT_SEGMENTS >= costs->segment)
         return SPLIT;
@@ -286,7 +286,7 @@ static int is_candidate(const struct costs *costs, const struct layout *layout, 
     int is_cut = model_has(operation, SEGMENTS) && (algorithm == LEADERS || algorithm == SEGMENTS);
     if (is_cut && (algorithm == SEGMENTS) != (bytes >= costs->segment))
         return 0;
-    if (operation == OF_ALLREDUCE && BIT(algorithm) & LARGE_ALLREDUCE && (bytes < costs->segment || algorithm != large_allreduce(costs, layout, bytes)))
+    if (operation == OF_ALLREDUCE && BIT(algorithm) & LARGE_ALLREDUCE && (bytes < costs->segment || algorithm != algorithm_of_large_allreduce(costs, layout, bytes)))
         return 0;
     if (operation == OF_SCAN && algorithm == DIRECT && layout->in_order)
         return 0;
