@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "async/plan_lifetime.h"
 
-#include "calls/enter.h"
+#include "binding/export.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

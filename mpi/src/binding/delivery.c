@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "binding/delivery.h"
 
-#include "calls/enter.h"
+#include "binding/export.h"
 #include "topology/sites.h"
 
 #if defined(OPEN_MPI)

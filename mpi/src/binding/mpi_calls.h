@@ -61,4 +61,7 @@ void *mpi_calls_find(const char *name);
  * program's own arguments, and with nothing else. */
 int mpi_calls_fit(void);
 
+/* Evaluates to the status of what is left undone after the first error. */
+#define TRY(status, call) ((status) == MPI_SUCCESS ? ((status) = (call)) : (status))
+
 #endif

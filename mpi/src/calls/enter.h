@@ -1,16 +1,9 @@
-/* What the calls that programs make have in common: how they are defined, and whether one is improved. */
+/* What the calls of collective operations have in common: the forms that each has, and whether it is improved. */
 #ifndef CAUSEWAY_ENTER_H
 #define CAUSEWAY_ENTER_H
 
 #include "async/plan.h"
-
-#define EXPORT __attribute__((visibility("default")))
-/* Defines PMPI_X beside MPI_X. */
-#define BOTH(name) EXPORT __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)))
-
-/* Without an MPI below there is nothing to call; 16 is MPI_ERR_OTHER or MPI_ERR_INTERN in all binary interfaces. */
-#define NO_MPI 16
-#define PASS(name, ...) (mpi_calls_load(), real.name ? real.name(__VA_ARGS__) : NO_MPI)
+#include "binding/export.h"
 
 /* The blocking, non-blocking and persistent form of an operation. Its parameters are P_Name, their names A_Name; plan_name says how it is
  * done, if it is improved. */
@@ -45,16 +38,7 @@
     }                                                                                                                  \
     EXPORT __typeof__(CALLED) P_CALLED __attribute__((alias(text)))
 
-/* What this library calls where not every MPI has it. */
-#define OTHER(text, PARAMETERS, ...)                                                                                   \
-    do {                                                                                                               \
-        static int(*own) PARAMETERS;                                                                                   \
-        if (!own)                                                                                                      \
-            own = (int(*) PARAMETERS)mpi_calls_find(text);                                                             \
-        return own ? own(__VA_ARGS__) : NO_MPI;                                                                        \
-    } while (0)
-
-/* The same with large counts, which MPI has since 4.0: the parameters are L_Name. */
+/* The forms with large counts, which MPI has since 4.0: the parameters are L_Name. */
 #if MPI_VERSION >= 4
 #define LARGE_FORMS(Name, name, plan_of)                                                                               \
     EXPORT int MPI_##Name##_c(L_##Name)                                                                                \

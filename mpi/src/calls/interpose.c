@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "async/task.h"
 #include "binding/delivery.h"
-#include "calls/enter.h"
+#include "binding/export.h"
 #include "select/choice.h"
 #include "topology/attributes.h"
 #include "topology/sites.h"

@@ -1,7 +1,7 @@
 /* What a program is told of its sites and groups, in calls of the MPI's own: MPI_Comm_split_type gives a communicator for each, the
  * info object of MPI_COMM_WORLD their names. */
 #define _GNU_SOURCE
-#include "calls/enter.h"
+#include "binding/export.h"
 #include "causeway_mpi.h"
 #include "topology/attributes.h"
 #include "topology/groups.h"

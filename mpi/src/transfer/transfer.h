@@ -113,7 +113,4 @@ __attribute__((visibility("default"))) void causeway_crossings(struct crossings 
 /* The same to one site, numbered as in the communicators that were used, of the first 16; none of the others. */
 __attribute__((visibility("default"))) void causeway_crossings_to(int site, struct crossings *crossings);
 
-/* Evaluates to the status of what is left undone after the first error. */
-#define TRY(status, call) ((status) == MPI_SUCCESS ? ((status) = (call)) : (status))
-
 #endif
