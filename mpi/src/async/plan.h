@@ -26,6 +26,7 @@ static inline MPI_Aint vector_place(const struct vector *said, int rank)
 
 static inline int has_counts(const struct vector *said) { return said->counts || said->large_counts; }
 static inline int has_places(const struct vector *said) { return said->places || said->large_places; }
+static inline int has_both(const struct vector *said) { return has_counts(said) && has_places(said); }
 
 struct plan {
     enum form form;
