@@ -8,11 +8,9 @@
 #define CAUSEWAY_ALGORITHMS_H
 
 #include "topology/hierarchy.h"
-#include "transfer/transfer.h"
-
-enum tag { TAG_BARRIER = 1, TAG_BCAST, TAG_REDUCE, TAG_ALLREDUCE, TAG_GATHER, TAG_SCATTER, TAG_ALLGATHER, TAG_ALLTOALL, TAG_SCAN, TAG_REDUCE_SCATTER, TAG_INTRA_SITE, TAG_HANDED,
-    /* Parts of an allgather are told apart by theirs. */
-    TAG_PART = 64, MAX_PARTS = 16384 };
+#include "topology/tags.h"
+#include "transfer/requests.h"
+#include "transfer/segments.h"
 
 int barrier_leaders(struct hierarchy *on);
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "async/completion.h"
 
-#include "transfer/transfer.h"
+#include "topology/hierarchy_cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "async/completion.h"
 #include "async/plan_lifetime.h"
 #include "async/task.h"
-#include "calls/enter.h"
+#include "topology/hierarchy_cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,31 +21,8 @@ static atomic_int count;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int plan_tags(struct plan *plan)
+int persistent_make(const struct plan *plan, MPI_Request *request)
 {
-    plan->tags = hierarchy_tags(plan->on, plan->form == PERSISTENT);
-    return plan->tags >= 0 || give_up(plan);
-}
-
-int plan_begin(struct plan *plan, MPI_Request *request)
-{
-    struct hierarchy *on = plan->on;
-    int completion = 0;
-    struct plan *copy = plan_copy(plan);
-    int status = copy ? completion_make(&completion, request, 0) : MPI_ERR_NO_MEM;
-    if (status == MPI_SUCCESS) {
-        status = task_start(copy, completion);
-        if (status != MPI_SUCCESS)
-            completion_free(completion, request);
-    }
-    if (copy)
-        plan_release(copy);
-    return hierarchy_leave(on, status);
-}
-
-int plan_keep(struct plan *plan, MPI_Request *request)
-{
-    struct hierarchy *on = plan->on;
     struct persistent *one = calloc(1, sizeof *one);
     int status = one ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (one && !(one->plan = plan_copy(plan)))
@@ -63,7 +40,7 @@ int plan_keep(struct plan *plan, MPI_Request *request)
             plan_release(one->plan);
         free(one);
     }
-    return hierarchy_leave(on, status);
+    return status;
 }
 
 /* The request's, where it is one of these; `out` takes it away. */
@@ -84,25 +61,14 @@ static struct persistent *find(MPI_Request request, int out)
     return one;
 }
 
-EXPORT int MPI_Start(MPI_Request *request)
-{
-    struct persistent *one = request ? find(*request, 0) : NULL;
-    /* A completion that comes before the request has been started waits for it. */
-    int status = one ? hierarchy_leave(one->plan->on, task_start(one->plan, one->completion)) : MPI_SUCCESS;
-    return status == MPI_SUCCESS ? PASS(Start, request) : status;
-}
-BOTH(Start);
+int persistent_any(void) { return atomic_load(&count); }
 
-EXPORT int MPI_Startall(int many, MPI_Request requests[])
+int persistent_start(MPI_Request request)
 {
-    if (!atomic_load(&count))
-        return PASS(Startall, many, requests);
-    int status = MPI_SUCCESS;
-    for (int i = 0; i < many; i++)
-        TRY(status, MPI_Start(&requests[i]));
-    return status;
+    struct persistent *one = find(request, 0);
+    /* A completion that comes before the request has been started waits for it. */
+    return one ? hierarchy_leave(one->plan->on, task_start(one->plan, one->completion)) : MPI_SUCCESS;
 }
-BOTH(Startall);
 
 static void free_one(struct persistent *one)
 {
@@ -113,14 +79,12 @@ static void free_one(struct persistent *one)
     hierarchy_inside(was_inside);
 }
 
-EXPORT int MPI_Request_free(MPI_Request *request)
+void persistent_free(MPI_Request request)
 {
-    struct persistent *one = request ? find(*request, 1) : NULL;
+    struct persistent *one = find(request, 1);
     if (one)
         free_one(one);
-    return PASS(Request_free, request);
 }
-BOTH(Request_free);
 
 void persistent_end(void)
 {

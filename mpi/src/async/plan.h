@@ -3,7 +3,8 @@
 #define CAUSEWAY_PLAN_H
 
 #include "select/choice.h"
-#include "transfer/transfer.h"
+#include "topology/hierarchy.h"
+#include "transfer/datatype.h"
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 

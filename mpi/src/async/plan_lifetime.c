@@ -1,7 +1,8 @@
 #define _GNU_SOURCE
 #include "async/plan_lifetime.h"
 
-#include "binding/export.h"
+#include "topology/hierarchy_cache.h"
+#include "topology/tags.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -105,7 +106,7 @@ void plan_release(struct plan *plan)
     pthread_mutex_unlock(&lock);
     atomic_fetch_sub(&count, 1);
     if (plan->form == PERSISTENT)
-        hierarchy_return_tags(plan->on, plan->tags);
+        tags_return(plan->on, plan->tags);
     hierarchy_release(plan->on);
     free(plan->owned);
     free(plan);
@@ -133,7 +134,7 @@ static struct freed *take_unused(void)
 }
 
 /* Not where the last plan ends: a datatype's attributes may call the program's functions. */
-static void free_unused(void)
+void plan_lifetime_free_unused(void)
 {
     struct freed *list = take_unused();
     while (list) {
@@ -163,27 +164,8 @@ static int put_off(struct freed what)
     return this != NULL;
 }
 
-EXPORT int MPI_Type_free(MPI_Datatype *type)
-{
-    free_unused();
-    /* One that may not be freed is the MPI's to complain of. */
-    if (type && atomic_load(&count) && !type_is_named(*type) && put_off((struct freed){.is_type = 1, .type = *type})) {
-        *type = handle.datatype_null;
-        return MPI_SUCCESS;
-    }
-    return PASS(Type_free, type);
-}
-BOTH(Type_free);
+int plan_lifetime_any(void) { return atomic_load(&count); }
 
-EXPORT int MPI_Op_free(MPI_Op *op)
-{
-    free_unused();
-    if (op && atomic_load(&count) && *op != handle.op_null && put_off((struct freed){.op = *op})) {
-        *op = handle.op_null;
-        return MPI_SUCCESS;
-    }
-    return PASS(Op_free, op);
-}
-BOTH(Op_free);
+int plan_lifetime_puts_off_type(MPI_Datatype type) { return put_off((struct freed){.is_type = 1, .type = type}); }
 
-void plan_lifetime_end(void) { free_unused(); }
+int plan_lifetime_puts_off_op(MPI_Op op) { return put_off((struct freed){.op = op}); }

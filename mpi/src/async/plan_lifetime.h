@@ -11,7 +11,14 @@ void plan_hold(struct plan *plan);
 /* The last ends it. May be called in the MPI's progress: nothing is freed there that the program or another rank could notice. */
 void plan_release(struct plan *plan);
 
-/* In MPI_Finalize, when all have been released. */
-void plan_lifetime_end(void);
+/* Whether there are any. */
+int plan_lifetime_any(void);
+
+/* Whether what the program frees is to be freed later, because a plan names it. */
+int plan_lifetime_puts_off_type(MPI_Datatype type);
+int plan_lifetime_puts_off_op(MPI_Op op);
+
+/* Frees what no plan names any more: in calls that free, and in MPI_Finalize when all plans have been released. */
+void plan_lifetime_free_unused(void);
 
 #endif

@@ -3,8 +3,10 @@
 
 #include "async/completion.h"
 #include "async/plan_lifetime.h"
+#include "async/progress.h"
+#include "topology/hierarchy_cache.h"
+#include "transfer/waiting.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -36,14 +38,10 @@ static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
 /* What is below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
-static atomic_int count;
-static int is_hooked;
 static char *stacks[MAX_STACKS];
 static int stack_count;
 
 static _Thread_local struct task *current __attribute__((tls_model("initial-exec")));
-
-static int run(void);
 
 /* Tasks may go on in another thread than they stopped in: nothing may keep the address of `current` across that. */
 __attribute__((noinline)) static struct task *current_task(void)
@@ -58,138 +56,6 @@ __attribute__((noinline)) static void set_current(struct task *task)
     current = task;
 }
 
-/* --- The MPI's progress --- */
-
-#if defined(OPEN_MPI)
-
-static int (*hook_register)(int (*)(void));
-static int (*hook_unregister)(int (*)(void));
-
-static int hook(void)
-{
-    return atomic_load_explicit(&count, memory_order_relaxed) ? run() : 0;
-}
-
-static void find_hook(void)
-{
-    static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80"};
-    for (size_t i = 0; !hook_register && i < sizeof libraries / sizeof *libraries; i++) {
-        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (!library)
-            continue;
-        hook_register = (int (*)(int (*)(void)))dlsym(library, "opal_progress_register");
-        hook_unregister = (int (*)(int (*)(void)))dlsym(library, "opal_progress_unregister");
-        dlclose(library);
-    }
-}
-
-static int hook_is_there(void) { return hook_register && hook_unregister; }
-
-static int is_complete(MPI_Request *request, int *status)
-{
-    int done = 0;
-    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
-    return done || *status != MPI_SUCCESS;
-}
-
-/* Stays until the end: asked, it looks at one number. */
-static int hook_on(void)
-{
-    pthread_mutex_lock(&lock);
-    int status = is_hooked ? 0 : hook_register(hook);
-    is_hooked = status == 0;
-    pthread_mutex_unlock(&lock);
-    return status == 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
-}
-
-static void hook_off(void)
-{
-    if (is_hooked)
-        hook_unregister(hook);
-    is_hooked = 0;
-}
-
-#else
-
-/* As in MPICH's mpi.h, which older headers do not have. */
-typedef void *async_thing;
-typedef int async_stream;
-#define STREAM_NULL ((async_stream)0x3c000000)
-enum { ASYNC_NOPROGRESS, ASYNC_DONE };
-
-static int (*async_start)(int (*)(async_thing), void *, async_stream);
-static int (*request_is_complete)(MPI_Request);
-
-static int hook(async_thing thing)
-{
-    (void)thing;
-    pthread_mutex_lock(&lock);
-    int is_idle = atomic_load(&count) == 0;
-    if (is_idle)
-        is_hooked = 0;
-    pthread_mutex_unlock(&lock);
-    if (is_idle)
-        return ASYNC_DONE;
-    run();
-    return ASYNC_NOPROGRESS;
-}
-
-static void find_hook(void)
-{
-#if !defined(CAUSEWAY_STANDARD_ABI)
-    async_start = (int (*)(int (*)(async_thing), void *, async_stream))mpi_calls_find("Async_start");
-    request_is_complete = (int (*)(MPI_Request))mpi_calls_find("Request_is_complete");
-#endif
-}
-
-static int hook_is_there(void) { return async_start && request_is_complete; }
-
-/* MPI_Test would ask for progress inside progress. */
-static int is_complete(MPI_Request *request, int *status)
-{
-    int done = 0;
-    *status = MPI_SUCCESS;
-    if (!request_is_complete(*request))
-        return 0;
-    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
-    return done || *status != MPI_SUCCESS;
-}
-
-static int hook_on(void)
-{
-    pthread_mutex_lock(&lock);
-    int first = !is_hooked;
-    is_hooked = 1;
-    pthread_mutex_unlock(&lock);
-    int status = first ? async_start(hook, NULL, STREAM_NULL) : MPI_SUCCESS;
-    if (status != MPI_SUCCESS)
-        is_hooked = 0;
-    return status;
-}
-
-static void hook_off(void) {}
-
-#endif
-
-static int all_have_hooks;
-
-void tasks_agree(void)
-{
-    int size, all = 1;
-    find_hook();
-    char own = (char)hook_is_there(), *each = real.Comm_size(handle.comm_world, &size) ? NULL : malloc((size_t)size);
-    if (!each)
-        return;
-    all &= real.Allgather(&own, 1, handle.byte, each, 1, handle.byte, handle.comm_world) == MPI_SUCCESS;
-    for (int i = 0; i < size; i++)
-        all &= each[i];
-    free(each);
-    all_have_hooks = all;
-}
-
-int tasks_possible(void) { return all_have_hooks; }
-
-/* --- Tasks --- */
 
 static char *take_stack(void)
 {
@@ -232,15 +98,13 @@ static void resume(struct task *task)
     set_current(NULL);
 }
 
-int task_runs(void) { return current_task() != NULL; }
+static int is_task(void) { return current_task() != NULL; }
 
-int task_wait(MPI_Request *request)
+static int wait_as_task(MPI_Request *request)
 {
     struct task *task = current_task();
     int status;
-    if (!task)
-        return real.Wait(request, MPI_STATUS_IGNORE);
-    if (is_complete(request, &status))
+    if (progress_completes(request, &status))
         return status;
     task->awaits = request;
     swapcontext(&task->own, &task->back);
@@ -261,7 +125,7 @@ static void finish(struct task *task)
     if (task->plan->form == NONBLOCKING)
         completion_free(task->completion, NULL);
     plan_release(task->plan);
-    atomic_fetch_sub(&count, 1);
+    atomic_fetch_sub(&progress_users, 1);
     free(task);
 }
 
@@ -292,7 +156,7 @@ static int may_go_on(struct task *task)
 {
     if (!task->has_begun)
         return task->has_begun = begin(task);
-    return is_complete(task->awaits, &task->status);
+    return progress_completes(task->awaits, &task->status);
 }
 
 /* Takes up each task that has no more to wait for; how many. */
@@ -321,16 +185,37 @@ static int run(void)
     return taken_up;
 }
 
+static int all_have_hooks;
+
+void tasks_agree(void)
+{
+    static const struct waiting beside = {.is_beside = is_task, .wait = wait_as_task};
+    int size, all = 1;
+    waiting_use(&beside);
+    progress_use(run);
+    progress_find();
+    char own = (char)progress_is_there(), *each = real.Comm_size(handle.comm_world, &size) ? NULL : malloc((size_t)size);
+    if (!each)
+        return;
+    all &= real.Allgather(&own, 1, handle.byte, each, 1, handle.byte, handle.comm_world) == MPI_SUCCESS;
+    for (int i = 0; i < size; i++)
+        all &= each[i];
+    free(each);
+    all_have_hooks = all;
+}
+
+int tasks_possible(void) { return all_have_hooks; }
+
 int task_start(struct plan *plan, int completion)
 {
     struct task *task = calloc(1, sizeof *task);
     if (!task)
         return MPI_ERR_NO_MEM;
     /* Counted first: a hook that finds none goes. */
-    atomic_fetch_add(&count, 1);
-    int status = hook_on();
+    atomic_fetch_add(&progress_users, 1);
+    int status = progress_join();
     if (status != MPI_SUCCESS) {
-        atomic_fetch_sub(&count, 1);
+        atomic_fetch_sub(&progress_users, 1);
         free(task);
         return status;
     }
@@ -387,7 +272,7 @@ void tasks_finish_all(void)
 
 void tasks_end(void)
 {
-    hook_off();
+    progress_leave();
     while (stack_count)
         munmap(stacks[--stack_count], STACK_BYTES);
 }

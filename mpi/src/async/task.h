@@ -5,18 +5,12 @@
 
 #include "async/plan.h"
 
-/* Whether the MPI lets others take part in its progress at all ranks: Open MPI does, and MPICH since it has MPIX_Async_start. Asked of all
- * once, with choice_learn. */
+/* Whether the MPI lets others take part in its progress at all ranks. Asked of all once, after agreement_reach. */
 void tasks_agree(void);
 int tasks_possible(void);
 
 /* Begins an operation of a plan that outlives its call. It sends the completion when it is over, and frees it unless it is persistent. */
 int task_start(struct plan *plan, int completion);
-
-/* Whether the caller is such an operation. */
-int task_runs(void);
-/* Waits for a request as whoever calls may. */
-int task_wait(MPI_Request *request);
 
 /* Wait until the operations on this hierarchy, or all, are over. */
 void tasks_finish(const struct hierarchy *on);

@@ -7,9 +7,19 @@
 #ifndef CAUSEWAY_DELIVERY_H
 #define CAUSEWAY_DELIVERY_H
 
+#include "binding/mpi_calls.h"
+
 /* Around MPI_Init. */
 void delivery_begin(void);
 void delivery_end(void);
+
+#if !defined(OPEN_MPI)
+/* MPICH reads its settings, if nothing was before: what is set later does nothing. */
+void delivery_settings_are_read(void);
+
+/* Ends the program where a call needs what MPICH was set up without. */
+void delivery_refuse(const char *call);
+#endif
 
 /* Whether a message between sites counts as sent a round trip later. */
 extern int delivery_is_awaited;

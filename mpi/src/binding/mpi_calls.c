@@ -65,6 +65,7 @@ static void load(void)
     OBJECT(datatype_null, "ompi_mpi_datatype_null");
     OBJECT(request_null, "ompi_request_null");
     OBJECT(errors_return, "ompi_mpi_errors_return");
+    OBJECT(errors_are_fatal, "ompi_mpi_errors_are_fatal");
     OBJECT(op_null, "ompi_mpi_op_null");
     OBJECT(bitwise_or, "ompi_mpi_op_bor");
     OBJECT(info_null, "ompi_mpi_info_null");
@@ -77,6 +78,7 @@ static void load(void)
                                   .datatype_null = MPI_DATATYPE_NULL,
                                   .request_null = MPI_REQUEST_NULL,
                                   .errors_return = MPI_ERRORS_RETURN,
+                                  .errors_are_fatal = MPI_ERRORS_ARE_FATAL,
                                   .op_null = MPI_OP_NULL,
                                   .bitwise_or = MPI_BOR,
                                   .info_null = MPI_INFO_NULL};

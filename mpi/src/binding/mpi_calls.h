@@ -43,7 +43,7 @@ struct mpi_handles {
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Datatype byte, datatype_null;
     MPI_Request request_null;
-    MPI_Errhandler errors_return;
+    MPI_Errhandler errors_return, errors_are_fatal;
     MPI_Op op_null, bitwise_or;
     MPI_Info info_null;
 };

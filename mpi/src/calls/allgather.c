@@ -102,8 +102,9 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
         if (there < 0)
             return give_up(plan);
     }
-    plan->choice = choose(plan->on, OF_ALLGATHER, shape_bytes(&plan->into_shape, longest), 1);
-    if (plan->choice.algorithm == NATIVE || (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape))))
+    if (!enter_bytes(plan, OF_ALLGATHER, shape_bytes(&plan->into_shape, longest)))
+        return 0;
+    if (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape)))
         return give_up(plan);
     /* Parts of different length have no other algorithm. */
     plan->choice.algorithm = MULTI_LEADER;

@@ -76,6 +76,8 @@ int enter(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t co
 int enter_reduction(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, MPI_Op op);
 /* Of one whose bytes not all ranks know, so that nobody can choose by them. */
 int enter_any(struct plan *plan, MPI_Comm comm, enum operation operation);
+/* Decides again, of one whose bytes all ranks have found. */
+int enter_bytes(struct plan *plan, enum operation operation, int64_t bytes);
 
 /* Leaves an operation to the MPI after all. */
 int give_up(struct plan *plan);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "algorithms/algorithms.h"
 #include "calls/enter.h"
+#include "topology/hierarchy_cache.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -3,17 +3,6 @@
 
 #include <stdlib.h>
 
-int elements_copy(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape)
-{
-    struct bytes bytes;
-    if (from == into || count == 0)
-        return MPI_SUCCESS;
-    int status = bytes_pack(from, count, shape, on->across, &bytes);
-    TRY(status, unpack(bytes.at, bytes.length, into, count, shape, on->across));
-    bytes_free(&bytes);
-    return status;
-}
-
 int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op)
 {
     int status = MPI_SUCCESS;

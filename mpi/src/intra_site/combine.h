@@ -2,16 +2,14 @@
 #ifndef CAUSEWAY_COMBINE_H
 #define CAUSEWAY_COMBINE_H
 
-#include "transfer/transfer.h"
+#include "topology/hierarchy.h"
+#include "transfer/datatype.h"
 
 /* parts[s] holds `count` elements that site s (or rank s of a site) found; all are used up. The result is put into `into`, which may be one of them. */
 int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op);
 
 /* The same of the first `ranks` ranks, in their order: packed, `count` elements each, in the order of on->members. */
 int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into, int count, const struct shape *shape, MPI_Op op);
-
-/* Elements of any type from one place to another. */
-int elements_copy(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape);
 
 /* Memory for what the sites found, `count` elements each: origin[s] for site s. */
 struct parts {
@@ -26,10 +24,5 @@ int parts_make(struct parts *parts, const struct hierarchy *on, int64_t count, c
 /* The same for what so many ranks have. */
 int parts_make_for(struct parts *parts, int ranks, int64_t count, const struct shape *shape);
 void parts_free(struct parts *parts);
-
-static inline void *element_at(const void *origin, int64_t index, const struct shape *shape)
-{
-    return (char *)origin + index * shape->extent;
-}
 
 #endif

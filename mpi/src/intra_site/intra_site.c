@@ -1,9 +1,10 @@
 #define _GNU_SOURCE
 #include "intra_site/intra_site.h"
 
-#include "algorithms/algorithms.h"
-#include "async/task.h"
 #include "intra_site/combine.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
+#include "transfer/waiting.h"
 
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ static int take(struct hierarchy *on, void *into, int64_t count, MPI_Datatype ty
 int intra_site_barrier(struct hierarchy *on)
 {
     int status = MPI_SUCCESS, bit = 1;
-    if (!task_runs())
+    if (!waiting_is_beside())
         return real.Barrier(on->local);
     for (; bit < on->local_size && !(on->local_rank & bit); bit <<= 1)
         if (on->local_rank + bit < on->local_size)
@@ -42,7 +43,7 @@ int intra_site_barrier(struct hierarchy *on)
 
 int intra_site_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype type, int root)
 {
-    if (!task_runs())
+    if (!waiting_is_beside())
         return real.Bcast(buffer, count, type, root, on->local);
     int all = on->local_size, own = (on->local_rank - root + all) % all, bit = 1, status = MPI_SUCCESS;
     struct requests some = {0};
@@ -94,7 +95,7 @@ int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int co
 {
     struct shape shape;
     int commutes = 0, status = shape_of(type, &shape) ? MPI_SUCCESS : MPI_ERR_TYPE;
-    if (status != MPI_SUCCESS || !task_runs())
+    if (status != MPI_SUCCESS || !waiting_is_beside())
         return status == MPI_SUCCESS ? reduce_anywhere(on, from, into, count, &shape, op, root) : status;
     TRY(status, real.Op_commutative(op, &commutes));
     if (status != MPI_SUCCESS || count == 0)
@@ -116,7 +117,7 @@ int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int co
 
 int intra_site_gather(struct hierarchy *on, const char *from, int64_t length, char *into, int root)
 {
-    if (!task_runs())
+    if (!waiting_is_beside())
         return real.Gather(from, (int)length, handle.byte, into, (int)length, handle.byte, root, on->local);
     struct requests some = {0};
     int status = MPI_SUCCESS;
@@ -131,7 +132,7 @@ int intra_site_gather(struct hierarchy *on, const char *from, int64_t length, ch
 int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
                   int root)
 {
-    if (!task_runs())
+    if (!waiting_is_beside())
         return real.Scatterv(from, counts, places, type, into, count, type, root, on->local);
     struct requests some = {0};
     struct shape shape;
@@ -145,7 +146,7 @@ int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts
 
 int intra_site_scatter(struct hierarchy *on, const char *from, int64_t length, char *into, int root)
 {
-    if (!task_runs())
+    if (!waiting_is_beside())
         return real.Scatter(from, (int)length, handle.byte, into, (int)length, handle.byte, root, on->local);
     struct requests some = {0};
     int status = requests_receive(&some, on, into, length, handle.byte, rank_of_local(on, root), TAG_INTRA_SITE);
@@ -182,10 +183,10 @@ static int scan(struct hierarchy *on, const void *from, void *into, int count, M
 
 int intra_site_scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
-    return task_runs() ? scan(on, from, into, count, type, op, 1) : real.Scan(from, into, count, type, op, on->local);
+    return waiting_is_beside() ? scan(on, from, into, count, type, op, 1) : real.Scan(from, into, count, type, op, on->local);
 }
 
 int intra_site_exscan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
 {
-    return task_runs() ? scan(on, from, into, count, type, op, 0) : real.Exscan(from, into, count, type, op, on->local);
+    return waiting_is_beside() ? scan(on, from, into, count, type, op, 0) : real.Exscan(from, into, count, type, op, on->local);
 }

@@ -7,7 +7,7 @@
 #define CAUSEWAY_INTRA_SITE_H
 
 #include "topology/hierarchy.h"
-#include "transfer/transfer.h"
+#include "transfer/datatype.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "intra_site/local_reduction.h"
 
-#include "algorithms/algorithms.h"
+#include "topology/tags.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
 #define CAUSEWAY_LOCAL_REDUCTION_H
 
 #include "intra_site/combine.h"
+#include "transfer/requests.h"
 
 struct local_reduction {
     /* By local rank: what this rank has of what that one adds up, and how many elements. */

@@ -1,10 +1,5 @@
-#define _GNU_SOURCE
 #include "select/choice.h"
 
-#include "select/settings.h"
-#include "topology/sites.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Each costs a site's ranks memory. */
@@ -14,47 +9,25 @@ static struct settings settings = {.costs = {.round = 1, .rate = 1, .lan_round =
 
 int choice_by_rank;
 
-/* A row for each site; NULL where all ways are taken to be alike. */
 static struct link *links;
+static int linked_sites;
 
-#define LINKS "CAUSEWAY_COLLECTIVES_LINKS"
-
-/* The ways that nothing is said of are the longest and the slowest. Every process is told of some, or none is. */
-static void learn_links(int rank)
+void choice_use(const struct settings *agreed, struct link *agreed_links, int sites)
 {
-    const char *said = getenv(LINKS);
-    int count = sites_count * sites_count;
-    char error[256];
-    if (sites_count < 3 || !said || !*said || !(links = malloc(count * sizeof *links)))
-        return;
-    for (int i = 0; i < count; i++)
-        links[i] = (struct link){settings.costs.round, settings.costs.rate, 0};
-    if (rank == 0 && !links_parse(said, sites_count, sites_name, links, error, sizeof error))
-        fprintf(stderr, "causeway collectives: " LINKS ": %s; all are taken to be alike\n", error);
-    if (real.Bcast(links, count * (int)sizeof *links, handle.byte, 0, handle.comm_world) != MPI_SUCCESS)
-        choice_forget();
+    settings = *agreed;
+    choice_by_rank = settings.by_rank;
+    free(links);
+    links = agreed_links;
+    linked_sites = sites;
 }
 
-const struct link *choice_link(int from, int to) { return links ? &links[from * sites_count + to] : NULL; }
+const struct link *choice_link(int from, int to) { return links ? &links[from * linked_sites + to] : NULL; }
 
 void choice_forget(void)
 {
     free(links);
     links = NULL;
     choice_by_rank = 0;
-}
-
-int choice_wants_one_site(void) { return settings_by_rank(); }
-
-void choice_learn(void)
-{
-    char error[512];
-    int rank = 0;
-    if (real.Comm_rank(handle.comm_world, &rank) == MPI_SUCCESS && rank == 0 && !settings_read(&settings, error, sizeof error))
-        fprintf(stderr, "causeway collectives: %s; no rule of it is used\n", error);
-    if (real.Bcast(&settings, sizeof settings, handle.byte, 0, handle.comm_world) == MPI_SUCCESS)
-        choice_by_rank = settings.by_rank;
-    learn_links(rank);
 }
 
 static int ahead(const struct costs *costs, int64_t segment)
@@ -65,10 +38,9 @@ static int ahead(const struct costs *costs, int64_t segment)
 
 int64_t choice_segment(void) { return settings.costs.segment; }
 
-struct choice choose(const struct hierarchy *on, enum operation operation, int64_t bytes, int commutes)
+struct choice choose(struct layout layout, enum operation operation, int64_t bytes)
 {
-    struct layout layout = {.ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes,
-                            .by_rank = settings.by_rank};
+    layout.by_rank = settings.by_rank;
     enum algorithm algorithm = settings_choose(&settings, &layout, operation, bytes);
     int64_t segment = settings.costs.segment;
     if (operation == OF_ALLREDUCE && algorithm == MULTI_LEADER)

@@ -37,11 +37,23 @@ static void add_native(struct rules *rules)
     }
 }
 
-int settings_by_rank(void)
+static const char *text(const char *name)
 {
-    const char *said = getenv(PREFIX "SAME_BITS");
-    return said && *said && strcmp(said, "0") != 0;
+    const char *text = getenv(name);
+    return text ? text : "";
 }
+
+const char *settings_sites(void) { return text(PREFIX "SITES"); }
+
+const char *settings_grid_map(void) { return text("CAUSEWAY_GRID"); }
+
+int settings_may_have_sites(void) { return *settings_sites() || *settings_grid_map(); }
+
+const char *settings_groups(void) { return text(PREFIX "GROUPS"); }
+
+const char *settings_links(void) { return text(PREFIX "LINKS"); }
+
+int settings_by_rank(void) { return *text(PREFIX "SAME_BITS") && strcmp(text(PREFIX "SAME_BITS"), "0") != 0; }
 
 int settings_read(struct settings *settings, char *error, size_t error_bytes)
 {

@@ -1,25 +1,17 @@
 #define _GNU_SOURCE
 #include "topology/groups.h"
 
+#include "select/settings.h"
 #include "topology/sites.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Written by crates/cli/src/run/groups.rs, which has checked it: `0=master,4-7=solvers,@nancy=store`, ranks of MPI_COMM_WORLD
- * or a site. The first that fits counts. */
-#define GROUPS "CAUSEWAY_COLLECTIVES_GROUPS"
-
+/* Of settings_groups(): ranks of MPI_COMM_WORLD or a site, and a name. The first that fits counts. */
 struct entry {
     const char *who, *name;
     size_t who_bytes, name_bytes;
 };
-
-static const char *list(void)
-{
-    const char *list = getenv(GROUPS);
-    return list ? list : "";
-}
 
 /* Cuts the next entry off; 0 at the end. */
 static int next_entry(const char **at, struct entry *entry)
@@ -51,7 +43,7 @@ static int is_of(const struct entry *entry, int rank, const char *site)
 static int number_of(const struct entry *wanted)
 {
     struct entry entry;
-    const char *at = list();
+    const char *at = settings_groups();
     int number = 0;
     while (next_entry(&at, &entry) &&
            (entry.name_bytes != wanted->name_bytes || memcmp(entry.name, wanted->name, entry.name_bytes) != 0))
@@ -59,12 +51,12 @@ static int number_of(const struct entry *wanted)
     return number;
 }
 
-int groups_are_named(void) { return *list() != 0; }
+int groups_are_named(void) { return *settings_groups() != 0; }
 
 int groups_own(char name[GROUP_NAME_BYTES])
 {
     struct entry entry;
-    const char *at = list();
+    const char *at = settings_groups();
     int rank;
     if (real.Comm_rank(handle.comm_world, &rank))
         return -1;

@@ -5,8 +5,6 @@
 #include "binding/mpi_calls.h"
 #include "select/links.h"
 
-#include <stddef.h>
-
 struct hierarchy {
     /* The null communicator once the program has freed it: what is under way goes on without. */
     MPI_Comm user;
@@ -42,43 +40,10 @@ struct hierarchy {
     struct link *links;
 };
 
-/* Whether any are improved at all. */
-int hierarchy_wanted(void);
-
-/* The hierarchy of a communicator whose collectives are improved; NULL where they are not: one site, an intercommunicator,
- * processes of another world. The first call on a communicator is collective over it. Between a call that did not give
- * NULL and hierarchy_leave, collectives that the MPI below calls itself are left to it. */
-struct hierarchy *hierarchy_enter(MPI_Comm comm);
-
-/* Whether a communicator has its hierarchy, so that entering it waits for nobody. */
-int hierarchy_known(MPI_Comm comm);
-
-/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request, which may wait for other
- * ranks; -1, at all ranks, when there are none left. */
-int hierarchy_tags(struct hierarchy *on, int is_persistent);
-/* Those of a persistent request, for another. */
-void hierarchy_return_tags(struct hierarchy *on, int tags);
-
-/* Keeps them until they are released as often. */
-void hierarchy_hold(struct hierarchy *on);
-void hierarchy_release(struct hierarchy *on);
-
-/* Says whether this thread is inside an operation of ours; what it was before. */
-int hierarchy_inside(int is_inside);
-
-/* Ends an improved operation; gives errors to the communicator's error handler. */
-int hierarchy_leave(struct hierarchy *on, int status);
-int hierarchy_raise(const struct hierarchy *on, int status);
-/* The communicator whose error handler that is. */
-MPI_Comm hierarchy_handler(const struct hierarchy *on);
-
-/* Before a communicator is freed. Operations under way there go on. */
-void hierarchy_forget(MPI_Comm comm);
-/* Waits for them, before a communicator is disconnected. */
-void hierarchy_finish(MPI_Comm comm);
-
-/* In MPI_Finalize. */
-void hierarchy_end(void);
+/* A communicator's, held once; NULL where its collectives are not improved: one site, an intercommunicator, processes of another world. It is
+ * collective: without memory the job ends. */
+struct hierarchy *hierarchy_make(MPI_Comm comm);
+void hierarchy_free(struct hierarchy *on);
 
 static inline int site_size(const struct hierarchy *on, int site) { return on->first[site + 1] - on->first[site]; }
 

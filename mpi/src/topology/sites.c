@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "topology/sites.h"
 
+#include "binding/fatal.h"
+#include "select/settings.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +25,7 @@ static int *site_of_rank, *host_of_rank;
 /* One of each site, in the order of their numbers. */
 static struct place *site_places;
 
-/* A list of names by rank, for tests and for jobs that run without the shim. */
-#define LIST "CAUSEWAY_COLLECTIVES_SITES"
-
-/* Every process of a job has the same map of the grid (crates/wire), and the shim knows where its process is (crates/shim): it writes
- * the name, or an empty one. */
-#define MAP "CAUSEWAY_GRID"
+/* The shim knows where its process is (crates/shim): it writes the name, or an empty one. */
 typedef void (*own_site_fn)(char *name, size_t bytes);
 
 static int from_list(const char *list, int rank, char *name)
@@ -45,21 +43,13 @@ static int from_list(const char *list, int rank, char *name)
     return strchr(list, ',') != NULL;
 }
 
-int sites_may_be_several(void)
-{
-    const char *list = getenv(LIST), *map = getenv(MAP);
-    return (list && *list) || (map && *map);
-}
-
 /* Whether the job may have several sites, which every rank answers alike, and the name of this process's site; empty
  * when the process does not know it. */
 static int own_site(int rank, char *name)
 {
-    const char *list = getenv(LIST);
-    if (list && *list)
-        return from_list(list, rank, name);
-    const char *map = getenv(MAP);
-    if (!map || !*map)
+    if (*settings_sites())
+        return from_list(settings_sites(), rank, name);
+    if (!*settings_grid_map())
         return 0;
     own_site_fn ask = (own_site_fn)dlsym(RTLD_DEFAULT, "causeway_own_site");
     if (ask)
@@ -86,9 +76,9 @@ static int number_places(struct place *all, int size, int *number)
 /* Sites of all ranks from their places, which are overwritten. */
 static void number_all(struct place *all, int size)
 {
-    int *site_of_host = calloc(size, sizeof(int));
-    host_of_rank = calloc(size, sizeof(int));
-    site_of_rank = calloc(size, sizeof(int));
+    int *site_of_host = must_have(calloc(size, sizeof(int)));
+    host_of_rank = must_have(calloc(size, sizeof(int)));
+    site_of_rank = must_have(calloc(size, sizeof(int)));
     int hosts = number_places(all, size, host_of_rank);
     for (int i = 0; i < hosts; i++)
         memset(all[i].host, 0, sizeof all[i].host);
@@ -109,7 +99,7 @@ void sites_learn(void)
     if (size < 2 || !own_site(rank, own.site))
         return;
     gethostname(own.host, sizeof own.host - 1);
-    struct place *all = calloc(size, sizeof *all);
+    struct place *all = must_have(calloc(size, sizeof *all));
     int known = real.Allgather(&own, sizeof own, handle.byte, all, sizeof own, handle.byte, handle.comm_world) == MPI_SUCCESS;
     /* A rank that does not know its site could be anywhere: then nothing is known. */
     for (int i = 0; known && i < size; i++)
@@ -135,7 +125,7 @@ int sites_of_group(MPI_Group group, int size, int *site)
     MPI_Group world;
     if (real.Comm_group(handle.comm_world, &world))
         return 0;
-    int *ranks = malloc(2 * size * sizeof *ranks);
+    int *ranks = must_have(malloc(2 * size * sizeof *ranks));
     int *world_ranks = ranks + size;
     for (int i = 0; i < size; i++)
         ranks[i] = i;

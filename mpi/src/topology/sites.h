@@ -10,9 +10,6 @@
  * 2 * SITE_NAME_BYTES bytes where the job may have several sites, and nothing elsewhere. */
 void sites_learn(void);
 
-/* Whether the job may have several, as far as a process knows before MPI_Init. */
-int sites_may_be_several(void);
-
 /* Whether it was: in a process that has but sessions there is no MPI_COMM_WORLD to ask. */
 int sites_learnt(void);
 
