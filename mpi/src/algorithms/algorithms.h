@@ -8,9 +8,7 @@
 #define CAUSEWAY_ALGORITHMS_H
 
 #include "topology/hierarchy.h"
-#include "topology/tags.h"
-#include "transfer/requests.h"
-#include "transfer/segments.h"
+#include "transfer/datatype.h"
 
 int barrier_leaders(struct hierarchy *on);
 

@@ -2,6 +2,9 @@
  * who gets a segment from another site sends it on to those as soon as it is there. Everything goes from its place to its place, several
  * ranks carry in parallel, and nobody waits for a step of the others. */
 #include "algorithms/algorithms.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
+#include "transfer/segments.h"
 
 /* Which rank of a site takes what a rank of another sends. */
 static int taker(const struct hierarchy *on, int member, int site)

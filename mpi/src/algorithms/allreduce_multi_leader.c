@@ -4,6 +4,9 @@
  * times. `ahead` segments are added up before the first is handed out: so many as cover the way there. */
 #include "algorithms/algorithms.h"
 #include "intra_site/local_reduction.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
+#include "transfer/segments.h"
 
 #include <stdlib.h>
 

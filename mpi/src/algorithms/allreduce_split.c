@@ -2,7 +2,6 @@
  * sites exchange all they have, s crosses S - 1 times from each; this way 2 s (S - 1)/S does, and no site puts together more than its share.
  * By way of a hub: only its ranks have parts, s crosses once from and to each other site, and nothing between these. Which of both it is changes no bit. */
 #include "algorithms/algorithms.h"
-#include "intra_site/combine.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,7 @@
 /* R/2 + n n s/B: everything is sent at once, to other sites first; no step waits for another. */
 #include "algorithms/algorithms.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
 
 /* Both ends of a message know its bytes; counts of a datatype without bytes may differ. */
 static int has_bytes(MPI_Count count, MPI_Datatype type)

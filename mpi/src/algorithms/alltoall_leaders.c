@@ -2,6 +2,8 @@
  * other one, and hands out what came. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 /* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and then its own. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
 
 #include <stdlib.h>
 

@@ -2,6 +2,9 @@
  * while the next is under way. Where sites are reached faster by way of others, these pass the segments on to them. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
+#include "transfer/segments.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,7 @@
 /* R/2 + n s/B: everybody sends to the root at once. Nothing waits inside a site, and nothing is copied but what an MPI would have wait. */
 #include "algorithms/algorithms.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
 
 #include <stdlib.h>
 

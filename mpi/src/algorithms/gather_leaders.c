@@ -1,6 +1,8 @@
 /* R/2 + n s/B, one message from each other site: the ranks of a site give what they have to one of them. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,8 @@
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
 
 #include <stdlib.h>
 

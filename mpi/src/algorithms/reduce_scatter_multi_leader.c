@@ -3,6 +3,9 @@
  * each reduction every rank of a site adds up one segment, and the next reduction's segments are sent meanwhile. */
 #include "algorithms/algorithms.h"
 #include "intra_site/local_reduction.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
+#include "transfer/segments.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,7 @@
 /* R/2 + n s/B: the root sends to everybody at once, to other sites first. */
 #include "algorithms/algorithms.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,8 @@
 /* R/2 + n s/B, one message to each other site, whose ranks get their parts from one of them. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
+#include "topology/tags.h"
+#include "transfer/requests.h"
 
 #include <stdlib.h>
 

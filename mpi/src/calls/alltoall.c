@@ -3,7 +3,6 @@
 #include "algorithms/algorithms.h"
 #include "calls/columns.h"
 #include "calls/enter.h"
-#include "intra_site/combine.h"
 
 #include <limits.h>
 #include <stdlib.h>

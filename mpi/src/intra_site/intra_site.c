@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "intra_site/intra_site.h"
 
-#include "intra_site/combine.h"
 #include "topology/tags.h"
 #include "transfer/requests.h"
 #include "transfer/waiting.h"
