@@ -21,7 +21,7 @@ build() { # name, header that shows the interface is there, flags
 }
 
 mkdir -p "$out"
-"${CC:-cc}" "${warnings[@]}" -I "$here/src" "$here"/explain.c "$here"/src/select/{model,rules,settings}.c -o "$out/causeway-collectives.part"
+"${CC:-cc}" "${warnings[@]}" -I "$here/src" "$here"/explain.c "$here"/src/select/*.c -o "$out/causeway-collectives.part"
 mv "$out/causeway-collectives.part" "$out/causeway-collectives"
 machine=$("${CC:-cc}" -print-multiarch)
 build openmpi "/usr/lib/$machine/openmpi/include/mpi.h"

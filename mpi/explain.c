@@ -1,12 +1,11 @@
-/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload library. `causeway collectives
- * explain`
+/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload library. `causeway collectives explain`
  * and `causeway run --collectives` call it.
  *
- *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"), from the environment's
- * settings; "-": all
+ *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"), from the environment's settings;
+ *                                                            "-": all
  *     causeway-collectives rules FILE                        its rules between commas, in one line
  *
- * The status is 2, with the reason on standard error, where a rule or a word is not understood. */
+ * The status is 2, with the reason on standard error, where a rule or a word is not understood. Names of before are told of there, too. */
 #include "select/settings.h"
 
 #include <inttypes.h>
@@ -95,7 +94,7 @@ static void write_row(enum operation operation, int64_t low, int64_t high)
         printf("  ");
     }
     enum algorithm algorithm = chosen(operation, low);
-    printf("%-10s at ", algorithm_names[algorithm]);
+    printf("%-12s at ", algorithm_names[algorithm]);
     /* Within the range, where it ends if that is before the last size shown. */
     int64_t at = high < INT64_MAX ? low + (high - low) / 2 : low > SHOWN_BYTES ? low : SHOWN_BYTES;
     write_costs(operation, algorithm, operation == OF_BARRIER ? 0 : at);
@@ -134,7 +133,7 @@ static void explain_ranges(enum operation operation)
 static void explain_size(enum operation operation, int64_t bytes)
 {
     enum algorithm algorithm = chosen(operation, bytes);
-    printf("%-15s%-10s at ", operation_names[operation], algorithm_names[algorithm]);
+    printf("%-15s%-12s at ", operation_names[operation], algorithm_names[algorithm]);
     write_costs(operation, algorithm, bytes);
     printf("\n");
 }
@@ -155,7 +154,7 @@ static void write_head(void)
     printf("%d ranks at %d sites, %d at most at one, each site's ranks in a row\n", layout.ranks, layout.sites, layout.largest);
     printf("between sites: round trip %.3f ms, %" PRId64 " Mbit/s, %" PRId64 " us for each message; inside: %" PRId64 " us, %" PRId64
            " Mbit/s; segments of %" PRId64 " bytes\n",
-           (double)costs->round / 1e3, costs->rate * 8, costs->message, costs->lan_round, costs->lan_rate * 8, costs->segment);
+           (double)costs->rtt / 1e3, costs->rate * 8, costs->message, costs->lan_rtt, costs->lan_rate * 8, costs->segment);
     for (int i = 0; i < settings.rules.count; i++) {
         char rule[128];
         rule_write(&settings.rules.all[i], rule, sizeof rule);
@@ -191,11 +190,12 @@ static int explain(const char *sizes, const char *operations, const char *size)
 static int write_rules(const char *path)
 {
     struct rules rules = {0};
-    char error[512], rule[128];
-    if (!rules_read(&rules, path, error, sizeof error)) {
-        fprintf(stderr, "%s\n", error);
+    char said[1024] = "", rule[128];
+    int right = rules_read(&rules, path, said, sizeof said);
+    if (*said)
+        fprintf(stderr, "%s\n", said);
+    if (!right)
         return 2;
-    }
     for (int i = 0; i < rules.count; i++) {
         rule_write(&rules.all[i], rule, sizeof rule);
         printf("%s%s", i ? ", " : "", rule);
@@ -206,16 +206,17 @@ static int write_rules(const char *path)
 
 int main(int argc, char **argv)
 {
-    char error[512];
+    char said[1024];
     if (argc == 3 && strcmp(argv[1], "rules") == 0)
         return write_rules(argv[2]);
     if (argc != 5 || strcmp(argv[1], "explain") != 0) {
         fprintf(stderr, "say: causeway-collectives explain SIZES OPERATIONS BYTES, or: causeway-collectives rules FILE\n");
         return 2;
     }
-    if (!settings_read(&settings, error, sizeof error)) {
-        fprintf(stderr, "%s\n", error);
+    int right = settings_read(&settings, said, sizeof said);
+    if (*said)
+        fprintf(stderr, "%s\n", said);
+    if (!right)
         return 2;
-    }
     return explain(argv[2], argv[3], argv[4]);
 }

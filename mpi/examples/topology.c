@@ -21,10 +21,10 @@ static const char *told(MPI_Info info, const char *key, char value[64], const ch
 int main(int argc, char **argv)
 {
     char site_name[64], sites[64], group[64], keyval[64];
-    int rank, size, is_there = 0, color = 0, speaks, sum = 0;
+    int rank, size, is_there = 0, color = 0, local_rank, sum = 0;
     int **colors;
     MPI_Info info;
-    MPI_Comm site, speakers;
+    MPI_Comm site, leaders;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -38,12 +38,12 @@ int main(int argc, char **argv)
     if (is_there)
         color = colors[rank][CAUSEWAY_LEVEL_SITE];
     MPI_Comm_split(MPI_COMM_WORLD, color, rank, &site);
-    MPI_Comm_rank(site, &speaks);
-    MPI_Comm_split(MPI_COMM_WORLD, speaks == 0 ? 0 : MPI_UNDEFINED, rank, &speakers);
+    MPI_Comm_rank(site, &local_rank);
+    MPI_Comm_split(MPI_COMM_WORLD, local_rank == 0 ? 0 : MPI_UNDEFINED, rank, &leaders);
     MPI_Reduce(&rank, &sum, 1, MPI_INT, MPI_SUM, 0, site);
-    if (speakers != MPI_COMM_NULL) {
-        MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, speakers);
-        MPI_Comm_free(&speakers);
+    if (leaders != MPI_COMM_NULL) {
+        MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, leaders);
+        MPI_Comm_free(&leaders);
     }
     MPI_Bcast(&sum, 1, MPI_INT, 0, site);
     MPI_Comm_free(&site);

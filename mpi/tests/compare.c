@@ -310,7 +310,7 @@ static int call(struct one *one, char *from, char *into, int ours)
     }
 }
 
-/* Mostly small, sometimes none, sometimes cut in several flits. */
+/* Mostly small, sometimes none, sometimes cut in several segments. */
 static int draw_count(int ranks)
 {
     switch (draw(12)) {

@@ -87,13 +87,13 @@ static void expect_pairs(const char *what, const int64_t parts[3][3], int64_t me
     }
 }
 
-/* Up to SMALL bytes a rank speakers carry every operation, on two sites of two ranks and more (`causeway collectives explain`). */
-enum { SMALL = 512, FLIT = 256 * 1024, PIECES = 5, LARGE = PIECES * FLIT };
+/* Up to SMALL bytes a rank leaders carry every operation, on two sites of two ranks and more (`causeway collectives explain`). */
+enum { SMALL = 512, SEGMENT = 256 * 1024, PIECES = 5, LARGE = PIECES * SEGMENT };
 
 /* Messages of a large vector's parts, one for each of so many ranks: each to be added up, or handed out. */
 static int64_t of_parts(int parts)
 {
-    return (int64_t)parts * ((LARGE / parts + FLIT - 1) / FLIT);
+    return (int64_t)parts * ((LARGE / parts + SEGMENT - 1) / SEGMENT);
 }
 
 /* Nothing goes over the slow way, and over no other more than there is. */
@@ -129,15 +129,15 @@ static int64_t pairs(void)
     return sum;
 }
 
-/* Open MPI sends a large message at once; the others would wait for its receiver, and get it in flits. */
+/* Open MPI sends a large message at once; the others would wait for its receiver, and get it in segments. */
 #if defined(OPEN_MPI)
 #define PARTS 1
 #else
 #define PARTS PIECES
 #endif
 
-/* Messages of a flit of a large allreduce by lanes: between ranks whose parts overlap. */
-static int64_t of_a_flit(void)
+/* Messages of a segment of a large allreduce by several leaders: between ranks whose parts overlap. */
+static int64_t of_a_segment(void)
 {
     int64_t sum = 0;
     for (int s = 0; s < sites; s++)
@@ -150,13 +150,13 @@ static int64_t of_a_flit(void)
     return sum;
 }
 
-/* By lanes over two sites, or where CAUSEWAY_COLLECTIVES_RULES says so; else what is not one's own once from each site to whom it belongs, and from there once
+/* By several leaders over two sites, or where CAUSEWAY_COLLECTIVES_RULES says so; else what is not one's own once from each site to whom it belongs, and from there once
  * to each other site. */
 static void expect_large_allreduce(void)
 {
     int64_t others = sites - 1;
     if (sites == 2 || getenv("CAUSEWAY_COLLECTIVES_RULES"))
-        expect("large allreduce", of_a_flit() * PIECES, sites * others * LARGE);
+        expect("large allreduce", of_a_segment() * PIECES, sites * others * LARGE);
     else
         expect("large allreduce", 2 * others * of_parts(ranks), 2 * others * LARGE);
 }

@@ -19,8 +19,8 @@ for mpi in "${mpis[@]}"; do
         try "$mpi" "$sites" "$seed"
         # What the model chooses for large messages alone, or on slow networks, and most messages in many pieces.
         (
-            export CAUSEWAY_COLLECTIVES_FLIT_BYTES=400
-            CAUSEWAY_COLLECTIVES_RULES="allreduce lanes, reduce_scatter lanes, gather direct, scatter direct" try "$mpi" "$sites" $((seed + 1000))
+            export CAUSEWAY_COLLECTIVES_SEGMENT_BYTES=400
+            CAUSEWAY_COLLECTIVES_RULES="allreduce multi-leader, reduce_scatter multi-leader, gather direct, scatter direct" try "$mpi" "$sites" $((seed + 1000))
             # MPICH then waits for the far side of each send, for which messages are copied.
             MPIR_CVAR_CH4_OFI_ENABLE_RMA=1 CAUSEWAY_COLLECTIVES_RULES="allreduce split" try "$mpi" "$sites" $((seed + 2000))
         )

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* From a few elements to several flits. */
+/* From a few elements to several segments. */
 static const int counts[] = {1, 3, 1000, 20011, 100003};
 #define MOST_COUNT 100003
 

@@ -13,11 +13,11 @@ for slow in "300000 10" "10000 0"; do
     export CAUSEWAY_COLLECTIVES_LINKS="a b 10000 1000, b c 10000 1000, a c $slow"
     run a,a,b,b,c crossings slow 2 2 1
     run a,b,b,a,c,c,a compare 150 1 | sed -n 1p
-    CAUSEWAY_COLLECTIVES_FLIT_BYTES=400 run a,b,b,a,c,c,a compare 150 2 | sed -n 1p
+    CAUSEWAY_COLLECTIVES_SEGMENT_BYTES=400 run a,b,b,a,c,c,a compare 150 2 | sed -n 1p
 done
 
 unset CAUSEWAY_COLLECTIVES_LINKS
-export CAUSEWAY_COLLECTIVES_RULES="allreduce 256k.. lanes"
+export CAUSEWAY_COLLECTIVES_RULES="allreduce 256k.. multi-leader"
 run a,a,b,b crossings 2 2
 run a,a,a,b,b crossings 3 2
 run a,a,b,c,c crossings 2 1 2

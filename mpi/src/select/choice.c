@@ -5,7 +5,7 @@
 /* Each costs a site's ranks memory. */
 #define MAX_AHEAD 64
 
-static struct settings settings = {.costs = {.round = 1, .rate = 1, .lan_round = 1, .lan_rate = 1, .segment = 1}};
+static struct settings settings = {.costs = {.rtt = 1, .rate = 1, .lan_rtt = 1, .lan_rate = 1, .segment = 1}};
 
 int choice_by_rank;
 
@@ -32,7 +32,7 @@ void choice_forget(void)
 
 static int ahead(const struct costs *costs, int64_t segment)
 {
-    int64_t segments = costs->round / 2 * costs->rate / segment + 2;
+    int64_t segments = costs->rtt / 2 * costs->rate / segment + 2;
     return segments > MAX_AHEAD ? MAX_AHEAD : (int)segments;
 }
 

@@ -26,16 +26,16 @@ int links_parse(const char *text, int sites, const char *(*name)(int site), stru
         memcpy(read, links, (size_t)sites * sites * sizeof *read);
     for (const char *at = text; right && *at;) {
         char from[64], to[64];
-        long long round, megabits;
-        int length = 0, words = sscanf(at, " %63s %63s %lld %lld %n", from, to, &round, &megabits, &length);
-        right = words == 4 && (at[length] == ',' || !at[length]) && round > 0 && megabits >= 0;
+        long long rtt, megabits;
+        int length = 0, words = sscanf(at, " %63s %63s %lld %lld %n", from, to, &rtt, &megabits, &length);
+        right = words == 4 && (at[length] == ',' || !at[length]) && rtt > 0 && megabits >= 0;
         if (!right) {
             snprintf(error, error_bytes, "\"%.*s\": say SITE SITE MICROSECONDS MEGABITS", (int)strcspn(at, ","), at);
             break;
         }
         int i = index_of(from, sites, name), j = index_of(to, sites, name);
         if (i >= 0 && j >= 0 && i != j)
-            read[i * sites + j] = read[j * sites + i] = (struct link){round, megabits > 0 && megabits < 8 ? 1 : megabits / 8, 1};
+            read[i * sites + j] = read[j * sites + i] = (struct link){rtt, megabits > 0 && megabits < 8 ? 1 : megabits / 8, 1};
         at += length + (at[length] == ',');
     }
     if (right)
@@ -45,14 +45,14 @@ int links_parse(const char *text, int sites, const char *(*name)(int site), stru
 }
 
 /* Nanoseconds for so many bytes. */
-static int64_t took(struct link way, int64_t bytes) { return way.rate > 0 ? way.round * 500 + bytes / way.rate * 1000 : NEVER; }
+static int64_t took(struct link way, int64_t bytes) { return way.rate > 0 ? way.rtt * 500 + bytes / way.rate * 1000 : NEVER; }
 
 /* One way behind another: pieces follow each other over both. None goes over a way that nothing is known of. */
 static struct link behind(struct link first, struct link second)
 {
     int is_known = first.is_known && second.is_known;
     int64_t slowest = first.rate < second.rate ? first.rate : second.rate;
-    return (struct link){first.round + second.round, is_known ? slowest : 0, is_known};
+    return (struct link){first.rtt + second.rtt, is_known ? slowest : 0, is_known};
 }
 
 /* What is known of ways is not exact, and sites may share what leads to both: a way by another site must take a quarter less. */

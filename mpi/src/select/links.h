@@ -7,7 +7,7 @@
 
 /* Microseconds there and back, and bytes per microsecond: 0 where there is no way. */
 struct link {
-    int64_t round, rate;
+    int64_t rtt, rate;
     /* Otherwise it is only taken for as long as the longest, and used for nothing but its own two sites. */
     int64_t is_known;
 };

@@ -7,14 +7,14 @@ const char *const operation_names[OPERATIONS] = {
 };
 
 const char *const algorithm_names[ALGORITHMS] = {
-    [NATIVE] = "native", [LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes", [DIRECT] = "direct", [SPLIT] = "split",
-    [GATHERED] = "gathered", [BLOCKS] = "blocks",
+    [NATIVE] = "native", [LEADERS] = "leaders", [SEGMENTS] = "segments", [MULTI_LEADER] = "multi-leader", [DIRECT] = "direct",
+    [SPLIT] = "split", [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
 /* What a hop inside a site and a message between sites cost was concluded from where operations change over on an emulated grid of 4+4 ranks: gather,
  * scatter and allgather near 8 kB of each rank, for which this gives 5 to 10 kB; alltoall near 1 kB and reduce_scatter near 3 kB (1.4 and 2.8 kB), on
  * 3+3+3 near 2.5 and 7 kB (1.8 and 5.9 kB; results/2026-11-23-small). Segments: from 64 to 256 kB 1 MB costs the same within 4 %. */
-const struct costs costs_default = {.round = 10000, .rate = 125, .lan_round = 24, .lan_rate = 1250, .message = 16, .segment = 256 * 1024};
+const struct costs costs_default = {.rtt = 10000, .rate = 125, .lan_rtt = 24, .lan_rate = 1250, .message = 16, .segment = 256 * 1024};
 
 #define BIT(algorithm) (1 << (algorithm))
 /* They put everything together in the order of ranks. */
@@ -74,7 +74,7 @@ static int steps(int ranks)
 static int64_t carry(int64_t bytes, int64_t times, int64_t rate) { return (int64_t)((__int128)bytes * times * 1000 / rate); }
 
 /* A message inside a site. */
-static int64_t hop(const struct costs *costs) { return costs->lan_round * 500; }
+static int64_t hop(const struct costs *costs) { return costs->lan_rtt * 500; }
 
 /* A broadcast or a reduction inside the largest site: large ones pass every rank twice, whatever their number. */
 static int64_t tree(const struct costs *costs, const struct layout *layout, int64_t bytes)
@@ -102,7 +102,7 @@ static int64_t cost_of_spreading(const struct costs *costs, const struct layout 
     return steps(n) * hop(costs) + carry(bytes / n, n - 1, costs->lan_rate);
 }
 
-static int64_t latency(const struct costs *costs) { return costs->round * 500; }
+static int64_t latency(const struct costs *costs) { return costs->rtt * 500; }
 
 static int64_t pieces_of(int64_t bytes, int64_t segment) { return bytes > segment ? (bytes + segment - 1) / segment : 1; }
 
@@ -217,7 +217,7 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     int64_t n = layout->largest;
     /* On one site there are no other ways. */
     struct costs inside = *costs;
-    inside.round = costs->lan_round, inside.rate = costs->lan_rate;
+    inside.rtt = costs->lan_rtt, inside.rate = costs->lan_rate;
     costs = layout->sites < 2 ? &inside : costs;
     if (algorithm == NATIVE)
         return cost_of_flat(costs, layout, operation, bytes);

@@ -37,9 +37,9 @@ extern const char *const algorithm_names[ALGORITHMS];
 /* Microseconds, and bytes per microsecond. */
 struct costs {
     /* Of the longest way between two sites, there and back, and of the slowest. */
-    int64_t round, rate;
+    int64_t rtt, rate;
     /* The same inside a site. */
-    int64_t lan_round, lan_rate;
+    int64_t lan_rtt, lan_rate;
     /* What each message between sites costs on top: those of a site go one after the other through its gateway. */
     int64_t message;
     /* What a message is cut into, bytes. */

@@ -1,5 +1,7 @@
 #include "select/rules.h"
 
+#include "select/text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -36,9 +38,25 @@ static int complain(const struct complaint *to, const char *format, ...)
 static int find(const char *word, const char *const names[], int count)
 {
     for (int i = 0; i < count; i++)
-        if (strcmp(word, names[i]) == 0)
+        if (names[i] && strcmp(word, names[i]) == 0)
             return i;
     return -1;
+}
+
+/* Names until 0.1.0, which are taken for one release. */
+static const char *const former_names[ALGORITHMS] = {[LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes"};
+
+/* Each name is told of once. */
+static int find_former(const char *word, const struct complaint *to)
+{
+    char note[128];
+    int found = find(word, former_names, ALGORITHMS);
+    if (found < 0)
+        return -1;
+    snprintf(note, sizeof note, "\"%s\" is called \"%s\" now", word, algorithm_names[found]);
+    if (!strstr(to->text, note))
+        text_add(to->text, to->bytes, "%s:%d: %s; the old name is taken for this release", to->name, to->line, note);
+    return found;
 }
 
 /* "there are: a, b, c" */
@@ -93,6 +111,8 @@ static int parse_one(struct rules *rules, const char *text, const struct complai
     if (count == 3 && !range(words[1], &rule))
         return complain(to, "\"%s\" is no range of sizes; say 0..65536, 8k..1M or 64k..", words[1]);
     int algorithm = find(words[count - 1], algorithm_names, ALGORITHMS);
+    if (algorithm < 0)
+        algorithm = find_former(words[count - 1], to);
     if (algorithm < 0 || !model_has(rule.operation, (enum algorithm)algorithm))
         return complain(to, "%s has no algorithm \"%s\"; it has: %s", words[0], words[count - 1],
                         list(names, sizeof names, algorithm_names, ALGORITHMS, rule.operation));
@@ -103,10 +123,10 @@ static int parse_one(struct rules *rules, const char *text, const struct complai
     return 1;
 }
 
-int rules_parse(struct rules *rules, const char *text, const char *name, char *error, size_t error_bytes)
+int rules_parse(struct rules *rules, const char *text, const char *name, char *said, size_t said_bytes)
 {
     struct rules more = *rules;
-    struct complaint to = {name, 1, error, error_bytes};
+    struct complaint to = {name, 1, said, said_bytes};
     char one[4 * WORD_BYTES];
     while (*text) {
         size_t length = strcspn(text, ",#\n");
@@ -126,17 +146,17 @@ int rules_parse(struct rules *rules, const char *text, const char *name, char *e
     return 1;
 }
 
-int rules_read(struct rules *rules, const char *path, char *error, size_t error_bytes)
+int rules_read(struct rules *rules, const char *path, char *said, size_t said_bytes)
 {
     FILE *file = fopen(path, "re");
     char *text = file ? calloc(1, MAX_FILE_BYTES + 1) : NULL;
     size_t length = text ? fread(text, 1, MAX_FILE_BYTES + 1, file) : 0;
     int right = text && !ferror(file) && length <= MAX_FILE_BYTES;
     if (!right)
-        snprintf(error, error_bytes, "%s: %s", path, length > MAX_FILE_BYTES ? "larger than 64 kB" : strerror(errno));
+        snprintf(said, said_bytes, "%s: %s", path, length > MAX_FILE_BYTES ? "larger than 64 kB" : strerror(errno));
     else
         text[length] = 0;
-    right = right && rules_parse(rules, text, path, error, error_bytes);
+    right = right && rules_parse(rules, text, path, said, said_bytes);
     free(text);
     if (file)
         fclose(file);

@@ -22,11 +22,12 @@ struct rules {
     int count;
 };
 
-/* Adds those of a text. False, with "NAME:LINE: what is wrong" in `error`, where one is not understood: then none is added. */
-int rules_parse(struct rules *rules, const char *text, const char *name, char *error, size_t error_bytes);
+/* Adds those of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood: then none is added. Otherwise names of
+ * before, which are taken for one release, are told of behind what was said before. */
+int rules_parse(struct rules *rules, const char *text, const char *name, char *said, size_t said_bytes);
 
-/* Adds those of a file. `error` as above. */
-int rules_read(struct rules *rules, const char *path, char *error, size_t error_bytes);
+/* Adds those of a file. `said` as above. */
+int rules_read(struct rules *rules, const char *path, char *said, size_t said_bytes);
 
 /* Writes a rule as it is read. */
 void rule_write(const struct rule *rule, char *text, size_t bytes);

@@ -1,20 +1,31 @@
 #include "select/settings.h"
 
+#include "select/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PREFIX "CAUSEWAY_COLLECTIVES_"
 
-static void number(const char *name, int64_t *value)
+/* Whether it is there. */
+static int number(const char *name, int64_t *value)
 {
     const char *text = getenv(name);
     char *end;
     if (!text || !*text)
-        return;
-    long long said = strtoll(text, &end, 10);
-    if (!*end && said > 0)
-        *value = said;
+        return 0;
+    long long read = strtoll(text, &end, 10);
+    if (!*end && read > 0)
+        *value = read;
+    return 1;
+}
+
+/* By the name of before, which is taken for one release, where nothing is said by its own. */
+static void renamed_number(const char *name, const char *former, int64_t *value, char *said, size_t said_bytes)
+{
+    if (!number(name, value) && number(former, value))
+        text_add(said, said_bytes, "%s is called %s now; the old name is taken for this release", former, name);
 }
 
 /* Mbit/s; bytes per microsecond are kept. */
@@ -55,22 +66,23 @@ const char *settings_links(void) { return text(PREFIX "LINKS"); }
 
 int settings_by_rank(void) { return *text(PREFIX "SAME_BITS") && strcmp(text(PREFIX "SAME_BITS"), "0") != 0; }
 
-int settings_read(struct settings *settings, char *error, size_t error_bytes)
+int settings_read(struct settings *settings, char *said, size_t said_bytes)
 {
     const char *rules = getenv(PREFIX "RULES"), *file = getenv(PREFIX "FILE");
     memset(settings, 0, sizeof *settings);
+    said[0] = 0;
     struct costs *costs = &settings->costs;
     *costs = costs_default;
-    number(PREFIX "ROUND_MICROSECONDS", &costs->round);
+    renamed_number(PREFIX "RTT_MICROSECONDS", PREFIX "ROUND_MICROSECONDS", &costs->rtt, said, said_bytes);
     rate(PREFIX "MEGABITS", &costs->rate);
-    number(PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_round);
+    renamed_number(PREFIX "LAN_RTT_MICROSECONDS", PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_rtt, said, said_bytes);
     rate(PREFIX "LAN_MEGABITS", &costs->lan_rate);
     number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
-    number(PREFIX "FLIT_BYTES", &costs->segment);
+    renamed_number(PREFIX "SEGMENT_BYTES", PREFIX "FLIT_BYTES", &costs->segment, said, said_bytes);
     settings->by_rank = settings_by_rank();
     add_native(&settings->rules);
-    int right = !rules || rules_parse(&settings->rules, rules, PREFIX "RULES", error, error_bytes);
-    right = right && (!file || !*file || rules_read(&settings->rules, file, error, error_bytes));
+    int right = !rules || rules_parse(&settings->rules, rules, PREFIX "RULES", said, said_bytes);
+    right = right && (!file || !*file || rules_read(&settings->rules, file, said, said_bytes));
     return right;
 }
 

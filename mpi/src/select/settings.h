@@ -12,8 +12,9 @@ struct settings {
     int by_rank;
 };
 
-/* Reads them. False, with what is wrong in `error`, where a rule is not understood: then it is as if nothing stood where it stands. */
-int settings_read(struct settings *settings, char *error, size_t error_bytes);
+/* Reads them. False, with what is wrong in `said`, where a rule is not understood: then it is as if nothing stood where it stands. Otherwise
+ * `said` tells of names of before, if there are any. */
+int settings_read(struct settings *settings, char *said, size_t said_bytes);
 
 /* Whether the environment asks for reductions in the order of ranks alone. */
 int settings_by_rank(void);

@@ -1,4 +1,4 @@
-/* Whether a text begins as one of several does. */
+/* Texts: how one begins, and what is said to the user. */
 #ifndef CAUSEWAY_TEXT_H
 #define CAUSEWAY_TEXT_H
 
@@ -13,5 +13,9 @@ static inline int begins_with_any(const char *text, const char *const *all, size
     return 0;
 }
 #define BEGINS_WITH_ANY(text, all) begins_with_any(text, all, sizeof all / sizeof *all)
+
+
+/* Adds to what is said, behind a semicolon; what has no room is left out. */
+void text_add(char *said, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

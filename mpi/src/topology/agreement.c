@@ -17,7 +17,7 @@ static struct link *links_told(int rank, const struct costs *costs)
         return NULL;
     struct link *links = must_have(malloc(count * sizeof *links));
     for (int i = 0; i < count; i++)
-        links[i] = (struct link){costs->round, costs->rate, 0};
+        links[i] = (struct link){costs->rtt, costs->rate, 0};
     if (rank == 0 && !links_parse(settings_links(), sites_count, sites_name, links, error, sizeof error))
         fprintf(stderr, "causeway collectives: CAUSEWAY_COLLECTIVES_LINKS: %s; all are taken to be alike\n", error);
     if (real.Bcast(links, count * (int)sizeof *links, handle.byte, 0, handle.comm_world) == MPI_SUCCESS)
@@ -29,10 +29,12 @@ static struct link *links_told(int rank, const struct costs *costs)
 void agreement_reach(void)
 {
     struct settings settings;
-    char error[512];
-    int rank = 0, status = real.Comm_rank(handle.comm_world, &rank);
-    if (status == MPI_SUCCESS && rank == 0 && !settings_read(&settings, error, sizeof error))
-        fprintf(stderr, "causeway collectives: %s; no rule of it is used\n", error);
+    char said[1024] = "";
+    int rank = 0, right = 1, status = real.Comm_rank(handle.comm_world, &rank);
+    if (status == MPI_SUCCESS && rank == 0)
+        right = settings_read(&settings, said, sizeof said);
+    if (*said)
+        fprintf(stderr, "causeway collectives: %s%s\n", said, right ? "" : "; no rule of it is used");
     TRY(status, real.Bcast(&settings, sizeof settings, handle.byte, 0, handle.comm_world));
     if (status == MPI_SUCCESS)
         choice_use(&settings, links_told(rank, &settings.costs), sites_count);

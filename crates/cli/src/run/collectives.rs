@@ -17,7 +17,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Variables of mpi/src/select/settings.c.
-pub const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
+pub const RTT_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_RTT_MICROSECONDS";
+/// Its name until 0.1.0, which the library takes for one release.
+const FORMER_RTT: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
 
@@ -55,9 +57,15 @@ pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&
     let each = (3..=LINKED_SITES)
         .contains(&ends.len())
         .then(|| (LINKS, each(&both)));
-    let round = round.map(|round| (ROUND_MICROSECONDS, round.to_string()));
+    let round = round.map(|round| (RTT_MICROSECONDS, round.to_string()));
     let rate = rate.map(|rate| (MEGABITS, rate.to_string()));
     round.into_iter().chain(rate).chain(each).collect()
+}
+
+/// Whether the user has set a variable, by any of its names.
+pub fn is_set(name: &str) -> bool {
+    let is_there = |name| std::env::var_os(name).is_some();
+    is_there(name) || (name == RTT_MICROSECONDS && is_there(FORMER_RTT))
 }
 
 /// Microseconds there and back and Mbit/s between two sites, whose names are in order.
