@@ -77,21 +77,21 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
         return MPI_ERR_NO_MEM;
     for (int m = 0; m < on->size; m++) {
         lengths[m] = (int64_t)counts[on->members[m]] * shape->size;
-        at[m] = shape->is_plain ? places[on->members[m]] : all;
+        at[m] = shape->is_contiguous ? places[on->members[m]] : all;
         all += lengths[m];
     }
-    char *room = shape->is_plain ? into : malloc(all + 1);
-    int status = room || shape->is_plain ? bytes_pack(own, counts[on->rank], shape, on->across, &mine) : MPI_ERR_NO_MEM;
+    char *room = shape->is_contiguous ? into : malloc(all + 1);
+    int status = room || shape->is_contiguous ? bytes_pack(own, counts[on->rank], shape, on->across, &mine) : MPI_ERR_NO_MEM;
     int64_t place = at[on->first[on->site] + on->local_rank];
     if (status == MPI_SUCCESS && mine.at != room + place)
         memcpy(room + place, mine.at, mine.length);
     TRY(status, allgather_multi_leader(on, lengths, at, room, segment));
-    for (int m = 0; m < on->size && !shape->is_plain; m++) {
+    for (int m = 0; m < on->size && !shape->is_contiguous; m++) {
         int rank = on->members[m];
         TRY(status, unpack(room + at[m], lengths[m], (char *)into + places[rank], counts[rank], shape, on->across));
     }
     bytes_free(&mine);
-    if (!shape->is_plain)
+    if (!shape->is_contiguous)
         free(room);
     free(lengths);
     return status;

@@ -4,6 +4,7 @@
 #include "async/completion.h"
 #include "async/plan_lifetime.h"
 #include "async/progress.h"
+#include "binding/fatal.h"
 #include "topology/hierarchy_cache.h"
 #include "transfer/waiting.h"
 
@@ -194,9 +195,9 @@ void tasks_agree(void)
     waiting_use(&beside);
     progress_use(run);
     progress_find();
-    char own = (char)progress_is_there(), *each = real.Comm_size(handle.comm_world, &size) ? NULL : malloc((size_t)size);
-    if (!each)
+    if (real.Comm_size(handle.comm_world, &size))
         return;
+    char own = (char)progress_is_there(), *each = must_have(malloc((size_t)size));
     all &= real.Allgather(&own, 1, handle.byte, each, 1, handle.byte, handle.comm_world) == MPI_SUCCESS;
     for (int i = 0; i < size; i++)
         all &= each[i];

@@ -14,7 +14,7 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     struct bytes own = {0};
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
     /* With several leaders everything comes to its place at once, where that is so many bytes in a row. */
-    int multi_leader = choice->algorithm == MULTI_LEADER, in_place = multi_leader && into_shape->is_plain;
+    int multi_leader = choice->algorithm == MULTI_LEADER, in_place = multi_leader && into_shape->is_contiguous;
     if (!lengths)
         return MPI_ERR_NO_MEM;
     for (int i = 0; i < on->size; i++) {

@@ -2,6 +2,7 @@
  * info object of MPI_COMM_WORLD their names. */
 #define _GNU_SOURCE
 #include "binding/export.h"
+#include "binding/fatal.h"
 #include "causeway_mpi.h"
 #include "topology/attributes.h"
 #include "topology/groups.h"
@@ -45,8 +46,8 @@ static int is_of_this_world(MPI_Comm comm)
     MPI_Group group;
     if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) || real.Comm_group(comm, &group))
         return 0;
-    int *site = malloc(size * sizeof *site);
-    int is = site && sites_of_group(group, size, site);
+    int *site = must_have(malloc(size * sizeof *site));
+    int is = sites_of_group(group, size, site);
     free(site);
     real.Group_free(&group);
     return is;

@@ -22,7 +22,9 @@ int links_parse(const char *text, int sites, const char *(*name)(int site), stru
 {
     struct link *read = malloc((size_t)sites * sites * sizeof *read);
     int right = read != NULL;
-    if (read)
+    if (!right)
+        snprintf(error, error_bytes, "out of memory");
+    else
         memcpy(read, links, (size_t)sites * sites * sizeof *read);
     for (const char *at = text; right && *at;) {
         char from[64], to[64];

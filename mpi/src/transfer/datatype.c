@@ -30,7 +30,7 @@ int shape_of(MPI_Datatype type, struct shape *shape)
     if (type == handle.datatype_null || real.Type_size_x(type, &shape->size) || real.Type_get_extent(type, &lb, &shape->extent) ||
         real.Type_get_true_extent(type, &shape->true_lb, &shape->true_extent))
         return 0;
-    shape->is_plain = shape->size == shape->extent && lb == 0 && shape->true_lb == 0 && type_is_named(type);
+    shape->is_contiguous = shape->size == shape->extent && lb == 0 && shape->true_lb == 0 && type_is_named(type);
     return 1;
 }
 
@@ -43,7 +43,7 @@ int pack(const void *buffer, int64_t count, const struct shape *shape, char *to,
 {
     if (length == 0)
         return MPI_SUCCESS;
-    if (shape->is_plain) {
+    if (shape->is_contiguous) {
         memcpy(to, buffer, length);
         return MPI_SUCCESS;
     }
@@ -55,7 +55,7 @@ int unpack(const char *from, int64_t length, void *buffer, int64_t count, const 
 {
     if (length == 0)
         return MPI_SUCCESS;
-    if (shape->is_plain) {
+    if (shape->is_contiguous) {
         memcpy(buffer, from, length);
         return MPI_SUCCESS;
     }
@@ -68,7 +68,7 @@ int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct by
     bytes->length = count * shape->size;
     bytes->owned = NULL;
     bytes->at = buffer;
-    if (shape->is_plain || bytes->length == 0)
+    if (shape->is_contiguous || bytes->length == 0)
         return MPI_SUCCESS;
     bytes->at = bytes->owned = malloc(bytes->length);
     return bytes->owned ? MPI_SUCCESS : MPI_ERR_NO_MEM;

@@ -13,7 +13,7 @@ struct shape {
     MPI_Count size;
     MPI_Aint extent, true_lb, true_extent;
     /* Elements lie in memory as they travel: no packing. */
-    int is_plain;
+    int is_contiguous;
 };
 
 /* False of what is no datatype. All other ranks may describe the same bytes by other datatypes: nothing is decided by this one's own. */
@@ -33,7 +33,7 @@ struct bytes {
     char *owned;
 };
 
-/* Packs, unless the type is plain. `out` gets room for what arrives; bytes_unpack puts it into the buffer. */
+/* Packs, unless the type is contiguous. `out` gets room for what arrives; bytes_unpack puts it into the buffer. */
 int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm, struct bytes *bytes);
 int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes);
 int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm);
