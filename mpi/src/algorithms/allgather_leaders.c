@@ -1,4 +1,5 @@
-/* R/2 + n s/B, S * (S - 1) messages: the ranks of a site give what they have to one of them; these exchange it, and hand everything out. */
+/* R/2 + n s/B, S * (S - 1) messages: the ranks of a site give what they have to one of them; these exchange it, and hand
+ * everything out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
 #include "topology/tags.h"

@@ -1,6 +1,6 @@
-/* R/2 + n s/B + one segment inside a site: every rank sends its part to one rank of each other site at once, in segments, and to the ranks of its own;
- * who gets a segment from another site sends it on to those as soon as it is there. Everything goes from its place to its place, several
- * ranks carry in parallel, and nobody waits for a step of the others. */
+/* R/2 + n s/B + one segment inside a site: every rank sends its part to one rank of each other site at once, in segments, and to
+ * the ranks of its own; who gets a segment from another site sends it on to those as soon as it is there. Everything goes from
+ * its place to its place, several ranks carry in parallel, and nobody waits for a step of the others. */
 #include "algorithms/algorithms.h"
 #include "topology/tags.h"
 #include "transfer/requests.h"
@@ -47,15 +47,18 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
             if (there && by == on->rank && length > 0)
                 TRY(status, requests_receive(&taken, on, room + room_at[m] + at, length, handle.byte, giver, TAG_ALLGATHER));
             else if (whole && m != own && lengths[m] > 0)
-                TRY(status, requests_receive(&received, on, room + room_at[m], lengths[m], handle.byte, by, TAG_PART + m % MAX_PARTS));
+                TRY(status,
+                    requests_receive(&received, on, room + room_at[m], lengths[m], handle.byte, by, TAG_PART + m % MAX_PARTS));
             else if (there && by != on->rank && length > 0)
-                TRY(status, requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by, TAG_PART + m % MAX_PARTS));
+                TRY(status,
+                    requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by, TAG_PART + m % MAX_PARTS));
         }
     for (int i = 0; i < pieces; i++)
         for (int s = 0; s < on->sites; s++) {
             int64_t at = cut(lengths[own], i, pieces), length = cut(lengths[own], i + 1, pieces) - at;
             if (s != on->site && length > 0)
-                TRY(status, requests_send(&sent, on, room + room_at[own] + at, length, handle.byte, taker(on, own, s), TAG_ALLGATHER));
+                TRY(status,
+                    requests_send(&sent, on, room + room_at[own] + at, length, handle.byte, taker(on, own, s), TAG_ALLGATHER));
         }
     if (lengths[own] > 0)
         TRY(status, hand_on(on, &sent, room, room_at[own], lengths[own], own));

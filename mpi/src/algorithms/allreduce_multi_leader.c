@@ -1,7 +1,8 @@
-/* R/2 + s/B + one segment inside a site: of each segment every rank of a site adds up one part (reduce-scatter), exchanges it with the ranks of
- * other sites whose parts overlap it, and hands what the sites come to to its own site (allgather). Several ranks carry in parallel, and none adds up
- * or hands out more than its part: where a site's network is no faster than the way to the others, one rank would have to take in the message three
- * times. `ahead` segments are added up before the first is handed out: so many as cover the way there. */
+/* R/2 + s/B + one segment inside a site: of each segment every rank of a site adds up one part (reduce-scatter), exchanges it
+ * with the ranks of other sites whose parts overlap it, and hands what the sites come to to its own site (allgather). Several
+ * ranks carry in parallel, and none adds up or hands out more than its part: where a site's network is no faster than the way to
+ * the others, one rank would have to take in the message three times. `ahead` segments are added up before the first is handed
+ * out: so many as cover the way there. */
 #include "algorithms/algorithms.h"
 #include "intra_site/local_reduction.h"
 #include "topology/tags.h"
@@ -30,8 +31,9 @@ struct multi_leader_allreduce {
     void **piece;
 };
 
-/* Parts begin at multiples of so many elements of a segment: MPIs add up vectors of up to so many floats at once, and what is left over one by one,
- * where the greatest of a number and of what is none may be the other one. Sites of different sizes must find the same. */
+/* Parts begin at multiples of so many elements of a segment: MPIs add up vectors of up to so many floats at once, and what is
+ * left over one by one, where the greatest of a number and of what is none may be the other one. Sites of different sizes must
+ * find the same. */
 #define TOGETHER 16
 
 /* Where the part of rank r of `ranks` begins in segment i. */
@@ -104,7 +106,8 @@ static int reduce_in_site(struct multi_leader_allreduce *run, int i)
     TRY(status, local_reduction_end(&run->reductions[i % 2], on, sum, run->shape, run->op));
     int own = share_out(run, i);
     FOR_EACH_OVERLAP(s, r, length, at)
-        TRY(status, requests_send(&run->sent, on, element_at(sum, at, run->shape), length, run->shape->type, peer(on, s, r), TAG_ALLREDUCE));
+    TRY(status,
+        requests_send(&run->sent, on, element_at(sum, at, run->shape), length, run->shape->type, peer(on, s, r), TAG_ALLREDUCE));
     run->reduced += own;
     return status;
 }
@@ -118,7 +121,8 @@ static int spread(struct multi_leader_allreduce *run, int i, void *segment)
     int own = on->local_rank, status = requests_wait(some);
     for (int r = 0; r < on->local_size; r++)
         if (r != own && counts[r] > 0)
-            TRY(status, requests_receive(some, on, element_at(segment, places[r], run->shape), counts[r], run->shape->type, peer(on, on->site, r), TAG_HANDED));
+            TRY(status, requests_receive(some, on, element_at(segment, places[r], run->shape), counts[r], run->shape->type,
+                                         peer(on, on->site, r), TAG_HANDED));
     for (int n = 1; n < on->local_size && counts[own] > 0; n++)
         TRY(status, requests_send(some, on, element_at(segment, places[own], run->shape), counts[own], run->shape->type,
                                   peer(on, on->site, (own + n) % on->local_size), TAG_HANDED));
@@ -137,7 +141,8 @@ static int hand_out(struct multi_leader_allreduce *run, int i)
     }
     for (int s = 0; s < on->sites; s++)
         run->piece[s] = element_at(run->parts.origin[s], run->handed, run->shape);
-    TRY(status, combine(on, run->piece, on->sites, element_at(segment, run->places[on->local_rank], run->shape), own, run->shape, run->op));
+    TRY(status,
+        combine(on, run->piece, on->sites, element_at(segment, run->places[on->local_rank], run->shape), own, run->shape, run->op));
     run->handed += own;
     TRY(status, spread(run, i, segment));
     return status;
@@ -167,9 +172,11 @@ static int begin(struct multi_leader_allreduce *run)
     return status;
 }
 
-int allreduce_multi_leader(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment, int ahead)
+int allreduce_multi_leader(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+                           int64_t segment, int ahead)
 {
-    struct multi_leader_allreduce run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
+    struct multi_leader_allreduce run = {
+        .on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
     int status = begin(&run);
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
         if (i < run.segments.pieces)

@@ -1,5 +1,6 @@
-/* R/2 + s/B + two segments inside a site: each site reduces segment after segment to one rank; these exchange what they have, put it together in the
- * order of sites, and hand it out. `ahead` segments are reduced before the first is handed out: so many as cover the way there. */
+/* R/2 + s/B + two segments inside a site: each site reduces segment after segment to one rank; these exchange what they have,
+ * put it together in the order of sites, and hand it out. `ahead` segments are reduced before the first is handed out: so many
+ * as cover the way there. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
@@ -62,9 +63,10 @@ static int hand_out(struct segmented_allreduce *run, int i)
 }
 
 int allreduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                    int64_t segment, int ahead)
+                       int64_t segment, int ahead)
 {
-    struct segmented_allreduce run = {.on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
+    struct segmented_allreduce run = {
+        .on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
     int status = MPI_SUCCESS;
     if (on->local_rank == 0) {
         status = parts_make(&run.parts, on, count, shape, into);

@@ -1,5 +1,6 @@
-/* R/2 + s/B + one segment inside a site: the root sends one message to each other site, in segments; whoever receives them there hands each on
- * while the next is under way. Where sites are reached faster by way of others, these pass the segments on to them. */
+/* R/2 + s/B + one segment inside a site: the root sends one message to each other site, in segments; whoever receives them there
+ * hands each on while the next is under way. Where sites are reached faster by way of others, these pass the segments on to
+ * them. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
 #include "topology/tags.h"
@@ -9,14 +10,14 @@
 #include <stdlib.h>
 
 /* One segment to the sites that this one passes it on to. */
-static int pass_on(struct hierarchy *on, const struct bytes *bytes, const struct segments *segments, int i, int root, const int parent[],
-                   struct requests *some)
+static int pass_on(struct hierarchy *on, const struct bytes *bytes, const struct segments *segments, int i, int root,
+                   const int parent[], struct requests *some)
 {
     int status = MPI_SUCCESS;
     for (int s = 0; s < on->sites; s++)
         if (parent[s] == on->site)
-            TRY(status, requests_send(some, on, bytes->at + segment_at(segments, i), segment_count(segments, i), handle.byte, leader(on, s, root),
-                                      TAG_BCAST));
+            TRY(status, requests_send(some, on, bytes->at + segment_at(segments, i), segment_count(segments, i), handle.byte,
+                                      leader(on, s, root), TAG_BCAST));
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n s/2B or so for the exchange
- * of blocks, and R/2 + s/2B for handing out what they add up to (none for reduce_scatter, n s/2B for a scan). */
+/* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n s/2B or so for the
+ * exchange of blocks, and R/2 + s/2B for handing out what they add up to (none for reduce_scatter, n s/2B for a scan). */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 
@@ -30,7 +30,8 @@ static void block_reduction_free(struct block_reduction *run)
 }
 
 /* Blocks of counts[i] elements for rank i; equal ones of `count` in all without `counts`. */
-static int block_reduction_make(struct block_reduction *run, struct hierarchy *on, const int counts[], int64_t count, const struct shape *shape)
+static int block_reduction_make(struct block_reduction *run, struct hierarchy *on, const int counts[], int64_t count,
+                                const struct shape *shape)
 {
     int size = on->size;
     *run = (struct block_reduction){.on = on, .shape = shape};
@@ -68,8 +69,8 @@ static int put_together(struct block_reduction *run, const void *from, MPI_Op op
     return status;
 }
 
-int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into, const struct shape *shape,
-                    int64_t segment)
+int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into,
+                    const struct shape *shape, int64_t segment)
 {
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
     struct bytes mine = {0};
@@ -97,7 +98,8 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
     return status;
 }
 
-int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int64_t segment)
+int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+                     int64_t segment)
 {
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
@@ -112,13 +114,14 @@ int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count,
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into, run.counts, run.places, shape->type,
-                              root));
+    TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into, run.counts, run.places,
+                              shape->type, root));
     block_reduction_free(&run);
     return status;
 }
 
-int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op)
+int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
+                          MPI_Op op)
 {
     struct block_reduction run;
     int status = block_reduction_make(&run, on, counts, 0, shape);
@@ -133,13 +136,15 @@ int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, c
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    /* To each rank what lies before it, with or without itself; the first of all gets nothing then, and its buffer stays as it is. */
+    /* To each rank what lies before it, with or without itself; the first of all gets nothing then, and its buffer stays as it
+     * is. */
     for (int i = on->size - 1; !inclusive && status == MPI_SUCCESS && i >= 0; i--) {
         run.part_counts[i] = i > 0 ? run.part_counts[i] : 0;
         run.part_places[i] = i > 0 ? run.part_places[i - 1] : 0;
         run.counts[i] = on->rank > 0 ? run.counts[i] : 0;
     }
-    TRY(status, alltoall_direct(on, run.parts, run.part_counts, run.part_places, run.types, into, run.counts, run.places, run.types));
+    TRY(status,
+        alltoall_direct(on, run.parts, run.part_counts, run.part_places, run.types, into, run.counts, run.places, run.types));
     block_reduction_free(&run);
     return status;
 }

@@ -1,4 +1,5 @@
-/* R/2 + n s/B: everybody sends to the root at once. Nothing waits inside a site, and nothing is copied but what an MPI would have wait. */
+/* R/2 + n s/B: everybody sends to the root at once. Nothing waits inside a site, and nothing is copied but what an MPI would
+ * have wait. */
 #include "algorithms/algorithms.h"
 #include "topology/tags.h"
 #include "transfer/requests.h"
@@ -18,7 +19,8 @@ int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_D
         status = MPI_ERR_TYPE;
     for (int i = 0; i < takes; i++)
         if (i != root || gives)
-            TRY(status, requests_receive_cut(&some, on, (char *)into + places[i], counts[i], &into_shape, i, TAG_GATHER, &parts[i]));
+            TRY(status,
+                requests_receive_cut(&some, on, (char *)into + places[i], counts[i], &into_shape, i, TAG_GATHER, &parts[i]));
     if (gives)
         TRY(status, requests_send_cut(&some, on, from, count, &shape, root, TAG_GATHER, &own));
     TRY(status, requests_wait(&some));

@@ -1,5 +1,5 @@
-/* R/2 + what one site's ranks get / B + twice the whole inside a site: each site reduces everything to one rank, which sends each other site what
- * its ranks get, puts together what its own get, and hands it out. */
+/* R/2 + what one site's ranks get / B + twice the whole inside a site: each site reduces everything to one rank, which sends
+ * each other site what its ranks get, puts together what its own get, and hands it out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
@@ -38,7 +38,7 @@ static int collect(struct hierarchy *on, const void *all, const int64_t at[], co
 }
 
 static int exchange(struct hierarchy *on, const void *all, const int64_t at[], const int counts[], void *own,
-                 const struct shape *shape, MPI_Op op)
+                    const struct shape *shape, MPI_Op op)
 {
     int64_t here = site_elements(on, counts, on->site);
     struct requests some = {0};
@@ -72,7 +72,7 @@ static int exchange(struct hierarchy *on, const void *all, const int64_t at[], c
 }
 
 int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
-                            MPI_Op op)
+                           MPI_Op op)
 {
     int status = MPI_SUCCESS;
     int64_t *at = malloc((on->size + 1) * sizeof *at);

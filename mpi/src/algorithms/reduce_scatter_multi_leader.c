@@ -1,6 +1,7 @@
-/* R/2 + n s/B + one segment inside a site: what a rank gets is added up by itself in its own site, in each other one segment by segment by its ranks in turn, to whom the site's others
- * send theirs, and which send it there. What goes to other sites comes first, what the site's own ranks get while that is under way. In
- * each reduction every rank of a site adds up one segment, and the next reduction's segments are sent meanwhile. */
+/* R/2 + n s/B + one segment inside a site: what a rank gets is added up by itself in its own site, in each other one segment by
+ * segment by its ranks in turn, to whom the site's others send theirs, and which send it there. What goes to other sites comes
+ * first, what the site's own ranks get while that is under way. In each reduction every rank of a site adds up one segment, and
+ * the next reduction's segments are sent meanwhile. */
 #include "algorithms/algorithms.h"
 #include "intra_site/local_reduction.h"
 #include "topology/tags.h"
@@ -50,7 +51,10 @@ static int adder(const struct hierarchy *on, int site, int to, int segment)
     return on->site_of[to] == site ? on->local_rank_of[to] : (on->local_rank_of[to] + segment) % site_size(on, site);
 }
 
-static struct segments cut(const struct multi_leader_reduce_scatter *run, int to) { return segments_of(run->counts[to], run->shape->size, run->segment); }
+static struct segments cut(const struct multi_leader_reduce_scatter *run, int to)
+{
+    return segments_of(run->counts[to], run->shape->size, run->segment);
+}
 
 /* The next one that local rank r adds up: to other sites first, and to their ranks one after the other. */
 static struct piece next(struct multi_leader_reduce_scatter *run, int r)
@@ -89,7 +93,8 @@ static int finish(struct multi_leader_reduce_scatter *run, int number)
     struct hierarchy *on = run->on;
     const struct piece *piece = &run->mine[number];
     int is_here = piece->to == on->rank;
-    void *sum = is_here ? element_at(run->own.origin[on->site], piece->at, run->shape) : element_at(run->found, run->done, run->shape);
+    void *sum =
+        is_here ? element_at(run->own.origin[on->site], piece->at, run->shape) : element_at(run->found, run->done, run->shape);
     int status = local_reduction_end(&run->reductions[number], on, sum, run->shape, run->op);
     if (!is_here && piece->count > 0) {
         TRY(status, requests_send(&run->sent, on, sum, piece->count, run->shape->type, piece->to, TAG_REDUCE_SCATTER));
@@ -105,8 +110,9 @@ static int receive(struct multi_leader_reduce_scatter *run)
     int status = MPI_SUCCESS;
     for (int s = 0; s < on->sites && run->counts[on->rank] > 0; s++)
         for (int i = 0; s != on->site && i < segments.pieces; i++)
-            TRY(status, requests_receive(&run->received, on, element_at(run->own.origin[s], segment_at(&segments, i), run->shape), segment_count(&segments, i),
-                                         run->shape->type, on->members[on->first[s] + adder(on, s, on->rank, i)], TAG_REDUCE_SCATTER));
+            TRY(status, requests_receive(&run->received, on, element_at(run->own.origin[s], segment_at(&segments, i), run->shape),
+                                         segment_count(&segments, i), run->shape->type,
+                                         on->members[on->first[s] + adder(on, s, on->rank, i)], TAG_REDUCE_SCATTER));
     return status;
 }
 
@@ -150,10 +156,11 @@ static void free_all(struct multi_leader_reduce_scatter *run, int status)
     free(run->at);
 }
 
-int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape, MPI_Op op,
-                         int64_t segment)
+int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
+                                MPI_Op op, int64_t segment)
 {
-    struct multi_leader_reduce_scatter run = {.on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .segment = segment};
+    struct multi_leader_reduce_scatter run = {
+        .on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .segment = segment};
     int status = prepare_all(&run), now = 0;
     TRY(status, receive(&run));
     int is_left = status == MPI_SUCCESS && prepare(&run, now);

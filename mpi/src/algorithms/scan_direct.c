@@ -1,5 +1,5 @@
-/* R/2 + n s/B, for operations that commute and ranks in any order: inside each site a scan; who has added up the ranks of its site that lie
- * before a rank of another site sends it that, at once. */
+/* R/2 + n s/B, for operations that commute and ranks in any order: inside each site a scan; who has added up the ranks of its
+ * site that lie before a rank of another site sends it that, at once. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"

@@ -1,5 +1,5 @@
-/* R/2 + n s/B: everybody gets everything, and adds up what lies before itself, in the order of ranks. For small messages and ranks in
- * any order. */
+/* R/2 + n s/B: everybody gets everything, and adds up what lies before itself, in the order of ranks. For small messages and
+ * ranks in any order. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 

@@ -1,5 +1,5 @@
-/* R/2 + s/B + two segments inside a site, where each site's ranks follow each other: the last rank of a site knows what the site adds
- * up to and tells every later site, whose first rank puts together what lies before it and hands that out. */
+/* R/2 + s/B + two segments inside a site, where each site's ranks follow each other: the last rank of a site knows what the site
+ * adds up to and tells every later site, whose first rank puts together what lies before it and hands that out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
@@ -36,7 +36,9 @@ static int scan_in_site(struct segmented_scan *run, int i)
     if (run->inclusive)
         status = intra_site_scan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
     if (!run->total)
-        return run->inclusive ? status : intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
+        return run->inclusive
+                   ? status
+                   : intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
     void *total = element_at(run->total, at, run->shape);
     struct bytes bytes = {0};
     TRY(status, bytes_pack(run->inclusive ? into : from, count, run->shape, on->across, &bytes));
@@ -80,9 +82,15 @@ static int add_before(struct segmented_scan *run, int i)
 }
 
 int scan_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-               int inclusive, int64_t segment, int ahead)
+                  int inclusive, int64_t segment, int ahead)
 {
-    struct segmented_scan run = {.on = on, .from = from == MPI_IN_PLACE ? into : from, .into = into, .shape = shape, .op = op, .inclusive = inclusive, .segments = segments_of(count, shape->size, segment)};
+    struct segmented_scan run = {.on = on,
+                                 .from = from == MPI_IN_PLACE ? into : from,
+                                 .into = into,
+                                 .shape = shape,
+                                 .op = op,
+                                 .inclusive = inclusive,
+                                 .segments = segments_of(count, shape->size, segment)};
     int status = MPI_SUCCESS;
     void *total = NULL, *before = NULL;
     if (is_last(on) && on->site < on->sites - 1 && !(total = elements(count, shape, &run.total)))
@@ -95,9 +103,9 @@ int scan_segments(struct hierarchy *on, const void *from, void *into, int count,
             status = MPI_ERR_NO_MEM;
         for (int i = 0; i < run.segments.pieces; i++)
             for (int s = 0; s < on->site; s++)
-                TRY(status, requests_receive(&run.received, on, element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
-                                             segment_count(&run.segments, i), shape->type,
-                                             on->members[on->first[s + 1] - 1], TAG_SCAN));
+                TRY(status,
+                    requests_receive(&run.received, on, element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
+                                     segment_count(&run.segments, i), shape->type, on->members[on->first[s + 1] - 1], TAG_SCAN));
     }
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
         if (i < run.segments.pieces)

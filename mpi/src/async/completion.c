@@ -54,8 +54,8 @@ static void remember(struct hierarchy *on, int status)
     pthread_mutex_unlock(&lock);
 }
 
-/* A call that completes a request returns success in MPICH where a handler of somebody's own was called, and must not where the program
- * wants errors returned. */
+/* A call that completes a request returns success in MPICH where a handler of somebody's own was called, and must not where the
+ * program wants errors returned. */
 static void expect_failure(MPI_Comm self, struct hierarchy *on, int status)
 {
     MPI_Errhandler wanted;
@@ -131,7 +131,8 @@ int completion_make(int *completion, MPI_Request *request, int is_persistent)
     pthread_mutex_unlock(&adding);
     if (status != MPI_SUCCESS)
         return status;
-    status = (is_persistent ? real.Recv_init : real.Irecv)(NULL, 0, handle.byte, 0, *completion % PER_COMMUNICATOR, self_of(*completion), request);
+    status = (is_persistent ? real.Recv_init : real.Irecv)(NULL, 0, handle.byte, 0, *completion % PER_COMMUNICATOR,
+                                                           self_of(*completion), request);
     if (status != MPI_SUCCESS)
         completion_free(*completion, NULL);
     return status;

@@ -40,8 +40,8 @@ static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Da
     return types ? own : NULL;
 }
 
-/* MPI wants a program to keep its arrays as long as they may be needed; every MPI has read them when the call returns, and mpi4py frees
- * them then. */
+/* MPI wants a program to keep its arrays as long as they may be needed; every MPI has read them when the call returns, and
+ * mpi4py frees them then. */
 static int own_arrays(struct plan *plan)
 {
     int size = plan->on->size;

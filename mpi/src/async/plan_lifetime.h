@@ -1,5 +1,6 @@
-/* Plans that outlive the call they were made in: those of operations that go on beside the program, and of persistent requests. What a plan
- * names lives as long as the plan does: datatypes and operations that the program frees meanwhile are freed after it. */
+/* Plans that outlive the call they were made in: those of operations that go on beside the program, and of persistent requests.
+ * What a plan names lives as long as the plan does: datatypes and operations that the program frees meanwhile are freed after
+ * it. */
 #ifndef CAUSEWAY_PLAN_LIFETIME_H
 #define CAUSEWAY_PLAN_LIFETIME_H
 

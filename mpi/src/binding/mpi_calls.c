@@ -23,9 +23,9 @@ static const char *const libraries[] = {
 #endif
 };
 
-/* The MPI's library is asked for by name, without loading it: Python loads its MPI with dlopen() and local scope, where RTLD_NEXT does not
- * look, and behind this library there may be its twin for another binary interface, whose handles are of another size. To an MPI of
- * another interface the twin, if any, comes first. */
+/* The MPI's library is asked for by name, without loading it: Python loads its MPI with dlopen() and local scope, where
+ * RTLD_NEXT does not look, and behind this library there may be its twin for another binary interface, whose handles are of
+ * another size. To an MPI of another interface the twin, if any, comes first. */
 static void *next(const char *name)
 {
     void *found = NULL;

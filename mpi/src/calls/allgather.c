@@ -56,7 +56,8 @@ static int run_allgather(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = columns_even(&all, on, plan->into_count, &plan->into_shape);
-    TRY(status, allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places, &plan->into_shape, &plan->choice));
+    TRY(status,
+        allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places, &plan->into_shape, &plan->choice));
     columns_free(&all);
     return status;
 }
@@ -82,13 +83,14 @@ static int run_allgatherv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = columns_of(&all, on, &plan->in, plan->into_shape.extent, plan->into_type);
-    TRY(status, allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places, &plan->into_shape, &plan->choice));
+    TRY(status,
+        allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places, &plan->into_shape, &plan->choice));
     columns_free(&all);
     return status;
 }
 
-static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Datatype into_type,
-                            MPI_Comm comm)
+static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count, MPI_Datatype type, void *into,
+                            MPI_Datatype into_type, MPI_Comm comm)
 {
     int64_t longest = 0;
     plan->from = from, plan->count = count, plan->into = into, plan->into_type = into_type, plan->run = run_allgatherv;

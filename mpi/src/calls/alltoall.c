@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /* Small blocks, by way of one rank of each site. */
-static int alltoall_small(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, void *into, int64_t into_count,
-                          const struct shape *into_shape)
+static int alltoall_small(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, void *into,
+                          int64_t into_count, const struct shape *into_shape)
 {
     int64_t length = (int64_t)into_count * into_shape->size;
     char *rows = malloc(2 * on->size * length + 1), *came = rows + on->size * length;
@@ -90,13 +90,15 @@ static int run_alltoallv(struct hierarchy *on, const struct plan *plan)
     return status;
 }
 
-static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype type, void *into, MPI_Datatype into_type, MPI_Comm comm)
+static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype type, void *into, MPI_Datatype into_type,
+                           MPI_Comm comm)
 {
     plan->from = from, plan->into = into, plan->run = run_alltoallv;
     /* In place is a word of every rank or of none. */
     if (from == MPI_IN_PLACE || !enter_any(plan, comm, OF_ALLTOALL))
         return 0;
-    return (has_both(&plan->out) && has_both(&plan->in) && shape_of(type, &plan->shape) && shape_of(into_type, &plan->into_shape)) ||
+    return (has_both(&plan->out) && has_both(&plan->in) && shape_of(type, &plan->shape) &&
+            shape_of(into_type, &plan->into_shape)) ||
            give_up(plan);
 }
 
@@ -128,14 +130,15 @@ static int run_alltoallw(struct hierarchy *on, const struct plan *plan)
     /* Places are in bytes, and types the program's. */
     int status = columns_of(&out, on, &plan->out, 1, handle.byte);
     TRY(status, columns_of(&in, on, &plan->in, 1, handle.byte));
-    TRY(status, alltoall_direct(on, plan->from, out.counts, out.places, plan->types, plan->into, in.counts, in.places, plan->into_types));
+    TRY(status,
+        alltoall_direct(on, plan->from, out.counts, out.places, plan->types, plan->into, in.counts, in.places, plan->into_types));
     columns_free(&out);
     columns_free(&in);
     return status;
 }
 
-static int enter_alltoallw(struct plan *plan, const void *from, const MPI_Datatype types[], void *into, const MPI_Datatype into_types[],
-                           MPI_Comm comm)
+static int enter_alltoallw(struct plan *plan, const void *from, const MPI_Datatype types[], void *into,
+                           const MPI_Datatype into_types[], MPI_Comm comm)
 {
     plan->from = from, plan->types = types, plan->into = into, plan->into_types = into_types, plan->run = run_alltoallw;
     if (from == MPI_IN_PLACE || !enter_any(plan, comm, OF_ALLTOALL))

@@ -32,12 +32,14 @@ static struct hierarchy *hierarchy_for(const struct plan *plan, MPI_Comm comm)
 
 static struct choice choose_on(const struct hierarchy *on, enum operation operation, int64_t bytes, int commutes)
 {
-    struct layout layout = {.ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes};
+    struct layout layout = {
+        .ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes};
     return choose(layout, operation, bytes);
 }
 
 /* `op`: a reduction's, whose order of ranks must be kept where it does not commute. */
-static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, const MPI_Op *op)
+static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type,
+                      const MPI_Op *op)
 {
     int commutes = 1;
     plan->on = op && *op == handle.op_null ? NULL : hierarchy_for(plan, comm);

@@ -1,14 +1,15 @@
-/* What the calls of collective operations have in common: the forms that each has, and whether it is improved: where the communicator spans
- * sites and the arguments are such that it can be. Otherwise the call is the MPI's own. MPI_X and PMPI_X are one function: C calls the one,
- * Fortran, by MPI and flavour, one or the other, and tools that are preloaded before this library call the second. */
+/* What the calls of collective operations have in common: the forms that each has, and whether it is improved: where the
+ * communicator spans sites and the arguments are such that it can be. Otherwise the call is the MPI's own. MPI_X and PMPI_X are
+ * one function: C calls the one, Fortran, by MPI and flavour, one or the other, and tools that are preloaded before this library
+ * call the second. */
 #ifndef CAUSEWAY_ENTER_H
 #define CAUSEWAY_ENTER_H
 
 #include "async/plan.h"
 #include "binding/export.h"
 
-/* The blocking, non-blocking and persistent form of an operation. Its parameters are P_Name, their names A_Name; plan_name says how it is
- * done, if it is improved. */
+/* The blocking, non-blocking and persistent form of an operation. Its parameters are P_Name, their names A_Name; plan_name says
+ * how it is done, if it is improved. */
 #define FORMS(Name, name)                                                                                              \
     EXPORT int MPI_##Name(P_##Name)                                                                                    \
     {                                                                                                                  \

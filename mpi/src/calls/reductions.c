@@ -24,7 +24,8 @@ static int run_reduce(struct hierarchy *on, const struct plan *plan)
     case BLOCKS:
         return reduce_blocks(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root);
     default:
-        return reduce_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root, plan->choice.segment);
+        return reduce_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root,
+                               plan->choice.segment);
     }
 }
 
@@ -160,8 +161,8 @@ static int run_scan(struct hierarchy *on, const struct plan *plan)
     switch (plan->choice.algorithm) {
     case LEADERS:
     case SEGMENTS:
-        return scan_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive, plan->choice.segment,
-                          plan->choice.ahead);
+        return scan_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive,
+                             plan->choice.segment, plan->choice.ahead);
     case DIRECT:
         return scan_direct(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive);
     case BLOCKS:

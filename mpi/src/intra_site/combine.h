@@ -5,7 +5,8 @@
 #include "topology/hierarchy.h"
 #include "transfer/datatype.h"
 
-/* parts[s] holds `count` elements that site s (or rank s of a site) found; all are used up. The result is put into `into`, which may be one of them. */
+/* parts[s] holds `count` elements that site s (or rank s of a site) found; all are used up. The result is put into `into`, which
+ * may be one of them. */
 int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op);
 
 /* The same of the first `ranks` ranks, in their order: packed, `count` elements each, in the order of on->members. */

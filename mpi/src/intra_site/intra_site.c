@@ -77,8 +77,10 @@ static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, 
     return status;
 }
 
-/* Intel MPI 2021.18 writes into the receive buffer at other ranks than the root, too: three ranks that share memory crash where there is none. */
-static int reduce_anywhere(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
+/* Intel MPI 2021.18 writes into the receive buffer at other ranks than the root, too: three ranks that share memory crash where
+ * there is none. */
+static int reduce_anywhere(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
+                           int root)
 {
     void *memory = NULL;
 #if !defined(OPEN_MPI)
@@ -128,16 +130,18 @@ int intra_site_gather(struct hierarchy *on, const char *from, int64_t length, ch
     return status;
 }
 
-int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, int count,
-                  int root)
+int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[], MPI_Datatype type,
+                        void *into, int count, int root)
 {
     if (!waiting_is_beside())
         return real.Scatterv(from, counts, places, type, into, count, type, root, on->local);
     struct requests some = {0};
     struct shape shape;
-    int status = shape_of(type, &shape) ? requests_receive(&some, on, into, count, type, rank_of_local(on, root), TAG_INTRA_SITE) : MPI_ERR_TYPE;
+    int status = shape_of(type, &shape) ? requests_receive(&some, on, into, count, type, rank_of_local(on, root), TAG_INTRA_SITE)
+                                        : MPI_ERR_TYPE;
     for (int i = 0; i < on->local_size && on->local_rank == root; i++)
-        TRY(status, requests_send(&some, on, element_at(from, places[i], &shape), counts[i], type, rank_of_local(on, i), TAG_INTRA_SITE));
+        TRY(status,
+            requests_send(&some, on, element_at(from, places[i], &shape), counts[i], type, rank_of_local(on, i), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;

@@ -19,7 +19,8 @@ int local_reduction_begin(struct local_reduction *local, struct hierarchy *on, c
     int own = on->local_rank, status = MPI_SUCCESS;
     for (int r = 0; r < on->local_size; r++)
         if (r != own && local->counts[own] > 0)
-            TRY(status, requests_receive(&local->some, on, local->parts.origin[r], local->counts[own], shape->type, here[r], TAG_INTRA_SITE));
+            TRY(status, requests_receive(&local->some, on, local->parts.origin[r], local->counts[own], shape->type, here[r],
+                                         TAG_INTRA_SITE));
     /* The next rank first, so that not all send to the same one. */
     for (int i = 1; i < on->local_size; i++) {
         int r = (own + i) % on->local_size;

@@ -1,5 +1,5 @@
-/* A reduce-scatter inside a site, begun and ended apart: each of its ranks adds up one piece, which the others send it. Of two one can be on
- * its way while the other is added up. */
+/* A reduce-scatter inside a site, begun and ended apart: each of its ranks adds up one piece, which the others send it. Of two
+ * one can be on its way while the other is added up. */
 #ifndef CAUSEWAY_LOCAL_REDUCTION_H
 #define CAUSEWAY_LOCAL_REDUCTION_H
 

@@ -11,10 +11,12 @@ const char *const algorithm_names[ALGORITHMS] = {
     [SPLIT] = "split", [GATHERED] = "gathered", [BLOCKS] = "blocks",
 };
 
-/* What a hop inside a site and a message between sites cost was concluded from where operations change over on an emulated grid of 4+4 ranks: gather,
- * scatter and allgather near 8 kB of each rank, for which this gives 5 to 10 kB; alltoall near 1 kB and reduce_scatter near 3 kB (1.4 and 2.8 kB), on
- * 3+3+3 near 2.5 and 7 kB (1.8 and 5.9 kB; results/2026-11-23-small). Segments: from 64 to 256 kB 1 MB costs the same within 4 %. */
-const struct costs costs_default = {.rtt = 10000, .rate = 125, .lan_rtt = 24, .lan_rate = 1250, .message = 16, .segment = 256 * 1024};
+/* What a hop inside a site and a message between sites cost was concluded from where operations change over on an emulated grid
+ * of 4+4 ranks: gather, scatter and allgather near 8 kB of each rank, for which this gives 5 to 10 kB; alltoall near 1 kB and
+ * reduce_scatter near 3 kB (1.4 and 2.8 kB), on 3+3+3 near 2.5 and 7 kB (1.8 and 5.9 kB; results/2026-11-23-small). Segments:
+ * from 64 to 256 kB 1 MB costs the same within 4 %. */
+const struct costs costs_default = {
+    .rtt = 10000, .rate = 125, .lan_rtt = 24, .lan_rate = 1250, .message = 16, .segment = 256 * 1024};
 
 #define BIT(algorithm) (1 << (algorithm))
 /* They put everything together in the order of ranks. */
@@ -33,7 +35,10 @@ static const int has[OPERATIONS] = {
     [OF_SCAN] = BIT(LEADERS) | BIT(SEGMENTS) | BIT(DIRECT) | BY_RANK,
 };
 
-int model_has(enum operation operation, enum algorithm algorithm) { return algorithm == NATIVE || (has[operation] & BIT(algorithm)); }
+int model_has(enum operation operation, enum algorithm algorithm)
+{
+    return algorithm == NATIVE || (has[operation] & BIT(algorithm));
+}
 
 static int gathers(enum operation operation)
 {
@@ -130,7 +135,8 @@ int64_t model_multi_leader_segment(int64_t segment, int ranks, int64_t bytes)
 
 static int64_t cost_of_multi_leader_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
-    int64_t pieces = pieces_of(bytes, model_multi_leader_segment(costs->segment, layout->largest, bytes)), piece = bytes / pieces, n = layout->largest;
+    int64_t pieces = pieces_of(bytes, model_multi_leader_segment(costs->segment, layout->largest, bytes)), piece = bytes / pieces,
+            n = layout->largest;
     return stages(costs, pieces, 2 * cost_of_spreading(costs, layout, piece), crossing(costs, layout, piece / n, n, n));
 }
 
@@ -163,15 +169,18 @@ static int64_t cost_of_flat(const struct costs *costs, const struct layout *layo
     }
 }
 
-static int64_t cost_of_reduce_scatter(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
+static int64_t cost_of_reduce_scatter(const struct costs *costs, const struct layout *layout, enum algorithm algorithm,
+                                      int64_t bytes)
 {
     int n = layout->largest, others = layout->ranks - n;
     int64_t part = bytes / layout->ranks;
     if (algorithm == LEADERS)
         return latency(costs) + tree(costs, layout, bytes) + crossing(costs, layout, part, n, 1) + collect(costs, layout, part);
-    /* Each rank adds up, one after the other, a segment of what a rank of another site gets; what came is added to its own site's, put together meanwhile. */
+    /* Each rank adds up, one after the other, a segment of what a rank of another site gets; what came is added to its own
+     * site's, put together meanwhile. */
     int64_t pieces = pieces_of(part, costs->segment), rounds = (others + n - 1) / n * pieces, step = n > 1 ? hop(costs) : 0;
-    return latency(costs) + rounds * (2 * step + carry(part / pieces, n - 1, costs->lan_rate)) + crossing(costs, layout, part, n, n) + step;
+    return latency(costs) + rounds * (2 * step + carry(part / pieces, n - 1, costs->lan_rate)) +
+           crossing(costs, layout, part, n, n) + step;
 }
 
 static int64_t cost_of_allgather(const struct costs *costs, const struct layout *layout, enum algorithm algorithm, int64_t bytes)
@@ -240,8 +249,8 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     case OF_ALLTOALL:
         /* The leader also sorts what goes out, and what came in: read and written once more, each. */
         if (algorithm == LEADERS)
-            return latency(costs) + 2 * collect(costs, layout, bytes * layout->ranks) + carry(bytes * layout->ranks, 4 * n, costs->lan_rate) +
-                   crossing(costs, layout, bytes, n * n, 1);
+            return latency(costs) + 2 * collect(costs, layout, bytes * layout->ranks) +
+                   carry(bytes * layout->ranks, 4 * n, costs->lan_rate) + crossing(costs, layout, bytes, n * n, 1);
         return latency(costs) + crossing(costs, layout, bytes, n * n, n * n);
     case OF_ALLGATHER:
         return cost_of_allgather(costs, layout, algorithm, bytes);
@@ -256,21 +265,22 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
     }
 }
 
-/* By segments one rank takes a message in twice inside its site and once from each other one; by several leaders none takes in more than its part of it. Over two
- * sites several leaders took less time but for 1 MB with Open MPI, where they took a tenth more (results/2026-11-23-lanes). Over more they took about the same, and
- * they never go by way of a third site where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between
- * sites, so that taking in does not go on beside the crossing. */
+/* By segments one rank takes a message in twice inside its site and once from each other one; by several leaders none takes in
+ * more than its part of it. Over two sites several leaders took less time but for 1 MB with Open MPI, where they took a tenth
+ * more (results/2026-11-23-lanes). Over more they took about the same, and they never go by way of a third site where a direct
+ * way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between sites, so that taking in
+ * does not go on beside the crossing. */
 #define SLOW_LAN 375
 
-/* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.55 to 0.73 times as long as by segments, 4 MB 0.6 to 0.7
- * times, and 512 kB 0.65 to 0.95 times where two cores do all the work (results/2026-11-23-split); where nothing but the ways between sites counts,
- * of 10 ms and 1 Gbit/s, the change-over is near 1 MB. */
+/* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.55 to 0.73 times as long as by
+ * segments, 4 MB 0.6 to 0.7 times, and 512 kB 0.65 to 0.95 times where two cores do all the work (results/2026-11-23-split);
+ * where nothing but the ways between sites counts, of 10 ms and 1 Gbit/s, the change-over is near 1 MB. */
 #define SPLIT_SEGMENTS 4
 
 #define LARGE_ALLREDUCE (BIT(SEGMENTS) | BIT(MULTI_LEADER) | BIT(SPLIT))
 
-/* The one that large messages take of those which add up by site. By fixed bounds: the ways between sites, which each run measures anew, must not
- * choose between what rounds differently. */
+/* The one that large messages take of those which add up by site. By fixed bounds: the ways between sites, which each run
+ * measures anew, must not choose between what rounds differently. */
 static enum algorithm algorithm_of_large_allreduce(const struct costs *costs, const struct layout *layout, int64_t bytes)
 {
     if (layout->sites > 2 && bytes / SPLIT_SEGMENTS >= costs->segment)
@@ -278,15 +288,16 @@ static enum algorithm algorithm_of_large_allreduce(const struct costs *costs, co
     return layout->sites == 2 || costs->lan_rate < SLOW_LAN ? MULTI_LEADER : SEGMENTS;
 }
 
-/* What is cut in segments gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan for ranks in
- * any order, are not weighed against what crosses once for each site: that would depend on the ways between sites. */
+/* What is cut in segments gains by it from the second one on; up to there both are the same. What adds up by rank, and a scan
+ * for ranks in any order, are not weighed against what crosses once for each site: that would depend on the ways between sites. */
 static int is_candidate(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
                         int64_t bytes)
 {
     int is_cut = model_has(operation, SEGMENTS) && (algorithm == LEADERS || algorithm == SEGMENTS);
     if (is_cut && (algorithm == SEGMENTS) != (bytes >= costs->segment))
         return 0;
-    if (operation == OF_ALLREDUCE && BIT(algorithm) & LARGE_ALLREDUCE && (bytes < costs->segment || algorithm != algorithm_of_large_allreduce(costs, layout, bytes)))
+    if (operation == OF_ALLREDUCE && BIT(algorithm) & LARGE_ALLREDUCE &&
+        (bytes < costs->segment || algorithm != algorithm_of_large_allreduce(costs, layout, bytes)))
         return 0;
     if (operation == OF_SCAN && algorithm == DIRECT && layout->in_order)
         return 0;

@@ -77,9 +77,9 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
 /* In pieces of how many bytes an allreduce by several leaders goes. */
 int64_t model_multi_leader_segment(int64_t segment, int ranks, int64_t bytes);
 
-/* The cheapest that fits. The MPI's own is a reference and no candidate, but for where nothing else fits: what it costs depends on its
- * version. Of a reduction no candidate's advantage depends on the ways between sites, which are measured anew in each run: the
- * same run twice gives the same bits. */
+/* The cheapest that fits. The MPI's own is a reference and no candidate, but for where nothing else fits: what it costs depends
+ * on its version. Of a reduction no candidate's advantage depends on the ways between sites, which are measured anew in each
+ * run: the same run twice gives the same bits. */
 enum algorithm model_cheapest(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes);
 
 #endif

@@ -22,8 +22,8 @@ struct rules {
     int count;
 };
 
-/* Adds those of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood: then none is added. Otherwise names of
- * before, which are taken for one release, are told of behind what was said before. */
+/* Adds those of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood: then none is added.
+ * Otherwise names of before, which are taken for one release, are told of behind what was said before. */
 int rules_parse(struct rules *rules, const char *text, const char *name, char *said, size_t said_bytes);
 
 /* Adds those of a file. `said` as above. */

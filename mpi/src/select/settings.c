@@ -86,7 +86,8 @@ int settings_read(struct settings *settings, char *said, size_t said_bytes)
     return right;
 }
 
-enum algorithm settings_choose(const struct settings *settings, const struct layout *layout, enum operation operation, int64_t bytes)
+enum algorithm settings_choose(const struct settings *settings, const struct layout *layout, enum operation operation,
+                               int64_t bytes)
 {
     enum algorithm model = model_cheapest(&settings->costs, layout, operation, bytes);
     return rules_find(&settings->rules, layout, operation, bytes, model);

@@ -12,8 +12,8 @@ struct settings {
     int by_rank;
 };
 
-/* Reads them. False, with what is wrong in `said`, where a rule is not understood: then it is as if nothing stood where it stands. Otherwise
- * `said` tells of names of before, if there are any. */
+/* Reads them. False, with what is wrong in `said`, where a rule is not understood: then it is as if nothing stood where it stands.
+ * Otherwise `said` tells of names of before, if there are any. */
 int settings_read(struct settings *settings, char *said, size_t said_bytes);
 
 /* Whether the environment asks for reductions in the order of ranks alone. */
@@ -33,6 +33,7 @@ const char *settings_groups(void);
 const char *settings_links(void);
 
 /* What an operation gets. `bytes` as in model_cost. */
-enum algorithm settings_choose(const struct settings *settings, const struct layout *layout, enum operation operation, int64_t bytes);
+enum algorithm settings_choose(const struct settings *settings, const struct layout *layout, enum operation operation,
+                               int64_t bytes);
 
 #endif

@@ -28,8 +28,8 @@ struct hierarchy {
     int tags;
     /* Such operations so far. */
     unsigned begun;
-    /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit for each; the next to be
-     * looked at. NULL before the first. */
+    /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit for each; the next
+     * to be looked at. NULL before the first. */
     unsigned char *tags_used, *tags_used_anywhere;
     int next_tag_number;
     /* The communicator, and plans that outlive their calls. */
@@ -40,8 +40,8 @@ struct hierarchy {
     struct link *links;
 };
 
-/* A communicator's, held once; NULL where its collectives are not improved: one site, an intercommunicator, processes of another world. It is
- * collective: without memory the job ends. */
+/* A communicator's, held once; NULL where its collectives are not improved: one site, an intercommunicator, processes of another
+ * world. It is collective: without memory the job ends. */
 struct hierarchy *hierarchy_make(MPI_Comm comm);
 void hierarchy_free(struct hierarchy *on);
 

@@ -57,7 +57,8 @@ static int own_site(int rank, char *name)
     return 1;
 }
 
-/* Numbers places by the first that is like each; moves these to the front, each where its number is, and returns how many there are. */
+/* Numbers places by the first that is like each; moves these to the front, each where its number is, and returns how many there
+ * are. */
 static int number_places(struct place *all, int size, int *number)
 {
     int count = 0;

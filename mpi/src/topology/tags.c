@@ -28,8 +28,8 @@ static int first_unused(const struct hierarchy *on, int number, int count)
     return number;
 }
 
-/* Ranks ask for numbers alike, but give them back each when it likes: having come to the end, they tell each other which are in use. Those
- * given out since then are below on->next_tag_number. */
+/* Ranks ask for numbers alike, but give them back each when it likes: having come to the end, they tell each other which are in
+ * use. Those given out since then are below on->next_tag_number. */
 static int take_number(struct hierarchy *on, int count)
 {
     int bytes = (count + 7) / 8;

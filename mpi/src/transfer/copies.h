@@ -1,5 +1,5 @@
-/* Messages that are sent from a copy. Where one counts as sent a round trip later (binding/delivery.h), nobody waits for that: the kernel has
- * taken the copy, or will, in this process's next call. */
+/* Messages that are sent from a copy. Where one counts as sent a round trip later (binding/delivery.h), nobody waits for that: the
+ * kernel has taken the copy, or will, in this process's next call. */
 #ifndef CAUSEWAY_COPIES_H
 #define CAUSEWAY_COPIES_H
 

@@ -16,7 +16,8 @@ struct shape {
     int is_contiguous;
 };
 
-/* False of what is no datatype. All other ranks may describe the same bytes by other datatypes: nothing is decided by this one's own. */
+/* False of what is no datatype. All other ranks may describe the same bytes by other datatypes: nothing is decided by this one's
+ * own. */
 int shape_of(MPI_Datatype type, struct shape *shape);
 
 /* Of so many; as many as there can be, where it is more. */

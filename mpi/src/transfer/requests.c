@@ -81,7 +81,8 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
     return status;
 }
 
-/* Intel MPI holds a message back that is larger, until its receiver has answered; Open MPI holds back none that causeway run's eager limit lets go. */
+/* Intel MPI holds a message back that is larger, until its receiver has answered; Open MPI holds back none that causeway run's
+ * eager limit lets go. */
 #if defined(OPEN_MPI)
 #define CUT_BYTES 0
 #else
@@ -96,8 +97,8 @@ static struct segments pieces_of(const struct hierarchy *on, int64_t count, cons
     return is_cut ? segments_of(bytes, 1, piece) : (struct segments){bytes, 1};
 }
 
-int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, int to, int tag,
-                      struct bytes *bytes)
+int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
+                      int to, int tag, struct bytes *bytes)
 {
     struct segments segments = pieces_of(on, count, shape, to);
     *bytes = (struct bytes){0};
@@ -105,12 +106,13 @@ int requests_send_cut(struct requests *some, const struct hierarchy *on, const v
         return requests_send(some, on, from, count, shape->type, to, tag);
     int status = bytes_pack(from, count, shape, on->across, bytes);
     for (int i = 0; i < segments.pieces; i++)
-        TRY(status, requests_send(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, to, tag));
+        TRY(status,
+            requests_send(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, to, tag));
     return status;
 }
 
-int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count, const struct shape *shape, int from, int tag,
-                         struct bytes *bytes)
+int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count, const struct shape *shape,
+                         int from, int tag, struct bytes *bytes)
 {
     struct segments segments = pieces_of(on, count, shape, from);
     *bytes = (struct bytes){0};
@@ -118,7 +120,8 @@ int requests_receive_cut(struct requests *some, const struct hierarchy *on, void
         return requests_receive(some, on, into, count, shape->type, from, tag);
     int status = bytes_room(into, count, shape, bytes);
     for (int i = 0; i < segments.pieces; i++)
-        TRY(status, requests_receive(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, from, tag));
+        TRY(status,
+            requests_receive(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, from, tag));
     return status;
 }
 

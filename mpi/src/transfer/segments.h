@@ -1,5 +1,5 @@
-/* How a message is cut into segments, so that sites and the ways between them work at once (QCG-OMPI, Coti and others 2011, calls them flits,
- * after wormhole routing). */
+/* How a message is cut into segments, so that sites and the ways between them work at once (QCG-OMPI, Coti and others 2011,
+ * calls them flits, after wormhole routing). */
 #ifndef CAUSEWAY_SEGMENTS_H
 #define CAUSEWAY_SEGMENTS_H
 
