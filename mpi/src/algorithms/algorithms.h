@@ -3,7 +3,7 @@
  * left to the MPI's own collectives, on the communicator of the site's ranks, but where pieces follow each other
  * (local_reduction.h).
  *
- * * Arguments are as in MPI, already looked at: counts are not negative, roots exist, MPI_IN_PLACE has been taken care of by
+ * Arguments are as in MPI, already looked at: counts are not negative, roots exist, MPI_IN_PLACE has been taken care of by
  * `from` being what MPI says it stands for, or is handed on where that says more. */
 #ifndef CAUSEWAY_ALGORITHMS_H
 #define CAUSEWAY_ALGORITHMS_H
