@@ -57,7 +57,6 @@ __attribute__((noinline)) static void set_current(struct task *task)
     current = task;
 }
 
-
 static char *take_stack(void)
 {
     pthread_mutex_lock(&lock);

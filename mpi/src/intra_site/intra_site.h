@@ -3,7 +3,7 @@
  * messages are told apart by tags instead. Then: binomial trees, except that gather and scatter are done by the root alone, and
  * scans go from rank to rank.
  *
- * * Arguments as in MPI, roots numbered in the site. */
+ * Arguments as in MPI, roots numbered in the site. */
 #ifndef CAUSEWAY_INTRA_SITE_H
 #define CAUSEWAY_INTRA_SITE_H
 
