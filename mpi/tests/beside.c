@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MANY 40
-#define MOST_RANKS 64
+#define MAX_RANKS 64
 #define ROUNDS 20
 /* More than the tags that every MPI has. */
 #define VERY_MANY 33000
@@ -275,7 +275,7 @@ static void end_failed(MPI_Request *request, MPI_Comm comm, int is_returned, con
 
 static void a_failure_goes_to_the_error_handler_from_the_call_that_completes_the_request(void)
 {
-    int ones[MOST_RANKS], places[MOST_RANKS], in[MOST_RANKS], out[2] = {rank, rank};
+    int ones[MAX_RANKS], places[MAX_RANKS], in[MAX_RANKS], out[2] = {rank, rank};
     MPI_Comm comm;
     MPI_Request request, kept;
     MPI_Errhandler counts;

@@ -5,7 +5,7 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#define MOST_RANKS 64
+#define MAX_RANKS 64
 #define COMMUNICATORS 6
 /* The one that does not hold all ranks. */
 #define PARTS 2
@@ -55,7 +55,7 @@ static MPI_Comm grid(MPI_Comm parent, int size, int dimensions)
 
 static void make_communicators(int rank, int size)
 {
-    int odd[MOST_RANKS];
+    int odd[MAX_RANKS];
     communicators[0] = MPI_COMM_WORLD;
     communicators[1] = split(MPI_COMM_WORLD, 0, -rank);
     communicators[PARTS] = split(MPI_COMM_WORLD, rank % 2, rank);
@@ -70,7 +70,7 @@ static void make_communicators(int rank, int size)
 /* All ranks of another, in any order. */
 static MPI_Comm make_of(MPI_Comm parent, int rank, int size)
 {
-    int order[MOST_RANKS];
+    int order[MAX_RANKS];
     MPI_Comm made;
     for (int i = 0; i < size; i++) {
         int place = (int)draw((uint32_t)i + 1);

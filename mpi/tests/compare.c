@@ -6,6 +6,7 @@
 #include "native.h"
 
 #include "communicators.h"
+#include "compare_kinds.h"
 
 #include <limits.h>
 #include <malloc.h>
@@ -15,135 +16,7 @@
 #include <unistd.h>
 
 /* Under way at a time. */
-#define MOST_AT_ONCE 6
-
-/* 2 x 2 matrices over the integers modulo 2^32: associative, and not commutative. */
-static void multiply(void *in, void *inout, int *count, MPI_Datatype *type)
-{
-    uint32_t *a = in, *b = inout;
-    (void)type;
-    for (int i = 0; i < *count; i++, a += 4, b += 4) {
-        uint32_t c[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]};
-        memcpy(b, c, sizeof c);
-    }
-}
-
-static void exclusive_or(void *in, void *inout, int *count, MPI_Datatype *type)
-{
-    uint32_t *a = in, *b = inout;
-    (void)type;
-    for (int i = 0; i < 4 * *count; i++)
-        b[i] ^= a[i];
-}
-
-struct kind {
-    const char *name;
-    MPI_Datatype type;
-    /* For reductions; of those, what the elements are made of. */
-    MPI_Op ops[4];
-    int op_count;
-    enum { BYTES, INTS, DOUBLES, PAIRS, MATRICES } filled;
-    MPI_Aint extent;
-    /* Without what follows the last. */
-    size_t bytes;
-};
-
-/* Of 4 GB: what has no elements may be said to be of it. */
-static MPI_Datatype huge;
-
-static struct kind kinds[12];
-static int kind_count;
-
-static void add_kind(const char *name, MPI_Datatype type, int filled, int op_count, MPI_Op a, MPI_Op b, MPI_Op c)
-{
-    MPI_Aint lb;
-    struct kind *kind = &kinds[kind_count++];
-    *kind = (struct kind){.name = name, .type = type, .filled = filled, .op_count = op_count, .ops = {a, b, c}};
-    MPI_Aint bytes;
-    MPI_Type_get_extent(type, &lb, &kind->extent);
-    MPI_Type_get_true_extent(type, &lb, &bytes);
-    kind->bytes = (size_t)bytes;
-}
-
-static void make_kinds(void)
-{
-    MPI_Datatype four, spread, resized, mixed;
-    MPI_Op product, difference;
-    MPI_Op_create(multiply, 0, &product);
-    MPI_Op_create(exclusive_or, 1, &difference);
-    add_kind("byte", MPI_BYTE, BYTES, 2, MPI_BXOR, MPI_BAND, MPI_OP_NULL);
-    add_kind("int", MPI_INT, INTS, 3, MPI_SUM, MPI_MAX, MPI_PROD);
-    add_kind("double", MPI_DOUBLE, DOUBLES, 3, MPI_SUM, MPI_MIN, MPI_MAX);
-    add_kind("double and int", MPI_DOUBLE_INT, PAIRS, 2, MPI_MAXLOC, MPI_MINLOC, MPI_OP_NULL);
-    MPI_Type_contiguous(4, MPI_UNSIGNED, &four);
-    MPI_Type_commit(&four);
-    add_kind("matrix", four, MATRICES, 2, product, difference, MPI_OP_NULL);
-#if MPI_VERSION >= 4
-    MPI_Type_vector_c(3, 2, 4, MPI_SHORT, &spread);
-#else
-    MPI_Type_vector(3, 2, 4, MPI_SHORT, &spread);
-#endif
-    MPI_Type_commit(&spread);
-    add_kind("vector", spread, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
-    MPI_Type_create_resized(MPI_INT, -4, 20, &resized);
-    MPI_Type_commit(&resized);
-    add_kind("resized int", resized, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
-    MPI_Type_contiguous(1 << 30, MPI_INT, &huge);
-    MPI_Type_commit(&huge);
-    int lengths[2] = {1, 4};
-    MPI_Aint places[2] = {4, 0};
-    MPI_Datatype types[2] = {MPI_INT, MPI_CHAR};
-    MPI_Type_create_struct(2, lengths, places, types, &mixed);
-    MPI_Type_commit(&mixed);
-    add_kind("struct out of order", mixed, BYTES, 0, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL);
-}
-
-/* A buffer: memory with room before and behind, so that writing outside shows. */
-struct memory {
-    char *all, *at;
-    size_t bytes;
-};
-
-#define MARGIN 64
-
-static struct memory memory_of(int64_t elements, const struct kind *kind)
-{
-    struct memory memory;
-    memory.bytes = elements * (kind->extent > 0 ? kind->extent : 1) + 2 * MARGIN + 64;
-    memory.all = malloc(memory.bytes);
-    memory.at = memory.all + MARGIN;
-    memset(memory.all, 0xa5, memory.bytes);
-    return memory;
-}
-
-static void fill(struct memory *memory, int64_t elements, const struct kind *kind, int rank)
-{
-    uint32_t word = 12345u + 977u * rank;
-    char *at = memory->at;
-    for (int64_t i = 0; i < elements; i++, at += kind->extent) {
-        word = word * 1664525u + 1013904223u;
-        double number = (double)(word >> 20);
-        switch (kind->filled) {
-        case INTS:
-            *(int *)(void *)at = (int)(word >> 8) % 1000;
-            break;
-        case DOUBLES:
-            *(double *)(void *)at = number;
-            break;
-        case PAIRS:
-            memcpy(at, &number, sizeof number);
-            *(int *)(void *)(at + sizeof number) = (int)(word % 7);
-            break;
-        case MATRICES:
-            for (int j = 0; j < 4; j++)
-                ((uint32_t *)(void *)at)[j] = word >> j;
-            break;
-        default:
-            for (MPI_Aint j = 0; j < kind->extent; j++)
-                at[j] = (char)(word >> (j % 4 * 8)) + (char)j;
-        }
-    }
-}
+#define MAX_AT_ONCE 6
 
 enum { BARRIER, BCAST, REDUCE, ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER,
        ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, SCAN, EXSCAN, OPERATIONS };
@@ -161,18 +34,18 @@ struct one {
     MPI_Request request;
     /* Native and ours. */
     int status[2];
-    int counts[MOST_RANKS], places[MOST_RANKS], total;
+    int counts[MAX_RANKS], places[MAX_RANKS], total;
     /* What the v and w forms are told. */
-    int said_counts[MOST_RANKS], said_places[MOST_RANKS];
-    int out_counts[MOST_RANKS], out_places[MOST_RANKS], in_counts[MOST_RANKS], in_places[MOST_RANKS];
-    MPI_Datatype types[MOST_RANKS];
+    int said_counts[MAX_RANKS], said_places[MAX_RANKS];
+    int out_counts[MAX_RANKS], out_places[MAX_RANKS], in_counts[MAX_RANKS], in_places[MAX_RANKS];
+    MPI_Datatype types[MAX_RANKS];
     int is_large;
     struct {
-        MPI_Count counts[MOST_RANKS], out_counts[MOST_RANKS], in_counts[MOST_RANKS];
-        MPI_Aint places[MOST_RANKS], out_places[MOST_RANKS], in_places[MOST_RANKS];
+        MPI_Count counts[MAX_RANKS], out_counts[MAX_RANKS], in_counts[MAX_RANKS];
+        MPI_Aint places[MAX_RANKS], out_places[MAX_RANKS], in_places[MAX_RANKS];
     } large;
     /* Of the v and w forms of alltoall: what rank i sends to rank j. */
-    int table[MOST_RANKS][MOST_RANKS];
+    int table[MAX_RANKS][MAX_RANKS];
 };
 
 #define FORM_OF(Name, Iname, Init, ...)                                                                               \
@@ -204,7 +77,7 @@ static int reduce_by_hand(const struct one *one, const char *from, char *into)
 {
     size_t bytes = (size_t)one->count * (size_t)one->kind->extent;
     char *all = malloc(bytes * (size_t)one->size + 1);
-    int counts[MOST_RANKS], places[MOST_RANKS];
+    int counts[MAX_RANKS], places[MAX_RANKS];
     for (int i = 0; i < one->size; i++)
         counts[i] = one->count, places[i] = i * one->count;
     int status = NATIVE(Gatherv)(from, one->count, one->kind->type, all, counts, places, one->kind->type, one->root, one->comm);
@@ -231,25 +104,55 @@ static MPI_Datatype type_of(const struct one *one)
     return any_elements || reduces(one->operation) || one->rank != one->root ? one->kind->type : huge;
 }
 
+/* What the v and w forms are told. */
+static void say_blocks(struct one *one, MPI_Datatype type)
+{
+    int unit = one->operation == ALLTOALLW ? (int)one->kind->extent : 1;
+    memcpy(one->said_counts, one->counts, sizeof one->counts);
+    memcpy(one->said_places, one->places, sizeof one->places);
+    for (int i = 0, out = 0, in = 0; i < one->size; i++) {
+        one->out_counts[i] = one->table[one->rank][i], one->in_counts[i] = one->table[i][one->rank];
+        one->out_places[i] = out * unit, one->in_places[i] = in * unit;
+        out += one->out_counts[i], in += one->in_counts[i];
+        one->types[i] = type;
+        one->large.counts[i] = one->counts[i], one->large.places[i] = one->places[i];
+        one->large.out_counts[i] = one->out_counts[i], one->large.out_places[i] = one->out_places[i];
+        one->large.in_counts[i] = one->in_counts[i], one->large.in_places[i] = one->in_places[i];
+    }
+}
+
+/* MPICH 4.0.2's own gather and scatter fail ("message truncated", or worse) for 2803 structs of {8: double, 0: 3 chars} on 5 ranks. */
+static int gather_by_hand(struct one *one, const char *from, char *into, MPI_Datatype type)
+{
+    for (int i = 0; i < one->size; i++)
+        one->in_counts[i] = one->count, one->in_places[i] = i * one->count;
+    return NATIVE(Gatherv)(from, one->count, type, into, one->in_counts, one->in_places, type, one->root, one->comm);
+}
+
+static int scatter_by_hand(struct one *one, const char *from, char *into, MPI_Datatype type)
+{
+    for (int i = 0; i < one->size; i++)
+        one->out_counts[i] = one->count, one->out_places[i] = i * one->count;
+    return NATIVE(Scatterv)(from, one->out_counts, one->out_places, type, into, one->count, type, one->root, one->comm);
+}
+
+/* MPICH 4.0.2's own crashes in place with MPI_DOUBLE_INT. */
+static int alltoall_by_hand(struct one *one, char *from, char *into, MPI_Datatype type)
+{
+    if (one->in_place)
+        memcpy(from, into, (size_t)(one->count * one->kind->extent) * (size_t)one->size);
+    return NATIVE(Alltoall)(from, one->count, type, into, one->count, type, one->comm);
+}
+
 static int call(struct one *one, char *from, char *into, int ours)
 {
     MPI_Datatype type = type_of(one);
     int here = one->counts[one->rank], at_root = one->rank == one->root;
     void *in_place = MPI_IN_PLACE;
+    int *counts = one->said_counts, *places = one->said_places;
     int *out_counts = one->out_counts, *out_places = one->out_places, *in_counts = one->in_counts, *in_places = one->in_places;
     MPI_Datatype *types = one->types;
-    int *counts = memcpy(one->said_counts, one->counts, sizeof one->counts);
-    int *places = memcpy(one->said_places, one->places, sizeof one->places);
-    int unit = one->operation == ALLTOALLW ? (int)one->kind->extent : 1;
-    for (int i = 0, out = 0, in = 0; i < one->size; i++) {
-        out_counts[i] = one->table[one->rank][i], in_counts[i] = one->table[i][one->rank];
-        out_places[i] = out * unit, in_places[i] = in * unit;
-        out += out_counts[i], in += in_counts[i];
-        types[i] = type;
-        one->large.counts[i] = counts[i], one->large.places[i] = places[i];
-        one->large.out_counts[i] = out_counts[i], one->large.out_places[i] = out_places[i];
-        one->large.in_counts[i] = in_counts[i], one->large.in_places[i] = in_places[i];
-    }
+    say_blocks(one, type);
     switch (one->operation) {
     case BARRIER:
         return ours ? FORM_OF(Barrier, Ibarrier, INIT(Barrier), one->comm) : NATIVE(Barrier)(one->comm);
@@ -266,23 +169,16 @@ static int call(struct one *one, char *from, char *into, int ours)
     case REDUCE_SCATTER_BLOCK:
         return CALL(Reduce_scatter_block, reduce_scatter_block, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
     case GATHER:
-        /* MPICH 4.0.2's own gather and scatter fail ("message truncated", or worse) for 2803 structs of {8: double, 0: 3 chars} on 5 ranks. */
-        for (int i = 0; !ours && i < one->size; i++)
-            in_counts[i] = one->count, in_places[i] = i * one->count;
         if (!ours)
-            return NATIVE(Gatherv)(one->in_place && at_root ? in_place : from, one->count, type, into, in_counts, in_places, type,
-                                   one->root, one->comm);
+            return gather_by_hand(one, one->in_place && at_root ? in_place : from, into, type);
         return CALL(Gather, gather, one->in_place && at_root ? in_place : from, one->count, type, into, one->count, type, one->root,
                     one->comm);
     case GATHERV:
         return CALL(Gatherv, gatherv, one->in_place && at_root ? in_place : from, here, type, into, counts, places, type, one->root,
                     one->comm);
     case SCATTER:
-        for (int i = 0; !ours && i < one->size; i++)
-            out_counts[i] = one->count, out_places[i] = i * one->count;
         if (!ours)
-            return NATIVE(Scatterv)(from, out_counts, out_places, type, one->in_place && at_root ? in_place : into, one->count, type,
-                                    one->root, one->comm);
+            return scatter_by_hand(one, from, one->in_place && at_root ? in_place : into, type);
         return CALL(Scatter, scatter, from, one->count, type, one->in_place && at_root ? in_place : into, one->count, type, one->root,
                     one->comm);
     case SCATTERV:
@@ -293,11 +189,8 @@ static int call(struct one *one, char *from, char *into, int ours)
     case ALLGATHERV:
         return CALL(Allgatherv, allgatherv, one->in_place ? in_place : from, here, type, into, counts, places, type, one->comm);
     case ALLTOALL:
-        /* MPICH 4.0.2's own crashes in place with MPI_DOUBLE_INT. */
-        if (!ours && one->in_place)
-            memcpy(from, into, (size_t)(one->count * one->kind->extent) * (size_t)one->size);
         if (!ours)
-            return NATIVE(Alltoall)(from, one->count, type, into, one->count, type, one->comm);
+            return alltoall_by_hand(one, from, into, type);
         return CALL(Alltoall, alltoall, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
     case ALLTOALLV:
         return CALL(Alltoallv, alltoallv, from, out_counts, out_places, type, into, in_counts, in_places, type, one->comm);
@@ -399,8 +292,8 @@ static void begin(struct one *one, struct memory memory[2], int number, int rank
 /* Each rank waits in an order and a manner of its own. */
 static void end(struct one *some, int many)
 {
-    MPI_Request requests[MOST_AT_ONCE];
-    MPI_Status statuses[MOST_AT_ONCE];
+    MPI_Request requests[MAX_AT_ONCE];
+    MPI_Status statuses[MAX_AT_ONCE];
     int rank, flag = 0, which;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < many; i++)
@@ -481,9 +374,9 @@ static int phase_of(const struct extent *extent, int rank)
     return passed >= extent->seconds ? OVER : passed * 10 >= extent->seconds ? MEASURED : WARMING;
 }
 
-/* What a run may have more of in the end than after a tenth of its time. A levels that is not freed costs more than 4 kB with its two
+/* What a run may have more of in the end than after a tenth of its time. A hierarchy that is not freed costs more than 4 kB with its two
  * communicators, and a soak of minutes makes ten thousands of them. */
-#define MOST_GROWTH_BYTES (16 << 20)
+#define MAX_GROWTH_BYTES (16 << 20)
 
 /* Memory in use, without what the allocator keeps for the next. */
 static int64_t resident_bytes(void)
@@ -497,43 +390,80 @@ static int64_t resident_bytes(void)
     return resident * sysconf(_SC_PAGESIZE);
 }
 
+/* What was done, for rank 0 to tell. */
+struct account {
+    int cases, replaced, done[OPERATIONS], forms[3];
+};
+
+static int64_t crossed_messages(void)
+{
+    struct {
+        int64_t messages, bytes;
+    } crossed;
+    ((void (*)(void *))dlsym(RTLD_DEFAULT, CROSSINGS))(&crossed);
+    int64_t all = 0;
+    NATIVE(Allreduce)(&crossed.messages, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+}
+
+/* As many cases as are under way at a time; whether any differs. */
+static int do_some(struct account *account, uint64_t seed, int rank)
+{
+    static struct one some[MAX_AT_ONCE];
+    static struct memory memory[MAX_AT_ONCE][2][2];
+    int many = draw(3) ? 1 : 2 + (int)draw(MAX_AT_ONCE - 1), differs = 0;
+    for (int i = 0; i < many; i++)
+        draw_one(&some[i]);
+    for (int ours = 0; ours < 2; ours++) {
+        for (int i = 0; i < many; i++)
+            begin(&some[i], memory[i][ours], account->cases + i, rank, ours);
+        end(some, many);
+    }
+    for (int i = 0; i < many; i++, account->cases++) {
+        differs |= compare(&some[i], memory[i], account->cases, seed, rank);
+        account->done[some[i].operation]++;
+        account->forms[some[i].form]++;
+    }
+    return differs;
+}
+
+static void tell(const struct account *account, const struct extent *extent, uint64_t seed, int wrong, int64_t messages, int64_t growth)
+{
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("%d cases of seed %llu on %d ranks: %s; %lld messages between sites\n", account->cases, (unsigned long long)seed, size,
+           wrong ? "DIFFERENT" : "the same", (long long)messages);
+    for (int i = 0; i < OPERATIONS; i++)
+        printf("  %s %d\n", names[i], account->done[i]);
+    printf("  (blocking %d, non-blocking %d, persistent %d)\n", account->forms[BLOCKING], account->forms[NONBLOCKING],
+           account->forms[PERSISTENT]);
+    if (extent->seconds)
+        printf("in %d s %d communicators were replaced; memory grew by %lld kB%s\n", extent->seconds, account->replaced,
+               (long long)growth / 1024, growth > MAX_GROWTH_BYTES ? ", WHICH IS TOO MUCH" : "");
+}
+
 int main(int argc, char **argv)
 {
-    int rank, size, wrong = 0, replaced = 0, phase = WARMING, done[OPERATIONS] = {0}, forms[3] = {0};
+    int rank, size, wrong = 0, phase = WARMING;
     int64_t warm_bytes = 0;
+    struct account account = {0};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     struct extent extent = extent_of(argc > 1 ? argv[1] : "1000");
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    if (!dlsym(RTLD_DEFAULT, CROSSINGS) || size > MOST_RANKS) {
-        fprintf(stderr, "compare: %s\n", size > MOST_RANKS ? "too many ranks" : "the library is not preloaded");
+    if (!dlsym(RTLD_DEFAULT, CROSSINGS) || size > MAX_RANKS) {
+        fprintf(stderr, "compare: %s\n", size > MAX_RANKS ? "too many ranks" : "the library is not preloaded");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     make_kinds();
     make_communicators(rank, size);
-    int number = 0;
-    static struct one some[MOST_AT_ONCE];
-    static struct memory memory[MOST_AT_ONCE][2][2];
-    while (number < extent.cases && phase != OVER && !wrong) {
-        state = (seed * 1000003ULL + number + 1) * 0x9e3779b97f4a7c15ULL | 1;
+    while (account.cases < extent.cases && phase != OVER && !wrong) {
+        state = (seed * 1000003ULL + account.cases + 1) * 0x9e3779b97f4a7c15ULL | 1;
         draw(2);
         if (extent.seconds && draw(4) == 0)
-            replace_communicator(), replaced++;
-        int many = draw(3) ? 1 : 2 + (int)draw(MOST_AT_ONCE - 1), differs = 0;
-        for (int i = 0; i < many; i++)
-            draw_one(&some[i]);
-        for (int ours = 0; ours < 2; ours++) {
-            for (int i = 0; i < many; i++) {
-                begin(&some[i], memory[i][ours], number + i, rank, ours);
-            }
-            end(some, many);
-        }
-        for (int i = 0; i < many; i++, number++) {
-            differs |= compare(&some[i], memory[i], number, seed, rank);
-            done[some[i].operation]++;
-            forms[some[i].form]++;
-        }
+            replace_communicator(), account.replaced++;
+        int differs = do_some(&account, seed, rank);
         int own[2] = {differs, phase_of(&extent, rank)}, all[2];
         NATIVE(Allreduce)(own, all, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         wrong = all[0];
@@ -543,24 +473,11 @@ int main(int argc, char **argv)
     }
     int64_t growth = extent.seconds ? resident_bytes() - warm_bytes : 0, most_growth;
     NATIVE(Allreduce)(&growth, &most_growth, 1, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
-    struct {
-        int64_t messages, bytes;
-    } crossed;
-    ((void (*)(void *))dlsym(RTLD_DEFAULT, CROSSINGS))(&crossed);
-    int64_t all = 0;
-    NATIVE(Allreduce)(&crossed.messages, &all, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0) {
-        printf("%d cases of seed %llu on %d ranks: %s; %lld messages between sites\n", number, (unsigned long long)seed, size,
-               wrong ? "DIFFERENT" : "the same", (long long)all);
-        for (int i = 0; i < OPERATIONS; i++)
-            printf("  %s %d\n", names[i], done[i]);
-        printf("  (blocking %d, non-blocking %d, persistent %d)\n", forms[BLOCKING], forms[NONBLOCKING], forms[PERSISTENT]);
-        if (extent.seconds)
-            printf("in %d s %d communicators were replaced; memory grew by %lld kB%s\n", extent.seconds, replaced,
-                   (long long)most_growth / 1024, most_growth > MOST_GROWTH_BYTES ? ", WHICH IS TOO MUCH" : "");
-        wrong |= all == 0;
-    }
-    wrong |= most_growth > MOST_GROWTH_BYTES;
+    int64_t messages = crossed_messages();
+    if (rank == 0)
+        tell(&account, &extent, seed, wrong, messages, most_growth);
+    wrong |= rank == 0 && messages == 0;
+    wrong |= most_growth > MAX_GROWTH_BYTES;
     free_communicators();
     MPI_Finalize();
     return wrong;

@@ -11,7 +11,7 @@
 #endif
 
 /* MPICH 5.0.2 crashes at 16 kB and more, not each time with a single one. */
-enum { PIECE_BYTES = 1 << 16, PIECES = 8, MOST_RANKS = 8 };
+enum { PIECE_BYTES = 1 << 16, PIECES = 8, MAX_RANKS = 8 };
 
 static char expected(int from, int to, int piece) { return (char)(1 + from * 31 + to * 7 + piece); }
 
@@ -71,12 +71,12 @@ int put(const char *way)
     MPI_Comm comm = MPI_COMM_WORLD;
     CALL(MPI_Comm_rank)(comm, &rank);
     CALL(MPI_Comm_size)(comm, &ranks);
-    if (ranks > MOST_RANKS)
+    if (ranks > MAX_RANKS)
         return 0;
     if (strcmp(way, "partitions") == 0)
         return send_partitions(rank, ranks);
     MPI_Win window;
-    MPI_Aint bytes = (MPI_Aint)ranks * PIECES * PIECE_BYTES, begin = 0, begins[MOST_RANKS] = {0};
+    MPI_Aint bytes = (MPI_Aint)ranks * PIECES * PIECE_BYTES, begin = 0, begins[MAX_RANKS] = {0};
     char *own = malloc(bytes), *memory = own;
     if (strcmp(way, "allocate") == 0)
         CALL(MPI_Win_allocate)(bytes, 1, MPI_INFO_NULL, comm, &memory, &window);

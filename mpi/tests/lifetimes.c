@@ -14,7 +14,7 @@
 /* Whether one collective says what it must: each rank's part holds its rank. */
 static int is_right(MPI_Comm comm)
 {
-    int rank, size, one, sum = -1, out[COUNT], in[COUNT], all[MOST_RANKS], right = 1;
+    int rank, size, one, sum = -1, out[COUNT], in[COUNT], all[MAX_RANKS], right = 1;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     int root = (int)draw(1000) % size, total = size * (size - 1) / 2;
@@ -47,14 +47,14 @@ static int is_right(MPI_Comm comm)
 
 /* An alltoallv to whose arrays and type nobody holds on; what it found is right when each rank's place holds that rank. */
 struct exchange {
-    int out[MOST_RANKS], in[MOST_RANKS];
+    int out[MAX_RANKS], in[MAX_RANKS];
     MPI_Request request;
 };
 
 static void exchange_begin(struct exchange *one, MPI_Comm comm, int is_persistent)
 {
     MPI_Datatype type;
-    int rank, size, *counts = malloc(MOST_RANKS * sizeof *counts), *places = malloc(MOST_RANKS * sizeof *places);
+    int rank, size, *counts = malloc(MAX_RANKS * sizeof *counts), *places = malloc(MAX_RANKS * sizeof *places);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     MPI_Type_contiguous(1, MPI_INT, &type);
@@ -66,7 +66,7 @@ static void exchange_begin(struct exchange *one, MPI_Comm comm, int is_persisten
         MPI_Start(&one->request);
     } else {
         MPI_Ialltoallv(one->out, counts, places, type, one->in, counts, places, type, comm, &one->request);
-        memset(counts, 0x55, MOST_RANKS * sizeof *counts);
+        memset(counts, 0x55, MAX_RANKS * sizeof *counts);
     }
     free(counts);
     free(places);
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     void (*read_crossings)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, CROSSINGS);
-    if (!read_crossings || size > MOST_RANKS) {
+    if (!read_crossings || size > MAX_RANKS) {
         fprintf(stderr, "lifetimes: %s\n", read_crossings ? "too many ranks" : "the library is neither linked nor preloaded");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }

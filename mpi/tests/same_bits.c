@@ -9,7 +9,7 @@
 
 /* From a few elements to several segments. */
 static const int counts[] = {1, 3, 1000, 20011, 100003};
-#define MOST_COUNT 100003
+#define MAX_COUNT 100003
 
 static int rank, size;
 
@@ -46,7 +46,7 @@ static void print(const char *what, int communicator, int count, const double *v
 
 static void compare(MPI_Comm comm, int communicator, int count)
 {
-    static double from[64 * MOST_COUNT], into[64 * MOST_COUNT];
+    static double from[64 * MAX_COUNT], into[64 * MAX_COUNT];
     int here, all, parts[64];
     MPI_Comm_rank(comm, &here);
     MPI_Comm_size(comm, &all);
