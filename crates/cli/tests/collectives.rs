@@ -11,12 +11,17 @@ use std::process::{Command, Output};
 
 /// `None`, with the reason printed, where it cannot run.
 fn causeway(arguments: &[&str]) -> Option<Output> {
+    causeway_with(&[], arguments)
+}
+
+fn causeway_with(environment: &[(&str, &str)], arguments: &[&str]) -> Option<Output> {
     let causeway = Path::new(env!("CARGO_BIN_EXE_causeway"));
     if !causeway.with_file_name("causeway-collectives").exists() {
         println!("skipped: causeway-collectives is not built; make test-unit builds it");
         return None;
     }
-    let output = Command::new(causeway).args(arguments).output();
+    let mut command = Command::new(causeway);
+    let output = command.args(arguments).envs(environment.iter().copied()).output();
     Some(output.unwrap())
 }
 
@@ -126,7 +131,20 @@ fn a_rule_of_the_file_goes_before_the_model() {
 }
 
 #[test]
-fn names_of_before_are_taken_and_told_of() {
+fn variables_by_names_of_before_are_taken_and_told_of() {
+    let Some(output) = causeway_with(&[("CAUSEWAY_COLLECTIVES_FLIT_BYTES", "1000")], &LINK) else {
+        return;
+    };
+    assert!(
+        text(&output.stdout).contains("segments of 1000 bytes"),
+        "{output:?}"
+    );
+    let told = "CAUSEWAY_COLLECTIVES_FLIT_BYTES is called CAUSEWAY_COLLECTIVES_SEGMENT_BYTES now";
+    assert!(text(&output.stderr).contains(told), "{output:?}");
+}
+
+#[test]
+fn algorithms_by_names_of_before_are_taken_and_told_of() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("rules");
     std::fs::write(&file, "allreduce lanes\nscan flits, gather speakers\n").unwrap();
