@@ -14,7 +14,7 @@ pub const MOST_EAGER_BYTES: u64 = 16 << 20;
 const UCX_TIMES: u64 = 4;
 
 /// Most in libfabric's ofi_rxm, by which Intel MPI uses TCP, and which keeps hundreds of buffers of that size: 256 kB take 110 MB of each rank, 1 MB 2 GB. A
-/// message of 64 kB took 18.6 ms instead of 6.5, collectives in flits of 256 kB twice as long.
+/// message of 64 kB took 18.6 ms instead of 6.5, collectives in segments of 256 kB twice as long.
 const MOST_RXM_BYTES: u64 = 256 << 10;
 
 /// Most that one such message of every peer may occupy together.
