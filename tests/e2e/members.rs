@@ -3,7 +3,7 @@
 use crate::fresh::{Fresh, right};
 use crate::namespaces;
 use causeway_broker::Listing;
-use causeway_gateway::control::TunnelStatus;
+use causeway_control::TunnelStatus;
 use std::fs;
 use std::path::Path;
 

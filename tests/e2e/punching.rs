@@ -5,7 +5,7 @@ use crate::fresh::Fresh;
 use crate::grid::root;
 use crate::mpi;
 use crate::namespaces;
-use causeway_gateway::control::Status;
+use causeway_control::Status;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 

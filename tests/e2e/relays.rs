@@ -3,7 +3,7 @@
 use crate::grid::Lab;
 use crate::mpi::{self, Mpi, PingPong};
 use crate::programs::{Expected, Item};
-use causeway_gateway::control::Status;
+use causeway_control::Status;
 use std::time::Duration;
 
 /// Start of the launcher and its daemons, beside other programs on two cores.

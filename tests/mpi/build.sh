@@ -56,16 +56,16 @@ for name in "$@"; do
     esac
     for source in ring alltoall pingpong traffic alltoall_time collective_time send_time bulk; do compile "${c[@]}" "$here/$source.c"; done
     compile_all data "${c[@]}"
-    for source in compare crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/collectives/tests/$source.c"; done
-    compile "${c[@]}" "$root/collectives/examples/topology.c"
+    for source in compare crossings sites beside overhead same_bits; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done
+    compile "${c[@]}" "$root/mpi/examples/topology.c"
     # Partitioned communication is of MPI 4.
-    case $name in mpich | abi) for source in delivery delivery_windows; do compile "${c[@]}" "$root/collectives/tests/$source.c"; done ;; esac
+    case $name in mpich | abi) for source in delivery delivery_windows; do compile "${c[@]}" "$root/mpi/tests/$source.c"; done ;; esac
     if [ -n "$fortran" ]; then
         for source in hello_mpif.f ring_mpi.f90 hello_f08.f90; do compile "$fortran" -O2 "$here/$source"; done
-        compile "$fortran" -O2 "$root/collectives/examples/topology_fortran.f90"
+        compile "$fortran" -O2 "$root/mpi/examples/topology_fortran.f90"
         libraries=("$root/target/mpi/$name/crossed.o")
-        "${c[@]}" -c "$root/collectives/tests/crossed.c" -o "${libraries[0]}"
+        "${c[@]}" -c "$root/mpi/tests/crossed.c" -o "${libraries[0]}"
         # No warnings: MPICH's mpi module has no interface that takes buffers of any shape, of which the compiler tells at each call.
-        for source in mpif.f mpi.f90 f08.f90; do compile "$fortran" -O2 -w -std=legacy "$root/collectives/tests/collectives_$source"; done
+        for source in mpif.f mpi.f90 f08.f90; do compile "$fortran" -O2 -w -std=legacy "$root/mpi/tests/collectives_$source"; done
     fi
 done

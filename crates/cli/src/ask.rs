@@ -1,6 +1,6 @@
 //! What several commands ask the gateway of this host.
 
-use causeway_gateway::control::{self, ControlError, Reply, Request, Status};
+use causeway_control::{self as control, ControlError, Reply, Request, Status};
 use std::path::Path;
 
 /// What it sees at present.

@@ -1,16 +1,16 @@
 //! `causeway collectives explain`: which algorithm each collective operation gets, and what it is reckoned to cost.
 //!
-//! What decides is the preload library's code (collectives/src/model.c), which a small program beside this one shows: nothing of it is
+//! What decides is the preload library's code (mpi/src/select/model.c), which a small program beside this one shows: nothing of it is
 //! written twice. docs/collectives.md explains the table.
 
-use crate::run::collectives::{MEGABITS, ROUND_MICROSECONDS, links_of, settings};
+use crate::run::collectives::{MEGABITS, RTT_MICROSECONDS, is_set, links_of, settings};
 use crate::{ask, say};
-use causeway_gateway::control::{self, Status};
+use causeway_control::{self as control, Status};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-/// Built by collectives/build.sh beside the libraries.
+/// Built by mpi/build.sh beside the libraries.
 const PROGRAM: &str = "causeway-collectives";
 
 /// Status for whatever the user has to put right.
@@ -73,8 +73,19 @@ pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
     let output = output.map_err(|reason| RulesError::Program { program, reason })?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     match output.status.success() {
-        true => Ok(text(&output.stdout)),
+        true => {
+            tell(&output.stderr);
+            Ok(text(&output.stdout))
+        }
         false => Err(RulesError::Wrong(text(&output.stderr))),
+    }
+}
+
+/// What the program says of rules and variables that it understands: names of before.
+fn tell(said: &[u8]) {
+    let said = String::from_utf8_lossy(said);
+    if !said.trim().is_empty() {
+        say::error(format_args!("causeway: collectives: {}", said.trim()));
     }
 }
 
@@ -102,7 +113,7 @@ fn explain(args: &Explain) -> Result<String, String> {
         ),
     };
     for (name, value) in links(args.link, status.as_ref()) {
-        if args.link.is_some() || std::env::var_os(name).is_none() {
+        if args.link.is_some() || !is_set(name) {
             command.env(name, value);
         }
     }
@@ -121,12 +132,15 @@ fn explain(args: &Explain) -> Result<String, String> {
         .output();
     let output = output.map_err(|reason| RulesError::Program { program, reason }.to_string())?;
     match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        true => {
+            tell(&output.stderr);
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
         false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
     }
 }
 
-/// Rules of collectives/src/rules.h, between commas.
+/// Rules of mpi/src/select/rules.h, between commas.
 pub const RULES: &str = "CAUSEWAY_COLLECTIVES_RULES";
 
 /// The user's own first.
@@ -142,7 +156,7 @@ pub fn with_rules(own: Option<OsString>, rules: &str) -> OsString {
 fn links(link: Option<Link>, status: Option<&Status>) -> Vec<(&'static str, String)> {
     match (link, status) {
         (Some(link), _) => vec![
-            (ROUND_MICROSECONDS, link.round_microseconds.to_string()),
+            (RTT_MICROSECONDS, link.round_microseconds.to_string()),
             (MEGABITS, link.megabits.to_string()),
         ],
         (None, Some(status)) => settings(&links_of(status), &[]),

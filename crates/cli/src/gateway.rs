@@ -2,7 +2,7 @@
 
 use crate::join::{self, JoinArgs};
 use crate::say;
-use causeway_gateway::control::{self, ControlError, HandedOver, Reply, Request};
+use causeway_control::{self as control, ControlError, HandedOver, Reply, Request};
 use causeway_gateway::nft::Rules;
 use causeway_gateway::{Config, Gateway, STATE_VERSION, ports};
 use clap::Args;

@@ -6,8 +6,8 @@
     reason = "a helper of a test fails it by panicking"
 )]
 
+use causeway_control::{self as control, ControlError, Reply, Request, Status, TunnelStatus};
 use causeway_gateway::STATE_VERSION;
-use causeway_gateway::control::{self, ControlError, Reply, Request, Status, TunnelStatus};
 use causeway_wire::{Preface, Token, Verdict};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};

@@ -1,7 +1,7 @@
 //! A grid as its people make it: create, broker, a token for each site, one line at each site. On loopback, without privilege.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use causeway_gateway::control::{Reply, Request, Status, ask};
+use causeway_control::{Reply, Request, Status, ask};
 use causeway_wire::preface::{Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Verdict};
 use std::io::{Read, Write};

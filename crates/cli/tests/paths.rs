@@ -6,7 +6,7 @@
     reason = "a helper of a test fails it by panicking"
 )]
 
-use causeway_gateway::control::{self, Reply, Request, Status};
+use causeway_control::{self as control, Reply, Request, Status};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

@@ -5,7 +5,7 @@
     reason = "a helper of a test fails it by panicking"
 )]
 
-use causeway_gateway::control::{Envelope, JobReply, NodeInfo, Reply, SiteInfo, SiteStatus, Status, VERSION};
+use causeway_control::{Envelope, JobReply, NodeInfo, Reply, SiteInfo, SiteStatus, Status, VERSION};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader, Read, Write};

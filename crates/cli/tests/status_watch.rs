@@ -6,7 +6,7 @@
     reason = "a helper of a test fails it by panicking"
 )]
 
-use causeway_gateway::control::{Envelope, JobStatus, Reply, Status, TunnelStatus, VERSION};
+use causeway_control::{Envelope, JobStatus, Reply, Status, TunnelStatus, VERSION};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;

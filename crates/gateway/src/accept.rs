@@ -1,8 +1,11 @@
 //! Takes connections from the listeners, and stops for a moment where there is no file for more.
 
+use crate::base::base;
+use crate::commands::below;
 use crate::gateway::Gateway;
-use crate::metrics;
-use crate::timers::Deadline;
+use crate::sys::timers::Deadline;
+use crate::telemetry::metrics;
+use crate::telemetry::view;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
@@ -16,7 +19,7 @@ impl Gateway {
     pub(crate) fn accept_shims(&mut self, index: usize) {
         for _ in 0..ROUNDS {
             match self.listeners.lan[index].accept() {
-                Ok((socket, peer)) => self.on_shim_connection(socket, peer),
+                Ok((socket, peer)) => self.site.on_shim_connection(&mut base!(self), socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -30,7 +33,7 @@ impl Gateway {
                 return;
             };
             match listener.accept() {
-                Ok((socket, peer)) => self.on_tcp_gateway(socket, peer),
+                Ok((socket, peer)) => self.tunnels.on_tcp_gateway(&mut self.driver, socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -41,7 +44,7 @@ impl Gateway {
     pub(crate) fn accept_commands(&mut self) {
         loop {
             match self.listeners.control.accept() {
-                Ok((socket, _)) => self.on_command_connection(socket),
+                Ok((socket, _)) => self.commands.on_command_connection(&mut below!(self), socket),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -54,7 +57,10 @@ impl Gateway {
                 return;
             };
             match listener.accept() {
-                Ok((socket, peer)) => self.on_scrape_connection(socket, peer),
+                Ok((socket, peer)) => {
+                    self.telemetry
+                        .on_scrape_connection(&mut self.driver, &view!(self), socket, peer)
+                }
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -67,8 +73,8 @@ impl Gateway {
             let Some(listener) = &self.listeners.transparent else {
                 return;
             };
-            if !self.has_room_for_handed() {
-                self.report.refuse(
+            if !self.site.has_room_for_handed() {
+                self.driver.log.refuse(
                     "handed-over",
                     "the site's router",
                     "too many connections that the far site has not opened yet; others wait",
@@ -76,7 +82,7 @@ impl Gateway {
                 return self.accept_after(PAUSE);
             }
             match listener.accept() {
-                Ok((socket, peer)) => self.on_handed_connection(socket, peer),
+                Ok((socket, peer)) => self.site.on_handed_connection(&mut base!(self), socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -85,7 +91,7 @@ impl Gateway {
     }
 
     pub(crate) fn on_accept_deadline(&mut self) {
-        self.accept_pending = false;
+        self.listeners.pending = false;
         for index in 0..self.listeners.lan.len() {
             self.accept_shims(index);
         }
@@ -97,7 +103,8 @@ impl Gateway {
 
     fn on_accept_error(&mut self, error: &io::Error) {
         if error.kind() != ErrorKind::WouldBlock {
-            self.report
+            self.driver
+                .log
                 .refuse("accept", "a connection", format_args!("{error} (see ulimit -n)"));
             self.accept_after(PAUSE);
         }
@@ -105,8 +112,8 @@ impl Gateway {
 
     /// One deadline serves all listeners: with one for each that asks, they would multiply at every strike.
     fn accept_after(&mut self, pause: Duration) {
-        if !std::mem::replace(&mut self.accept_pending, true) {
-            self.timers.set(pause, Deadline::Accept);
+        if !std::mem::replace(&mut self.listeners.pending, true) {
+            self.driver.timers.set(pause, Deadline::Accept);
         }
     }
 }
@@ -140,14 +147,14 @@ mod tests {
         let mut config = Config::parse(&text, &file).unwrap();
         config.lan[0].set_port(0);
         let mut gateway = Gateway::new(config).unwrap();
-        let later = gateway.now + Duration::from_secs(60);
+        let later = gateway.driver.now + Duration::from_secs(60);
         for _ in 0..3 {
             for _ in 0..3 {
                 gateway.on_accept_error(&io::Error::from_raw_os_error(libc::EMFILE));
                 gateway.accept_after(Duration::ZERO);
             }
-            assert_eq!(gateway.timers.pop_due(later), Some(Deadline::Accept));
-            assert_eq!(gateway.timers.pop_due(later), None);
+            assert_eq!(gateway.driver.timers.pop_due(later), Some(Deadline::Accept));
+            assert_eq!(gateway.driver.timers.pop_due(later), None);
             gateway.on_accept_deadline();
         }
     }

@@ -1,195 +1,55 @@
 //! The loop: what the gateway holds, who is told what the kernel reports, and in which order.
 
-use crate::command::Command;
+use crate::base::base;
+use crate::commands::Commands;
+use crate::commands::below;
 use crate::config::{Config, Transport};
-use crate::crowd::Crowd;
-use crate::deliver::DeliveryPorts;
-use crate::dial::Contact;
-use crate::directory::Directory;
-use crate::grid::Grid;
-use crate::handover::{InheritError, Successor};
-use crate::handshake::{self, Handshake};
-use crate::intake::{self, Intake};
-use crate::jobs::Jobs;
-use crate::lane::Lane;
-use crate::leg::Leg;
-use crate::listeners::Listeners;
-use crate::metrics::Scrape;
-use crate::pair::Pair;
-use crate::private;
-use crate::quic::Quic;
-use crate::relay::desk::Desk;
-use crate::relay::seek::{PATIENCE, SOON};
-use crate::report::Report;
-use crate::signals::Signals;
-use crate::socket;
-use crate::starter::Starter;
-use crate::tally::Tally;
-use crate::timers::{Deadline, Timers};
-use crate::tls;
-use mio::{Events, Poll, Token};
+use crate::driver::Driver;
+use crate::error::GatewayError;
+use crate::flow::flow;
+use crate::lifecycle::Lifecycle;
+use crate::lifecycle::handover;
+use crate::lifecycle::shutdown::Shutdown;
+use crate::membership::Membership;
+use crate::membership::broker_session::BrokerSession;
+use crate::membership::directory::Directory;
+use crate::membership::jobs::Jobs;
+use crate::site::SiteSide;
+use crate::sys::listeners::Listeners;
+use crate::sys::signals::Signals;
+use crate::sys::socket;
+use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
+use crate::telemetry::{Telemetry, view};
+use crate::traversal::Traversal;
+use crate::traversal::relay::client::{PATIENCE, SOON};
+use crate::tunnels::Tunnels;
+use crate::tunnels::peer::Peer;
+use crate::tunnels::tls;
+use causeway_control::private;
+use mio::{Events, Poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
-use slab::Slab;
-use std::collections::{HashMap, HashSet};
-use std::io::{self, ErrorKind};
+use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 /// Events handled between two looks at the deadlines.
 const EVENTS: usize = 1024;
 
-/// Why a gateway could not start or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum GatewayError {
-    /// An address of the configuration cannot be listened on.
-    #[error("listen on {address}: {source}")]
-    Listen {
-        /// The address, or the path of the control socket.
-        address: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// The kernel does not let this process take connections that a router hands over.
-    #[error(
-        "listen on {address} for what nft hands over: {source}; that needs CAP_NET_ADMIN: start the gateway with it \
-         (AmbientCapabilities=CAP_NET_ADMIN in its systemd unit, or, as root, 'setpriv --reuid USER --regid GROUP --init-groups \
-         --inh-caps +net_admin --ambient-caps +net_admin causeway gateway'), or leave 'transparent' in [listen] out"
-    )]
-    Transparent {
-        /// The address.
-        address: SocketAddr,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// Another gateway serves the control socket.
-    #[error("a gateway already serves {}; stop it first or give this one another [listen] control", .0.display())]
-    AlreadyRunning(PathBuf),
-    /// What a predecessor handed over cannot be gone on with.
-    #[error("go on from what was handed over: {0}")]
-    Inherit(#[from] InheritError),
-    /// There is no taking part in the grid.
-    #[error("grid: {0}")]
-    Grid(String),
-    /// The loop itself failed.
-    #[error("event loop: {0}")]
-    Loop(#[from] io::Error),
-}
-
-/// What a token of the loop stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    Signals,
-    Lan,
-    Wan,
-    Control,
-    Intake,
-    Handshake,
-    Lane,
-    Leg,
-    Command,
-    Metrics,
-    Scrape,
-    Quic,
-    Broker,
-    Splice,
-    Transparent,
-    Opening,
-}
-
-const CLASSES: [Class; 16] = [
-    Class::Signals,
-    Class::Lan,
-    Class::Wan,
-    Class::Control,
-    Class::Intake,
-    Class::Handshake,
-    Class::Lane,
-    Class::Leg,
-    Class::Command,
-    Class::Metrics,
-    Class::Scrape,
-    Class::Quic,
-    Class::Broker,
-    Class::Splice,
-    Class::Transparent,
-    Class::Opening,
-];
-
-impl Class {
-    pub(crate) fn token(self, key: usize) -> Token {
-        Token(key * CLASSES.len() + self as usize)
-    }
-
-    pub(crate) fn of(token: Token) -> (Class, usize) {
-        (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
-    }
-}
-
 /// One site's gateway.
 pub struct Gateway {
-    pub(crate) config: Config,
-    /// Where this program lay when it started: what it starts on nodes is the same program, even when that was replaced
-    /// meanwhile, as an upgrade does.
-    pub(crate) program: PathBuf,
-    pub(crate) poll: Poll,
-    pub(crate) directory: Directory,
-    pub(crate) jobs: Jobs,
-    pub(crate) timers: Timers,
-    pub(crate) report: Report,
-    pub(crate) ports: DeliveryPorts,
-    pub(crate) intakes: Slab<Intake>,
-    /// All of `intakes`, by where they come from.
-    pub(crate) intake_crowd: Crowd,
-    pub(crate) handshakes: Slab<Handshake>,
-    /// The strangers among `handshakes`.
-    pub(crate) strangers: Crowd,
-    pub(crate) lanes: Slab<Lane>,
-    pub(crate) pairs: Slab<Pair>,
-    pub(crate) legs: Slab<Leg>,
-    /// Keys of the legs that a router handed over and the far site has not opened yet.
-    pub(crate) handed: HashSet<usize>,
-    pub(crate) commands: Slab<Command>,
-    pub(crate) scrapes: Slab<Scrape>,
-    pub(crate) starters: Vec<Starter>,
-    /// What is carried for other sites.
-    pub(crate) desk: Desk,
-    /// Key of the pair with each site that has a tunnel.
-    pub(crate) tunnels: HashMap<String, usize>,
-    /// One per configured peer.
-    pub(crate) contacts: Vec<Contact>,
-    /// What is over with each configured peer.
-    pub(crate) tallies: Vec<Tally>,
-    /// Pairs that may have something to send.
-    dirty: Vec<usize>,
-    /// Lanes whose input was left for a later turn.
-    pub(crate) unread: Vec<usize>,
-    /// That this process may have open.
-    pub(crate) files: usize,
-    pub(crate) streams_opened: u64,
-    pub(crate) streams_peak: usize,
-    /// When the loop last woke.
-    pub(crate) now: Instant,
-    pub(crate) births: u64,
-    signals: Signals,
-    /// Lanes may be steered; see `course`.
-    pub(crate) steers: bool,
-    /// Where lanes may be encrypted.
-    pub(crate) tls: Option<tls::Context>,
-    /// Where this gateway is a member of a grid with a broker.
-    pub(crate) grid: Option<Grid>,
-    /// Where lanes may go over QUIC.
-    pub(crate) quic: Option<Quic>,
+    pub(crate) driver: Driver,
     pub(crate) listeners: Listeners,
-    /// Programs that had this gateway before.
-    pub(crate) handed_over: u64,
-    /// Who is to have it next.
-    pub(crate) successor: Option<Successor>,
-    /// [`Deadline::Accept`] is set.
-    pub(crate) accept_pending: bool,
-    /// This gateway says farewell: nobody gets what arrives now.
-    pub(crate) leaving: bool,
+    pub(crate) tunnels: Tunnels,
+    pub(crate) membership: Membership,
+    pub(crate) site: SiteSide,
+    pub(crate) traversal: Traversal,
+    pub(crate) telemetry: Telemetry,
+    pub(crate) commands: Commands,
+    pub(crate) lifecycle: Lifecycle,
 }
 
 impl Gateway {
@@ -202,18 +62,32 @@ impl Gateway {
         Gateway::listening(config, listeners)
     }
 
+    /// The gateway whose state is in the file with this descriptor, as it was when its program gave it away. Nothing is
+    /// dialled before [`Gateway::run`].
+    ///
+    /// # Errors
+    /// [`GatewayError::Inherit`] when there is no going on from there.
+    pub fn inherit(config: Config, state: RawFd) -> Result<Gateway, GatewayError> {
+        let (state, listeners) = handover::inherit::read(&config, state)?;
+        let mut gateway = Gateway::listening(config, listeners)?;
+        gateway.lifecycle.handed_over = state.handed_over;
+        handover::inherit::take_over(&mut flow!(gateway), state)?;
+        gateway.settle();
+        Ok(gateway)
+    }
+
     /// A gateway that knows nobody yet.
     pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
         let files = usize::try_from(raise_file_limit()).unwrap_or(usize::MAX);
         // Nothing that is started on nodes needs what the listener needed.
         socket::pass_net_admin_on(false);
-        crate::priority::ask_for_short_slices();
+        crate::sys::priority::ask_for_short_slices();
         let steers = socket::may_begin_anew(&config.congestion_control);
         let poll = Poll::new()?;
         let uses_tls = config.encrypt || config.transport != Transport::Tcp;
-        let (grid, tls) = match config.membership.clone() {
+        let (session, tls) = match config.membership.clone() {
             Some(directory) => {
-                let (grid, tls) = Grid::begin(&mut config, &directory, &poll)?;
+                let (grid, tls) = BrokerSession::begin(&mut config, &directory, &poll)?;
                 (Some(grid), Some(tls))
             }
             None => (None, uses_tls.then(tls::Context::new).transpose()?),
@@ -221,56 +95,40 @@ impl Gateway {
         let signals = Signals::take()?;
         signals.register(poll.registry(), Class::Signals.token(0))?;
         listeners.register(poll.registry())?;
+        let peers = config.peers.iter();
+        let peers = peers.map(|peer| Peer::new(peer.site.clone(), peer.address, peer.rate));
+        let directory = Directory::new(
+            &config,
+            session
+                .as_ref()
+                .map_or(&config.virtual_subnets[..], BrokerSession::given),
+        );
         let mut gateway = Gateway {
-            directory: Directory::new(
-                &config,
-                grid.as_ref().map_or(&config.virtual_subnets[..], Grid::given),
-            ),
-            report: Report::new(&config.site),
-            ports: DeliveryPorts::new(config.delivery_ports.clone()),
-            contacts: config
-                .peers
-                .iter()
-                .map(|peer| Contact::new(peer.address.is_some()))
-                .collect(),
-            tallies: vec![Tally::default(); config.peers.len()],
-            jobs: Jobs::default(),
-            timers: Timers::default(),
-            intakes: Slab::new(),
-            intake_crowd: intake::crowd(files),
-            handshakes: Slab::new(),
-            strangers: handshake::crowd(),
-            lanes: Slab::new(),
-            pairs: Slab::new(),
-            legs: Slab::new(),
-            handed: HashSet::new(),
-            commands: Slab::new(),
-            scrapes: Slab::new(),
-            starters: Vec::new(),
-            desk: Desk::default(),
-            tunnels: HashMap::new(),
-            dirty: Vec::new(),
-            unread: Vec::new(),
-            files,
-            streams_opened: 0,
-            streams_peak: 0,
-            now: Instant::now(),
-            births: 0,
-            config,
-            program: std::env::current_exe()?,
-            poll,
-            signals,
-            steers,
-            tls,
-            grid,
-            quic: None,
             listeners,
-            handed_over: 0,
-            successor: None,
-            accept_pending: false,
-            leaving: false,
+            tunnels: Tunnels::new(
+                peers.collect(),
+                tls,
+                session.as_ref().map(BrokerSession::trust),
+                steers,
+            ),
+            membership: Membership {
+                directory,
+                jobs: Jobs::default(),
+                session,
+                events: VecDeque::new(),
+            },
+            site: SiteSide::new(config.delivery_ports.clone(), files),
+            traversal: Traversal::default(),
+            telemetry: Telemetry::default(),
+            commands: Commands::default(),
+            lifecycle: Lifecycle {
+                signals,
+                handed_over: 0,
+                successor: None,
+            },
+            driver: Driver::new(config, poll, files)?,
         };
-        gateway.open_quic()?;
+        gateway.tunnels.open_quic(&mut gateway.driver)?;
         Ok(gateway)
     }
 
@@ -279,76 +137,90 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError::Loop`] when the kernel refuses to report events.
     pub fn run(&mut self) -> Result<(), GatewayError> {
-        if self.handed_over == 0 {
+        if self.lifecycle.handed_over == 0 {
             self.announce();
         }
-        for index in 0..self.config.peers.len() {
-            self.dial_all(index, Duration::ZERO);
-            let was_up = self.tunnels.contains_key(&self.config.peers[index].site);
-            self.seek_all(index, if was_up { SOON } else { PATIENCE });
+        for index in 0..self.tunnels.peers.len() {
+            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
+            let was_up = self.tunnels.by_site.contains_key(&self.tunnels.peers[index].site);
+            self.traversal
+                .seek_all(&mut base!(self), index, if was_up { SOON } else { PATIENCE });
         }
         let mut events = Events::with_capacity(EVENTS);
         loop {
-            let left = self.quic.as_ref().is_some_and(|quic| quic.unread);
-            let unread = !self.unread.is_empty() || !self.desk.unread.is_empty();
-            let busy = left || unread || !self.dirty.is_empty();
+            let left = self.tunnels.quic.as_ref().is_some_and(|quic| quic.unread);
+            let unread = !self.tunnels.unread.is_empty() || !self.traversal.relay.unread.is_empty();
+            let busy = left || unread || !self.tunnels.dirty.is_empty();
             let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
-            match self.poll.poll(&mut events, wait) {
+            match self.driver.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
                 _ => {}
             }
-            self.now = Instant::now();
+            self.driver.now = Instant::now();
             for event in &events {
                 if self.dispatch(event).is_break() {
-                    self.report.say("stopping");
-                    self.farewell();
+                    self.driver.log.say("stopping");
+                    Shutdown::new(flow!(self)).run();
                     return Ok(());
                 }
-            }
-            for lane in std::mem::take(&mut self.unread) {
-                self.receive(lane);
-            }
-            for splice in std::mem::take(&mut self.desk.unread) {
-                self.on_splice(splice);
+                self.settle();
             }
             if left {
-                self.receive_quic();
+                self.tunnels.receive_quic(&mut self.driver);
+                self.settle();
             }
-            self.look_after_tunnels();
-            self.look_after_quic();
-            self.look_after_meetings();
-            for pair in std::mem::take(&mut self.dirty) {
-                if let Some(state) = self.pairs.get_mut(pair) {
+            self.tunnels.look_after_quic(&mut self.driver);
+            self.settle();
+            for lane in std::mem::take(&mut self.tunnels.unread) {
+                flow!(self).receive(lane);
+                self.settle();
+            }
+            for splice in std::mem::take(&mut self.traversal.relay.unread) {
+                self.traversal.on_splice(&mut base!(self), splice);
+            }
+            flow!(self).look_after_tunnels();
+            self.settle();
+            self.traversal.look_after_meetings(&mut base!(self));
+            self.settle();
+            for pair in std::mem::take(&mut self.tunnels.dirty) {
+                if let Some(state) = self.tunnels.pairs.get_mut(pair) {
                     state.dirty = false;
-                    self.pump(pair);
+                    flow!(self).pump(pair);
+                    self.settle();
                 }
             }
-            while let Some(deadline) = self.timers.pop_due(self.now) {
+            while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
                 self.on_deadline(deadline);
+                self.settle();
             }
-            self.settle_quic();
-            if let Some(successor) = self.successor.take() {
-                self.hand_over(&successor);
+            self.tunnels.settle_quic(&mut self.driver);
+            if let Some(successor) = self.lifecycle.successor.take() {
+                handover::let_go(&mut flow!(self));
+                self.telemetry.scrapes.clear();
+                // Streams of tunnels that have ended just now are nobody's.
+                self.settle();
+                handover::hand_over(&successor, &mut flow!(self), &self.listeners);
             }
         }
     }
 
     fn announce(&self) {
-        let lan: Vec<String> = self.config.lan.iter().map(SocketAddr::to_string).collect();
-        let wan = self.config.wan.map_or_else(
+        let lan: Vec<String> = self.driver.config.lan.iter().map(SocketAddr::to_string).collect();
+        let wan = self.driver.config.wan.map_or_else(
             || "nothing (dials out only)".to_owned(),
             |address| address.to_string(),
         );
         let metrics = self
+            .driver
             .config
             .metrics
             .map(|address| format!(", {address} for metrics"));
-        let transparent = self.config.transparent;
+        let transparent = self.driver.config.transparent;
         let transparent = transparent.map(|address| format!(", {address} for what nft hands over"));
-        self.report.say(format_args!(
+        self.driver.log.say(format_args!(
             "listening on {} for this site, {wan} for other gateways, {} for commands{}{}",
             lan.join(" and "),
-            self.config.control.display(),
+            self.driver.config.control.display(),
             metrics.unwrap_or_default(),
             transparent.unwrap_or_default()
         ));
@@ -358,90 +230,68 @@ impl Gateway {
         let (class, key) = Class::of(event.token());
         match class {
             Class::Signals => {
-                while let Some(signal) = self.signals.next() {
+                while let Some(signal) = self.lifecycle.signals.next() {
                     if signal != Signal::SIGCHLD {
                         return std::ops::ControlFlow::Break(());
                     }
-                    self.look_after_starters();
+                    self.commands.look_after_starters();
                 }
             }
             Class::Lan => self.accept_shims(key),
             Class::Wan => self.accept_gateways(),
             Class::Control => self.accept_commands(),
-            Class::Intake => self.on_intake(key),
-            Class::Handshake => self.on_handshake(key),
-            Class::Lane => self.on_lane(key, event),
-            Class::Leg => self.on_leg(key, event),
-            Class::Command => self.on_command(key),
+            Class::Intake => self.site.on_intake(&mut base!(self), key),
+            Class::Handshake => self.tunnels.on_handshake(&mut self.driver, key),
+            Class::Lane => flow!(self).on_lane(key, event),
+            Class::Leg => self.site.on_leg(&mut base!(self), key, event),
+            Class::Command => self.commands.on_command(&mut below!(self), key),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),
-            Class::Scrape => self.on_scrape(key),
-            Class::Quic => self.on_quic(event),
-            Class::Broker => self.on_broker(),
+            Class::Scrape => self.telemetry.on_scrape(&mut self.driver, &view!(self), key),
+            Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
+            Class::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
             // Two ends each.
-            Class::Splice => self.on_splice(key / 2),
-            Class::Opening => self.on_opening(key),
+            Class::Splice => self.traversal.on_splice(&mut base!(self), key / 2),
+            Class::Opening => self.traversal.on_opening(&mut base!(self), key),
         }
         std::ops::ControlFlow::Continue(())
     }
 
     fn on_deadline(&mut self, deadline: Deadline) {
         match deadline {
-            Deadline::Intake(key, born) => self.on_intake_deadline(key, born),
-            Deadline::Connect(key, born) => self.on_connect_deadline(key, born),
-            Deadline::Handshake(key, born) => self.on_handshake_deadline(key, born),
-            Deadline::Delivery(key, born) => {
-                let late = self
-                    .legs
-                    .get(key)
-                    .is_some_and(|leg| leg.born == born && leg.is_connecting());
-                if late {
-                    self.tell_of_late_delivery(key);
-                    self.break_leg(key, causeway_wire::Reason::TimedOut);
-                }
+            Deadline::Intake(key, born) => self.site.on_intake_deadline(&mut base!(self), key, born),
+            Deadline::Connect(key, born) => self.tunnels.on_connect_deadline(&mut self.driver, key, born),
+            Deadline::Handshake(key, born) => self.tunnels.on_handshake_deadline(&mut self.driver, key, born),
+            Deadline::Delivery(key, born) => self.site.on_delivery_deadline(&mut base!(self), key, born),
+            Deadline::Command(key, born) => self.commands.on_command_deadline(&mut below!(self), key, born),
+            Deadline::Scrape(key, born) => self.telemetry.on_scrape_deadline(&mut self.driver, key, born),
+            Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
+            Deadline::Seek(index, lane) => self.traversal.seek(&mut base!(self), index, lane),
+            Deadline::Ask(index, lane, id) => {
+                self.traversal.on_ask_deadline(&mut base!(self), index, lane, id)
             }
-            Deadline::Command(key, born) => self.on_command_deadline(key, born),
-            Deadline::Scrape(key, born) => self.on_scrape_deadline(key, born),
-            Deadline::Dial(index, lane) => self.dial(index, lane),
-            Deadline::Seek(index, lane) => self.seek(index, lane),
-            Deadline::Ask(index, lane, id) => self.on_ask_deadline(index, lane, id),
-            Deadline::Splice(key, born) => self.on_splice_deadline(key, born),
-            Deadline::Offer => self.tell_offer(),
+            Deadline::Splice(key, born) => self.traversal.on_splice_deadline(&mut base!(self), key, born),
+            Deadline::Offer => self.traversal.tell_offer(&mut base!(self)),
             Deadline::Accept => self.on_accept_deadline(),
-            Deadline::Tail(key) => self.on_tail(key),
-            Deadline::Turn(key) => self.on_turn(key),
-            Deadline::Starters => self.look_after_starters(),
+            Deadline::Tail(key) => self.tunnels.on_tail(&mut self.driver, key),
+            Deadline::Turn(key) => self.tunnels.on_turn(&mut self.driver, key),
+            Deadline::Starters => self.commands.look_after_starters(),
         }
-    }
-
-    /// A number no other connection of this process has had.
-    pub(crate) fn birth(&mut self) -> u64 {
-        self.births += 1;
-        self.births
-    }
-
-    /// A pair may have something to send: it gets its turn before the loop sleeps.
-    pub(crate) fn touch(&mut self, pair: usize) {
-        if let Some(state) = self.pairs.get_mut(pair)
-            && !std::mem::replace(&mut state.dirty, true)
-        {
-            self.dirty.push(pair);
-        }
-    }
-
-    pub(crate) fn pair_of(&self, site: &str) -> Option<&Pair> {
-        self.pairs.get(*self.tunnels.get(site)?)
     }
 
     /// How long the loop may sleep.
     fn wait(&mut self) -> Option<Duration> {
-        let tunnels = self.tunnels_deadline();
+        let tunnels = self.tunnels.tunnels_deadline();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        let others = [tunnels, self.quic_deadline(), self.meetings_deadline()]
-            .into_iter()
-            .flatten()
-            .min();
-        [self.timers.wait(), others.map(until)]
+        let others = [
+            tunnels,
+            self.tunnels.quic_deadline(),
+            self.traversal.meetings_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min();
+        [self.driver.timers.wait(), others.map(until)]
             .into_iter()
             .flatten()
             .min()
@@ -451,7 +301,7 @@ impl Gateway {
 impl Drop for Gateway {
     fn drop(&mut self) {
         // The socket's file outlives its process otherwise; the next start would have to guess.
-        let _ = private::remove_socket(&self.config.control);
+        let _ = private::remove_socket(&self.driver.config.control);
     }
 }
 
@@ -463,19 +313,5 @@ fn raise_file_limit() -> u64 {
     match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
         Ok(()) => hard,
         Err(_) => soft,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_keep_class_and_key() {
-        for class in CLASSES {
-            for key in [0, 1, 4095, 100_000] {
-                assert_eq!(Class::of(class.token(key)), (class, key));
-            }
-        }
     }
 }

@@ -2,62 +2,33 @@
 //!
 //! It accepts connections from shims, carries them as streams through a tunnel to the gateway of the destination's
 //! site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then follow a byte:
-//! `intake` -> `leg` -> `pump` == WAN == `lane` -> `deliver` -> `leg`; `pair` holds the
-//! lanes of a tunnel together, `dial` and `handshake` bring them up, `relay` where neither site can dial the other. `control` and `command` serve the commands of the
-//! same host; `status` and `tally` are what it tells of itself, `metrics` tells it to Prometheus; `handover` gives it all to
-//! another program.
+//! `site::intake` -> `site::leg` -> `tunnels::pump` == WAN == `tunnels::lane` -> `site::deliver` -> `site::leg`.
 #![deny(unsafe_code)]
 
 mod accept;
-mod carrier;
-mod command;
+mod actions;
+mod base;
+mod commands;
 pub mod config;
-pub mod control;
-mod course;
-mod crowd;
-mod deliver;
-mod dial;
-mod directory;
-mod farewell;
+mod driver;
+mod error;
+mod flow;
 mod gateway;
-mod grid;
-mod handover;
-mod handshake;
-mod intake;
-mod jobs;
-mod lane;
-pub mod lanes;
-mod leg;
-mod links;
-mod listeners;
-mod meet;
-mod metrics;
-pub mod nft;
-mod pair;
-mod peer;
-mod ping;
-pub mod ports;
-mod priority;
-mod private;
-mod pump;
-mod quic;
-mod register;
-mod relay;
-mod report;
-mod signals;
-mod socket;
-mod starter;
-mod status;
-mod streams;
-mod tail;
-mod tally;
-mod timers;
-mod tls;
-mod train;
-mod transparent;
+mod inherited;
+mod lifecycle;
+mod log;
+mod membership;
+mod site;
+mod sys;
+mod telemetry;
+mod traversal;
+mod tunnels;
 
 pub use config::Config;
-pub use gateway::{Gateway, GatewayError};
-pub use handover::{InheritError, STATE_VERSION, StateError};
-pub use quic::KERNEL_BYTES as UDP_BUFFER_BYTES;
-pub use socket::may_begin_anew;
+pub use error::GatewayError;
+pub use gateway::Gateway;
+pub use inherited::{InheritError, STATE_VERSION, StateError};
+pub use site::{nft, ports};
+pub use sys::socket::may_begin_anew;
+pub use tunnels::capacity as lanes;
+pub use tunnels::quic::KERNEL_BYTES as UDP_BUFFER_BYTES;

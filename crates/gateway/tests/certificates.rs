@@ -11,7 +11,7 @@ use causeway_broker::clock::Clock;
 use causeway_broker::revocation::Revocations;
 use causeway_broker::tls::{Expect, client_config, joining_config, server_name};
 use causeway_broker::{Broker, BrokerConfig, Log, Options};
-use causeway_gateway::control::{self, Reply, Request, Status};
+use causeway_control::{self as control, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_tunnel::hello::{Hello, PROOF_BYTES};
 use common::{DEADLINE, wait_for};

@@ -3,7 +3,7 @@
 
 mod common;
 
-use causeway_gateway::control::{self, Reply, Request, TunnelStatus};
+use causeway_control::{self as control, Reply, Request, TunnelStatus};
 use causeway_tunnel::{Header, Kind, Settings};
 use common::member::Member;
 use common::{Grid, cross, wait_for};

@@ -3,7 +3,7 @@
 
 mod common;
 
-use causeway_gateway::control::{self, Reply, Request};
+use causeway_control::{self as control, Reply, Request};
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use common::{Grid, send_preface, wait_for};
 use std::io::{Read, Write};

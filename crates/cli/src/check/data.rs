@@ -9,7 +9,7 @@ use crate::remote::guard;
 use crate::run::launcher::{Launcher, Mpi};
 use crate::run::versions;
 use crate::say;
-use causeway_gateway::control::NodeInfo;
+use causeway_control::NodeInfo;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;

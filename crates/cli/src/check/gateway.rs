@@ -3,8 +3,8 @@
 use super::Subject;
 use super::listeners::{self, Kind};
 use super::report::Step;
+use causeway_control::{ControlError, Status};
 use causeway_gateway::config::Transport;
-use causeway_gateway::control::{ControlError, Status};
 use causeway_gateway::{Config, ports};
 use std::path::Path;
 

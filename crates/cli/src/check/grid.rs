@@ -5,7 +5,7 @@ use super::report::Step;
 use causeway_broker::client::{Membership, SKEW_SECONDS};
 use causeway_broker::clock::{Clock, date, span};
 use causeway_broker::identity::{Certified, renew_at};
-use causeway_gateway::control::GridStatus;
+use causeway_control::GridStatus;
 
 /// Nothing where this site is no member, as far as can be seen.
 pub fn look(subject: &Subject) -> Vec<Step> {

@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::report::Step;
-use causeway_gateway::control::TunnelStatus;
+use causeway_control::TunnelStatus;
 use causeway_gateway::{UDP_BUFFER_BYTES, lanes, may_begin_anew};
 use nix::sys::resource::{Resource, getrlimit};
 

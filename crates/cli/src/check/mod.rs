@@ -14,7 +14,7 @@ mod program;
 mod report;
 
 use crate::{ask, say};
-use causeway_gateway::control::{self, ControlError, Status};
+use causeway_control::{self as control, ControlError, Status};
 use causeway_gateway::{Config, config::Mistakes};
 use report::{Group, Report};
 use std::ffi::OsString;

@@ -3,8 +3,8 @@
 use super::Subject;
 use super::report::Step;
 use crate::remote::start_node::{quoted, shell_words};
+use causeway_control::NodeInfo;
 use causeway_gateway::config::REMOTE_SHELL;
-use causeway_gateway::control::NodeInfo;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -3,7 +3,7 @@
 use super::Subject;
 use super::report::{Group, Step};
 use crate::ask;
-use causeway_gateway::control::{LaneStatus, Pong, SiteStatus, TunnelStatus};
+use causeway_control::{LaneStatus, Pong, SiteStatus, TunnelStatus};
 use std::path::Path;
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ mod copy;
 pub mod place;
 
 use crate::say;
-use causeway_gateway::control::{self, ControlError, JobReply, Reply, Request};
+use causeway_control::{self as control, ControlError, JobReply, Reply, Request};
 use causeway_wire::{Preface, Reason, Verdict};
 use place::{Place, PlaceError};
 use std::io::{self, Read, Write};

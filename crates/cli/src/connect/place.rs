@@ -1,6 +1,6 @@
 //! Where a host that was typed lies, from what the gateway knows of the grid.
 
-use causeway_gateway::control::{JobReply, SiteInfo, SiteStatus};
+use causeway_control::{JobReply, SiteInfo, SiteStatus};
 use std::net::{IpAddr, SocketAddr};
 
 /// Where a host lies.
@@ -204,7 +204,7 @@ fn unknown_sites(job: &JobReply) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_gateway::control::NodeInfo;
+    use causeway_control::NodeInfo;
 
     fn site(name: &str, net: u8) -> SiteStatus {
         SiteStatus {

@@ -1,7 +1,7 @@
 //! A gateway on each head node of a lab, joined with the others as far as the sites' firewalls let them.
 
 use super::Failure;
-use causeway_gateway::control::{self, Reply, Request};
+use causeway_control::{self as control, Reply, Request};
 use causeway_lab::{Firewall, Lab, Node, NodeChild, NodeCommand, Role, Session, SiteView, Stdio};
 use causeway_wire::Cidr;
 use std::ffi::OsString;

@@ -5,7 +5,7 @@
 pub mod trips;
 
 use crate::{ask, say};
-use causeway_gateway::control::{self, ControlError, Pong};
+use causeway_control::{self as control, ControlError, Pong};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};

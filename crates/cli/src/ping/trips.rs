@@ -1,6 +1,6 @@
 //! What round trips add up to.
 
-use causeway_gateway::control::Pong;
+use causeway_control::Pong;
 use serde::Serialize;
 use std::fmt;
 

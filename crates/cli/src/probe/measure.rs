@@ -2,7 +2,7 @@
 
 use crate::connect::place::{self, Place};
 use crate::connect::{ConnectError, start_job, through};
-use causeway_gateway::control::SINK_PORT;
+use causeway_control::SINK_PORT;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -8,7 +8,7 @@ mod measure;
 use crate::ping::seconds;
 use crate::ping::trips::{Summary, Trips};
 use crate::{ask, say};
-use causeway_gateway::control::{self, ControlError, Status};
+use causeway_control::{self as control, ControlError, Status};
 use measure::Measured;
 use serde::Serialize;
 use std::path::Path;

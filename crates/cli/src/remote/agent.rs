@@ -5,7 +5,7 @@
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request, STDIN_WINDOW};
 use crate::say;
-use causeway_gateway::control::{self, ControlError};
+use causeway_control::{self as control, ControlError};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -3,7 +3,7 @@
 use super::directory;
 use crate::remote::guard::{Guarded, Outcome};
 use crate::say;
-use causeway_gateway::control::{self, MAX_LINE_BYTES, Reply};
+use causeway_control::{self as control, MAX_LINE_BYTES, Reply};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};

@@ -1,7 +1,7 @@
-//! Collectives that cross between sites once: the libraries that are preloaded for them (collectives/), and what they are told.
+//! Collectives that cross between sites once: the libraries that are preloaded for them (mpi/), and what they are told.
 
 use super::launcher::Mpi;
-use causeway_gateway::control::{LINKED_SITES, Link, Status, TunnelStatus};
+use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     OPEN_MPI.iter().chain(OPEN_MPI_5).chain(MPICH).copied()
 }
 
-/// Variables of collectives/src/settings.c.
-pub const ROUND_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
+/// Variables of mpi/src/select/settings.c.
+pub const RTT_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_RTT_MICROSECONDS";
+/// Its name until 0.1.0, which the library takes for one release.
+const FORMER_RTT: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
 
@@ -55,9 +57,15 @@ pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&
     let each = (3..=LINKED_SITES)
         .contains(&ends.len())
         .then(|| (LINKS, each(&both)));
-    let round = round.map(|round| (ROUND_MICROSECONDS, round.to_string()));
+    let round = round.map(|round| (RTT_MICROSECONDS, round.to_string()));
     let rate = rate.map(|rate| (MEGABITS, rate.to_string()));
     round.into_iter().chain(rate).chain(each).collect()
+}
+
+/// Whether the user has set a variable, by any of its names.
+pub fn is_set(name: &str) -> bool {
+    let is_there = |name| std::env::var_os(name).is_some();
+    is_there(name) || (name == RTT_MICROSECONDS && is_there(FORMER_RTT))
 }
 
 /// Microseconds there and back and Mbit/s between two sites, whose names are in order.
@@ -91,7 +99,7 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
     both
 }
 
-/// As collectives/src/links.c reads them.
+/// As mpi/src/select/links.c reads them.
 fn each(both: &Between) -> String {
     let each = both
         .iter()

@@ -4,7 +4,7 @@
 
 use super::distribution::Share;
 use super::launcher::Mpi;
-use causeway_gateway::control::NodeInfo;
+use causeway_control::NodeInfo;
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //!
 //! Proportion before evenness, so that two ranks on two equal sites are one at each: that is what the grid is for.
 
-use causeway_gateway::control::NodeInfo;
+use causeway_control::NodeInfo;
 
 /// What the user asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]

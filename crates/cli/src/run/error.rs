@@ -4,7 +4,7 @@ use super::child::ChildError;
 use super::distribution::DistributionError;
 use super::groups::GroupsError;
 use super::launcher::LauncherError;
-use causeway_gateway::control::ControlError;
+use causeway_control::ControlError;
 use std::io;
 use std::path::PathBuf;
 

@@ -18,7 +18,7 @@ pub mod versions;
 
 use crate::collectives::RULES;
 use crate::say;
-use causeway_gateway::control::{self, JobReply, Plan, Reply, Request, Status};
+use causeway_control::{self as control, JobReply, Plan, Reply, Request, Status};
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::{Share, Wish};
@@ -171,7 +171,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
     if hierarchical {
         let settings = collectives::settings(&job.links, &sites).into_iter();
-        let open = settings.filter(|(name, _)| std::env::var_os(name).is_none());
+        let open = settings.filter(|(name, _)| !collectives::is_set(name));
         environment.extend(open.map(|(name, value)| (name, value.into())));
     }
     environment.extend(groups.map(|groups| (groups::VARIABLE, groups.into())));

@@ -6,7 +6,7 @@ use super::directory::stands_by_name;
 use super::distribution::{Offer, Share, Wish, distribute};
 use super::error::RunError;
 use super::launcher::Mpi;
-use causeway_gateway::control::{JobReply, Plan, SiteInfo};
+use causeway_control::{JobReply, Plan, SiteInfo};
 use causeway_wire::{Cidr, Grid};
 use std::net::IpAddr;
 
@@ -264,10 +264,7 @@ fn all_sites(job: &JobReply) -> Result<Vec<&SiteInfo>, RunError> {
         .collect()
 }
 
-fn usable<'a>(
-    site: &'a causeway_gateway::control::SiteStatus,
-    hint: &'static str,
-) -> Result<&'a SiteInfo, RunError> {
+fn usable<'a>(site: &'a causeway_control::SiteStatus, hint: &'static str) -> Result<&'a SiteInfo, RunError> {
     match (&site.unreachable, &site.info) {
         (None, Some(info)) => Ok(info),
         (Some(reason), _) => Err(RunError::Unreachable(site.name.clone(), reason.clone(), hint)),
@@ -282,7 +279,7 @@ fn usable<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_gateway::control::{NodeInfo, SiteStatus};
+    use causeway_control::{NodeInfo, SiteStatus};
 
     fn job() -> JobReply {
         let info = |name: &str, net: u8| SiteInfo {

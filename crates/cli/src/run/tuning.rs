@@ -4,7 +4,7 @@
 //! of 64 kB takes three times as long as it must (Hablot et al. 2007, section 4, tune this threshold by hand).
 //! Below it the receiver may have to keep the message until it is asked for, so the limit bounds memory.
 
-use causeway_gateway::control::Status;
+use causeway_control::Status;
 use causeway_gateway::lanes::product;
 
 /// Most that one unexpected message of a peer may occupy at its receiver.
@@ -14,7 +14,7 @@ pub const MOST_EAGER_BYTES: u64 = 16 << 20;
 const UCX_TIMES: u64 = 4;
 
 /// Most in libfabric's ofi_rxm, by which Intel MPI uses TCP, and which keeps hundreds of buffers of that size: 256 kB take 110 MB of each rank, 1 MB 2 GB. A
-/// message of 64 kB took 18.6 ms instead of 6.5, collectives in flits of 256 kB twice as long.
+/// message of 64 kB took 18.6 ms instead of 6.5, collectives in segments of 256 kB twice as long.
 const MOST_RXM_BYTES: u64 = 256 << 10;
 
 /// Most that one such message of every peer may occupy together.
@@ -59,7 +59,7 @@ pub fn eager(status: &Status, ranks: u32) -> Option<Eager> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_gateway::control::TunnelStatus;
+    use causeway_control::TunnelStatus;
 
     /// Round-trip times in microseconds and rates in bits per second.
     fn status(links: &[(u32, u64)]) -> Status {

@@ -7,7 +7,7 @@ pub mod text;
 mod watch;
 
 use crate::say;
-use causeway_gateway::control::{self, ControlError, Reply, Request, Status};
+use causeway_control::{self as control, ControlError, Reply, Request, Status};
 use std::process::ExitCode;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! What crossed between two looks at a gateway, from its byte counters.
 
-use causeway_gateway::control::{LaneStatus, Status, TunnelStatus};
+use causeway_control::{LaneStatus, Status, TunnelStatus};
 use serde::Serialize;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::rates::{Rate, TunnelRate};
 use causeway_broker::clock::date;
-use causeway_gateway::control::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
+use causeway_control::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 
 /// Some lines; with `rates`, tunnels and lanes say what crosses them.
 pub fn readable(status: &Status, rates: Option<&[TunnelRate]>) -> String {
@@ -225,7 +225,7 @@ pub mod tests {
 
     #[test]
     fn a_site_is_known_by_its_virtual_addresses_whether_it_is_reached_or_not() {
-        let info = causeway_gateway::control::SiteInfo {
+        let info = causeway_control::SiteInfo {
             name: "nancy".into(),
             subnets: vec!["100.64.1.0/24".into()],
             real_subnets: vec!["192.168.1.0/24".into()],

@@ -3,7 +3,7 @@
 use super::rates::{TunnelRate, rates};
 use super::{ask, fail, text};
 use crate::say;
-use causeway_gateway::control::{ControlError, Status};
+use causeway_control::{ControlError, Status};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde::Serialize;
 use std::io::IsTerminal;

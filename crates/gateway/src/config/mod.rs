@@ -4,9 +4,9 @@
 
 mod reader;
 
-use crate::control::NodeInfo;
-use crate::private;
 use causeway_broker::may_be_virtual;
+use causeway_control::NodeInfo;
+use causeway_control::private;
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, grid};
@@ -239,7 +239,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         wan,
         public,
         membership,
-        control: control.unwrap_or_else(crate::control::default_socket),
+        control: control.unwrap_or_else(causeway_control::default_socket),
         metrics,
         transparent,
         delivery_ports: delivery_ports.unwrap_or(DELIVERY_PORTS),

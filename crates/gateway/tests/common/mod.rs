@@ -7,7 +7,7 @@ pub mod proxy;
 pub mod relay;
 pub mod sites;
 
-use causeway_gateway::control::{self, JobReply, Reply, Request, Status};
+use causeway_control::{self as control, JobReply, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_wire::{Preface, Token, Verdict};
 use nix::sys::pthread::pthread_kill;

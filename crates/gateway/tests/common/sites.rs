@@ -4,7 +4,7 @@
 
 use super::proxy::Proxy;
 use super::{accept, connect_from, next_net, send_preface, wait_for, write_key};
-use causeway_gateway::control::{self, LaneStatus, Reply, Request, Status};
+use causeway_control::{self as control, LaneStatus, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_wire::{Preface, Token};
 use std::collections::HashMap;

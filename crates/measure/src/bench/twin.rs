@@ -3,7 +3,7 @@
 
 use crate::lab::{causeway, quoted};
 use crate::program::{Program, ProgramError, Running, io};
-use causeway_gateway::control::{self, Reply, Request, Status};
+use causeway_control::{self as control, Reply, Request, Status};
 use causeway_wire::preface::{Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Token, Verdict};
 use std::fs::{DirBuilder, OpenOptions};

@@ -1,0 +1,131 @@
+//! A command's side of the line: finds the socket, asks, reads the answer.
+
+use crate::private;
+use crate::protocol::{Envelope, MAX_LINE_BYTES, Reply, Request, VERSION};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long an answer may take. Nothing a gateway answers waits for the WAN.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Names the gateway's control socket for commands; without it [`default_socket`] is used.
+pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
+
+/// Where a gateway listens for commands when nothing else is said: `$XDG_RUNTIME_DIR/causeway/gateway.sock`, or
+/// `/tmp/causeway-UID/gateway.sock` where there is no such directory.
+pub fn default_socket() -> PathBuf {
+    let base = match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(dir) if !dir.is_empty() => PathBuf::from(dir).join("causeway"),
+        _ => PathBuf::from(format!("/tmp/causeway-{}", nix::unistd::getuid())),
+    };
+    base.join("gateway.sock")
+}
+
+/// The socket commands use: the one [`SOCKET_ENV`] names, else the default.
+pub fn socket() -> PathBuf {
+    std::env::var_os(SOCKET_ENV).map_or_else(default_socket, PathBuf::from)
+}
+
+/// Why a gateway could not be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// Nothing listens at the socket.
+    #[error(
+        "no gateway runs here ({}): {source}; start one with 'causeway gateway --config FILE' or name its socket in \
+         CAUSEWAY_CONTROL", path.display()
+    )]
+    NoGateway {
+        /// The socket tried.
+        path: PathBuf,
+        /// What connecting said.
+        source: io::Error,
+    },
+    /// The socket lies where another user could have put it, the connection broke, or the deadline passed.
+    #[error("ask the gateway at {}: {source}", path.display())]
+    Io {
+        /// The socket used.
+        path: PathBuf,
+        /// What failed.
+        source: io::Error,
+    },
+    /// The answer is not one of ours.
+    #[error("the gateway's answer is not understood: {0}")]
+    Answer(String),
+    /// The gateway said no.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Asks the gateway at `path`. Returns its answer and the connection, positioned after the answer's line.
+///
+/// # Errors
+/// See [`ControlError`]; an answer takes at most ten seconds.
+pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), ControlError> {
+    let io = |source| ControlError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    private::check_directory_of(path).map_err(io)?;
+    let mut stream = UnixStream::connect(path).map_err(|source| ControlError::NoGateway {
+        path: path.to_owned(),
+        source,
+    })?;
+    stream.set_read_timeout(Some(ANSWER_DEADLINE)).map_err(io)?;
+    let envelope = Envelope {
+        version: VERSION,
+        body: request,
+    };
+    let mut line = serde_json::to_vec(&envelope).map_err(|error| ControlError::Answer(error.to_string()))?;
+    line.push(b'\n');
+    stream.write_all(&line).map_err(io)?;
+    let reply = read_line(&stream).map_err(io)?;
+    stream.set_read_timeout(None).map_err(io)?;
+    let reply: Envelope<Reply> =
+        serde_json::from_slice(&reply).map_err(|error| ControlError::Answer(error.to_string()))?;
+    match reply {
+        // First of all: a gateway of another version says so.
+        Envelope {
+            body: Reply::Error(reason),
+            ..
+        } => Err(ControlError::Refused(reason)),
+        Envelope { version, .. } if version != VERSION => Err(ControlError::Answer(format!(
+            "version {version}, expected {VERSION}"
+        ))),
+        Envelope { body, .. } => Ok((body, stream)),
+    }
+}
+
+/// What a line after the first answer says, without its newline.
+///
+/// # Errors
+/// The line, where it is none of this version.
+pub fn later_reply(line: &[u8]) -> Result<Reply, ControlError> {
+    match serde_json::from_slice::<Envelope<Reply>>(line) {
+        Ok(Envelope {
+            version: VERSION,
+            body,
+        }) => Ok(body),
+        Ok(Envelope { version, .. }) => Err(ControlError::Answer(format!(
+            "version {version}, expected {VERSION}"
+        ))),
+        Err(error) => Err(ControlError::Answer(error.to_string())),
+    }
+}
+
+/// Reads up to the newline and not a byte further: what follows belongs to the caller.
+fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    // One byte at a time: a buffered reader would swallow the spawned process's first bytes.
+    let mut reader = BufReader::with_capacity(1, stream).take(MAX_LINE_BYTES as u64);
+    reader.read_until(b'\n', &mut line)?;
+    if line.pop() == Some(b'\n') {
+        Ok(line)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the gateway closed before it answered",
+        ))
+    }
+}

@@ -1,0 +1,19 @@
+//! How a command on the head node talks to its gateway: one JSON line asked, one answered, on a Unix socket.
+//!
+//! The socket is the user's own (mode 0600), so the file system says who may ask. A job lives exactly as long
+//! as the connection that asked for it: however `causeway run` ends, the gateway sees the end.
+#![deny(unsafe_code)]
+
+mod client;
+pub mod private;
+mod protocol;
+mod site;
+mod status;
+
+pub use client::{ControlError, SOCKET_ENV, ask, default_socket, later_reply, socket};
+pub use protocol::{
+    Envelope, HandedOver, JobReply, MAX_LINE_BYTES, MAX_WEIGHT, Plan, Pong, Reply, Request, SINK_PORT,
+    VERSION,
+};
+pub use site::{LINKED_SITES, Link, NodeInfo, SiteInfo};
+pub use status::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};

@@ -1,0 +1,232 @@
+//! What nobody but this user may have made or may read: the control socket's directory, the grid's key.
+//!
+//! Where there is no `$XDG_RUNTIME_DIR`, the control socket lies in /tmp, where another user could have put a directory
+//! of that name first: they would then be asked in the gateway's place.
+
+use nix::sys::stat::{Mode, fchmod};
+use nix::unistd::AccessFlags;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Error, ErrorKind, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+/// Permission bits with which a group or everybody may write, and may do anything at all.
+const OTHERS_WRITE: u32 = 0o022;
+const OTHERS_ANY: u32 = 0o077;
+
+/// Commands that may wait to be accepted: mpirun starts an agent per node at once.
+const BACKLOG: i32 = 1024;
+
+/// Makes the directory a socket is to lie in, where there is none, and checks it.
+pub fn make_directory_of(socket: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o700).recursive(true).create(directory_of(socket))?;
+    check_directory_of(socket)
+}
+
+/// Refuses a directory in which another user could put a socket of theirs. One that is not there is fine: so is nothing
+/// in it.
+pub fn check_directory_of(socket: &Path) -> io::Result<()> {
+    let directory = directory_of(socket);
+    let refuse = |why: String| {
+        let text = format!("directory {} {why}", directory.display());
+        Err(Error::new(ErrorKind::PermissionDenied, text))
+    };
+    let found = match fs::symlink_metadata(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    if !found.is_dir() {
+        return refuse("is a file or a link; name the directory itself".to_owned());
+    }
+    let own = nix::unistd::geteuid().as_raw();
+    if found.uid() != own && found.uid() != 0 {
+        return refuse(format!(
+            "belongs to user {}, who would be asked in the gateway's place; have it removed, or set [listen] control and \
+             CAUSEWAY_CONTROL to a socket in a directory of your own",
+            found.uid()
+        ));
+    }
+    if found.mode() & OTHERS_WRITE != 0 {
+        return refuse(format!(
+            "can be written by other users, who could put a socket there; chmod go-w {}, or set [listen] control and \
+             CAUSEWAY_CONTROL to a socket in a directory of your own",
+            directory.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Removes what a killed gateway left at its socket's place, and nothing else.
+pub fn remove_socket(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(found) if !found.file_type().is_socket() => Err(Error::new(
+            ErrorKind::AlreadyExists,
+            "exists and is no socket; is [listen] control right?",
+        )),
+        found => found.and_then(|_| fs::remove_file(path)),
+    }
+}
+
+/// Refuses a program that another user could have put there, and what is no program.
+pub fn check_program(path: &Path) -> io::Result<()> {
+    let found = fs::metadata(path)?;
+    let refuse = |why: String| Err(Error::new(ErrorKind::PermissionDenied, why));
+    if !found.is_file() {
+        return refuse("is no file".to_owned());
+    }
+    let own = nix::unistd::geteuid().as_raw();
+    if found.uid() != own && found.uid() != 0 {
+        return refuse(format!(
+            "belongs to user {}, neither to you nor to root",
+            found.uid()
+        ));
+    }
+    if found.mode() & OTHERS_WRITE != 0 {
+        return refuse(format!(
+            "can be changed by other users; chmod go-w {}",
+            path.display()
+        ));
+    }
+    nix::unistd::eaccess(path, AccessFlags::X_OK)?;
+    Ok(())
+}
+
+/// A socket to which only this user can connect.
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect before it.
+    fchmod(&socket, Mode::from_bits_truncate(0o600))?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    socket.set_nonblocking(true)?;
+    socket.listen(BACKLOG)?;
+    Ok(OwnedFd::from(socket).into())
+}
+
+/// Reads a file that only its owner may read.
+pub fn read_secret(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mode = file.metadata()?.mode();
+    if mode & OTHERS_ANY != 0 {
+        let text = format!(
+            "other users may read or change it (mode {:o}); chmod 600 {}",
+            mode & 0o777,
+            path.display()
+        );
+        return Err(Error::new(ErrorKind::PermissionDenied, text));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn directory_of(socket: &Path) -> &Path {
+    match socket.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    }
+
+    fn refusal(result: io::Result<()>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_sockets_directory_is_made_for_its_owner_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("causeway/deep/gateway.sock");
+        make_directory_of(&socket).unwrap();
+        for made in ["causeway", "causeway/deep"] {
+            let mode = fs::metadata(dir.path().join(made)).unwrap().mode();
+            assert_eq!(mode & 0o777, 0o700, "{made}");
+        }
+        check_directory_of(&socket).unwrap();
+        check_directory_of(&dir.path().join("missing/gateway.sock")).unwrap();
+    }
+
+    #[test]
+    fn a_directory_in_which_others_may_put_a_socket_is_refused_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("causeway/gateway.sock");
+        make_directory_of(&socket).unwrap();
+        for mode in [0o770, 0o707, 0o1777] {
+            set_mode(&dir.path().join("causeway"), mode);
+            assert!(refusal(make_directory_of(&socket)).contains("chmod go-w"));
+            assert!(refusal(check_directory_of(&socket)).contains("chmod go-w"));
+        }
+        set_mode(&dir.path().join("causeway"), 0o755);
+        check_directory_of(&socket).unwrap();
+        symlink("causeway", dir.path().join("link")).unwrap();
+        assert!(
+            refusal(check_directory_of(&dir.path().join("link/gateway.sock"))).contains("name the directory")
+        );
+        if nix::unistd::geteuid().is_root() {
+            std::os::unix::fs::chown(dir.path().join("causeway"), Some(12345), None).unwrap();
+            assert!(refusal(check_directory_of(&socket)).contains("belongs to user 12345"));
+        }
+    }
+
+    #[test]
+    fn only_a_socket_is_removed_from_a_sockets_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("gateway.sock");
+        remove_socket(&path).unwrap();
+        drop(bind(&path).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        remove_socket(&path).unwrap();
+        fs::write(&path, "a thesis").unwrap();
+        assert!(refusal(remove_socket(&path)).contains("is no socket"));
+        assert_eq!(fs::read(&path).unwrap(), b"a thesis");
+    }
+
+    #[test]
+    fn a_program_that_others_may_change_or_that_is_none_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("causeway");
+        assert!(refusal(check_program(&path)).contains("No such file"));
+        fs::write(&path, "program").unwrap();
+        set_mode(&path, 0o644);
+        assert!(refusal(check_program(&path)).contains("Permission denied"));
+        for mode in [0o775, 0o757] {
+            set_mode(&path, mode);
+            assert!(refusal(check_program(&path)).contains("chmod go-w"));
+        }
+        set_mode(&path, 0o755);
+        check_program(&path).unwrap();
+        assert!(refusal(check_program(dir.path())).contains("is no file"));
+        if nix::unistd::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
+            assert!(refusal(check_program(&path)).contains("belongs to user 12345"));
+        }
+    }
+
+    #[test]
+    fn a_secret_that_others_may_read_is_refused_with_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("grid.key");
+        fs::write(&path, "secret").unwrap();
+        for mode in [0o644, 0o640, 0o604] {
+            set_mode(&path, mode);
+            let refusal = read_secret(&path).unwrap_err().to_string();
+            assert!(
+                refusal.contains(&format!("chmod 600 {}", path.display())),
+                "{refusal}"
+            );
+        }
+        set_mode(&path, 0o400);
+        assert_eq!(read_secret(&path).unwrap(), b"secret");
+    }
+}

@@ -1,0 +1,173 @@
+//! What is asked and answered: one JSON line each way.
+
+use crate::site::Link;
+use crate::status::{SiteStatus, Status};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Version of the request and reply lines. 2: a status tells more of jobs than their names.
+pub const VERSION: u32 = 2;
+
+/// Longest line either side reads: a grid of hundreds of sites with thousands of nodes fits.
+pub const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Start a job. The job ends when this connection closes.
+    Job {
+        /// What runs, for `causeway status` and logs.
+        name: String,
+        /// Its share of a busy tunnel beside other jobs', 1 to [`MAX_WEIGHT`].
+        #[serde(default = "usual_weight")]
+        weight: u32,
+        /// What is known of it beforehand. Who says it hears of sites that the job loses: [`Reply::Lost`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        plan: Option<Plan>,
+    },
+    /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the answer.
+    Spawn {
+        /// The job's token in hexadecimal.
+        token: String,
+        /// Node name or address, in any site.
+        node: String,
+    },
+    /// Start a job for one connection of `causeway connect`, which the far gateway makes without a preface: whoever takes it
+    /// is no process of a job. The job ends when this connection closes.
+    Connect {
+        /// Where to, for `causeway status` and logs.
+        name: String,
+    },
+    /// Start a job as [`Request::Job`] does, whose processes are not under the shim: routers hand their connections to the gateways.
+    Transparent {
+        /// What runs, for `causeway status` and logs.
+        name: String,
+        /// Its share of a busy tunnel beside other jobs', 1 to [`MAX_WEIGHT`].
+        weight: u32,
+        /// See [`Request::Job`].
+        #[serde(default)]
+        plan: Option<Plan>,
+    },
+    /// A round trip to the gateway of another site, through the tunnel.
+    Ping {
+        /// Its name.
+        site: String,
+    },
+    /// What the gateway sees at present.
+    Status {},
+    /// Go on as another program, with all streams and jobs. This request is the same in every version, since it comes from
+    /// a newer one; so is its answer, which the other program gives.
+    HandOver {
+        /// The version of the state that the program goes on from; see `STATE_VERSION` of the gateway.
+        state_version: u32,
+        /// The program, by its absolute path.
+        program: PathBuf,
+        /// Its configuration, by its absolute path.
+        config: PathBuf,
+    },
+}
+
+/// At this port of a gateway's LAN address, a connection of a [`Request::Connect`] job reaches `causeway sink`, which reads it to
+/// its end and then says how many bytes came: for `causeway probe --measure`. Discard's number (RFC 863); nothing listens.
+pub const SINK_PORT: u16 = 9;
+
+/// Most that a job may weigh: with more, others would wait longer than MPIs do.
+pub const MAX_WEIGHT: u32 = 100;
+
+fn usual_weight() -> u32 {
+    1
+}
+
+/// Where a job is to run, for the grid's register of jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Its sites; none where they are not chosen, which may be any.
+    pub sites: Vec<String>,
+    /// Its processes; 0 where nobody has said how many.
+    pub ranks: u32,
+}
+
+/// Version and request, as they stand on the line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Envelope<T> {
+    /// See [`VERSION`].
+    pub version: u32,
+    /// What is asked or answered.
+    pub body: T,
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// The job is registered with every site that has a tunnel.
+    Job(JobReply),
+    /// A line more to who holds a job with a [`Plan`]: a site of it is lost, in one sentence for the user. More may follow.
+    Lost(String),
+    /// The bytes of the spawned process follow.
+    Spawn {},
+    /// The far gateway has answered.
+    Pong(Pong),
+    /// The present state.
+    Status(Box<Status>),
+    /// The gateway goes on as the program that was asked for.
+    HandedOver(HandedOver),
+    /// It could not be done; one sentence for the user.
+    Error(String),
+}
+
+impl Reply {
+    /// As it goes out. One that could not be written as JSON, which none is, would be an empty line.
+    pub fn line(&self) -> Vec<u8> {
+        let envelope = Envelope {
+            version: VERSION,
+            body: self,
+        };
+        let mut line = serde_json::to_vec(&envelope).unwrap_or_default();
+        line.truncate(MAX_LINE_BYTES);
+        line.push(b'\n');
+        line
+    }
+}
+
+/// A round trip to another gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pong {
+    /// The site asked.
+    pub site: String,
+    /// From giving the question to the tunnel to having read the answer.
+    pub round_trip_microseconds: u64,
+    /// How far its host's clock is ahead of this one's, give or take half the round trip.
+    pub clock_ahead_microseconds: i64,
+    /// Version of the program there.
+    pub version: String,
+}
+
+/// What another program goes on with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedOver {
+    /// The gateway's site.
+    pub site: String,
+    /// Open streams.
+    pub streams: usize,
+    /// Running jobs, those of other sites among them.
+    pub jobs: usize,
+}
+
+/// What `causeway run` needs to know to start an MPI.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobReply {
+    /// The job's token in hexadecimal, for the environment of its processes.
+    pub token: String,
+    /// The grid map in its text form, for the environment of its processes.
+    pub grid: String,
+    /// The gateway's own site.
+    pub site: String,
+    /// All sites, the own one first.
+    pub sites: Vec<SiteStatus>,
+    /// Those of each site whose gateway has told them, by its name. The other end of a link may have measured it otherwise.
+    #[serde(default)]
+    pub links: std::collections::BTreeMap<String, Vec<Link>>,
+}

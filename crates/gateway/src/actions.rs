@@ -1,0 +1,130 @@
+//! What owners tell, handed to those whom it concerns.
+
+use crate::base::base;
+use crate::commands::below;
+use crate::commands::event::CommandsEvent;
+use crate::gateway::Gateway;
+use crate::membership::event::MembershipEvent;
+use crate::traversal::relay::client::PATIENCE;
+use crate::tunnels::event::TunnelsEvent;
+use causeway_wire::Reason;
+use std::time::Duration;
+
+impl Gateway {
+    /// Acts on what the owners below have told, until they have nothing more to tell.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            if let Some(event) = self.tunnels.events.pop_front() {
+                self.on_tunnels(event);
+            } else if let Some(event) = self.membership.events.pop_front() {
+                self.on_membership(event);
+            } else if let Some(event) = self.commands.events.pop_front() {
+                self.on_commands(event);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn on_commands(&mut self, event: CommandsEvent) {
+        match event {
+            CommandsEvent::HandOver {
+                command,
+                state_version,
+                program,
+                config,
+            } => {
+                let accepted =
+                    self.lifecycle
+                        .accept_successor(&self.driver.config, state_version, program, config);
+                let accepted = accepted.map_err(|refusal| refusal.to_string());
+                self.commands.on_successor(&mut below!(self), command, accepted);
+            }
+        }
+    }
+
+    fn on_membership(&mut self, event: MembershipEvent) {
+        match event {
+            MembershipEvent::PeerKnown { peer, is_new } => {
+                if is_new {
+                    self.traversal.seek_all(&mut base!(self), peer, PATIENCE);
+                }
+                self.traversal.on_peer_known(&mut base!(self), peer);
+            }
+            MembershipEvent::PeerGone { peer } => self.traversal.forget_meeting(peer),
+            MembershipEvent::BrokerFound(broker) => self.traversal.on_broker_found(broker),
+            MembershipEvent::Message(message) => self.traversal.on_broker_message(&mut base!(self), &message),
+        }
+    }
+
+    fn on_tunnels(&mut self, event: TunnelsEvent) {
+        match event {
+            TunnelsEvent::Begun { pair } => self.membership.greet(&mut self.driver, &mut self.tunnels, pair),
+            TunnelsEvent::Ended {
+                peer,
+                site,
+                legs,
+                why,
+                pause,
+            } => {
+                for leg in legs {
+                    self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
+                }
+                self.commands.on_site_gone(&mut below!(self), &site, &why);
+                self.traversal
+                    .seek_all(&mut base!(self), peer, pause.max(PATIENCE));
+                self.traversal.lose_relay(&mut base!(self), peer);
+            }
+            TunnelsEvent::LaneUp { peer, lane } => self.traversal.on_lane_up(&mut base!(self), peer, lane),
+            TunnelsEvent::Met { peer } => self.traversal.on_met(&mut base!(self), peer),
+            TunnelsEvent::MetAtRelay { peer, number } => self.traversal.seek_succeeded(peer, number),
+            TunnelsEvent::Introduced { peer, has_lane } => {
+                self.traversal.search_mut(peer).trouble.clear();
+                if has_lane {
+                    self.traversal.on_met_well(peer);
+                }
+            }
+            TunnelsEvent::LaneLost {
+                peer,
+                number,
+                through,
+            } => {
+                let known = self.tunnels.pair_of(&self.tunnels.peers[peer].site);
+                let introduced = known.is_some_and(|pair| pair.introduced);
+                self.traversal.meet_again(&mut base!(self), peer, introduced);
+                self.traversal
+                    .seek_again(&mut base!(self), peer, number, through.as_ref());
+            }
+            TunnelsEvent::Down { peer, relayed } => {
+                if let Some(trouble) = relayed {
+                    self.traversal.search_mut(peer).trouble = trouble;
+                }
+                self.traversal.lose_relay(&mut base!(self), peer);
+            }
+            TunnelsEvent::Wanted { peer, pause } => {
+                self.traversal.meet_again(&mut base!(self), peer, pause.is_zero())
+            }
+            TunnelsEvent::MoreWanted { peer } => {
+                self.traversal.seek_all(&mut base!(self), peer, Duration::ZERO)
+            }
+            TunnelsEvent::DialFailed { peer, number, why } => {
+                if !self.traversal.punch_failed(&mut base!(self), peer, number, &why) {
+                    self.tunnels.dial_later(&mut self.driver, peer, number, &why);
+                }
+            }
+            TunnelsEvent::ErrandFailed { errand, dialled, why } => {
+                self.traversal
+                    .errand_failed(&mut base!(self), &errand, dialled, &why)
+            }
+            TunnelsEvent::Ticket { ticket, socket, from } => {
+                if !self.traversal.on_ticket(&mut base!(self), ticket, socket) {
+                    let why = "it shows a ticket that was never given, was used, or is good no more";
+                    self.driver.log.refuse("relay-ticket", from.ip(), why);
+                }
+            }
+            TunnelsEvent::Datagram { bytes, from } => {
+                self.traversal.on_datagram(&mut base!(self), &bytes, from)
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! One command that is being served: its connection, and how far it has come.
+
+use crate::inherited::{InheritError, descriptor};
+use causeway_control::Reply;
+use causeway_wire::Token;
+use mio::net::UnixStream;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Instant;
+
+pub(crate) struct Command {
+    pub(super) socket: UnixStream,
+    pub(crate) born: u64,
+    pub(crate) stage: Stage,
+    pub(super) output: VecDeque<u8>,
+}
+
+pub(crate) enum Stage {
+    Reading(Vec<u8>),
+    /// Other sites have not confirmed the job yet.
+    Starting(Token),
+    /// The job lives as long as this connection.
+    Holding(Token),
+    /// The gateway of the site of this name has been asked for an answer, at this time.
+    Pinging(String, Instant),
+    /// The program that asks is to have this gateway, and answers the command itself.
+    HandingOver,
+    /// Nothing more is expected; closed when the answer is out.
+    Answered,
+}
+
+impl Command {
+    pub(crate) fn keep(&self) -> KeptCommand {
+        KeptCommand {
+            descriptor: self.socket.as_raw_fd(),
+            born: self.born,
+            stage: match &self.stage {
+                Stage::Reading(line) => KeptCommandStage::Reading(line.clone()),
+                Stage::Starting(token) => KeptCommandStage::Starting(token.0),
+                Stage::Holding(token) => KeptCommandStage::Holding(token.0),
+                Stage::HandingOver => KeptCommandStage::HandingOver,
+                // Answered with why there is no time.
+                Stage::Pinging(..) | Stage::Answered => KeptCommandStage::Answered,
+            },
+            output: match &self.stage {
+                Stage::Pinging(..) => Reply::Error("the gateway was handed over meanwhile".to_owned()).line(),
+                _ => self.output.iter().copied().collect(),
+            },
+        }
+    }
+
+    pub(super) fn inherit(kept: KeptCommand) -> Result<Command, InheritError> {
+        Ok(Command {
+            socket: UnixStream::from_std(descriptor(kept.descriptor)?.into()),
+            born: kept.born,
+            stage: match kept.stage {
+                KeptCommandStage::Reading(line) => Stage::Reading(line),
+                KeptCommandStage::Starting(token) => Stage::Starting(Token(token)),
+                KeptCommandStage::Holding(token) => Stage::Holding(Token(token)),
+                KeptCommandStage::HandingOver => Stage::HandingOver,
+                KeptCommandStage::Answered => Stage::Answered,
+            },
+            output: kept.output.into(),
+        })
+    }
+}
+
+impl AsFd for Command {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptCommand {
+    pub(crate) descriptor: RawFd,
+    pub(crate) born: u64,
+    pub(crate) stage: KeptCommandStage,
+    pub(crate) output: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum KeptCommandStage {
+    Reading(Vec<u8>),
+    Starting([u8; 16]),
+    Holding([u8; 16]),
+    /// This one asked for the hand-over.
+    HandingOver,
+    Answered,
+}

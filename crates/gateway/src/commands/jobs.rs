@@ -1,0 +1,146 @@
+//! The life of a job: it starts when its command asks for it and every site knows it, and ends with the command, or with its site.
+
+use crate::commands::command::Command;
+use crate::commands::command::Stage;
+use crate::commands::local::DEADLINE;
+use crate::commands::{Below, Commands};
+use crate::membership::jobs::{Job, Origin};
+use crate::tunnels::message::GatewayToGateway;
+use causeway_control::{JobReply, Reply};
+use causeway_wire::Token;
+
+impl Commands {
+    pub(super) fn start_job(&mut self, below: &mut Below<'_>, key: usize, mut job: Job) {
+        // By its real addresses others would not find it, or somebody else.
+        if below.base.membership.awaits_addresses(below.base.driver) {
+            let why = "the grid's broker has not given this site virtual addresses yet: 'causeway status' says whether it answers; one of \
+                       an earlier version never will";
+            return self.answer(below, key, Reply::Error(why.to_owned()));
+        }
+        let mut bytes = [0; Token::BYTES];
+        if let Err(error) = getrandom::fill(&mut bytes) {
+            return self.answer(
+                below,
+                key,
+                Reply::Error(format!("no random numbers for a job token: {error}")),
+            );
+        }
+        let token = Token(bytes);
+        // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the others.
+        let up = below.base.tunnels.pairs.iter().filter(|(_, pair)| pair.is_up());
+        job.awaited = up.map(|(_, pair)| pair.site.clone()).collect();
+        let alone = job.awaited.is_empty();
+        below
+            .base
+            .driver
+            .log
+            .say(format_args!("job {} starts: {}", token.hint(), job.name));
+        below
+            .base
+            .membership
+            .register_job(below.base.driver, below.base.tunnels, &token, &job);
+        let announcement = job.announcement(&token);
+        below.base.membership.jobs.start(token, job);
+        if let Some(command) = self.connections.get_mut(key) {
+            command.stage = Stage::Starting(token);
+        }
+        for pair in below.base.tunnels.by_site.values().copied().collect::<Vec<_>>() {
+            below
+                .base
+                .tunnels
+                .tell(below.base.driver, pair, announcement.clone());
+        }
+        if alone {
+            self.job_confirmed(below, key);
+        }
+    }
+
+    /// Every site that has a tunnel knows the job, or has had its time: the job's processes may start.
+    pub(crate) fn job_confirmed(&mut self, below: &mut Below<'_>, key: usize) {
+        let Some(command) = self.connections.get_mut(key) else {
+            return;
+        };
+        let Stage::Starting(token) = command.stage else {
+            return;
+        };
+        command.stage = Stage::Holding(token);
+        let awaited = below
+            .base
+            .membership
+            .jobs
+            .get_mut(&token)
+            .map(|job| job.awaited.clone());
+        let mut sites = below.view().sites();
+        for site in &mut sites {
+            if site.unreachable.is_none()
+                && awaited
+                    .as_ref()
+                    .is_some_and(|awaited| awaited.contains(&site.name))
+            {
+                site.unreachable = Some(format!("its gateway did not confirm the job within {DEADLINE:?}"));
+            }
+        }
+        let reply = Reply::Job(JobReply {
+            token: token.to_hex(),
+            grid: below.base.membership.directory.grid().to_string(),
+            site: below.base.driver.config.site.clone(),
+            sites,
+            links: below.base.tunnels.links(below.base.driver),
+        });
+        self.put_answer(below, key, &reply);
+    }
+
+    pub(super) fn end_job(&mut self, below: &mut Below<'_>, token: &Token) {
+        let Some(job) = below.base.membership.jobs.end(token) else {
+            return;
+        };
+        // Those of other sites end as they start, without a word: a site could fill the log with them.
+        if matches!(job.origin, Origin::Here(_)) {
+            below
+                .base
+                .driver
+                .log
+                .say(format_args!("job {} has ended: {}", token.hint(), job.name));
+            below.base.membership.unregister_job(token, &job);
+            for pair in below.base.tunnels.by_site.values().copied().collect::<Vec<_>>() {
+                below.base.tunnels.tell(
+                    below.base.driver,
+                    pair,
+                    GatewayToGateway::JobEnd {
+                        token: token.to_hex(),
+                    },
+                );
+            }
+        }
+        // A plain connection ends with the command that made it, as its kernel does that: a reset would take from the far side
+        // what was sent last.
+        if !job.plain {
+            if job.transparent {
+                below.site.leave_transparent_streams(&mut below.base, token);
+            }
+            below.site.end_streams(&mut below.base, token);
+        }
+        self.end_starters(below, token);
+        below
+            .base
+            .membership
+            .settle_addresses(below.base.driver, below.base.tunnels);
+    }
+
+    /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
+    pub(crate) fn on_site_gone(&mut self, below: &mut Below<'_>, site: &str, why: &str) {
+        for command in below.base.membership.jobs.losing(site) {
+            let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
+            if self.connections.get(command).is_some_and(holds) {
+                let text = format!("this job has lost site {site}: {why}");
+                self.put_answer(below, command, &Reply::Lost(text));
+            }
+        }
+        for token in below.base.membership.jobs.of_site(site) {
+            self.end_job(below, &token);
+        }
+        for command in below.base.membership.jobs.site_is_gone(site) {
+            self.job_confirmed(below, command);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Serves the commands of this host: see `control` for what they ask and get.
+
+use crate::commands::command::{Command, KeptCommand, Stage};
+use crate::commands::event::CommandsEvent;
+use crate::commands::{Below, Commands};
+use crate::inherited::InheritError;
+use crate::membership::jobs::{Job, Origin};
+use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
+use causeway_control::{Envelope, MAX_WEIGHT, Reply, Request, VERSION};
+use mio::Interest;
+use mio::net::UnixStream;
+use std::collections::{BTreeSet, VecDeque};
+use std::io::{ErrorKind, Read, Write};
+use std::time::Duration;
+
+/// A command writes its request at once; a site confirms a job within a round trip.
+pub(super) const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Longest request: a job's or a node's name.
+const REQUEST_BYTES: usize = 64 * 1024;
+
+impl Commands {
+    /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
+    pub(crate) fn inherit_commands(
+        &mut self,
+        below: &mut Below<'_>,
+        kept: Vec<(usize, KeptCommand)>,
+    ) -> Result<(), InheritError> {
+        let inherit = |(key, kept)| Ok::<_, InheritError>((key, Command::inherit(kept)?));
+        self.connections = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        for (key, command) in &mut self.connections {
+            let token = Class::Command.token(key);
+            below
+                .base
+                .driver
+                .registry()
+                .register(&mut command.socket, token, interest)?;
+            if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
+                below
+                    .base
+                    .driver
+                    .timers
+                    .set(DEADLINE, Deadline::Command(key, command.born));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a command that asked for a hand-over gets it; who refuses says why.
+    pub(crate) fn on_successor(&mut self, below: &mut Below<'_>, key: usize, accepted: Result<(), String>) {
+        match accepted {
+            Ok(()) => {
+                if let Some(command) = self.connections.get_mut(key) {
+                    command.stage = Stage::HandingOver;
+                }
+            }
+            Err(refusal) => self.answer(below, key, Reply::Error(refusal)),
+        }
+    }
+
+    /// Answers those that asked for the hand-over.
+    pub(crate) fn answer_hand_over(&mut self, below: &mut Below<'_>, reply: &Reply) {
+        let asked = self.connections.iter();
+        let asked = asked.filter(|(_, command)| matches!(command.stage, Stage::HandingOver));
+        for key in asked.map(|(key, _)| key).collect::<Vec<_>>() {
+            self.answer(below, key, reply.clone());
+        }
+    }
+
+    pub(crate) fn on_command_connection(&mut self, below: &mut Below<'_>, mut socket: UnixStream) {
+        let key = self.connections.vacant_key();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) =
+            below
+                .base
+                .driver
+                .registry()
+                .register(&mut socket, Class::Command.token(key), interest)
+        {
+            return below.base.driver.log.say(format_args!("command: {error}"));
+        }
+        let born = below.base.driver.birth();
+        self.connections.insert(Command {
+            socket,
+            born,
+            stage: Stage::Reading(Vec::new()),
+            output: VecDeque::new(),
+        });
+        below
+            .base
+            .driver
+            .timers
+            .set(DEADLINE, Deadline::Command(key, born));
+        self.on_command(below, key);
+    }
+
+    pub(crate) fn on_command(&mut self, below: &mut Below<'_>, key: usize) {
+        self.write_answer(below, key);
+        let mut byte = [0; 1];
+        loop {
+            let Some(command) = self.connections.get_mut(key) else {
+                return;
+            };
+            match command.socket.read(&mut byte) {
+                Ok(0) => return self.end_command(below, key),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return self.end_command(below, key),
+            }
+            // Byte by byte: after the line of a spawn request the bytes belong to the process.
+            let Stage::Reading(line) = &mut command.stage else {
+                continue;
+            };
+            if byte[0] != b'\n' {
+                line.push(byte[0]);
+                if line.len() > REQUEST_BYTES {
+                    return self.answer(
+                        below,
+                        key,
+                        Reply::Error(format!("request longer than {REQUEST_BYTES} bytes")),
+                    );
+                }
+                continue;
+            }
+            let line = std::mem::take(line);
+            match serde_json::from_slice::<Envelope<Request>>(&line) {
+                // A newer program asks for a hand-over, whatever else has changed between it and this one.
+                Ok(Envelope { version, body })
+                    if version == VERSION || matches!(body, Request::HandOver { .. }) =>
+                {
+                    self.serve(below, key, body);
+                }
+                Ok(Envelope { version, .. }) => {
+                    let text = format!("the command speaks version {version}, this gateway {VERSION}");
+                    self.answer(below, key, Reply::Error(text));
+                }
+                Err(error) => self.answer(
+                    below,
+                    key,
+                    Reply::Error(format!("request not understood: {error}")),
+                ),
+            }
+        }
+    }
+
+    pub(crate) fn on_command_deadline(&mut self, below: &mut Below<'_>, key: usize, born: u64) {
+        let Some(command) = self.connections.get(key).filter(|command| command.born == born) else {
+            return;
+        };
+        match command.stage {
+            Stage::Reading(_) => self.end_command(below, key),
+            // A site that stands still keeps no job from those that it takes no part in.
+            Stage::Starting(token) => {
+                let awaited = below
+                    .base
+                    .membership
+                    .jobs
+                    .get_mut(&token)
+                    .map(|job| job.awaited.clone());
+                for site in awaited.unwrap_or_default() {
+                    let text = format!("it did not confirm a job within {DEADLINE:?}; jobs start without it");
+                    below
+                        .base
+                        .driver
+                        .log
+                        .refuse("job-unconfirmed", format_args!("site {site}"), text);
+                }
+                self.job_confirmed(below, key);
+            }
+            Stage::Pinging(ref site, _) => {
+                let text = format!(
+                    "no answer from {site} within {DEADLINE:?}: the tunnel stands still, or the gateway there is of a version \
+                     that does not answer"
+                );
+                self.answer(below, key, Reply::Error(text));
+            }
+            Stage::Holding(_) | Stage::HandingOver | Stage::Answered => {}
+        }
+    }
+
+    fn serve(&mut self, below: &mut Below<'_>, key: usize, request: Request) {
+        match request {
+            Request::Status {} => {
+                let status = below.view().status(below.base.driver);
+                self.answer(below, key, Reply::Status(Box::new(status)));
+            }
+            Request::Job { name, weight, plan } => {
+                let mut job = new_job(key, name, weight);
+                job.plan = plan;
+                self.start_job(below, key, job);
+            }
+            Request::Connect { name } => {
+                let mut job = new_job(key, name, 1);
+                job.plain = true;
+                self.start_job(below, key, job);
+            }
+            Request::Transparent { name, weight, plan } => {
+                let mut job = new_job(key, name, weight);
+                job.plan = plan;
+                job.transparent = true;
+                self.start_job(below, key, job);
+            }
+            Request::Ping { site } => self.ping(below, key, site),
+            Request::HandOver {
+                state_version,
+                program,
+                config,
+            } => self.events.push_back(CommandsEvent::HandOver {
+                command: key,
+                state_version,
+                program,
+                config,
+            }),
+            Request::Spawn { token, node } => match token.parse() {
+                Ok(token) if below.base.membership.jobs.knows(&token) => self.spawn(below, key, token, &node),
+                Ok(_) => self.answer(
+                    below,
+                    key,
+                    Reply::Error("the job of this token has ended".to_owned()),
+                ),
+                Err(error) => self.answer(below, key, Reply::Error(error.to_string())),
+            },
+        }
+    }
+
+    pub(crate) fn answer(&mut self, below: &mut Below<'_>, key: usize, reply: Reply) {
+        self.put_answer(below, key, &reply);
+        let Some(command) = self.connections.get_mut(key) else {
+            return;
+        };
+        let previous = std::mem::replace(&mut command.stage, Stage::Answered);
+        if let Stage::Starting(token) = previous {
+            self.end_job(below, &token);
+        }
+        self.write_answer(below, key);
+    }
+
+    pub(super) fn put_answer(&mut self, below: &mut Below<'_>, key: usize, reply: &Reply) {
+        let Some(command) = self.connections.get_mut(key) else {
+            return;
+        };
+        command.output.extend(reply.line());
+        self.write_answer(below, key);
+    }
+
+    fn write_answer(&mut self, below: &mut Below<'_>, key: usize) {
+        let Some(command) = self.connections.get_mut(key) else {
+            return;
+        };
+        while !command.output.is_empty() {
+            match command.socket.write(command.output.as_slices().0) {
+                Ok(count) => drop(command.output.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return self.end_command(below, key),
+            }
+        }
+        if matches!(command.stage, Stage::Answered) {
+            self.end_command(below, key);
+        }
+    }
+
+    /// The command is gone or done; a job it held ends.
+    pub(super) fn end_command(&mut self, below: &mut Below<'_>, key: usize) {
+        let Some(command) = self.connections.try_remove(key) else {
+            return;
+        };
+        if let Stage::Starting(token) | Stage::Holding(token) = command.stage {
+            self.end_job(below, &token);
+        }
+    }
+}
+
+fn new_job(key: usize, name: String, weight: u32) -> Job {
+    Job::new(
+        name,
+        weight.clamp(1, MAX_WEIGHT),
+        Origin::Here(key),
+        BTreeSet::new(),
+    )
+}

@@ -1,0 +1,127 @@
+//! Round trips to the gateways of other sites, for `causeway ping`: one message there, one back, through the tunnel that
+//! carries the streams, so that what delays them delays these.
+
+use crate::commands::command::Stage;
+use crate::commands::{Below, Commands};
+use crate::tunnels::message::GatewayToGateway;
+use causeway_control::{Pong, Reply};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+impl Commands {
+    /// A command asks for a round trip; it is answered by [`Gateway::on_pong`] or at its deadline.
+    pub(crate) fn ping(&mut self, below: &mut Below<'_>, key: usize, site: String) {
+        let pair = match self.way_to(below, &site) {
+            Ok(pair) => pair,
+            Err(why) => return self.answer(below, key, Reply::Error(why)),
+        };
+        let Some(command) = self.connections.get_mut(key) else {
+            return;
+        };
+        let number = command.born;
+        command.stage = Stage::Pinging(site, Instant::now());
+        below
+            .base
+            .tunnels
+            .tell(below.base.driver, pair, GatewayToGateway::Ping { number });
+    }
+
+    /// The pair with a site that can be reached now, or why there is none.
+    fn way_to(&self, below: &Below<'_>, site: &str) -> Result<usize, String> {
+        if site == below.base.driver.config.site {
+            return Err(format!("{site} is this site"));
+        }
+        let Some(peer) = below.base.tunnels.peers.iter().position(|peer| peer.site == site) else {
+            let known: Vec<&str> = below
+                .base
+                .tunnels
+                .peers
+                .iter()
+                .map(|peer| peer.site.as_str())
+                .collect();
+            let known = known.join(", ");
+            return Err(format!(
+                "no [[peer]] of this gateway is called {site} (there are: {known})"
+            ));
+        };
+        match below.base.tunnels.by_site.get(site) {
+            Some(pair)
+                if below
+                    .base
+                    .tunnels
+                    .pair_of(site)
+                    .is_some_and(crate::tunnels::pair::Pair::is_up) =>
+            {
+                Ok(*pair)
+            }
+            _ => Err(format!(
+                "no tunnel to {site}: {}",
+                below.base.tunnels.peers[peer].trouble
+            )),
+        }
+    }
+
+    pub(crate) fn on_ping(&mut self, below: &mut Below<'_>, pair: usize, number: u64) {
+        let unix_microseconds = unix_microseconds();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let pong = GatewayToGateway::Pong {
+            number,
+            unix_microseconds,
+            version,
+        };
+        below.base.tunnels.tell(below.base.driver, pair, pong);
+    }
+
+    /// An answer that came too late, or that nobody asked for, is for nobody.
+    pub(crate) fn on_pong(
+        &mut self,
+        below: &mut Below<'_>,
+        from: &str,
+        number: u64,
+        unix_microseconds: u64,
+        version: String,
+    ) {
+        let waiting = self
+            .connections
+            .iter()
+            .find_map(|(key, command)| match &command.stage {
+                Stage::Pinging(site, sent) if command.born == number && site == from => Some((key, *sent)),
+                _ => None,
+            });
+        let Some((key, sent)) = waiting else { return };
+        let round_trip = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let pong = Pong {
+            site: from.to_owned(),
+            round_trip_microseconds: round_trip,
+            clock_ahead_microseconds: clock_ahead(unix_microseconds, self::unix_microseconds(), round_trip),
+            version,
+        };
+        self.answer(below, key, Reply::Pong(pong));
+    }
+}
+
+/// How far the other clock is ahead, taking both ways to be equally long: the error is half a round trip at most.
+fn clock_ahead(theirs: u64, ours_on_arrival: u64, round_trip: u64) -> i64 {
+    let ours_then = i128::from(ours_on_arrival) - i128::from(round_trip / 2);
+    let ahead = i128::from(theirs) - ours_then;
+    i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// 0 where the clock stands before 1970.
+fn unix_microseconds() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_compared_with_ours_in_the_middle_of_the_round_trip() {
+        assert_eq!(clock_ahead(1_005_000, 1_010_000, 10_000), 0);
+        assert_eq!(clock_ahead(4_601_005_000, 1_010_000, 10_000), 4_600_000_000);
+        assert_eq!(clock_ahead(5_000, 3_000_000, 0), -2_995_000);
+        assert_eq!(clock_ahead(u64::MAX, 0, u64::MAX), i64::MAX);
+        assert_eq!(clock_ahead(0, u64::MAX, 0), i64::MIN);
+    }
+}

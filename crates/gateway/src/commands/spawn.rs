@@ -1,0 +1,88 @@
+//! Gives a command's connection to a process on a node, of this site or another.
+
+use crate::commands::{Below, Commands};
+use crate::membership::directory::Whereabouts;
+use causeway_control::Reply;
+use causeway_wire::Token;
+use mio::net::UnixStream;
+use std::os::fd::OwnedFd;
+
+impl Commands {
+    pub(super) fn spawn(&mut self, below: &mut Below<'_>, key: usize, token: Token, node: &str) {
+        let place = match below.base.membership.directory.find_node(node) {
+            Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
+            place => place,
+        };
+        let pair = match &place {
+            Whereabouts::Here => None,
+            Whereabouts::At(site) => match below.base.tunnels.by_site.get(site) {
+                Some(pair) => Some(*pair),
+                None => {
+                    let why = format!("node {node} is at {site}, to which there is no tunnel");
+                    return self.answer(below, key, Reply::Error(why));
+                }
+            },
+            Whereabouts::Nowhere => {
+                return self.answer(
+                    below,
+                    key,
+                    Reply::Error(format!("no site of the grid has a node {node}")),
+                );
+            }
+        };
+        self.put_answer(below, key, &Reply::Spawn {});
+        // A reply that could not be written ended the command.
+        let Some(command) = self.connections.try_remove(key) else {
+            return;
+        };
+        match pair {
+            Some(pair) => {
+                if let Err(reason) = self.join_node(below, pair, command.socket, token, node) {
+                    below
+                        .base
+                        .driver
+                        .log
+                        .say(format_args!("start on {node}: {}", reason.text()));
+                }
+            }
+            None => self.give_to_starter(below, command.socket, token, node),
+        }
+    }
+
+    /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
+    fn give_to_starter(&mut self, below: &mut Below<'_>, mut socket: UnixStream, token: Token, node: &str) {
+        // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
+        let name = below.base.membership.directory.shell_name(node);
+        let name = name.unwrap_or_else(|| node.to_owned());
+        let given = below
+            .base
+            .driver
+            .registry()
+            .deregister(&mut socket)
+            .and_then(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)).into_blocking())
+            .and_then(|socket| self.start_on_node(below.base.driver, &name, token, socket));
+        if let Err(error) = given {
+            below
+                .base
+                .driver
+                .log
+                .say(format_args!("start on {node}: {error}"));
+        }
+    }
+
+    /// The head node may be asked for by its host name, though it is no compute node.
+    fn is_this_host(&self, node: &str) -> bool {
+        nix::unistd::gethostname().is_ok_and(|name| name.to_str() == Some(node))
+    }
+}
+
+trait IntoBlocking {
+    fn into_blocking(self) -> std::io::Result<OwnedFd>;
+}
+
+impl IntoBlocking for std::os::unix::net::UnixStream {
+    fn into_blocking(self) -> std::io::Result<OwnedFd> {
+        self.set_nonblocking(false)?;
+        Ok(self.into())
+    }
+}

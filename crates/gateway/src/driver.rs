@@ -1,0 +1,53 @@
+//! What every owner may use: the kernel's events, time, numbers, the log, and what is to be done by others.
+
+use crate::config::Config;
+use crate::log::Log;
+use crate::sys::timers::Timers;
+use mio::{Poll, Registry};
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+pub(crate) struct Driver {
+    pub(crate) config: Config,
+    /// Where this program lay when it started: what it starts on nodes is the same program, even when that was replaced
+    /// meanwhile, as an upgrade does.
+    pub(crate) program: PathBuf,
+    pub(crate) poll: Poll,
+    pub(crate) timers: Timers,
+    pub(crate) log: Log,
+    /// When the loop last woke.
+    pub(crate) now: Instant,
+    /// Numbers given so far; see [`Driver::birth`].
+    pub(crate) births: u64,
+    /// Files that this process may have open.
+    pub(crate) files: usize,
+    /// The gateway stops: nobody gets what arrives now.
+    pub(crate) leaving: bool,
+}
+
+impl Driver {
+    pub(crate) fn new(config: Config, poll: Poll, files: usize) -> io::Result<Driver> {
+        Ok(Driver {
+            log: Log::new(&config.site),
+            config,
+            program: std::env::current_exe()?,
+            poll,
+            timers: Timers::default(),
+            now: Instant::now(),
+            births: 0,
+            files,
+            leaving: false,
+        })
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        self.poll.registry()
+    }
+
+    /// A number no other connection of this process has had.
+    pub(crate) fn birth(&mut self) -> u64 {
+        self.births += 1;
+        self.births
+    }
+}

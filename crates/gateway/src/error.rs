@@ -1,0 +1,43 @@
+//! Why a gateway cannot serve.
+
+use crate::inherited::InheritError;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why a gateway could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// An address of the configuration cannot be listened on.
+    #[error("listen on {address}: {source}")]
+    Listen {
+        /// The address, or the path of the control socket.
+        address: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel does not let this process take connections that a router hands over.
+    #[error(
+        "listen on {address} for what nft hands over: {source}; that needs CAP_NET_ADMIN: start the gateway with it \
+         (AmbientCapabilities=CAP_NET_ADMIN in its systemd unit, or, as root, 'setpriv --reuid USER --regid GROUP --init-groups \
+         --inh-caps +net_admin --ambient-caps +net_admin causeway gateway'), or leave 'transparent' in [listen] out"
+    )]
+    Transparent {
+        /// The address.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Another gateway serves the control socket.
+    #[error("a gateway already serves {}; stop it first or give this one another [listen] control", .0.display())]
+    AlreadyRunning(PathBuf),
+    /// What a predecessor handed over cannot be gone on with.
+    #[error("go on from what was handed over: {0}")]
+    Inherit(#[from] InheritError),
+    /// There is no taking part in the grid.
+    #[error("grid: {0}")]
+    Grid(String),
+    /// The loop itself failed.
+    #[error("event loop: {0}")]
+    Loop(#[from] io::Error),
+}

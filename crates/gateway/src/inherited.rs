@@ -1,0 +1,72 @@
+//! What is common to all that a gateway takes over from its predecessor: its version, the errors, and the descriptors.
+
+use crate::sys::socket;
+use causeway_tunnel::SnapshotError;
+use serde::{Deserialize, Deserializer};
+use serde_bytes::ByteBuf;
+use std::borrow::Cow;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+
+/// A gateway hands over only to a program that reads this version; it goes up with every change of what is written, here or
+/// in `causeway_tunnel::Snapshot`. A test below knows the bytes.
+pub const STATE_VERSION: u32 = 4;
+
+/// Why a file is no state to go on from.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// It cannot be read.
+    #[error("read: {0}")]
+    Io(#[from] io::Error),
+    /// It was not written by a gateway.
+    #[error("it is no gateway's state")]
+    Magic,
+    /// It was written by a gateway of another version.
+    #[error("its version is {0}, this program reads {STATE_VERSION}")]
+    Version(u32),
+    /// It is longer than any state.
+    #[error("it has {0} bytes, more than any state")]
+    Length(u64),
+    /// It is cut or damaged, or cannot be written.
+    #[error("it is damaged: {0}")]
+    Format(#[from] postcard::Error),
+    /// Bytes follow that belong to nothing.
+    #[error("it is damaged: {0} bytes too many")]
+    Rest(usize),
+    /// What it says cannot be.
+    #[error("it is damaged: {0}")]
+    Contradiction(&'static str),
+}
+
+/// Why a gateway cannot go on from what it was given.
+#[derive(Debug, thiserror::Error)]
+pub enum InheritError {
+    /// The state cannot be read.
+    #[error("the state (descriptor {0}): {1}")]
+    State(RawFd, StateError),
+    /// A descriptor it names is not there.
+    #[error("descriptor {0}: {1}")]
+    Descriptor(RawFd, io::Error),
+    /// The kernel does not report events of a descriptor.
+    #[error("register: {0}")]
+    Register(#[from] io::Error),
+    /// A tunnel's state cannot be.
+    #[error("tunnel to {0}: {1}")]
+    Tunnel(String, SnapshotError),
+    /// The configuration is of another gateway.
+    #[error("the configuration {0}, but the state is of a gateway of which that is not so")]
+    Configuration(String),
+    /// What the state says cannot be.
+    #[error("the state is damaged: {0}")]
+    Contradiction(&'static str),
+}
+
+/// A descriptor that the predecessor left.
+pub(crate) fn descriptor(number: RawFd) -> Result<OwnedFd, InheritError> {
+    socket::adopt(number).map_err(|error| InheritError::Descriptor(number, error))
+}
+
+/// Bytes that are the reader's own; a derived reader would keep the whole file for them.
+pub(crate) fn owned<'de, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, [u8]>, D::Error> {
+    Ok(Cow::Owned(ByteBuf::deserialize(deserializer)?.into_vec()))
+}

@@ -1,0 +1,210 @@
+//! The successor's part: becomes the gateway whose state it was given.
+//!
+//! Where it fails, the process ends, and with it the streams and jobs it was to go on with. So whatever can be refused is
+//! refused by the predecessor; what is left are mistakes in these programs and damaged states.
+
+use super::state::State;
+use crate::base::Base;
+use crate::commands::starter::KeptStarter;
+use crate::commands::starter::Starter;
+use crate::config::Config;
+use crate::flow::Flow;
+use crate::inherited::{InheritError, descriptor};
+use crate::membership::jobs::Jobs;
+use crate::site::SiteSide;
+use crate::site::deliver;
+use crate::site::leg::KeptLeg;
+use crate::site::leg::Leg;
+use crate::sys::listeners::KeptListeners;
+use crate::sys::listeners::Listeners;
+use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
+use crate::tunnels::keys;
+use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::pair::KeptPair;
+use crate::tunnels::pair::Pair;
+use crate::tunnels::peer::KeptContact;
+use causeway_control::{HandedOver, Reply, SiteInfo};
+use causeway_wire::{Cidr, Token};
+use mio::net::{TcpListener, UnixListener};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::os::fd::RawFd;
+use std::time::Instant;
+
+/// What the predecessor has left in the file with this descriptor, and its listeners.
+pub(crate) fn read(config: &Config, number: RawFd) -> Result<(State<'static>, Listeners), InheritError> {
+    let file = File::from(descriptor(number)?);
+    let state = State::read(&file).map_err(|error| InheritError::State(number, error))?;
+    if state.site != config.site {
+        let text = format!("is of site {}", config.site);
+        return Err(InheritError::Configuration(text));
+    }
+    let listeners = inherit_listeners(&state.listeners, config)?;
+    Ok((state, listeners))
+}
+
+/// Puts it in the place of the nothing that a new gateway has.
+pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(), InheritError> {
+    let below = &mut flow.below;
+    let base = &mut below.base;
+    base.driver.births = kept.births;
+    base.driver.log.inherit(kept.refused);
+    base.membership.jobs = Jobs::inherit(kept.jobs);
+    inherit_directory(base, &kept.virtual_subnets, kept.others)?;
+    inherit_peers(base, kept.contacts);
+    inherit_pairs(base, kept.pairs)?;
+    below.site.streams_opened = kept.streams_opened;
+    below.site.streams_peak = kept.streams_peak;
+    below.site.ports.inherit(kept.next_delivery_port);
+    inherit_legs(base, below.site, kept.legs)?;
+    below.site.inherit_intakes(base, kept.intakes)?;
+    below.traversal.relay.carried_bytes = kept.carried_bytes;
+    below.traversal.inherit_splices(base, kept.splices)?;
+    flow.commands.inherit_commands(below, kept.commands)?;
+    inherit_starters(flow, kept.starters);
+    let below = &mut flow.below;
+    let (driver, membership) = (&below.base.driver, &below.base.membership);
+    let (streams, jobs) = (below.site.legs.len(), membership.jobs.len());
+    driver.log.say(format_args!(
+        "goes on as {} (process {}) with {streams} streams and {jobs} jobs",
+        driver.program.display(),
+        std::process::id(),
+    ));
+    let reply = Reply::HandedOver(HandedOver {
+        site: driver.config.site.clone(),
+        streams,
+        jobs,
+    });
+    flow.commands.answer_hand_over(below, &reply);
+    Ok(())
+}
+
+fn inherit_directory(
+    base: &mut Base<'_>,
+    virtual_subnets: &[String],
+    others: Vec<SiteInfo>,
+) -> Result<(), InheritError> {
+    // Those that jobs know, whatever the configuration wishes now.
+    let ranges: Result<Vec<Cidr>, _> = virtual_subnets.iter().map(|text| text.parse()).collect();
+    let subnets = &base.driver.config.subnets;
+    let fit = |ranges: &Vec<Cidr>| {
+        let mut pairs = ranges.iter().zip(subnets);
+        ranges.is_empty()
+            || ranges.len() == subnets.len() && pairs.all(|(range, real)| range.is_of_size(real))
+    };
+    let Some(ranges) = ranges.ok().filter(fit) else {
+        return Err(InheritError::Contradiction(
+            "virtual subnets are not of this site's size",
+        ));
+    };
+    let directory = &mut base.membership.directory;
+    directory.take_virtual_subnets(&base.driver.config, &ranges);
+    for info in others {
+        let site = info.name.clone();
+        if let Err(why) = directory.learn(&site, info) {
+            base.driver.log.say(format_args!("site {site} {why}"));
+        }
+    }
+    Ok(())
+}
+
+fn inherit_peers(base: &mut Base<'_>, kept: Vec<KeptContact>) {
+    let is_member = base.membership.session.is_some();
+    for kept in kept {
+        // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker names those of a member.
+        let known = base.tunnels.peer_of(&kept.site);
+        let index = known.or_else(|| is_member.then(|| base.tunnels.add_peer(base.driver, kept.site)));
+        if let Some(index) = index {
+            let peer = &mut base.tunnels.peers[index];
+            peer.session = kept.session;
+            peer.trouble = kept.trouble;
+            peer.lanes = kept.lanes;
+            peer.totals = kept.totals;
+        }
+    }
+}
+
+fn inherit_pairs(base: &mut Base<'_>, kept: Vec<(usize, KeptPair<'static>)>) -> Result<(), InheritError> {
+    let now = base.driver.now;
+    let mut pairs = Vec::new();
+    for (key, kept) in kept {
+        let Some(index) = base.tunnels.peer_of(&kept.site) else {
+            let text = format!("has no [[peer]] for {}", kept.site);
+            return Err(InheritError::Configuration(text));
+        };
+        base.tunnels.by_site.insert(kept.site.clone(), key);
+        pairs.push((key, Pair::inherit(kept, index, base.driver.config.tunnel, now)?));
+    }
+    base.tunnels.pairs = pairs.into_iter().collect();
+    if base.membership.awaits_addresses(base.driver) {
+        return Ok(());
+    }
+    let own = base.membership.directory.own().clone();
+    for key in keys(&base.tunnels.pairs) {
+        // Its nodes may have changed with the configuration.
+        base.tunnels
+            .tell(base.driver, key, GatewayToGateway::Site(own.clone()));
+    }
+    Ok(())
+}
+
+fn inherit_legs(
+    base: &mut Base<'_>,
+    site: &mut SiteSide,
+    kept: Vec<(usize, KeptLeg<'static>)>,
+) -> Result<(), InheritError> {
+    let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
+    site.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+    for (key, leg) in &mut site.legs {
+        leg.socket
+            .register(base.driver.registry(), Class::Leg.token(key))?;
+        if let Some(pair) = base.tunnels.pairs.get_mut(leg.pair) {
+            pair.legs.insert(leg.id, key);
+        }
+        if leg.is_connecting() {
+            let deadline = Deadline::Delivery(key, leg.born);
+            base.driver.timers.set(deliver::CONNECT_DEADLINE, deadline);
+        }
+    }
+    for key in keys(&site.legs) {
+        site.schedule(base, key);
+    }
+    Ok(())
+}
+
+/// The children of the predecessor are those of this process, which is the same.
+fn inherit_starters(flow: &mut Flow<'_>, kept: Vec<KeptStarter>) {
+    let now = Instant::now();
+    for kept in kept {
+        if let Some(left) = kept.doomed {
+            flow.below.base.driver.timers.set(left, Deadline::Starters);
+        }
+        flow.commands.starters.push(Starter {
+            process: Pid::from_raw(kept.process),
+            token: Token(kept.token),
+            doomed: kept.doomed.and_then(|left| now.checked_add(left)),
+        });
+    }
+    flow.commands.look_after_starters();
+}
+
+fn inherit_listeners(kept: &KeptListeners, config: &Config) -> Result<Listeners, InheritError> {
+    let same = (kept.lan.len(), kept.wan.is_some());
+    let same_local = (kept.metrics.is_some(), kept.transparent.is_some());
+    if same != (config.lan.len(), config.wan.is_some())
+        || same_local != (config.metrics.is_some(), config.transparent.is_some())
+    {
+        let text = "listens elsewhere".to_owned();
+        return Err(InheritError::Configuration(text));
+    }
+    let tcp = |number| Ok::<_, InheritError>(TcpListener::from_std(descriptor(number)?.into()));
+    Ok(Listeners {
+        lan: kept.lan.iter().copied().map(tcp).collect::<Result<_, _>>()?,
+        wan: kept.wan.map(tcp).transpose()?,
+        control: UnixListener::from_std(descriptor(kept.control)?.into()),
+        metrics: kept.metrics.map(tcp).transpose()?,
+        transparent: kept.transparent.map(tcp).transpose()?,
+        pending: false,
+    })
+}

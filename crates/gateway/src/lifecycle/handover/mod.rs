@@ -1,0 +1,370 @@
+//! Gives the running gateway to another program, such as its own next version, without ending a stream or a job:
+//! `causeway gateway --drain`.
+//!
+//! The process stays and executes the other program, so that supervisors keep their process, starters their parent, and
+//! sockets their descriptors. `state` is what the program goes on from, `inherit` how it does. Lanes are closed: to
+//! both gateways that is a network that was away for a moment, and their tunnels make up for it. What is carried for other
+//! sites goes on: theirs are no lanes of this gateway, and it knows nothing of them but their bytes.
+//!
+//! ```text
+//! --drain of the new program -- HandOver --> old program: checks, closes lanes, writes the state, exec
+//!                     <-- HandedOver, on the same connection -- new program: reads the state, dials
+//! ```
+//! Up to exec everything can fail and nothing is lost: the old program goes on.
+
+pub(crate) mod inherit;
+pub(crate) mod state;
+
+use crate::inherited::{STATE_VERSION, StateError};
+
+use crate::commands::starter::KeptStarter;
+use crate::config::{Config, Mistakes};
+use crate::flow::Flow;
+use crate::lifecycle::Lifecycle;
+use crate::sys::listeners::KeptListeners;
+use crate::sys::listeners::Listeners;
+use crate::sys::socket;
+use crate::tunnels::keys;
+use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::pair::KeptPair;
+use crate::tunnels::peer::KeptContact;
+use causeway_control::Reply;
+use causeway_control::private;
+use causeway_tunnel::SnapshotError;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::unistd::execv;
+use state::State;
+use std::convert::Infallible;
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The hidden option that names the state's descriptor to the successor. Like the order of the other words, the same in
+/// every version: the old program calls the new one.
+const INHERIT: &str = "--inherit";
+
+/// Another program that is to have this gateway.
+pub(crate) struct Successor {
+    program: PathBuf,
+    config: PathBuf,
+}
+
+/// Why the gateway is not handed over. It goes on as before.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HandOverError {
+    #[error("a hand-over is under way")]
+    Again,
+    #[error(
+        "the running gateway hands over a state of version {STATE_VERSION}, the program asks for {0}; let its jobs end, \
+         stop it and start the other one"
+    )]
+    Version(u32),
+    #[error("{} is no absolute path", .0.display())]
+    Relative(PathBuf),
+    #[error("program {}: {}", .0.display(), .1)]
+    Program(PathBuf, io::Error),
+    #[error("{0}")]
+    Config(#[from] Mistakes),
+    #[error(
+        "{file}: {key} is not as in the running gateway, and cannot change in a hand-over; stop it and start it anew"
+    )]
+    Changed { file: String, key: String },
+    #[error("the tunnel to {0} cannot be handed over: {1}")]
+    Tunnel(String, SnapshotError),
+    #[error("state: {0}")]
+    State(#[from] StateError),
+    #[error("{0}: {1}")]
+    System(&'static str, Errno),
+    #[error("execute {}: {}", .0.display(), .1)]
+    Execute(PathBuf, Errno),
+}
+
+impl Lifecycle {
+    /// Whether this program may have the gateway. If so, it gets it before the loop sleeps.
+    pub(crate) fn accept_successor(
+        &mut self,
+        running: &Config,
+        version: u32,
+        program: PathBuf,
+        config: PathBuf,
+    ) -> Result<(), HandOverError> {
+        if self.successor.is_some() {
+            return Err(HandOverError::Again);
+        }
+        if version != STATE_VERSION {
+            return Err(HandOverError::Version(version));
+        }
+        if let Some(relative) = [&program, &config].into_iter().find(|path| !path.is_absolute()) {
+            return Err(HandOverError::Relative(relative.clone()));
+        }
+        let successor = Successor { program, config };
+        vet(running, &successor)?;
+        self.successor = Some(successor);
+        Ok(())
+    }
+}
+
+/// Whether what lies on the disk now could go on from here.
+fn vet(running: &Config, Successor { program, config }: &Successor) -> Result<(), HandOverError> {
+    private::check_program(program).map_err(|error| HandOverError::Program(program.clone(), error))?;
+    let planned = Config::load(config)?;
+    match running.lasting_difference(&planned) {
+        None => Ok(()),
+        Some(key) => Err(HandOverError::Changed {
+            file: config.display().to_string(),
+            key,
+        }),
+    }
+}
+
+/// Executes another program in this one's place. Returns only where that fails; then everything goes on here.
+pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &Listeners) {
+    flow.below.base.driver.log.say(format_args!(
+        "hands {} streams and {} jobs to {}",
+        flow.below.site.legs.len(),
+        flow.below.base.membership.jobs.len(),
+        successor.program.display()
+    ));
+    let Err(error) = try_hand_over(successor, flow, listeners);
+    flow.below
+        .base
+        .driver
+        .log
+        .say(format_args!("goes on itself: {error}"));
+    flow.commands
+        .answer_hand_over(&mut flow.below, &Reply::Error(error.to_string()));
+    for index in 0..flow.below.base.tunnels.peers.len() {
+        flow.below
+            .base
+            .tunnels
+            .dial_all(flow.below.base.driver, index, Duration::ZERO);
+    }
+}
+
+/// Closes what is not handed over. What the tunnels have to tell is acted on first.
+pub(crate) fn let_go(flow: &mut Flow<'_>) {
+    let dialled = flow
+        .below
+        .base
+        .tunnels
+        .handshakes
+        .iter()
+        .filter_map(|(_, handshake)| handshake.dialled());
+    for (index, lane) in dialled.collect::<Vec<_>>() {
+        flow.below.base.tunnels.dial_ended(index, lane);
+    }
+    flow.below.base.tunnels.handshakes.clear();
+    flow.below.base.tunnels.strangers.clear();
+    flow.below.base.tunnels.unread.clear();
+    for pair in keys(&flow.below.base.tunnels.pairs) {
+        while let Some(event) = flow
+            .below
+            .base
+            .tunnels
+            .pairs
+            .get_mut(pair)
+            .and_then(|pair| pair.tunnel.poll_event())
+        {
+            if let Err(end) = flow.on_tunnel_event(pair, event) {
+                flow.below
+                    .base
+                    .tunnels
+                    .end_pair(flow.below.base.driver, pair, &end, true);
+            }
+        }
+    }
+    for lane in keys(&flow.below.base.tunnels.lanes) {
+        if let Some((pair, number)) = flow.below.base.tunnels.discard_lane(flow.below.base.driver, lane) {
+            flow.below.base.tunnels.part_lane(
+                flow.below.base.driver,
+                pair,
+                number,
+                &LaneEnd::HandedOver,
+                None,
+            );
+        }
+    }
+}
+
+fn try_hand_over(
+    successor: &Successor,
+    flow: &mut Flow<'_>,
+    listeners: &Listeners,
+) -> Result<Infallible, HandOverError> {
+    let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
+    let state = File::from(state.map_err(|error| HandOverError::System("make a file in memory", error))?);
+    let kept = keep(flow, listeners)?;
+    kept.check()?;
+    kept.write(&state)?;
+    // Writing may have taken a while.
+    vet(&flow.below.base.driver.config, successor)?;
+    let number = state.as_raw_fd().to_string();
+    let words: [&[u8]; 6] = [
+        successor.program.as_os_str().as_bytes(),
+        b"gateway",
+        b"--config",
+        successor.config.as_os_str().as_bytes(),
+        INHERIT.as_bytes(),
+        number.as_bytes(),
+    ];
+    let invalid = |_| HandOverError::Execute(successor.program.clone(), Errno::EINVAL);
+    let words = words.map(CString::new).into_iter();
+    let words = words.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
+    let mut kept = descriptors(flow, listeners);
+    kept.push(state.as_fd());
+    // Nothing is started in between: whatever else is open closes with exec.
+    socket::pass_net_admin_on(flow.below.base.driver.config.transparent.is_some());
+    let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
+    let error = executed.map_or_else(|error| error, |never| match never {});
+    socket::pass_net_admin_on(false);
+    set_inheritance(&kept, FdFlag::FD_CLOEXEC)
+        .map_err(|error| HandOverError::System("keep descriptors from other programs", error))?;
+    Err(HandOverError::Execute(successor.program.clone(), error))
+}
+
+/// Everything that the successor needs to know, lanes being down.
+fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
+    let now = Instant::now();
+    let contacts = flow.below.base.tunnels.peers.iter();
+    let contacts = contacts.map(|peer| KeptContact {
+        site: peer.site.clone(),
+        session: peer.session,
+        trouble: peer.trouble.clone(),
+        lanes: peer.lanes,
+        totals: peer.totals.clone(),
+    });
+    let starters = flow.commands.starters.iter().map(|starter| KeptStarter {
+        process: starter.process.as_raw(),
+        token: starter.token.0,
+        doomed: starter.doomed.map(|doomed| doomed.saturating_duration_since(now)),
+    });
+    let listeners = KeptListeners {
+        lan: listeners.lan.iter().map(AsRawFd::as_raw_fd).collect(),
+        wan: listeners.wan.as_ref().map(AsRawFd::as_raw_fd),
+        control: listeners.control.as_raw_fd(),
+        metrics: listeners.metrics.as_ref().map(AsRawFd::as_raw_fd),
+        transparent: listeners.transparent.as_ref().map(AsRawFd::as_raw_fd),
+    };
+    let mut pairs = Vec::new();
+    for (key, pair) in &mut flow.below.base.tunnels.pairs {
+        let site = pair.site.clone();
+        let kept: KeptPair<'_> = pair.keep(now);
+        kept.tunnel
+            .check()
+            .map_err(|error| HandOverError::Tunnel(site, error))?;
+        pairs.push((key, kept));
+    }
+    Ok(State {
+        site: flow.below.base.driver.config.site.clone(),
+        handed_over: flow.below.handed_over + 1,
+        births: flow.below.base.driver.births,
+        streams_opened: flow.below.site.streams_opened,
+        streams_peak: flow.below.site.streams_peak,
+        next_delivery_port: flow.below.site.ports.next(),
+        refused: flow.below.base.driver.log.refused().clone(),
+        carried_bytes: flow.below.traversal.relay.carried_bytes,
+        listeners,
+        virtual_subnets: flow.below.base.membership.directory.virtual_subnets(),
+        others: flow.below.base.membership.directory.others().cloned().collect(),
+        contacts: contacts.collect(),
+        jobs: flow.below.base.membership.jobs.keep(),
+        starters: starters.collect(),
+        pairs,
+        legs: flow
+            .below
+            .site
+            .legs
+            .iter_mut()
+            .map(|(key, leg)| (key, leg.keep()))
+            .collect(),
+        intakes: flow
+            .below
+            .site
+            .intakes
+            .iter()
+            .map(|(key, intake)| (key, intake.keep()))
+            .collect(),
+        commands: flow
+            .commands
+            .connections
+            .iter()
+            .map(|(key, command)| (key, command.keep()))
+            .collect(),
+        splices: flow.below.traversal.relay.keep(),
+    })
+}
+
+/// What the state names by number.
+fn descriptors<'k>(flow: &'k Flow<'_>, listeners: &'k Listeners) -> Vec<BorrowedFd<'k>> {
+    let tcp = listeners
+        .lan
+        .iter()
+        .chain(&listeners.wan)
+        .chain(&listeners.metrics)
+        .chain(&listeners.transparent);
+    tcp.map(AsFd::as_fd)
+        .chain([listeners.control.as_fd()])
+        .chain(flow.below.site.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
+        .chain(flow.below.site.intakes.iter().map(|(_, intake)| intake.as_fd()))
+        .chain(
+            flow.commands
+                .connections
+                .iter()
+                .map(|(_, command)| command.as_fd()),
+        )
+        .chain(flow.below.traversal.relay.descriptors())
+        .collect()
+}
+
+fn set_inheritance(descriptors: &[BorrowedFd<'_>], flags: FdFlag) -> nix::Result<()> {
+    descriptors
+        .iter()
+        .try_for_each(|descriptor| fcntl(descriptor, FcntlArg::F_SETFD(flags)).map(drop))
+}
+
+impl Config {
+    /// The first key on which streams and jobs of a running gateway rest and that another configuration has otherwise.
+    fn lasting_difference(&self, other: &Config) -> Option<String> {
+        let same = [
+            ("site.name", self.site == other.site),
+            ("site.subnets", self.subnets == other.subnets),
+            (
+                "site.virtual_subnets",
+                self.membership.is_some() || self.virtual_subnets == other.virtual_subnets,
+            ),
+            (
+                "site.overlap_ok",
+                self.membership.is_none() || self.overlap_ok == other.overlap_ok,
+            ),
+            ("listen.lan", self.lan == other.lan),
+            ("listen.wan", self.wan == other.wan),
+            ("listen.control", self.control == other.control),
+            ("listen.metrics", self.metrics == other.metrics),
+            ("listen.transparent", self.transparent == other.transparent),
+            (
+                "listen.delivery_ports",
+                self.delivery_ports == other.delivery_ports,
+            ),
+            ("grid.membership", self.membership == other.membership),
+            (
+                "grid.key_file",
+                self.membership.is_some() || self.key == other.key,
+            ),
+        ];
+        let changed = same.iter().find(|(_, same)| !same);
+        let missing = || {
+            let is_there = |site: &str| other.peers.iter().any(|peer| peer.site == site);
+            let missing = self.peers.iter().find(|peer| !is_there(&peer.site))?;
+            Some(format!("[[peer]] of {}", missing.site))
+        };
+        let changed = changed.map(|(key, _)| (*key).to_owned());
+        // The broker names the peers of a member.
+        changed.or_else(|| missing().filter(|_| self.membership.is_none()))
+    }
+}

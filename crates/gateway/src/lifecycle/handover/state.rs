@@ -1,0 +1,395 @@
+//! What a gateway hands to its successor, as it lies in a file in memory: a line that names it, a version, then the
+//! fields below as postcard writes them (no field names, numbers in as many bytes as they need).
+//!
+//! Descriptors go by their numbers, which exec(3) leaves as they are; times as the time that is left or has passed.
+//! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
+
+use crate::commands::command::KeptCommand;
+use crate::commands::starter::KeptStarter;
+use crate::inherited::{STATE_VERSION, StateError};
+use crate::membership::jobs::{KeptJob, KeptOrigin};
+use crate::site::intake::KeptIntake;
+use crate::site::leg::KeptLeg;
+use crate::sys::listeners::KeptListeners;
+use crate::traversal::relay::server::KeptSplice;
+use crate::traversal::relay::splice::KEPT_BYTES;
+use crate::tunnels::pair::KeptPair;
+use crate::tunnels::peer::KeptContact;
+use causeway_control::SiteInfo;
+use causeway_tunnel::tunnel::MAX_LANES;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, Write};
+
+const MAGIC: &[u8; 16] = b"causeway gateway";
+
+/// More than the bounds of dozens of tunnels add up to: a file that is longer is no state.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// Keys beyond this are of no gateway: no process may have so many files.
+const MOST_KEYS: usize = 1 << 24;
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct State<'a> {
+    pub(crate) site: String,
+    /// This hand-over among them.
+    pub(crate) handed_over: u64,
+    pub(crate) births: u64,
+    pub(crate) streams_opened: u64,
+    pub(crate) streams_peak: usize,
+    pub(crate) next_delivery_port: u16,
+    pub(crate) refused: BTreeMap<String, u64>,
+    /// For other sites.
+    pub(crate) carried_bytes: u64,
+    pub(crate) listeners: KeptListeners,
+    /// By which the grid knows this site, where it does not by its real ones.
+    pub(crate) virtual_subnets: Vec<String>,
+    /// What the other sites said of themselves.
+    pub(crate) others: Vec<SiteInfo>,
+    pub(crate) contacts: Vec<KeptContact>,
+    pub(crate) jobs: Vec<KeptJob>,
+    pub(crate) starters: Vec<KeptStarter>,
+    // The following with the keys that others know them by.
+    pub(crate) pairs: Vec<(usize, KeptPair<'a>)>,
+    pub(crate) legs: Vec<(usize, KeptLeg<'a>)>,
+    pub(crate) intakes: Vec<(usize, KeptIntake)>,
+    pub(crate) commands: Vec<(usize, KeptCommand)>,
+    pub(crate) splices: Vec<(usize, KeptSplice<'a>)>,
+}
+
+impl State<'_> {
+    /// Writes it, and goes back to the beginning of the file.
+    pub(crate) fn write(&self, mut file: &File) -> Result<(), StateError> {
+        let mut writer = BufWriter::new(file);
+        writer.write_all(MAGIC)?;
+        writer.write_all(&STATE_VERSION.to_be_bytes())?;
+        let writer = postcard::to_io(self, writer)?;
+        writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let length = file.stream_position()?;
+        file.rewind()?;
+        if length > MOST_BYTES {
+            return Err(StateError::Length(length));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn read(file: &File) -> Result<State<'static>, StateError> {
+        let length = file.metadata()?.len();
+        if length > MOST_BYTES {
+            return Err(StateError::Length(length));
+        }
+        // A pipe has no length; nor does it end a read at the bound by itself.
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        State::decode(&bytes)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<State<'static>, StateError> {
+        let (magic, rest) = bytes.split_first_chunk().ok_or(StateError::Magic)?;
+        if magic != MAGIC {
+            return Err(StateError::Magic);
+        }
+        let (version, rest) = rest.split_first_chunk().ok_or(StateError::Magic)?;
+        let version = u32::from_be_bytes(*version);
+        if version != STATE_VERSION {
+            return Err(StateError::Version(version));
+        }
+        let (state, rest): (State<'static>, _) = postcard::take_from_bytes(rest)?;
+        if !rest.is_empty() {
+            return Err(StateError::Rest(rest.len()));
+        }
+        state.check()?;
+        Ok(state)
+    }
+
+    /// Whether every key leads somewhere, and what is acted on is harmless.
+    pub(super) fn check(&self) -> Result<(), StateError> {
+        if self.contacts.iter().any(|contact| contact.lanes > MAX_LANES) {
+            return Err(StateError::Contradiction("a peer has too many lanes"));
+        }
+        let keys = self.pairs.iter().map(|(key, _)| key);
+        let keys = keys.chain(self.legs.iter().map(|(key, _)| key));
+        let keys = keys.chain(self.intakes.iter().map(|(key, _)| key));
+        let keys = keys.chain(self.commands.iter().map(|(key, _)| key));
+        let mut keys = keys.chain(self.splices.iter().map(|(key, _)| key));
+        if keys.any(|key| *key > MOST_KEYS) {
+            return Err(StateError::Contradiction("a key is too large"));
+        }
+        // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.
+        if self.starters.iter().any(|starter| starter.process <= 1) {
+            return Err(StateError::Contradiction("a starter is no child"));
+        }
+        let mut ways = self.splices.iter().flat_map(|(_, splice)| &splice.ways);
+        if ways.any(|way| way.kept.len() > KEPT_BYTES) {
+            return Err(StateError::Contradiction(
+                "more is kept of what is carried than is ever",
+            ));
+        }
+        let has_pair = |leg: &KeptLeg<'_>| self.pairs.iter().any(|(key, _)| *key == leg.pair);
+        if !self.legs.iter().all(|(_, leg)| has_pair(leg)) {
+            return Err(StateError::Contradiction("a stream has no tunnel"));
+        }
+        let has_command = |job: &KeptJob| match job.origin {
+            KeptOrigin::Here(command) => self.commands.iter().any(|(key, _)| *key == command),
+            KeptOrigin::Site(_) => true,
+        };
+        if !self.jobs.iter().all(has_command) {
+            return Err(StateError::Contradiction("nobody holds a job"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::command::KeptCommandStage;
+    use crate::site::leg::KeptStage;
+    use crate::traversal::relay::splice::KeptWay;
+    use crate::tunnels::totals::Totals;
+    use causeway_control::{NodeInfo, Plan};
+    use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
+    use causeway_wire::Token;
+    use sha2::{Digest, Sha256};
+    use std::borrow::Cow;
+    use std::time::{Duration, Instant};
+
+    /// A state with one of everything, of which `tunnel` is a part.
+    fn state(tunnel: &mut Tunnel) -> State<'_> {
+        let now = tunnel.deadline().unwrap() - Settings::default().resume;
+        let address = ([10, 1, 0, 1], 4000).into();
+        let token = [7; 16];
+        State {
+            site: "rennes".into(),
+            handed_over: 1,
+            births: 9,
+            streams_opened: 3,
+            streams_peak: 2,
+            next_delivery_port: 20_003,
+            refused: [("preface-late".to_owned(), 1)].into(),
+            carried_bytes: 9,
+            listeners: KeptListeners {
+                lan: vec![3],
+                wan: Some(4),
+                control: 5,
+                metrics: None,
+                transparent: None,
+            },
+            virtual_subnets: vec!["100.64.0.0/24".into()],
+            others: vec![SiteInfo {
+                name: "nancy".into(),
+                subnets: vec!["10.2.0.0/24".into()],
+                real_subnets: vec![],
+                gateways: vec![address],
+                delivery_ports: "20000-32767".into(),
+                nodes: vec![NodeInfo {
+                    name: "nancy-1".into(),
+                    address: address.ip(),
+                    slots: 4,
+                }],
+                low_ports: Some(vec![22]),
+                relays: true,
+                transparent: false,
+            }],
+            contacts: vec![KeptContact {
+                site: "nancy".into(),
+                session: 1,
+                trouble: String::new(),
+                lanes: 1,
+                totals: Totals::default(),
+            }],
+            jobs: vec![KeptJob {
+                token,
+                name: "mpirun".into(),
+                weight: 1,
+                plain: false,
+                transparent: false,
+                origin: KeptOrigin::Here(2),
+                plan: Some(Plan {
+                    sites: vec!["rennes".into(), "nancy".into()],
+                    ranks: 8,
+                }),
+                since: 1_795_327_857,
+                awaited: vec!["nancy".into()],
+                sent_bytes: 0,
+                received_bytes: 0,
+            }],
+            starters: vec![KeptStarter {
+                process: 4711,
+                token,
+                doomed: Some(Duration::from_secs(2)),
+            }],
+            pairs: vec![(
+                0,
+                KeptPair {
+                    site: "nancy".into(),
+                    peer_session: 1,
+                    own_session: 2,
+                    tunnel: tunnel.snapshot(now),
+                    introduced: true,
+                    address,
+                    sent_bytes: 0,
+                    received_bytes: 0,
+                    lanes_lost: 1,
+                    down: Duration::ZERO,
+                    last_end: String::new(),
+                },
+            )],
+            legs: vec![(
+                1,
+                KeptLeg {
+                    descriptor: 6,
+                    is_unix: false,
+                    pair: 0,
+                    stream: 1,
+                    token,
+                    weight: 1,
+                    born: 8,
+                    stage: KeptStage::Open,
+                    end_known: false,
+                    broken: false,
+                    sent_bytes: 0,
+                    received_bytes: 5,
+                    read_ended: false,
+                    peer_finished: false,
+                    write_ended: false,
+                    queue: Cow::Borrowed(b"hello"),
+                },
+            )],
+            intakes: vec![(
+                0,
+                KeptIntake {
+                    descriptor: 7,
+                    peer: address,
+                    born: 9,
+                    filled: vec![1, 2],
+                    needed: 16,
+                },
+            )],
+            commands: vec![(
+                2,
+                KeptCommand {
+                    descriptor: 8,
+                    born: 1,
+                    stage: KeptCommandStage::Holding(token),
+                    output: Vec::new(),
+                },
+            )],
+            splices: vec![(
+                0,
+                KeptSplice {
+                    born: 10,
+                    sites: ["lyon".into(), "nancy".into()],
+                    ends: [9, 10],
+                    ways: [(b"on its way".as_slice(), false), (b"".as_slice(), true)].map(|(kept, ended)| {
+                        KeptWay {
+                            kept: Cow::Borrowed(kept),
+                            ended,
+                            finished: ended,
+                        }
+                    }),
+                },
+            )],
+        }
+    }
+
+    fn bytes(state: &State<'_>) -> Vec<u8> {
+        let mut file = tempfile::tempfile().unwrap();
+        state.write(&file).unwrap();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// With a stream, and an open and a message that wait for a lane.
+    fn tunnel() -> Tunnel {
+        let mut tunnel = Tunnel::new(Side::Odd, Settings::default(), Instant::now());
+        tunnel.message(b"hello");
+        tunnel.open(&OpenRequest {
+            token: Token([7; 16]),
+            target: Target::Node("nancy-1".into()),
+        });
+        tunnel
+    }
+
+    #[test]
+    fn other_bytes_are_another_version() {
+        let mut tunnel = tunnel();
+        let digest = Sha256::digest(bytes(&state(&mut tunnel)));
+        let digest: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let known = (STATE_VERSION, digest.as_str());
+        assert_eq!(
+            known,
+            (4, "590b6538d6e35d72"),
+            "raise STATE_VERSION, and note the new digest here"
+        );
+    }
+
+    #[test]
+    fn what_was_written_is_read_again_the_same() {
+        let mut tunnel = tunnel();
+        let written = bytes(&state(&mut tunnel));
+        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x04");
+        let read = State::decode(&written).unwrap();
+        assert_eq!(&*read.legs[0].1.queue, b"hello");
+        assert_eq!(bytes(&read), written);
+    }
+
+    #[test]
+    fn other_files_and_other_versions_are_told_apart() {
+        let mut tunnel = tunnel();
+        let written = bytes(&state(&mut tunnel));
+        assert!(matches!(State::decode(b""), Err(StateError::Magic)));
+        assert!(matches!(
+            State::decode(b"causeway sunshine\n"),
+            Err(StateError::Magic)
+        ));
+        let mut newer = written.clone();
+        newer[19] = 77;
+        assert!(matches!(State::decode(&newer), Err(StateError::Version(77))));
+        let longer = [&written[..], b"!"].concat();
+        assert!(matches!(State::decode(&longer), Err(StateError::Rest(1))));
+    }
+
+    #[test]
+    fn cut_or_damaged_states_never_panic_and_cut_ones_are_refused() {
+        let mut tunnel = tunnel();
+        let written = bytes(&state(&mut tunnel));
+        for at in 0..written.len() {
+            assert!(State::decode(&written[..at]).is_err(), "{at}");
+            for value in 0..=255 {
+                let mut damaged = written.clone();
+                damaged[at] = value;
+                let _ = State::decode(&damaged);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_that_lead_nowhere_and_numbers_of_no_child_are_refused() {
+        let refusal = |spoil: fn(&mut State<'_>)| {
+            let mut tunnel = tunnel();
+            let mut state = state(&mut tunnel);
+            spoil(&mut state);
+            State::decode(&bytes(&state)).err().map(|error| error.to_string())
+        };
+        assert_eq!(refusal(|_| {}), None);
+        for (spoil, why) in [
+            (
+                (|state| state.legs[0].1.pair = 1) as fn(&mut State<'_>),
+                "has no tunnel",
+            ),
+            (|state| state.jobs[0].origin = KeptOrigin::Here(1), "nobody holds"),
+            (
+                |state| state.splices[0].1.ways[0].kept = Cow::Owned(vec![0; KEPT_BYTES + 1]),
+                "more is kept",
+            ),
+            (|state| state.intakes[0].0 = 1 << 40, "too large"),
+            (|state| state.starters[0].process = -1, "no child"),
+        ] {
+            let said = refusal(spoil).unwrap();
+            assert!(said.contains(why), "{said}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! By which addresses the grid knows this site, and what other sites are told of it.
+
+use crate::driver::Driver;
+use crate::membership::Membership;
+use crate::membership::broker_session::virtual_subnets;
+use crate::tunnels::Tunnels;
+use crate::tunnels::message::GatewayToGateway;
+use causeway_broker::api::Member;
+use causeway_wire::Cidr;
+
+impl Membership {
+    /// First words on a new tunnel: who we are, and which jobs run.
+    pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: usize) {
+        if !self.awaits_addresses(driver) {
+            let own = self.directory.own().clone();
+            tunnels.tell(driver, pair, GatewayToGateway::Site(own));
+        }
+        for announcement in self.jobs.of_this_site() {
+            tunnels.tell(driver, pair, announcement);
+        }
+    }
+
+    /// Whether others are to hear of this site only when the broker has said by which addresses the grid knows it.
+    pub(crate) fn awaits_addresses(&self, driver: &Driver) -> bool {
+        self.session.is_some() && driver.config.overlap_ok && !self.directory.own_site().is_virtual()
+    }
+
+    /// Takes the addresses that the broker gives, unless jobs run that know others.
+    pub(crate) fn settle_addresses(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
+        let own = self.directory.own_site();
+        let in_use = if own.is_virtual() {
+            own.subnets.clone()
+        } else {
+            Vec::new()
+        };
+        let Some(grid) = &mut self.session else {
+            return;
+        };
+        if grid.given == in_use {
+            return;
+        }
+        let text = |subnets: &[Cidr]| subnets.iter().map(Cidr::to_string).collect::<Vec<_>>().join(", ");
+        if !in_use.is_empty() && self.jobs.len() > 0 {
+            // A broker from an old backup may have given them to nobody.
+            grid.ask_for(&in_use);
+            return driver.log.say(format_args!(
+                "running jobs know this site as {}: not as {}, which the broker gives it now, before they have ended",
+                text(&in_use),
+                text(&grid.given)
+            ));
+        }
+        let given = grid.given.clone();
+        self.directory.take_virtual_subnets(&driver.config, &given);
+        driver.log.say(format_args!(
+            "the grid knows this site's {} as {}",
+            text(&driver.config.subnets),
+            text(if given.is_empty() {
+                &driver.config.subnets
+            } else {
+                &given
+            })
+        ));
+        let own = self.directory.own().clone();
+        for pair in tunnels.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+            tunnels.tell(driver, pair, GatewayToGateway::Site(own.clone()));
+        }
+    }
+
+    /// What the grid knows of this site: by which addresses, among others.
+    pub(super) fn on_own_member(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, member: &Member) {
+        let given = virtual_subnets(&driver.config, member);
+        let Some(grid) = &mut self.session else {
+            return;
+        };
+        if !given.is_empty() {
+            grid.ask_for(&given);
+        }
+        grid.given = given;
+        self.settle_addresses(driver, tunnels);
+    }
+}

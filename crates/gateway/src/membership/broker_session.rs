@@ -1,0 +1,308 @@
+//! A gateway as a member of a grid: the broker tells it who the others are and where, and its certificate tells them who it is.
+//!
+//! The session with the broker has a thread of its own (`causeway_broker::client`), which wakes the loop when there is something to learn.
+//! While the broker is away everything goes on with what is known.
+
+use crate::config::Config;
+use crate::error::GatewayError;
+use crate::sys::token::Class;
+
+use crate::tunnels::tls;
+use causeway_broker::api::{Member, Node, Reach, Record, Subnet, new_instance};
+use causeway_broker::client::{Client, ClientConfig, Membership};
+use causeway_broker::identity::Certified;
+use causeway_broker::members::Members;
+use causeway_broker::tls::Trust;
+use causeway_control::{GridStatus, SiteInfo};
+use causeway_wire::Cidr;
+use mio::{Poll, Waker};
+use sha2::{Digest, Sha256};
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// This gateway's place in its grid.
+pub(crate) struct BrokerSession {
+    pub(crate) client: Client,
+    pub(super) name: String,
+    /// Why the broker does not answer; none while it does.
+    pub(super) away: Option<String>,
+    /// From where its broker sees it.
+    pub(crate) observed: Option<SocketAddr>,
+    /// The own addresses that the broker could not dial, with its reasons.
+    pub(super) unreached: Vec<(SocketAddr, String)>,
+    pub(super) certified: Certified,
+    /// Where the broker was last found.
+    pub(super) broker: Option<SocketAddr>,
+    pub(super) clock_ahead_seconds: Option<i64>,
+    /// What the broker says of all sites.
+    pub(super) members: Members,
+    /// What this gateway tells of itself.
+    pub(super) record: Record,
+    /// The ranges by which the grid knows this site, as the broker said last; none where these are the real ones.
+    pub(super) given: Vec<Cidr>,
+}
+
+impl BrokerSession {
+    /// Begins the session, and says what lanes are to show.
+    pub(crate) fn begin(
+        config: &mut Config,
+        directory: &Path,
+        poll: &Poll,
+    ) -> Result<(BrokerSession, tls::Context), GatewayError> {
+        let wrong = |error: &dyn std::fmt::Display| GatewayError::Grid(error.to_string());
+        let membership = Membership::load(directory).map_err(|error| wrong(&error))?;
+        let membership = membership.ok_or_else(|| {
+            GatewayError::Grid(format!(
+                "{} holds no membership; ask who runs the grid for a token ('causeway grid token --site {}') and start with \
+                 'causeway gateway --join TOKEN'",
+                directory.display(),
+                config.site
+            ))
+        })?;
+        if membership.site != config.site {
+            return Err(GatewayError::Grid(format!(
+                "{} makes this host site {} of grid {}, the configuration says {} (name in [site])",
+                directory.display(),
+                membership.site,
+                membership.grid,
+                config.site
+            )));
+        }
+        // Certificates say who speaks. The proof over a key only ties both hellos to the session.
+        config.key = Sha256::digest(&membership.credentials.authority).to_vec();
+        config.encrypt = true;
+        let waker = Waker::new(poll.registry(), Class::Broker.token(0))?;
+        // A loop that cannot be woken looks when it wakes by itself.
+        let wake = Box::new(move || drop(waker.wake()));
+        let credentials = membership.credentials.clone();
+        let known = causeway_broker::client::known_member(directory, &membership.grid, &membership.site);
+        let given = known.map_or_else(Vec::new, |member| virtual_subnets(config, &member));
+        let (name, certified) = (membership.grid.clone(), membership.certified.clone());
+        let mut record = record(config)?;
+        if record.virtual_subnets.is_empty() {
+            record.virtual_subnets = given.iter().copied().map(Subnet).collect();
+        }
+        let client = ClientConfig::new(membership, directory.to_owned(), record.clone(), wake);
+        let client = Client::start(client).map_err(|error| wrong(&error))?;
+        let context = tls::Context::of_member(&credentials, client.trust())?;
+        let grid = BrokerSession {
+            client,
+            name,
+            away: Some("not reached yet".to_owned()),
+            observed: None,
+            unreached: Vec::new(),
+            certified,
+            broker: None,
+            clock_ahead_seconds: None,
+            members: Members::default(),
+            record,
+            given,
+        };
+        Ok((grid, context))
+    }
+
+    pub(crate) fn status(&self) -> GridStatus {
+        GridStatus {
+            name: self.name.clone(),
+            broker_away: self.away.clone(),
+            observed: self.observed,
+            unreached: self.unreached.clone(),
+            certificate_begins: self.certified.not_before,
+            certificate_ends: self.certified.not_after,
+            broker: self.broker,
+            clock_ahead_seconds: self.clock_ahead_seconds,
+        }
+    }
+
+    /// The broker answers, as far as is known.
+    pub(crate) fn serves(&self) -> bool {
+        self.away.is_none()
+    }
+
+    /// See the field.
+    pub(crate) fn given(&self) -> &[Cidr] {
+        &self.given
+    }
+
+    /// Has the broker keep these ranges for this site, or give them to it again.
+    pub(super) fn ask_for(&mut self, ranges: &[Cidr]) {
+        let wish: Vec<Subnet> = ranges.iter().copied().map(Subnet).collect();
+        if self.record.virtual_subnets != wish {
+            self.record.virtual_subnets = wish;
+            self.client.update(self.record.clone());
+        }
+    }
+
+    /// Whom certificates are to be of.
+    pub(crate) fn trust(&self) -> Trust {
+        self.client.trust().clone()
+    }
+}
+
+/// What this gateway tells of itself.
+fn record(config: &Config) -> Result<Record, GatewayError> {
+    let public = config.public.clone();
+    Ok(Record {
+        instance: new_instance()?,
+        subnets: config.subnets.iter().copied().map(Subnet).collect(),
+        lan: config.lan.clone(),
+        reach: Reach {
+            outbound_only: public.is_empty(),
+            public,
+            ports: None,
+            relay_willing: config.relay,
+        },
+        udp_port: None,
+        nodes: config
+            .nodes
+            .iter()
+            .map(|node| Node {
+                name: node.name.clone(),
+                addresses: vec![node.address],
+                slots: node.slots,
+            })
+            .collect(),
+        overlap_ok: config.overlap_ok,
+        virtual_subnets: config.virtual_subnets.iter().copied().map(Subnet).collect(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// What the broker gives this site, if it fits.
+pub(super) fn virtual_subnets(config: &Config, own: &Member) -> Vec<Cidr> {
+    let given: Vec<Cidr> = own.virtual_subnets.iter().map(|subnet| subnet.0).collect();
+    let mut pairs = config.subnets.iter().zip(&given);
+    let fits = given.len() == config.subnets.len() && pairs.all(|(subnet, range)| subnet.is_of_size(range));
+    if fits { given } else { Vec::new() }
+}
+
+pub(super) fn check_claims(members: &Members, site: &str, info: &SiteInfo) -> Result<(), String> {
+    // Its own record may be younger than what the broker has told of it.
+    let Some(known) = members.site(site) else {
+        return Ok(());
+    };
+    let said = info.site()?;
+    let texts = |subnets: &[Subnet]| {
+        subnets
+            .iter()
+            .map(|subnet| subnet.0.to_string())
+            .collect::<Vec<_>>()
+    };
+    let is_known_as = match known.virtual_subnets.as_slice() {
+        [] => &known.record.subnets,
+        ranges => ranges,
+    };
+    let is_virtual = !known.virtual_subnets.is_empty();
+    if (said.is_virtual() || is_virtual) && info.subnets != texts(is_known_as) {
+        return Err(format!(
+            "announces itself as {}, but the grid knows it as {}",
+            info.subnets.join(", "),
+            texts(is_known_as).join(", ")
+        ));
+    }
+    let real = if said.is_virtual() {
+        &said.real_subnets
+    } else {
+        &said.subnets
+    };
+    let subnets = real.iter().copied().map(Subnet).collect();
+    let nodes = info.nodes.iter().map(|node| Node {
+        name: node.name.clone(),
+        addresses: vec![said.real(node.address)],
+        slots: node.slots,
+    });
+    let record = Record {
+        subnets,
+        nodes: nodes.collect(),
+        ..known.record.clone()
+    };
+    let admitted = members.admit(site, &record);
+    admitted.map_err(|conflict| format!("announces what is another's: {conflict}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_control::NodeInfo;
+
+    fn member(site: &str, number: u8) -> Member {
+        let address = [10, number, 0, 1].into();
+        Member {
+            virtual_subnets: vec![],
+            site: site.into(),
+            record: Record {
+                instance: "00".repeat(16),
+                subnets: vec![Subnet(format!("10.{number}.0.0/24").parse().unwrap())],
+                lan: Vec::new(),
+                reach: Reach::default(),
+                udp_port: None,
+                nodes: vec![Node {
+                    name: format!("{site}-1"),
+                    addresses: vec![address],
+                    slots: 4,
+                }],
+                overlap_ok: false,
+                virtual_subnets: vec![],
+                version: String::new(),
+            },
+            observed: None,
+            last_seen: 0,
+            serial: String::new(),
+            not_before: 0,
+        }
+    }
+
+    fn info(site: &str, number: u8) -> SiteInfo {
+        SiteInfo {
+            real_subnets: vec![],
+            transparent: false,
+            name: site.into(),
+            subnets: vec![format!("10.{number}.0.0/24")],
+            gateways: vec![format!("10.{number}.0.253:7000").parse().unwrap()],
+            delivery_ports: "20000-32767".into(),
+            nodes: vec![NodeInfo {
+                name: format!("{site}-1"),
+                address: [10, number, 0, 1].into(),
+                slots: 4,
+            }],
+            low_ports: None,
+            relays: false,
+        }
+    }
+
+    #[test]
+    fn a_member_that_claims_what_the_broker_says_is_anothers_is_refused_even_before_that_one_is_there() {
+        let mut members = Members::default();
+        members.put(member("nancy", 2));
+        members.put(member("aix", 3));
+        check_claims(&members, "aix", &info("aix", 3)).unwrap();
+        // More than the broker has told of it so far.
+        let mut more = info("aix", 3);
+        more.nodes[0].name = "aix-2".into();
+        check_claims(&members, "aix", &more).unwrap();
+        let mut node = info("aix", 3);
+        node.nodes[0].name = "nancy-1".into();
+        for (claim, what) in [(info("aix", 2), "subnet 10.2.0.0/24"), (node, "node nancy-1")] {
+            let why = check_claims(&members, "aix", &claim).unwrap_err();
+            assert!(why.contains(what) && why.contains("of site nancy"), "{why}");
+        }
+        let virtually = SiteInfo {
+            subnets: vec!["100.64.5.0/24".into()],
+            real_subnets: vec!["10.3.0.0/24".into()],
+            ..info("aix", 3)
+        };
+        let why = check_claims(&members, "aix", &virtually).unwrap_err();
+        assert!(why.contains("100.64.5.0/24"), "{why}");
+        let given = Subnet("100.64.5.0/24".parse().unwrap());
+        members.put(Member {
+            virtual_subnets: vec![given],
+            ..member("aix", 3)
+        });
+        check_claims(&members, "aix", &virtually).unwrap();
+        let why = check_claims(&members, "aix", &info("aix", 3)).unwrap_err();
+        assert!(
+            why.contains("as 10.3.0.0/24, but the grid knows it as 100.64.5.0/24"),
+            "{why}"
+        );
+    }
+}

@@ -1,0 +1,416 @@
+//! What this gateway knows of the grid: its own site, and the others as they announced themselves.
+
+use crate::config::Config;
+use causeway_control::{NodeInfo, SiteInfo};
+use causeway_wire::{Cidr, Grid, Site};
+use std::collections::HashSet;
+use std::net::IpAddr;
+
+pub(crate) struct Directory {
+    own: Known,
+    others: Vec<Known>,
+}
+
+struct Known {
+    info: SiteInfo,
+    site: Site,
+}
+
+/// Where an address or a node is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    Here,
+    At(String),
+    Nowhere,
+}
+
+/// The own site, known by these virtual subnets where there are any.
+fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
+    let (subnets, real_subnets) = match virtual_subnets {
+        [] => (&config.subnets[..], &[][..]),
+        _ => (virtual_subnets, &config.subnets[..]),
+    };
+    let site = Site {
+        name: config.site.clone(),
+        subnets: subnets.to_vec(),
+        real_subnets: real_subnets.to_vec(),
+        gateways: config.lan.clone(),
+        delivery_ports: config.delivery_ports.clone(),
+    };
+    let in_grid = |node: &NodeInfo| NodeInfo {
+        address: site.in_grid(node.address),
+        ..node.clone()
+    };
+    let info = SiteInfo {
+        name: config.site.clone(),
+        subnets: subnets.iter().map(Cidr::to_string).collect(),
+        real_subnets: real_subnets.iter().map(Cidr::to_string).collect(),
+        gateways: config.lan.clone(),
+        delivery_ports: format!(
+            "{}-{}",
+            config.delivery_ports.start(),
+            config.delivery_ports.end()
+        ),
+        nodes: config.nodes.iter().map(in_grid).collect(),
+        low_ports: Some(config.low_ports.clone()),
+        relays: config.relay,
+        transparent: config.transparent.is_some(),
+    };
+    Known { info, site }
+}
+
+/// Where an address could mean a node of either site: the one site's range, and whether a virtual one is in it. Real ones
+/// may be the same where both sites are known by virtual ones: then nobody but their own nodes uses them.
+fn clash(one: &Site, other: &Site) -> Option<(Cidr, bool)> {
+    let pairs = [
+        (
+            &one.subnets,
+            &other.subnets,
+            one.is_virtual() || other.is_virtual(),
+        ),
+        (&one.subnets, &other.real_subnets, one.is_virtual()),
+        (&one.real_subnets, &other.subnets, other.is_virtual()),
+    ];
+    pairs.into_iter().find_map(|(ours, theirs, is_virtual)| {
+        let mut ours = ours.iter();
+        let found = ours.find(|one| theirs.iter().any(|other| one.overlaps(other)))?;
+        Some((*found, is_virtual))
+    })
+}
+
+impl Directory {
+    /// With the own site known by these ranges, where there are any.
+    pub(crate) fn new(config: &Config, virtual_subnets: &[Cidr]) -> Directory {
+        Directory {
+            own: own(config, virtual_subnets),
+            others: Vec::new(),
+        }
+    }
+
+    /// The grid knows the own site by these ranges from now on.
+    pub(crate) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
+        self.own = own(config, subnets);
+    }
+
+    /// By which the grid knows this site, where it does not by its real ones.
+    pub(crate) fn virtual_subnets(&self) -> Vec<String> {
+        match self.own.info.real_subnets.as_slice() {
+            [] => Vec::new(),
+            _ => self.own.info.subnets.clone(),
+        }
+    }
+
+    /// A site that is gone has no addresses.
+    pub(crate) fn forget(&mut self, site: &str) {
+        self.others.retain(|known| known.info.name != site);
+    }
+
+    pub(crate) fn own_site(&self) -> &Site {
+        &self.own.site
+    }
+
+    pub(crate) fn own(&self) -> &SiteInfo {
+        &self.own.info
+    }
+
+    /// What the other sites said of themselves.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &SiteInfo> {
+        self.others.iter().map(|known| &known.info)
+    }
+
+    pub(crate) fn other(&self, name: &str) -> Option<&SiteInfo> {
+        self.others
+            .iter()
+            .find(|known| known.info.name == name)
+            .map(|known| &known.info)
+    }
+
+    /// Keeps what another site announced; refuses what cannot be true.
+    pub(crate) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), String> {
+        if info.name != from {
+            return Err(format!("announces itself as {}", info.name));
+        }
+        let site = info.site()?;
+        for known in self
+            .others
+            .iter()
+            .chain([&self.own])
+            .filter(|known| known.info.name != from)
+        {
+            let other = &known.info.name;
+            match clash(&site, &known.site) {
+                None => {}
+                Some((subnet, true)) => {
+                    return Err(format!(
+                        "subnet {subnet} is also at {other}, and virtual at one of them at least: name another range in \
+                         virtual_subnets"
+                    ));
+                }
+                Some((subnet, false)) => {
+                    return Err(format!(
+                        "subnet {subnet} is also at {other}; sites with the same addresses need virtual ones, both of them: \
+                         overlap_ok or virtual_subnets in [site]"
+                    ));
+                }
+            }
+        }
+        self.check_nodes(from, &info)?;
+        self.others.retain(|known| known.info.name != from);
+        self.others.push(Known { info, site });
+        self.others.sort_by(|a, b| a.info.name.cmp(&b.info.name));
+        Ok(())
+    }
+
+    /// A node is started by its name, by the gateway of its site: another one's name, or address, is not to be had.
+    fn check_nodes(&self, from: &str, info: &SiteInfo) -> Result<(), String> {
+        let names: HashSet<&str> = info.nodes.iter().map(|node| node.name.as_str()).collect();
+        let others = self.others.iter().chain([&self.own]);
+        for known in others.filter(|known| known.info.name != from) {
+            let other = &known.info.name;
+            // Such sites were made without thought of each other, their nodes' names too: addresses tell these apart.
+            let may_share = known.site.is_virtual() && !info.real_subnets.is_empty();
+            let mut theirs = known.info.nodes.iter().filter(|_| !may_share);
+            if let Some(node) = theirs.find(|node| names.contains(node.name.as_str())) {
+                return Err(format!("announces node {}, which is also at {other}", node.name));
+            }
+            let mut nodes = info.nodes.iter();
+            if let Some(node) = nodes.find(|node| known.site.contains(node.address)) {
+                return Err(format!(
+                    "announces node {} at {}, which is at {other}",
+                    node.name, node.address
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The map for a job's processes: the same whichever gateway makes it.
+    pub(crate) fn grid(&self) -> Grid {
+        let mut sites: Vec<Site> = self
+            .others
+            .iter()
+            .chain([&self.own])
+            .map(|known| known.site.clone())
+            .collect();
+        sites.sort_by(|a, b| a.name.cmp(&b.name));
+        Grid { sites }
+    }
+
+    pub(crate) fn is_own_address(&self, address: IpAddr) -> bool {
+        self.own.site.contains(address) || self.own.site.has_node(address)
+    }
+
+    /// The site an address belongs to.
+    pub(crate) fn site_of(&self, address: IpAddr) -> Whereabouts {
+        if self.is_own_address(address) {
+            return Whereabouts::Here;
+        }
+        let found = self.others.iter().find(|known| known.site.contains(address));
+        found.map_or(Whereabouts::Nowhere, |known| {
+            Whereabouts::At(known.info.name.clone())
+        })
+    }
+
+    /// The site of a node given by name or address. The head node is no compute node, but its address is known.
+    pub(crate) fn find_node(&self, node: &str) -> Whereabouts {
+        if let Ok(address) = node.parse::<IpAddr>() {
+            return self.site_of(address);
+        }
+        let names = |known: &Known| known.info.nodes.iter().any(|known| known.name == node);
+        if names(&self.own) {
+            return Whereabouts::Here;
+        }
+        let found = self.others.iter().find(|known| names(known));
+        found.map_or(Whereabouts::Nowhere, |known| {
+            Whereabouts::At(known.info.name.clone())
+        })
+    }
+
+    /// What the site's remote shell calls a node of this site that was given by name or address; `None` for whatever is
+    /// not of this site. The name becomes an argument of that shell: none is made of anybody else's words.
+    pub(crate) fn shell_name(&self, node: &str) -> Option<String> {
+        let address = node.parse::<IpAddr>().ok();
+        let in_grid = address.map(|address| self.own.site.in_grid(address));
+        let mut nodes = self.own.info.nodes.iter();
+        let listed = nodes.find(|known| Some(known.address) == in_grid || known.name == node);
+        match listed {
+            Some(known) => Some(known.name.clone()),
+            None => address
+                .filter(|address| self.is_own_address(*address))
+                .map(|address| self.own.site.real(address).to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use causeway_control::NodeInfo;
+
+    fn info(name: &str, number: u8) -> SiteInfo {
+        let address = IpAddr::from([10, number, 0, 1]);
+        SiteInfo {
+            name: name.into(),
+            subnets: vec![format!("10.{number}.0.0/24")],
+            real_subnets: vec![],
+            gateways: vec![format!("10.{number}.0.253:7000").parse().unwrap()],
+            delivery_ports: "20000-32767".into(),
+            nodes: vec![NodeInfo {
+                name: format!("{name}-1"),
+                address,
+                slots: 4,
+            }],
+            low_ports: None,
+            relays: false,
+            transparent: false,
+        }
+    }
+
+    fn directory() -> Directory {
+        let info = info("rennes", 1);
+        let site = Site {
+            name: "rennes".into(),
+            subnets: vec!["10.1.0.0/24".parse().unwrap()],
+            real_subnets: vec![],
+            gateways: info.gateways.clone(),
+            delivery_ports: 20000..=32767,
+        };
+        Directory {
+            own: Known { info, site },
+            others: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn every_gateway_makes_the_same_map() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        let text = rennes.grid().to_string();
+        assert!(text.find("nancy") < text.find("rennes"), "{text}");
+    }
+
+    #[test]
+    fn nodes_and_addresses_are_found_in_their_sites() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        assert_eq!(rennes.find_node("nancy-1"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("10.2.0.77"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("rennes-1"), Whereabouts::Here);
+        assert_eq!(rennes.find_node("elsewhere"), Whereabouts::Nowhere);
+    }
+
+    #[test]
+    fn only_what_is_of_this_site_has_a_name_for_its_remote_shell() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        for (node, name) in [
+            ("rennes-1", "rennes-1"),
+            ("10.1.0.1", "rennes-1"),
+            ("10.1.0.253", "10.1.0.253"),
+        ] {
+            assert_eq!(rennes.shell_name(node).as_deref(), Some(name), "{node}");
+        }
+        for node in [
+            "",
+            "-oProxyCommand=id",
+            "localhost",
+            "127.0.0.1",
+            "nancy-1",
+            "10.2.0.1",
+            "elsewhere",
+        ] {
+            assert_eq!(rennes.shell_name(node), None, "{node}");
+        }
+    }
+
+    #[test]
+    fn sites_with_the_same_addresses_are_joined_where_both_have_virtual_ones() {
+        let virtually = |name: &str, number: u8| SiteInfo {
+            subnets: vec![format!("100.64.{number}.0/24")],
+            real_subnets: vec!["10.1.0.0/24".into()],
+            ..info(name, 1)
+        };
+        let mut rennes = directory();
+        let why = rennes.learn("nancy", virtually("nancy", 2)).unwrap_err();
+        assert!(
+            why.contains("10.1.0.0/24 is also at rennes") && why.contains("both of them"),
+            "{why}"
+        );
+        let config = crate::config::tests::rennes();
+        rennes.take_virtual_subnets(&config, &["100.64.1.0/24".parse().unwrap()]);
+        let why = rennes.learn("nancy", virtually("nancy", 1)).unwrap_err();
+        assert!(why.contains("100.64.1.0/24 is also at rennes"), "{why}");
+        rennes.learn("nancy", virtually("nancy", 2)).unwrap();
+        assert_eq!(rennes.find_node("100.64.2.7"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("100.64.1.7"), Whereabouts::Here);
+        assert_eq!(rennes.find_node("10.1.0.7"), Whereabouts::Here, "the own node");
+        assert_eq!(rennes.shell_name("100.64.1.77").as_deref(), Some("10.1.0.77"));
+        assert_eq!(rennes.shell_name("100.64.2.77"), None);
+        assert_eq!(rennes.own().nodes[0].address, IpAddr::from([100, 64, 1, 1]));
+        assert!(
+            rennes.learn("lyon", info("lyon", 1)).is_err(),
+            "a real one where ours are"
+        );
+        let odd = SiteInfo {
+            real_subnets: vec!["10.1.0.0/25".into()],
+            ..virtually("lyon", 3)
+        };
+        assert!(rennes.learn("lyon", odd).unwrap_err().contains("size"));
+    }
+
+    #[test]
+    fn an_impossible_announcement_is_refused_with_the_reason() {
+        let mut rennes = directory();
+        assert!(
+            rennes
+                .learn("nancy", info("bordeaux", 3))
+                .unwrap_err()
+                .contains("announces itself as bordeaux")
+        );
+        assert!(
+            rennes
+                .learn("nancy", info("nancy", 1))
+                .unwrap_err()
+                .contains("is also at rennes")
+        );
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        assert_eq!(rennes.grid().sites.len(), 2);
+    }
+
+    #[test]
+    fn a_member_that_later_claims_anothers_node_subnet_or_address_keeps_what_it_had() {
+        let mut rennes = directory();
+        rennes.learn("nancy", info("nancy", 2)).unwrap();
+        rennes.learn("aix", info("aix", 3)).unwrap();
+        let spoil = |change: fn(&mut SiteInfo)| {
+            let mut claim = info("aix", 3);
+            change(&mut claim);
+            claim
+        };
+        for (claim, why) in [
+            (
+                spoil(|claim| claim.nodes[0].name = "nancy-1".into()),
+                "node nancy-1, which is also at nancy",
+            ),
+            (
+                spoil(|claim| claim.nodes[0].name = "rennes-1".into()),
+                "node rennes-1, which is also at rennes",
+            ),
+            (
+                spoil(|claim| claim.nodes[0].address = [10, 2, 0, 9].into()),
+                "at 10.2.0.9, which is at nancy",
+            ),
+            (
+                spoil(|claim| claim.subnets.push("10.2.0.0/16".into())),
+                "10.2.0.0/16 is also at nancy",
+            ),
+        ] {
+            let said = rennes.learn("aix", claim).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+        assert_eq!(rennes.find_node("nancy-1"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("10.2.0.9"), Whereabouts::At("nancy".into()));
+        assert_eq!(rennes.find_node("aix-1"), Whereabouts::At("aix".into()));
+    }
+}

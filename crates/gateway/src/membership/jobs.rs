@@ -1,0 +1,315 @@
+//! Which jobs run, so that only their processes' connections are carried.
+
+use crate::tunnels::message::GatewayToGateway;
+use causeway_broker::clock::Clock;
+use causeway_control::Plan;
+use causeway_wire::Token;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+
+/// Jobs of another site at a time: each is a command that runs there.
+const MOST_OF_A_SITE: usize = 4096;
+
+/// As long as a command's whole request.
+const MOST_NAME_BYTES: usize = 64 * 1024;
+
+/// Where a job was started.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// By the command connection with this key.
+    Here(usize),
+    /// At another site.
+    Site(String),
+}
+
+pub(crate) struct Job {
+    pub(crate) name: String,
+    /// Its share of a busy tunnel beside other jobs'.
+    pub(crate) weight: u32,
+    /// Its connections are delivered without a preface.
+    pub(crate) plain: bool,
+    /// Its connections are those that routers hand to gateways; see `transparent`.
+    pub(crate) transparent: bool,
+    pub(crate) origin: Origin,
+    /// Where it is to run, if its command has said so.
+    pub(crate) plan: Option<Plan>,
+    /// Since when, in seconds since 1970.
+    pub(crate) since: u64,
+    /// Sites that have not confirmed yet.
+    pub(crate) awaited: BTreeSet<String>,
+    /// Of its streams that have ended.
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+}
+
+impl Job {
+    pub(crate) fn new(name: String, weight: u32, origin: Origin, awaited: BTreeSet<String>) -> Job {
+        Job {
+            name,
+            weight,
+            plain: false,
+            transparent: false,
+            origin,
+            plan: None,
+            since: Clock::system().now(),
+            awaited,
+            sent_bytes: 0,
+            received_bytes: 0,
+        }
+    }
+
+    /// What other sites are told of it.
+    pub(crate) fn announcement(&self, token: &Token) -> GatewayToGateway {
+        GatewayToGateway::JobStart {
+            token: token.to_hex(),
+            name: self.name.clone(),
+            weight: self.weight,
+            plain: self.plain,
+            transparent: self.transparent,
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Jobs(HashMap<Token, Job>);
+
+impl Jobs {
+    pub(crate) fn keep(&self) -> Vec<KeptJob> {
+        let jobs = self.0.iter().map(|(token, job)| KeptJob {
+            token: token.0,
+            name: job.name.clone(),
+            weight: job.weight,
+            plain: job.plain,
+            transparent: job.transparent,
+            origin: match &job.origin {
+                Origin::Here(command) => KeptOrigin::Here(*command),
+                Origin::Site(site) => KeptOrigin::Site(site.clone()),
+            },
+            plan: job.plan.clone(),
+            since: job.since,
+            awaited: job.awaited.iter().cloned().collect(),
+            sent_bytes: job.sent_bytes,
+            received_bytes: job.received_bytes,
+        });
+        jobs.collect()
+    }
+
+    pub(crate) fn inherit(kept: Vec<KeptJob>) -> Jobs {
+        let jobs = kept.into_iter().map(|kept| {
+            let job = Job {
+                name: kept.name,
+                weight: kept.weight,
+                plain: kept.plain,
+                transparent: kept.transparent,
+                origin: match kept.origin {
+                    KeptOrigin::Here(command) => Origin::Here(command),
+                    KeptOrigin::Site(site) => Origin::Site(site),
+                },
+                plan: kept.plan,
+                since: kept.since,
+                awaited: kept.awaited.into_iter().collect(),
+                sent_bytes: kept.sent_bytes,
+                received_bytes: kept.received_bytes,
+            };
+            (Token(kept.token), job)
+        });
+        Jobs(jobs.collect())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn start(&mut self, token: Token, job: Job) {
+        self.0.insert(token, job);
+    }
+
+    /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none may end or change
+    /// another's by calling it its own.
+    pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), String> {
+        if job.name.len() > MOST_NAME_BYTES {
+            return Err(format!("a job's name is longer than {MOST_NAME_BYTES} bytes"));
+        }
+        match self.0.get(&token) {
+            Some(known) if known.origin != job.origin => {
+                return Err(format!("job {} is of another site", token.hint()));
+            }
+            Some(_) => {}
+            None => {
+                let theirs = self.0.values().filter(|known| known.origin == job.origin);
+                if theirs.count() >= MOST_OF_A_SITE {
+                    return Err(format!("more than {MOST_OF_A_SITE} of its jobs run"));
+                }
+            }
+        }
+        self.start(token, job);
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self, token: &Token) -> Option<Job> {
+        self.0.remove(token)
+    }
+
+    pub(crate) fn knows(&self, token: &Token) -> bool {
+        self.0.contains_key(token)
+    }
+
+    /// A job's weight; 1 for streams of none.
+    pub(crate) fn weight(&self, token: &Token) -> u32 {
+        self.0.get(token).map_or(1, |job| job.weight)
+    }
+
+    pub(crate) fn is_plain(&self, token: &Token) -> bool {
+        self.0.get(token).is_some_and(|job| job.plain)
+    }
+
+    pub(crate) fn is_transparent(&self, token: &Token) -> bool {
+        self.0.get(token).is_some_and(|job| job.transparent)
+    }
+
+    /// One of the jobs whose connections routers hand over, the same one for as long as it runs beside others that come and go
+    /// with greater tokens.
+    pub(crate) fn transparent(&self) -> Option<Token> {
+        let transparent = self.0.iter().filter(|(_, job)| job.transparent);
+        transparent.map(|(token, _)| *token).min_by_key(|token| token.0)
+    }
+
+    pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {
+        self.0.get_mut(token)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Token, &Job)> {
+        self.0.iter()
+    }
+
+    /// What a site whose tunnel just came up is told of the jobs started here.
+    pub(crate) fn of_this_site(&self) -> Vec<GatewayToGateway> {
+        let here = self
+            .0
+            .iter()
+            .filter(|(_, job)| matches!(job.origin, Origin::Here(_)));
+        here.map(|(token, job)| job.announcement(token)).collect()
+    }
+
+    /// Tokens of the jobs started at a site.
+    pub(crate) fn of_site(&self, site: &str) -> Vec<Token> {
+        let theirs = self
+            .0
+            .iter()
+            .filter(|(_, job)| matches!(&job.origin, Origin::Site(name) if name == site));
+        theirs.map(|(token, _)| *token).collect()
+    }
+
+    /// Commands that want to hear that their job has lost a site.
+    pub(crate) fn losing(&self, site: &str) -> Vec<usize> {
+        let uses = |plan: &Plan| plan.sites.is_empty() || plan.sites.iter().any(|known| known == site);
+        let losing = self.0.values().filter_map(|job| match job.origin {
+            Origin::Here(command) if job.plan.as_ref().is_some_and(uses) => Some(command),
+            _ => None,
+        });
+        losing.collect()
+    }
+
+    /// A site has confirmed a job, or is gone and never will. The command to answer when it was the last one.
+    pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<usize> {
+        let job = self.0.get_mut(token)?;
+        let was_awaited = job.awaited.remove(site);
+        match job.origin {
+            Origin::Here(command) if was_awaited && job.awaited.is_empty() => Some(command),
+            _ => None,
+        }
+    }
+
+    /// Commands to answer now that a site is gone.
+    pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<usize> {
+        let tokens: Vec<Token> = self.0.keys().copied().collect();
+        tokens
+            .iter()
+            .filter_map(|token| self.confirmed(token, site))
+            .collect()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptJob {
+    pub(crate) token: [u8; 16],
+    pub(crate) name: String,
+    pub(crate) weight: u32,
+    pub(crate) plain: bool,
+    pub(crate) transparent: bool,
+    pub(crate) origin: KeptOrigin,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) since: u64,
+    pub(crate) awaited: Vec<String>,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum KeptOrigin {
+    Here(usize),
+    Site(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_confirmed_when_the_last_site_has_answered_or_gone() {
+        let mut jobs = Jobs::default();
+        let token = Token([1; 16]);
+        let awaited = ["nancy".to_owned(), "bordeaux".to_owned()].into();
+        jobs.start(token, Job::new("mpirun".into(), 1, Origin::Here(7), awaited));
+        assert_eq!(jobs.confirmed(&token, "nancy"), None);
+        assert_eq!(jobs.confirmed(&token, "nancy"), None);
+        assert_eq!(jobs.site_is_gone("bordeaux"), [7]);
+        assert!(jobs.site_is_gone("bordeaux").is_empty());
+        assert!(jobs.knows(&token) && jobs.end(&token).is_some() && !jobs.knows(&token));
+    }
+
+    #[test]
+    fn no_site_takes_anothers_job_for_its_own_nor_starts_jobs_without_bound() {
+        let mut jobs = Jobs::default();
+        let token = |number: u32| {
+            let mut bytes = [0; Token::BYTES];
+            bytes[..4].copy_from_slice(&number.to_be_bytes());
+            Token(bytes)
+        };
+        let job = |site: &str| Job::new("mpirun".into(), 1, Origin::Site(site.into()), BTreeSet::new());
+        let own = Job::new("mpirun".into(), 1, Origin::Here(7), BTreeSet::new());
+        jobs.start(token(0), own);
+        jobs.learn(token(1), job("nancy")).unwrap();
+        for number in [0, 1] {
+            let why = jobs.learn(token(number), job("bordeaux")).unwrap_err();
+            assert!(why.contains("is of another site"), "{why}");
+        }
+        assert!(jobs.of_site("bordeaux").is_empty());
+        jobs.learn(token(1), job("nancy")).unwrap();
+        for number in 2..=MOST_OF_A_SITE as u32 {
+            jobs.learn(token(number), job("nancy")).unwrap();
+        }
+        assert!(jobs.learn(token(u32::MAX), job("nancy")).is_err());
+        jobs.learn(token(u32::MAX), job("bordeaux")).unwrap();
+        let mut long = job("bordeaux");
+        long.name = "x".repeat(MOST_NAME_BYTES + 1);
+        assert!(jobs.learn(token(u32::MAX - 1), long).is_err());
+    }
+
+    #[test]
+    fn who_said_where_its_job_runs_hears_of_the_loss_of_these_sites() {
+        let mut jobs = Jobs::default();
+        let plans = [None, Some(vec!["nancy"]), Some(vec!["lyon"]), Some(vec![])];
+        for (number, sites) in plans.into_iter().enumerate() {
+            let mut job = Job::new("mpirun".into(), 1, Origin::Here(number), BTreeSet::new());
+            job.plan = sites.map(|sites| Plan {
+                sites: sites.into_iter().map(str::to_owned).collect(),
+                ranks: 2,
+            });
+            jobs.start(Token([number as u8; 16]), job);
+        }
+        let mut losing = jobs.losing("nancy");
+        losing.sort_unstable();
+        assert_eq!(losing, [1, 3]);
+    }
+}

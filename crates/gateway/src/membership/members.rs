@@ -1,0 +1,191 @@
+//! What the broker tells of the grid, and what follows of it: sites come, change and go, certificates are renewed and revoked.
+
+use crate::driver::Driver;
+use crate::membership::Membership;
+use crate::membership::broker_session::check_claims;
+use crate::membership::event::MembershipEvent;
+use crate::tunnels::Tunnels;
+use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::tls;
+use causeway_broker::api::{ErrorKind, Member, Reached};
+use causeway_broker::client::{Event, SKEW_SECONDS};
+use causeway_control::SiteInfo;
+use std::time::Duration;
+
+impl Membership {
+    /// The session with the broker has something to tell.
+    pub(crate) fn on_broker(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
+        while let Some(event) = self.session.as_ref().and_then(|grid| grid.client.poll_event()) {
+            self.on_grid_event(driver, tunnels, event);
+        }
+    }
+
+    fn on_grid_event(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, event: Event) {
+        let Some(grid) = &mut self.session else {
+            return;
+        };
+        match event {
+            Event::Member(member) => self.on_member(driver, tunnels, *member),
+            Event::Removed(site) => self.on_member_gone(driver, tunnels, &site),
+            Event::Connected {
+                observed,
+                broker,
+                ahead,
+            } => {
+                grid.away = None;
+                grid.observed = Some(observed);
+                grid.broker = Some(broker);
+                grid.clock_ahead_seconds = Some(ahead);
+                driver.log.say(format_args!(
+                    "the broker of grid {} answers; it sees this gateway at {}",
+                    grid.name,
+                    observed.ip()
+                ));
+                // Busy: the next connection asks again.
+                let _ = grid.client.reach(driver.config.public.clone());
+                // What has begun and ended while it was away; see `register`.
+                let _ = grid.client.list_jobs();
+                self.events.push_back(MembershipEvent::BrokerFound(broker));
+            }
+            Event::Away(why) => {
+                driver.log.say(format_args!(
+                    "the broker of grid {} does not answer ({why}); going on with what is known",
+                    grid.name
+                ));
+                grid.away = Some(why);
+            }
+            Event::Refused { kind, message } => {
+                driver.log.say(format_args!("the broker refuses: {message}"));
+                grid.away = Some(message.clone());
+                if kind == ErrorKind::Revoked {
+                    tunnels.end_all(driver, &message);
+                }
+            }
+            Event::ClockSkew { ahead } => {
+                grid.clock_ahead_seconds = Some(ahead);
+                driver.log.say(match ahead.unsigned_abs() > SKEW_SECONDS {
+                    true => format!(
+                        "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
+                        ahead.unsigned_abs(),
+                        if ahead > 0 { "ahead of" } else { "behind" }
+                    ),
+                    false => "this host's clock and the broker's agree again".to_owned(),
+                });
+            }
+            Event::Revocations(_) => tunnels.end_revoked(driver),
+            Event::Renewed(credentials, certified) => {
+                grid.certified = certified;
+                let renewed = tls::Context::of_member(&credentials, grid.client.trust());
+                let renewed = renewed.and_then(|context| match &mut tunnels.quic {
+                    Some(quic) => quic.renew(&context).map(|()| context),
+                    None => Ok(context),
+                });
+                match renewed {
+                    Ok(context) => {
+                        tunnels.tls = Some(context);
+                        driver.log.say(format_args!(
+                            "this site's certificate was renewed; new lanes show it"
+                        ));
+                    }
+                    Err(error) => driver
+                        .log
+                        .say(format_args!("the renewed certificate cannot be used: {error}")),
+                }
+            }
+            Event::Reached(results) => self.on_reached(driver, results),
+            Event::Failed { what, reason } => driver.log.say(format_args!("{what}: {reason}")),
+            Event::Trouble(what) => driver.log.say(format_args!("{what}")),
+            Event::Message(message) => {
+                let event = MembershipEvent::Message(message);
+                self.events.push_back(event);
+            }
+            Event::Jobs(jobs) => self.on_registered(driver, tunnels, &jobs),
+            Event::Relays(_) => {}
+        }
+    }
+
+    fn on_reached(&mut self, driver: &mut Driver, results: Vec<Reached>) {
+        let Some(grid) = &mut self.session else {
+            return;
+        };
+        let unreached = results.into_iter().filter(|result| !result.reached);
+        let unreached = unreached.map(|result| (result.address, result.reason.unwrap_or_default()));
+        grid.unreached = unreached.collect();
+        for (address, reason) in &grid.unreached {
+            driver.log.say(format_args!(
+                "the broker cannot dial {address} ({reason}): other sites will not either; open the port, or leave 'public' in \
+                 [listen] out, so that this gateway dials them"
+            ));
+        }
+    }
+
+    /// What a site's gateway says of its site must not be another's by what the broker knows: that it says it first makes it none
+    /// of its own.
+    pub(crate) fn check_claims(&self, site: &str, info: &SiteInfo) -> Result<(), String> {
+        self.session
+            .as_ref()
+            .map_or(Ok(()), |grid| check_claims(&grid.members, site, info))
+    }
+
+    /// A site is new, or has changed.
+    fn on_member(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, member: Member) {
+        if let Some(grid) = &mut self.session {
+            grid.members.put(member.clone());
+        }
+        if member.site == driver.config.site {
+            return self.on_own_member(driver, tunnels, &member);
+        }
+        let Member { site, record, .. } = member;
+        let addresses = match record.reach.outbound_only {
+            true => Vec::new(),
+            false => record.reach.public,
+        };
+        let known = tunnels.peer_of(&site);
+        let index = known.unwrap_or_else(|| tunnels.add_peer(driver, site));
+        let was_gone = std::mem::take(&mut tunnels.peers[index].is_gone);
+        if tunnels.peers[index].addresses != addresses {
+            tunnels.peers[index].address = addresses.first().copied();
+            let contact = &mut tunnels.peers[index];
+            contact.addresses = addresses;
+            if contact.addresses.is_empty() {
+                "its gateway has not dialled in".clone_into(&mut contact.trouble);
+            }
+            tunnels.dial_all(driver, index, Duration::ZERO);
+        }
+        self.events.push_back(MembershipEvent::PeerKnown {
+            peer: index,
+            is_new: known.is_none() || was_gone,
+        });
+    }
+
+    fn on_member_gone(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, site: &str) {
+        if let Some(grid) = &mut self.session {
+            grid.members.remove(site);
+        }
+        let Some(index) = tunnels.peer_of(site) else {
+            return;
+        };
+        let revoked = self.session.as_ref().is_some_and(|grid| {
+            let revocations = grid.trust().revocations().now();
+            revocations.before(site).is_some()
+        });
+        let (end, what) = match revoked {
+            // Its gateway may have been sooner to close its lanes than this one to look at what they have shown.
+            true => (
+                LaneEnd::Revoked,
+                "its certificate was revoked, and it is no longer a member of the grid",
+            ),
+            false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
+        };
+        driver.log.say(format_args!("site {site}: {what}"));
+        tunnels.peers[index].address = None;
+        tunnels.peers[index].addresses.clear();
+        self.events.push_back(MembershipEvent::PeerGone { peer: index });
+        tunnels.peers[index].is_gone = true;
+        if let Some(pair) = tunnels.by_site.get(site).copied() {
+            tunnels.end_pair(driver, pair, &end, true);
+        }
+        self.directory.forget(site);
+        what.clone_into(&mut tunnels.peers[index].trouble);
+    }
+}

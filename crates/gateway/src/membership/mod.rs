@@ -1,0 +1,25 @@
+//! Who takes part: the sites of the grid, what the broker says of them, and the jobs that run.
+
+use broker_session::BrokerSession;
+use directory::Directory;
+use event::MembershipEvent;
+use jobs::Jobs;
+use std::collections::VecDeque;
+
+pub(crate) mod addresses;
+pub(crate) mod broker_session;
+pub(crate) mod directory;
+pub(crate) mod event;
+pub(crate) mod jobs;
+pub(crate) mod members;
+pub(crate) mod register;
+
+/// Sites and jobs, as far as this gateway knows.
+pub(crate) struct Membership {
+    pub(crate) directory: Directory,
+    pub(crate) jobs: Jobs,
+    /// Where this gateway is a member of a grid with a broker.
+    pub(crate) session: Option<BrokerSession>,
+    /// What others have yet to act on.
+    pub(crate) events: VecDeque<MembershipEvent>,
+}

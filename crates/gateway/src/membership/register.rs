@@ -1,0 +1,101 @@
+//! The grid's register of jobs: the broker is told which run here, so that `causeway grid list` shows them.
+//!
+//! It is told what a job's user may know anyway, never its token. Nothing waits for it: what begins or ends while the broker is away it learns once it
+//! is back, by comparing what it has with what runs.
+
+use crate::driver::Driver;
+use crate::membership::Membership;
+use crate::membership::jobs::{Job, Origin};
+use crate::tunnels::Tunnels;
+use causeway_broker::api::{self, JobStart, MOST_JOB_NAME};
+use causeway_broker::clock::Clock;
+use causeway_wire::Token;
+use sha2::{Digest, Sha256};
+
+/// What a job is called in the register: the same after a hand-over, and nothing that its token could be had from.
+fn number(token: &Token) -> String {
+    let digest = Sha256::new()
+        .chain_update(b"causeway job")
+        .chain_update(token.0)
+        .finalize();
+    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Jobs of MPIs that were started here. A `causeway connect` is one connection.
+fn belongs(job: &Job) -> bool {
+    matches!(job.origin, Origin::Here(_)) && !job.plain
+}
+
+impl Membership {
+    pub(crate) fn register_job(&self, driver: &Driver, tunnels: &Tunnels, token: &Token, job: &Job) {
+        let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) else {
+            return;
+        };
+        let plan = job.plan.as_ref();
+        let mut sites = plan.map_or_else(Vec::new, |plan| plan.sites.clone());
+        if sites.is_empty() {
+            let met = tunnels.pairs.iter().map(|(_, pair)| pair.site.clone());
+            sites = std::iter::once(driver.config.site.clone()).chain(met).collect();
+        }
+        let mut name = job.name.clone();
+        name.truncate(name.floor_char_boundary(MOST_JOB_NAME));
+        // Busy: the next time that the broker is found it is told.
+        let _ = grid.client.job_started(JobStart {
+            id: number(token),
+            name,
+            sites,
+            ranks: plan.map_or(0, |plan| plan.ranks),
+            age_seconds: Clock::system().now().saturating_sub(job.since),
+        });
+    }
+
+    pub(crate) fn unregister_job(&self, token: &Token, job: &Job) {
+        if let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) {
+            let _ = grid.client.job_ended(&number(token));
+        }
+    }
+
+    /// What the broker has, once it is found again.
+    pub(crate) fn on_registered(&self, driver: &Driver, tunnels: &Tunnels, registered: &[api::Job]) {
+        let Some(grid) = &self.session else {
+            return;
+        };
+        let mine: Vec<&str> = registered
+            .iter()
+            .filter(|job| job.from == driver.config.site)
+            .map(|job| job.job.id.as_str())
+            .collect();
+        let running: Vec<(String, &Token, &Job)> = self
+            .jobs
+            .iter()
+            .filter(|(_, job)| belongs(job))
+            .map(|(token, job)| (number(token), token, job))
+            .collect();
+        for (id, token, job) in &running {
+            if !mine.contains(&id.as_str()) {
+                self.register_job(driver, tunnels, token, job);
+            }
+        }
+        for id in mine {
+            if !running.iter().any(|(known, ..)| known == id) {
+                let _ = grid.client.job_ended(id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jobs_number_is_its_own_and_says_nothing_of_its_token() {
+        let one = number(&Token([1; 16]));
+        assert_eq!(one, number(&Token([1; 16])));
+        assert_ne!(one, number(&Token([2; 16])));
+        assert!(
+            one.len() == 16 && !Token([1; 16]).to_hex().contains(&one),
+            "{one}"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! Reads processes' sockets straight into the memory of the lane that carries their streams.
+
+use crate::base::Base;
+use crate::site::SiteSide;
+use crate::site::leg::Leg;
+use crate::tunnels::capacity::BATCH;
+use crate::tunnels::pair::Pair;
+use causeway_wire::Reason;
+use std::io;
+use std::time::Instant;
+
+/// What one turn of a leg brought.
+enum Filled {
+    /// It may have more.
+    More,
+    /// It has no bytes or no credit now.
+    Waits,
+    /// The process ended its half.
+    Ended,
+    /// The connection with the process broke.
+    Broken,
+}
+
+impl SiteSide {
+    /// Reads legs into a lane's memory.
+    pub(crate) fn fill(&mut self, base: &mut Base<'_>, key: usize, number: usize) {
+        let now = base.driver.now;
+        loop {
+            let Some(pair) = base.tunnels.pairs.get_mut(key) else {
+                return;
+            };
+            let enough = pair.tunnel.unsent_bytes(number) >= BATCH;
+            if enough || !pair.tunnel.has_room(number) {
+                return;
+            }
+            let Some(leg_key) = pair.turns.pop() else { return };
+            let leg = self.legs.get_mut(leg_key);
+            let Some(leg) = leg.filter(|leg| leg.pair == key && leg.scheduled) else {
+                continue;
+            };
+            leg.scheduled = false;
+            let id = leg.id;
+            match fill_from(pair, number, leg, now) {
+                Filled::More => {
+                    leg.take_turn(leg_key, &mut pair.turns, now);
+                }
+                Filled::Waits => {}
+                Filled::Ended => {
+                    leg.read_ended = true;
+                    pair.tunnel.finish(id);
+                    if leg.is_done() {
+                        self.drop_leg(base, leg_key);
+                    }
+                }
+                Filled::Broken => {
+                    pair.tunnel.reset(id, Reason::Reset);
+                    self.drop_leg(base, leg_key);
+                }
+            }
+        }
+    }
+}
+
+/// Reads one leg into a lane's memory.
+fn fill_from(pair: &mut Pair, number: usize, leg: &mut Leg, now: Instant) -> Filled {
+    if leg.read_ended || !leg.readable {
+        return Filled::Waits;
+    }
+    let space = pair.tunnel.reserve(number, leg.id);
+    let most = space.len();
+    if most == 0 {
+        return Filled::Waits;
+    }
+    match leg.socket.read(space) {
+        // Its error was taken when it was told of: what is left of it looks like an end, or like silence.
+        Ok(0) if leg.broken => Filled::Broken,
+        Ok(0) => Filled::Ended,
+        Ok(count) => {
+            pair.tunnel.commit(number, leg.id, count, now);
+            pair.sent_bytes += count as u64;
+            leg.sent_bytes += count as u64;
+            pair.turns.spent(count);
+            // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9), unless
+            // the edge that told of the end has been and gone.
+            leg.readable = count == most || leg.end_known;
+            leg.pace.on_read(count, count < most, now);
+            if leg.readable { Filled::More } else { Filled::Waits }
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock && !leg.broken => {
+            leg.readable = false;
+            Filled::Waits
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Filled::More,
+        Err(_) => Filled::Broken,
+    }
+}

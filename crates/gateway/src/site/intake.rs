@@ -1,0 +1,439 @@
+//! Connections from shims, until their preface has been read and judged.
+
+use crate::base::Base;
+use crate::inherited::{InheritError, descriptor};
+use crate::membership::directory::Whereabouts;
+use crate::site::SiteSide;
+use crate::site::leg::{Socket, Stage};
+use crate::sys::admission::Admission;
+use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
+use causeway_tunnel::{OpenRequest, Target};
+use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
+use causeway_wire::question::Question;
+use causeway_wire::{Preface, Reason, Verdict};
+use mio::net::TcpStream;
+use mio::{Interest, Token};
+use serde::{Deserialize, Serialize};
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping.
+const PREFACE_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Connections whose preface is not read yet. With one more, the address that has most of them loses its oldest.
+const AT_MOST: usize = 4096;
+
+/// They may have one of so many of the files that this process may open: streams, lanes and commands need the others.
+const SHARE_OF_FILES: usize = 8;
+
+/// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood: one address may
+/// have all the room that others leave.
+pub(crate) fn admission(files: usize) -> Admission {
+    let most = AT_MOST.min(files / SHARE_OF_FILES);
+    Admission::new(most, most)
+}
+
+pub(crate) struct Intake {
+    socket: TcpStream,
+    peer: SocketAddr,
+    born: u64,
+    bytes: [u8; MAX_BYTES],
+    filled: usize,
+    needed: usize,
+}
+
+/// Why a connection is turned away.
+struct Refusal {
+    kind: &'static str,
+    why: String,
+    reason: Reason,
+    wants_verdict: bool,
+}
+
+impl Intake {
+    pub(crate) fn keep(&self) -> KeptIntake {
+        KeptIntake {
+            descriptor: self.socket.as_raw_fd(),
+            peer: self.peer,
+            born: self.born,
+            filled: self.bytes[..self.filled].to_vec(),
+            needed: self.needed,
+        }
+    }
+
+    fn inherit(kept: KeptIntake) -> Result<Intake, InheritError> {
+        let KeptIntake { filled, needed, .. } = kept;
+        if filled.len() >= needed || needed > MAX_BYTES {
+            return Err(InheritError::Contradiction(
+                "a preface is longer than it should be",
+            ));
+        }
+        let mut bytes = [0; MAX_BYTES];
+        bytes[..filled.len()].copy_from_slice(&filled);
+        Ok(Intake {
+            socket: TcpStream::from_std(descriptor(kept.descriptor)?.into()),
+            peer: kept.peer,
+            born: kept.born,
+            bytes,
+            filled: filled.len(),
+            needed,
+        })
+    }
+}
+
+impl AsFd for Intake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl SiteSide {
+    /// Goes on reading prefaces that a predecessor has begun to read.
+    pub(crate) fn inherit_intakes(
+        &mut self,
+        base: &mut Base<'_>,
+        kept: Vec<(usize, KeptIntake)>,
+    ) -> Result<(), InheritError> {
+        let inherit = |(key, kept)| Ok::<_, InheritError>((key, Intake::inherit(kept)?));
+        self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        for (key, intake) in &mut self.intakes {
+            self.intake_admission.enter(intake.peer.ip(), intake.born, key);
+            let token = Class::Intake.token(key);
+            base.driver
+                .registry()
+                .register(&mut intake.socket, token, interest)?;
+            base.driver
+                .timers
+                .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.born));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn on_shim_connection(
+        &mut self,
+        base: &mut Base<'_>,
+        mut socket: TcpStream,
+        peer: SocketAddr,
+    ) {
+        if let Some(key) = self.intake_admission.one_too_many(peer.ip()) {
+            let why = "too many connections without a preface; the oldest of who has most of them ends";
+            self.turn_away(base, key, "intakes", why.to_owned());
+        }
+        let _ = socket.set_nodelay(true);
+        let born = base.driver.birth();
+        let key = self.intakes.vacant_key();
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = base
+            .driver
+            .registry()
+            .register(&mut socket, Class::Intake.token(key), interest)
+        {
+            return base.driver.log.refuse("register", peer.ip(), error);
+        }
+        let intake = Intake {
+            socket,
+            peer,
+            born,
+            bytes: [0; MAX_BYTES],
+            filled: 0,
+            needed: FIXED_BYTES,
+        };
+        self.intakes.insert(intake);
+        self.intake_admission.enter(peer.ip(), born, key);
+        base.driver
+            .timers
+            .set(PREFACE_DEADLINE, Deadline::Intake(key, born));
+        self.on_intake(base, key);
+    }
+
+    /// Reads what is there of a preface, and never a byte of what follows it.
+    pub(crate) fn on_intake(&mut self, base: &mut Base<'_>, key: usize) {
+        while let Some(intake) = self.intakes.get_mut(key) {
+            match intake
+                .socket
+                .read(&mut intake.bytes[intake.filled..intake.needed])
+            {
+                Ok(0) => {
+                    return self.turn_away(
+                        base,
+                        key,
+                        "preface-cut",
+                        "closed before its preface was complete".into(),
+                    );
+                }
+                Ok(count) => intake.filled += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return self.turn_away(base, key, "preface-cut", error.to_string()),
+            }
+            match Preface::decode(&intake.bytes[..intake.filled]) {
+                Ok(Decoded::Incomplete { needed }) => intake.needed = needed,
+                Ok(Decoded::Complete { preface, .. }) => return self.admit(base, key, preface),
+                Ok(Decoded::Question { question, .. }) => return self.answer_question(base, key, &question),
+                Err(error) => return self.turn_away(base, key, "bad-preface", error.to_string()),
+            }
+        }
+    }
+
+    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
+        if self.intakes.get(key).is_some_and(|intake| intake.born == born) {
+            self.turn_away(
+                base,
+                key,
+                "preface-late",
+                format!("no complete preface within {PREFACE_DEADLINE:?}"),
+            );
+        }
+    }
+
+    fn turn_away(&mut self, base: &mut Base<'_>, key: usize, kind: &str, why: String) {
+        if let Some(intake) = self.take_intake(key) {
+            base.driver.log.refuse(kind, intake.peer.ip(), why);
+        }
+    }
+
+    fn take_intake(&mut self, key: usize) -> Option<Intake> {
+        let intake = self.intakes.try_remove(key)?;
+        self.intake_admission.leave(intake.peer.ip(), intake.born);
+        Some(intake)
+    }
+
+    fn admit(&mut self, base: &mut Base<'_>, key: usize, preface: Preface) {
+        let Some(intake) = self.take_intake(key) else {
+            return;
+        };
+        let peer = intake.peer;
+        if let Err((refusal, socket)) = self.try_admit(base, intake, preface) {
+            base.driver.log.refuse(refusal.kind, peer.ip(), refusal.why);
+            let Some(mut socket) = socket else { return };
+            if refusal.wants_verdict {
+                // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
+                let _ = socket.write(&Verdict::Failed(refusal.reason).encode());
+            } else {
+                let _ = socket2::SockRef::from(&socket).set_linger(Some(Duration::ZERO));
+            }
+        }
+    }
+
+    /// Says whose gateway this is, to nodes of this site and for a job that is known. Others could hand the answer on to
+    /// nodes of another site, as if they were the gateway there.
+    fn answer_question(&mut self, base: &mut Base<'_>, key: usize, question: &Question) {
+        let Some(mut intake) = self.take_intake(key) else {
+            return;
+        };
+        let peer = intake.peer.ip().to_canonical();
+        if !base.membership.directory.own_site().has_node(peer) {
+            let why = "asks whose gateway this is, and is no node of this site";
+            return base.driver.log.refuse("foreign-source", peer, why);
+        }
+        // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
+        let mut tokens = base.membership.jobs.iter().map(|(token, _)| token);
+        match tokens.find(|token| question.is_of(token)) {
+            Some(token) => {
+                // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
+                let _ = intake
+                    .socket
+                    .write(&question.answer(token, &base.driver.config.site));
+            }
+            None => {
+                let why = "asks whose gateway this is with an unknown job token";
+                base.driver.log.refuse("unknown-token", peer, why);
+            }
+        }
+    }
+
+    fn try_admit(
+        &mut self,
+        base: &mut Base<'_>,
+        intake: Intake,
+        preface: Preface,
+    ) -> Result<(), (Refusal, Option<TcpStream>)> {
+        let Intake { socket, peer, .. } = intake;
+        let pair_key = match self.judge(base, &preface, peer) {
+            Ok(pair_key) => pair_key,
+            Err(refusal) => return Err((refusal, Some(socket))),
+        };
+        let Preface {
+            source,
+            destination,
+            token,
+            wants_verdict,
+        } = preface;
+        let source = of_family_of(self.in_grid(base, source), destination);
+        let request = OpenRequest {
+            token,
+            target: Target::Connection { source, destination },
+        };
+        let stage = if wants_verdict {
+            Stage::Awaiting
+        } else {
+            Stage::Open
+        };
+        match self.open_stream(base, pair_key, &request, Socket::Tcp(socket), stage) {
+            Ok(_) => Ok(()),
+            Err(reason) => {
+                let why = format!("stream to {destination}: {}", reason.text());
+                Err((
+                    Refusal {
+                        kind: "exhausted",
+                        why,
+                        reason,
+                        wants_verdict,
+                    },
+                    None,
+                ))
+            }
+        }
+    }
+
+    /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has it.
+    fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
+        SocketAddr::new(base.membership.directory.own_site().in_grid(own.ip()), own.port())
+    }
+
+    /// The pair with the destination's site, if the preface may have what it asks for.
+    fn judge(&mut self, base: &mut Base<'_>, preface: &Preface, peer: SocketAddr) -> Result<usize, Refusal> {
+        let wants_verdict = preface.wants_verdict;
+        let refuse = |kind, reason, why| {
+            Err(Refusal {
+                kind,
+                why,
+                reason,
+                wants_verdict,
+            })
+        };
+        let destination = preface.destination;
+        if !base.membership.jobs.knows(&preface.token) {
+            return refuse(
+                "unknown-token",
+                Reason::Denied,
+                format!("connection to {destination} with an unknown job token"),
+            );
+        }
+        if canonical(self.in_grid(base, preface.source)) != canonical(self.in_grid(base, peer)) {
+            let why = format!("claims to be {}, but comes from {peer}", preface.source);
+            return refuse("false-source", Reason::Denied, why);
+        }
+        let site = match base.membership.directory.site_of(destination.ip()) {
+            Whereabouts::At(site) => site,
+            Whereabouts::Here => {
+                return refuse(
+                    "own-site",
+                    Reason::Denied,
+                    format!("{destination} is in this site: connect to it directly"),
+                );
+            }
+            Whereabouts::Nowhere => {
+                return refuse(
+                    "unknown-destination",
+                    Reason::Unreachable,
+                    format!("{destination} is in no site of the grid"),
+                );
+            }
+        };
+        match base.tunnels.by_site.get(&site) {
+            Some(pair_key) if base.tunnels.pairs[*pair_key].tunnel.may_open() => Ok(*pair_key),
+            Some(_) => refuse(
+                "exhausted",
+                Reason::Exhausted,
+                format!(
+                    "connection to {destination}: site {site} takes none, and as many as may be wait for it"
+                ),
+            ),
+            None => refuse(
+                "no-tunnel",
+                Reason::NoTunnel,
+                format!("connection to {destination}: no tunnel to site {site}"),
+            ),
+        }
+    }
+
+    /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
+    pub(crate) fn open_stream(
+        &mut self,
+        base: &mut Base<'_>,
+        pair_key: usize,
+        request: &OpenRequest,
+        mut socket: Socket,
+        stage: Stage,
+    ) -> Result<usize, Reason> {
+        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+            return Err(Reason::NoTunnel);
+        };
+        if !pair.tunnel.may_open() {
+            return Err(Reason::Exhausted);
+        }
+        let id = pair.tunnel.open(request);
+        self.streams_opened += 1;
+        let born = base.driver.birth();
+        let entry = self.legs.vacant_key();
+        let token: Token = Class::Leg.token(entry);
+        let registered = socket.reregister(base.driver.registry(), token);
+        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+            return Err(Reason::NoTunnel);
+        };
+        if registered.is_err() {
+            pair.tunnel.reset(id, Reason::Exhausted);
+            return Err(Reason::Exhausted);
+        }
+        pair.legs.insert(id, entry);
+        self.legs.insert(crate::site::leg::Leg::new(
+            socket,
+            pair_key,
+            id,
+            (request.token, base.membership.jobs.weight(&request.token)),
+            born,
+            stage,
+        ));
+        self.streams_peak = self.streams_peak.max(self.legs.len());
+        self.schedule(base, entry);
+        base.tunnels.touch(pair_key);
+        Ok(entry)
+    }
+}
+
+/// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6 one; what it is translated
+/// to must be one, too.
+fn of_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
+    match (source, destination) {
+        (SocketAddr::V4(source), SocketAddr::V6(_)) => {
+            SocketAddr::new(source.ip().to_ipv6_mapped().into(), source.port())
+        }
+        (source, _) => source,
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptIntake {
+    pub(crate) descriptor: RawFd,
+    pub(crate) peer: SocketAddr,
+    pub(crate) born: u64,
+    pub(crate) filled: Vec<u8>,
+    pub(crate) needed: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_and_destination_of_a_stream_are_of_one_family() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        for (source, destination, expected) in [
+            ("[::ffff:10.1.0.1]:7", "[fd00:2::1]:9", "[::ffff:10.1.0.1]:7"),
+            ("100.64.0.1:7", "[fd00:2::1]:9", "[::ffff:100.64.0.1]:7"),
+            ("100.64.0.1:7", "100.64.1.1:9", "100.64.0.1:7"),
+            ("[fd00:1::1]:7", "[fd00:2::1]:9", "[fd00:1::1]:7"),
+        ] {
+            assert_eq!(
+                of_family_of(address(source), address(destination)),
+                address(expected)
+            );
+        }
+    }
+}

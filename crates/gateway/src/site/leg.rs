@@ -1,0 +1,354 @@
+//! The local end of a stream: a TCP connection with a process of this site, or a Unix socket with a starter.
+//!
+//! Bytes from the tunnel that the socket does not take wait in `queue`; the tunnel's window bounds it, so a slow reader
+//! slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the socket when it
+//! has room.
+
+use crate::inherited::owned;
+use crate::inherited::{InheritError, descriptor};
+use causeway_tunnel::StreamId;
+use causeway_tunnel::turns::{Pace, Turns};
+use causeway_wire::{Token, Verdict};
+use mio::net::{TcpStream, UnixStream};
+use mio::{Interest, Registry, event::Source};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// Queues larger than this give their memory back when they run empty.
+const KEPT_QUEUE_BYTES: usize = 16 * 1024;
+
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// How far a leg has come.
+pub(crate) enum Stage {
+    /// Delivery: connecting to the destination; the preface goes first. Empty for a connection that has none.
+    Connecting { preface: Vec<u8> },
+    /// Origin: the shim waits for the verdict before its first byte.
+    Awaiting,
+    /// Bytes flow.
+    Open,
+}
+
+pub(crate) struct Leg {
+    pub(crate) socket: Socket,
+    /// Key of the pair whose tunnel carries the stream.
+    pub(crate) pair: usize,
+    pub(crate) id: StreamId,
+    pub(crate) token: Token,
+    /// Its job's share of a busy tunnel.
+    pub(crate) weight: u32,
+    pub(crate) born: u64,
+    pub(crate) stage: Stage,
+    /// The socket may have bytes for the tunnel.
+    pub(crate) readable: bool,
+    /// The kernel has told of the end of the process's half: it will not tell again.
+    pub(crate) end_known: bool,
+    /// The process has reset the connection: what it sent before is still to be read, then comes the reset.
+    pub(crate) broken: bool,
+    /// The leg stands in its pair's queue of those to be read.
+    pub(crate) scheduled: bool,
+    /// Bytes taken from the process, and bytes for it taken from the tunnel.
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    /// How it has sent lately: small frames go before bulk.
+    pub(crate) pace: Pace,
+    /// The process has ended its half.
+    pub(crate) read_ended: bool,
+    /// The far side has ended its half; so will we when the queue is empty.
+    pub(crate) peer_finished: bool,
+    write_ended: bool,
+    queue: VecDeque<u8>,
+}
+
+impl Leg {
+    pub(crate) fn new(
+        socket: Socket,
+        pair: usize,
+        id: StreamId,
+        (token, weight): (Token, u32),
+        born: u64,
+        stage: Stage,
+    ) -> Leg {
+        Leg {
+            socket,
+            pair,
+            id,
+            token,
+            weight,
+            born,
+            stage,
+            // A socket may have become readable before it was registered here.
+            readable: true,
+            end_known: false,
+            broken: false,
+            scheduled: false,
+            sent_bytes: 0,
+            received_bytes: 0,
+            pace: Pace::default(),
+            read_ended: false,
+            peer_finished: false,
+            write_ended: false,
+            queue: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn keep(&mut self) -> KeptLeg<'_> {
+        KeptLeg {
+            descriptor: self.socket.as_fd().as_raw_fd(),
+            is_unix: matches!(self.socket, Socket::Unix(_)),
+            pair: self.pair,
+            stream: self.id.0,
+            token: self.token.0,
+            weight: self.weight,
+            born: self.born,
+            stage: match &self.stage {
+                Stage::Connecting { preface } => KeptStage::Connecting {
+                    preface: preface.clone(),
+                },
+                Stage::Awaiting => KeptStage::Awaiting,
+                Stage::Open => KeptStage::Open,
+            },
+            end_known: self.end_known,
+            broken: self.broken,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+            read_ended: self.read_ended,
+            peer_finished: self.peer_finished,
+            write_ended: self.write_ended,
+            queue: Cow::Borrowed(self.queue.make_contiguous()),
+        }
+    }
+
+    /// Not yet registered. What the kernel has told of the socket it tells again.
+    pub(crate) fn inherit(kept: KeptLeg<'_>) -> Result<Leg, InheritError> {
+        let socket = if kept.is_unix {
+            Socket::Unix(UnixStream::from_std(descriptor(kept.descriptor)?.into()))
+        } else {
+            Socket::Tcp(TcpStream::from_std(descriptor(kept.descriptor)?.into()))
+        };
+        let stage = match kept.stage {
+            KeptStage::Connecting { preface } => Stage::Connecting { preface },
+            KeptStage::Awaiting => Stage::Awaiting,
+            KeptStage::Open => Stage::Open,
+        };
+        let (id, job) = (StreamId(kept.stream), (Token(kept.token), kept.weight));
+        Ok(Leg {
+            end_known: kept.end_known,
+            broken: kept.broken,
+            sent_bytes: kept.sent_bytes,
+            received_bytes: kept.received_bytes,
+            read_ended: kept.read_ended,
+            peer_finished: kept.peer_finished,
+            write_ended: kept.write_ended,
+            queue: kept.queue.into_owned().into(),
+            ..Leg::new(socket, kept.pair, id, job, kept.born, stage)
+        })
+    }
+
+    /// Queues it among those of its pair to be read.
+    pub(crate) fn take_turn(&mut self, key: usize, turns: &mut Turns, now: Instant) {
+        self.scheduled = true;
+        if self.pace.is_urgent(now) {
+            turns.push_urgent(key);
+        } else {
+            turns.push_bulk(key, self.token, self.weight);
+        }
+    }
+
+    /// Takes bytes from the tunnel; returns how many of them have left for the process.
+    pub(crate) fn deliver(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.received_bytes += bytes.len() as u64;
+        if self.broken {
+            return Ok(bytes.len());
+        }
+        let mut written = 0;
+        if self.queue.is_empty() && matches!(self.stage, Stage::Open) {
+            while written < bytes.len() {
+                match self.socket.write(&bytes[written..]) {
+                    Ok(count) => written += count,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        self.queue.extend(&bytes[written..]);
+        Ok(written)
+    }
+
+    /// Writes what waits, and ends this direction when the far side has; returns the bytes that left.
+    pub(crate) fn flush(&mut self) -> io::Result<usize> {
+        if !matches!(self.stage, Stage::Open) || self.broken {
+            return Ok(0);
+        }
+        let mut written = 0;
+        while !self.queue.is_empty() {
+            match self.socket.write(self.queue.as_slices().0) {
+                Ok(count) => {
+                    self.queue.drain(..count);
+                    written += count;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if self.queue.is_empty() {
+            if self.queue.capacity() > KEPT_QUEUE_BYTES {
+                self.queue = VecDeque::new();
+            }
+            if self.peer_finished && !self.write_ended {
+                self.write_ended = true;
+                self.socket.shutdown_write()?;
+            }
+        }
+        Ok(written)
+    }
+
+    /// The destination accepted: the preface goes out first, and bytes may flow.
+    pub(crate) fn connected(&mut self) -> io::Result<()> {
+        if let Stage::Connecting { preface } = std::mem::replace(&mut self.stage, Stage::Open) {
+            self.write_first(&preface)?;
+        }
+        Ok(())
+    }
+
+    /// Tells a waiting shim what became of its connection.
+    pub(crate) fn verdict(&mut self, verdict: Verdict) -> io::Result<()> {
+        if matches!(self.stage, Stage::Awaiting) {
+            self.stage = Stage::Open;
+            self.write_first(&verdict.encode())?;
+        }
+        Ok(())
+    }
+
+    /// A few bytes on a socket nothing was written to yet: they fit in its buffer or the socket is broken.
+    pub(crate) fn write_first(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.socket.write(bytes) {
+            Ok(count) if count == bytes.len() => Ok(()),
+            Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The destination has not answered yet.
+    pub(crate) fn is_connecting(&self) -> bool {
+        matches!(self.stage, Stage::Connecting { .. })
+    }
+
+    /// Both directions have ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.read_ended && self.write_ended
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Tcp(socket) => socket.as_fd(),
+            Socket::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+impl Socket {
+    pub(crate) fn register(&mut self, registry: &Registry, token: mio::Token) -> io::Result<()> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        match self {
+            Socket::Tcp(socket) => socket.register(registry, token, interest),
+            Socket::Unix(socket) => socket.register(registry, token, interest),
+        }
+    }
+
+    /// For a socket that another part of the loop had registered.
+    pub(crate) fn reregister(&mut self, registry: &Registry, token: mio::Token) -> io::Result<()> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        match self {
+            Socket::Tcp(socket) => socket.reregister(registry, token, interest),
+            Socket::Unix(socket) => socket.reregister(registry, token, interest),
+        }
+    }
+
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.read(buffer),
+            Socket::Unix(socket) => socket.read(buffer),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Tcp(socket) => socket.write(bytes),
+            Socket::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    fn shutdown_write(&self) -> io::Result<()> {
+        let result = match self {
+            Socket::Tcp(socket) => socket.shutdown(Shutdown::Write),
+            Socket::Unix(socket) => socket.shutdown(Shutdown::Write),
+        };
+        // The process closed in the same moment: nothing is left to end.
+        result.or_else(|error| {
+            if error.kind() == io::ErrorKind::NotConnected {
+                Ok(())
+            } else {
+                Err(error)
+            }
+        })
+    }
+
+    /// The error that ended the connection, if one did.
+    pub(crate) fn take_error(&self) -> Option<io::Error> {
+        match self {
+            Socket::Tcp(socket) => socket.take_error(),
+            Socket::Unix(socket) => socket.take_error(),
+        }
+        .unwrap_or_else(Some)
+    }
+
+    /// Makes the close that follows a reset, as the far end's was.
+    pub(crate) fn reset_on_close(&self) {
+        if let Socket::Tcp(socket) = self {
+            // A failure means that the connection is gone already, which is what is wanted.
+            let _ = socket2::SockRef::from(socket).set_linger(Some(Duration::ZERO));
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptLeg<'a> {
+    pub(crate) descriptor: RawFd,
+    pub(crate) is_unix: bool,
+    pub(crate) pair: usize,
+    pub(crate) stream: u32,
+    pub(crate) token: [u8; 16],
+    pub(crate) weight: u32,
+    pub(crate) born: u64,
+    pub(crate) stage: KeptStage,
+    pub(crate) end_known: bool,
+    pub(crate) broken: bool,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) read_ended: bool,
+    pub(crate) peer_finished: bool,
+    pub(crate) write_ended: bool,
+    #[serde(serialize_with = "serde_bytes::serialize", deserialize_with = "owned")]
+    pub(crate) queue: Cow<'a, [u8]>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum KeptStage {
+    Connecting { preface: Vec<u8> },
+    Awaiting,
+    Open,
+}

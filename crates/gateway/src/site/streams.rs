@@ -1,0 +1,372 @@
+//! Streams between a tunnel and its legs: what each event of either side does to the other.
+
+use crate::base::Base;
+use crate::site::SiteSide;
+use crate::site::deliver;
+use crate::site::leg::{Leg, Socket, Stage};
+use crate::site::transparent;
+use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
+use causeway_control::SINK_PORT;
+use causeway_tunnel::StreamId;
+use causeway_wire::{Preface, Reason, Token, Verdict};
+use std::net::SocketAddr;
+
+/// Ports below this belong to the system's services, which no MPI process is.
+const FIRST_USER_PORT: u16 = 1024;
+
+/// What becomes of a stream that is to reach an address of this site.
+pub(crate) enum Delivery {
+    /// A connection is under way.
+    Begun,
+    /// It is for a process that counts, which is still to be started.
+    Sink,
+}
+
+impl SiteSide {
+    pub(crate) fn leg_of(&self, base: &Base<'_>, pair_key: usize, id: StreamId) -> Option<usize> {
+        base.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
+    }
+
+    pub(crate) fn on_data(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId, bytes: &[u8]) {
+        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+            return;
+        };
+        pair.received_bytes += bytes.len() as u64;
+        let Some(leg_key) = pair.legs.get(&id).copied() else {
+            return;
+        };
+        let Some(leg) = self.legs.get_mut(leg_key) else {
+            return;
+        };
+        match leg.deliver(bytes) {
+            Ok(0) => {}
+            Ok(count) => pair.tunnel.consumed(id, count),
+            Err(_) => self.on_reset_by_process(base, leg_key),
+        }
+    }
+
+    /// The far side has ended its half of a stream.
+    pub(crate) fn on_finished(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+        if let Some(leg) = self.leg_of(base, pair_key, id) {
+            self.legs[leg].peer_finished = true;
+            self.flush_leg(base, leg);
+        }
+    }
+
+    /// The far side has reset a stream.
+    pub(crate) fn on_reset(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId, reason: Reason) {
+        if let Some(leg) = self.leg_of(base, pair_key, id) {
+            self.abort_leg(base, leg, reason);
+        }
+    }
+
+    pub(crate) fn on_opened(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+        let Some(leg_key) = self.leg_of(base, pair_key, id) else {
+            return;
+        };
+        self.handed.remove(&leg_key);
+        if self.legs[leg_key].verdict(Verdict::Connected).is_err() {
+            return self.break_leg(base, leg_key, Reason::Reset);
+        }
+        self.flush_leg(base, leg_key);
+        self.schedule(base, leg_key);
+    }
+
+    /// One site may have three quarters of the files that this gateway may open, in streams: connections of its own site, of the others and
+    /// of commands need some too.
+    pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: usize) -> Result<(), Reason> {
+        let site = base.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
+        let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
+        base.driver
+            .log
+            .refuse("streams", format_args!("site {}", site.unwrap_or_default()), text);
+        Err(Reason::Exhausted)
+    }
+
+    pub(crate) fn open_delivery(
+        &mut self,
+        base: &mut Base<'_>,
+        pair_key: usize,
+        id: StreamId,
+        token: Token,
+        source: SocketAddr,
+        destination: SocketAddr,
+    ) -> Result<Delivery, Reason> {
+        let site = base
+            .tunnels
+            .pairs
+            .get(pair_key)
+            .map(|pair| pair.site.clone())
+            .unwrap_or_default();
+        let is_transparent = base.membership.jobs.is_transparent(&token);
+        let false_source = is_transparent
+            .then(|| self.why_not_from(base, &site, source, destination))
+            .flatten();
+        let mut deny = |kind: &str, why: String| {
+            base.driver.log.refuse(kind, &site, why);
+            Err(Reason::Denied)
+        };
+        if !base.membership.jobs.knows(&token) {
+            return deny(
+                "unknown-token",
+                format!("stream to {destination} with an unknown job token"),
+            );
+        }
+        let asked = destination;
+        let destination = SocketAddr::new(
+            base.membership.directory.own_site().real(asked.ip()),
+            asked.port(),
+        );
+        if !base.membership.directory.own_site().has_node(destination.ip()) {
+            return deny(
+                "foreign-destination",
+                format!("stream to {destination}, which is not in this site"),
+            );
+        }
+        let plain = base.membership.jobs.is_plain(&token);
+        let port = destination.port();
+        let is_here = base
+            .driver
+            .config
+            .lan
+            .iter()
+            .any(|own| own.ip() == destination.ip());
+        if plain && is_here && port == SINK_PORT {
+            return Ok(Delivery::Sink);
+        }
+        if port < FIRST_USER_PORT && !(plain && base.driver.config.low_ports.contains(&port)) {
+            return deny(
+                "system-port",
+                format!(
+                    "stream to {destination}: ports below {FIRST_USER_PORT} are not served, but for those that low_ports in \
+                     [site] names, and these to 'causeway connect' alone"
+                ),
+            );
+        }
+        if let Some((kind, why)) = false_source {
+            return deny(kind, why);
+        }
+        let (preface, socket) = if is_transparent {
+            (Vec::new(), transparent::connect(source, destination))
+        } else if plain {
+            (
+                Vec::new(),
+                deliver::connect_plainly(&base.driver.config.lan, destination),
+            )
+        } else {
+            let preface = Preface {
+                source,
+                destination: asked,
+                token,
+                wants_verdict: false,
+            };
+            let preface = preface.encode().map_err(|_| Reason::Protocol)?;
+            (preface, self.ports.connect(&base.driver.config.lan, destination))
+        };
+        let socket = socket.map_err(|error| {
+            let reason = deliver::reason(&error);
+            base.driver
+                .log
+                .refuse("delivery", destination, format_args!("connect: {error}"));
+            reason
+        })?;
+        let leg = self.add_leg(
+            base,
+            Socket::Tcp(socket),
+            pair_key,
+            id,
+            token,
+            Stage::Connecting { preface },
+        )?;
+        let born = self.legs[leg].born;
+        base.driver
+            .timers
+            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
+        Ok(Delivery::Begun)
+    }
+
+    /// Puts a new socket under the loop's care as the local end of a stream.
+    pub(crate) fn add_leg(
+        &mut self,
+        base: &mut Base<'_>,
+        socket: Socket,
+        pair: usize,
+        id: StreamId,
+        token: Token,
+        stage: Stage,
+    ) -> Result<usize, Reason> {
+        let born = base.driver.birth();
+        let job = (token, base.membership.jobs.weight(&token));
+        let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
+        let registered = self.legs[key]
+            .socket
+            .register(base.driver.registry(), Class::Leg.token(key));
+        let Some(pair) = base.tunnels.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
+            self.legs.remove(key);
+            return Err(Reason::Exhausted);
+        };
+        pair.legs.insert(id, key);
+        self.streams_peak = self.streams_peak.max(self.legs.len());
+        Ok(key)
+    }
+
+    /// The kernel has news of a leg's socket.
+    pub(crate) fn on_leg(&mut self, base: &mut Base<'_>, key: usize, event: &mio::event::Event) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        if matches!(leg.stage, Stage::Connecting { .. }) {
+            return self.on_delivery(base, key);
+        }
+        if event.is_error() && leg.socket.take_error().is_some() {
+            return self.on_reset_by_process(base, key);
+        }
+        if event.is_readable() {
+            leg.readable = true;
+            leg.end_known |= event.is_read_closed();
+            self.schedule(base, key);
+        }
+        if event.is_writable() {
+            self.flush_leg(base, key);
+        }
+    }
+
+    /// A delivery's connect has ended, one way or the other.
+    fn on_delivery(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        let Socket::Tcp(socket) = &leg.socket else { return };
+        let error = match leg.socket.take_error() {
+            Some(error) => error,
+            None if socket.peer_addr().is_err() => return,
+            None => match leg.connected() {
+                Ok(()) => {
+                    let (pair, id) = (leg.pair, leg.id);
+                    if let Some(pair) = base.tunnels.pairs.get_mut(pair) {
+                        pair.tunnel.opened(id);
+                    }
+                    self.schedule(base, key);
+                    return self.flush_leg(base, key);
+                }
+                Err(error) => error,
+            },
+        };
+        self.break_leg(base, key, deliver::reason(&error));
+    }
+
+    /// Writes what waits for a process and tells the tunnel what has left.
+    pub(crate) fn flush_leg(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        let (pair_key, id) = (leg.pair, leg.id);
+        match leg.flush() {
+            Ok(count) => {
+                let done = leg.is_done();
+                if let Some(pair) = base.tunnels.pairs.get_mut(pair_key).filter(|_| count > 0) {
+                    pair.tunnel.consumed(id, count);
+                }
+                base.tunnels.touch(pair_key);
+                if done {
+                    self.drop_leg(base, key);
+                }
+            }
+            Err(_) => self.on_reset_by_process(base, key),
+        }
+    }
+
+    /// The process has reset its connection. The kernel still has what it sent before, and hands it out first; so does
+    /// the stream.
+    fn on_reset_by_process(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        if leg.read_ended {
+            return self.break_leg(base, key, Reason::Reset);
+        }
+        leg.broken = true;
+        leg.readable = true;
+        leg.end_known = true;
+        self.schedule(base, key);
+    }
+
+    /// Queues a leg to be read by its pair's lanes.
+    pub(crate) fn schedule(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        let flows = !matches!(leg.stage, Stage::Connecting { .. });
+        if leg.readable && flows && !leg.scheduled && !leg.read_ended {
+            let pair_key = leg.pair;
+            if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {
+                leg.take_turn(key, &mut pair.turns, base.driver.now);
+            }
+            base.tunnels.touch(pair_key);
+        }
+    }
+
+    pub(crate) fn schedule_stream(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+        if let Some(leg) = self.leg_of(base, pair_key, id) {
+            self.schedule(base, leg);
+        }
+    }
+
+    /// The process is gone, or could not be reached: the far side learns of it.
+    pub(crate) fn break_leg(&mut self, base: &mut Base<'_>, key: usize, reason: Reason) {
+        let Some(leg) = self.legs.get(key) else {
+            return;
+        };
+        let (pair_key, id) = (leg.pair, leg.id);
+        if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {
+            pair.tunnel.reset(id, reason);
+        }
+        leg.socket.reset_on_close();
+        base.tunnels.touch(pair_key);
+        self.drop_leg(base, key);
+    }
+
+    /// The far side is gone, or refused: the process learns of it.
+    pub(crate) fn abort_leg(&mut self, base: &mut Base<'_>, key: usize, reason: Reason) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        if matches!(leg.stage, Stage::Awaiting) {
+            // The shim reads the verdict, then the end; a reset could overtake the verdict.
+            let _ = leg.verdict(Verdict::Failed(reason));
+        } else {
+            leg.socket.reset_on_close();
+        }
+        self.drop_leg(base, key);
+    }
+
+    /// Forgets a leg and closes its socket.
+    pub(crate) fn drop_leg(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(leg) = self.legs.try_remove(key) else {
+            return;
+        };
+        self.handed.remove(&key);
+        if let Some(pair) = base.tunnels.pairs.get_mut(leg.pair) {
+            pair.legs.remove(&leg.id);
+        }
+        if let Some(job) = base.membership.jobs.get_mut(&leg.token) {
+            job.sent_bytes += leg.sent_bytes;
+            job.received_bytes += leg.received_bytes;
+        }
+        // Closing deregisters: a leg's descriptor has no duplicate.
+    }
+
+    /// Ends all streams of a job.
+    pub(crate) fn end_streams(&mut self, base: &mut Base<'_>, token: &Token) {
+        let ended: Vec<usize> = self
+            .legs
+            .iter()
+            .filter(|(_, leg)| leg.token == *token)
+            .map(|(key, _)| key)
+            .collect();
+        for key in ended {
+            self.break_leg(base, key, Reason::Reset);
+        }
+    }
+}

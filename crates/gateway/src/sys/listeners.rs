@@ -1,0 +1,87 @@
+//! Where the gateway listens: for its site, for other gateways, for commands, for Prometheus, and for what the site's router
+//! hands over.
+
+use crate::config::Config;
+use crate::error::GatewayError;
+use crate::site::transparent;
+use crate::sys::token::Class;
+use causeway_control::private;
+use mio::net::{TcpListener, UnixListener};
+use mio::{Interest, Registry};
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::path::Path;
+
+pub(crate) struct Listeners {
+    pub(crate) lan: Vec<TcpListener>,
+    pub(crate) wan: Option<TcpListener>,
+    pub(crate) control: UnixListener,
+    pub(crate) metrics: Option<TcpListener>,
+    pub(crate) transparent: Option<TcpListener>,
+    /// Connections wait that could not be accepted; see `Deadline::Accept`.
+    pub(crate) pending: bool,
+}
+
+impl Listeners {
+    pub(crate) fn bind(config: &Config) -> Result<Listeners, GatewayError> {
+        let lan = config.lan.iter().map(|address| bind(*address));
+        Ok(Listeners {
+            lan: lan.collect::<Result<_, _>>()?,
+            wan: config.wan.map(bind).transpose()?,
+            metrics: config.metrics.map(bind).transpose()?,
+            transparent: config.transparent.map(transparent::listen).transpose()?,
+            control: bind_control(&config.control)?,
+            pending: false,
+        })
+    }
+
+    pub(crate) fn register(&mut self, registry: &Registry) -> Result<(), GatewayError> {
+        for (index, listener) in self.lan.iter_mut().enumerate() {
+            registry.register(listener, Class::Lan.token(index), Interest::READABLE)?;
+        }
+        for (listener, class) in [
+            (&mut self.wan, Class::Wan),
+            (&mut self.metrics, Class::Metrics),
+            (&mut self.transparent, Class::Transparent),
+        ] {
+            if let Some(listener) = listener {
+                registry.register(listener, class.token(0), Interest::READABLE)?;
+            }
+        }
+        registry.register(&mut self.control, Class::Control.token(0), Interest::READABLE)?;
+        Ok(())
+    }
+}
+
+fn bind(address: SocketAddr) -> Result<TcpListener, GatewayError> {
+    TcpListener::bind(address).map_err(|source| GatewayError::Listen {
+        address: address.to_string(),
+        source,
+    })
+}
+
+/// Binds the control socket for this user alone. A socket left by a gateway that was killed is replaced.
+fn bind_control(path: &Path) -> Result<UnixListener, GatewayError> {
+    let listen = |source| GatewayError::Listen {
+        address: path.display().to_string(),
+        source,
+    };
+    private::make_directory_of(path).map_err(listen)?;
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(GatewayError::AlreadyRunning(path.to_owned()));
+    }
+    private::remove_socket(path).map_err(listen)?;
+    let listener = private::bind(path).map_err(listen)?;
+    Ok(UnixListener::from_std(listener))
+}
+
+/// In the order of the configuration, which names the same addresses.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptListeners {
+    pub(crate) lan: Vec<RawFd>,
+    pub(crate) wan: Option<RawFd>,
+    pub(crate) control: RawFd,
+    pub(crate) metrics: Option<RawFd>,
+    pub(crate) transparent: Option<RawFd>,
+}

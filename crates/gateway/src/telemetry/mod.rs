@@ -1,0 +1,41 @@
+//! What the gateway tells of itself.
+
+use crate::membership::Membership;
+use crate::site::SiteSide;
+use crate::traversal::Traversal;
+use crate::tunnels::Tunnels;
+use metrics::scrape::Scrape;
+use slab::Slab;
+
+pub(crate) mod metrics;
+pub(crate) mod status;
+
+/// Who reads the metrics now.
+#[derive(Default)]
+pub(crate) struct Telemetry {
+    pub(crate) scrapes: Slab<Scrape>,
+}
+
+/// What is told of.
+pub(crate) struct View<'a> {
+    pub(crate) tunnels: &'a Tunnels,
+    pub(crate) membership: &'a Membership,
+    pub(crate) site: &'a SiteSide,
+    pub(crate) traversal: &'a Traversal,
+    /// Programs that had this gateway before.
+    pub(crate) handed_over: u64,
+}
+
+/// That of a gateway, which borrows nothing else of it.
+macro_rules! view {
+    ($gateway:ident) => {
+        $crate::telemetry::View {
+            tunnels: &$gateway.tunnels,
+            membership: &$gateway.membership,
+            site: &$gateway.site,
+            traversal: &$gateway.traversal,
+            handed_over: $gateway.lifecycle.handed_over,
+        }
+    };
+}
+pub(crate) use view;

@@ -1,0 +1,110 @@
+//! What the gateway tells of itself: see `control::Status`.
+
+use crate::driver::Driver;
+use crate::membership::broker_session::BrokerSession;
+use crate::telemetry::View;
+use crate::tunnels::pair::Pair;
+use causeway_control::{JobStatus, SiteStatus, Status};
+use causeway_wire::Token;
+use std::collections::HashMap;
+
+impl View<'_> {
+    /// Why there is no lane, neither without a relay nor through one.
+    fn why_not(&self, peer: usize) -> String {
+        let trouble = &self.tunnels.peers[peer].trouble;
+        match self.traversal.trouble(peer) {
+            "" => trouble.clone(),
+            relayed => format!("{trouble}; {relayed}"),
+        }
+    }
+
+    /// Every site of the grid, the own one first.
+    pub(crate) fn sites(&self) -> Vec<SiteStatus> {
+        let own = self.membership.directory.own().clone();
+        let own = SiteStatus {
+            name: own.name.clone(),
+            info: Some(own),
+            unreachable: None,
+        };
+        let others = self.tunnels.peers.iter().enumerate().map(|(index, peer)| {
+            let up = self.tunnels.pair_of(&peer.site).is_some_and(Pair::is_up);
+            let info = self.membership.directory.other(&peer.site).cloned();
+            let unreachable = match (up, &info) {
+                (false, _) => Some(self.why_not(index)),
+                (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
+                (true, Some(_)) => None,
+            };
+            SiteStatus {
+                name: peer.site.clone(),
+                info,
+                unreachable,
+            }
+        });
+        std::iter::once(own).chain(others).collect()
+    }
+
+    fn job_statuses(&self) -> Vec<JobStatus> {
+        let mut jobs: HashMap<Token, JobStatus> = self
+            .membership
+            .jobs
+            .iter()
+            .map(|(token, job)| {
+                let status = JobStatus {
+                    name: job.name.clone(),
+                    weight: job.weight,
+                    streams: 0,
+                    sent_bytes: job.sent_bytes,
+                    received_bytes: job.received_bytes,
+                };
+                (*token, status)
+            })
+            .collect();
+        for (_, leg) in &self.site.legs {
+            if let Some(job) = jobs.get_mut(&leg.token) {
+                job.streams += 1;
+                job.sent_bytes += leg.sent_bytes;
+                job.received_bytes += leg.received_bytes;
+            }
+        }
+        let mut jobs: Vec<JobStatus> = jobs.into_values().collect();
+        jobs.sort_by(|one, other| one.name.cmp(&other.name));
+        jobs
+    }
+
+    /// The present state.
+    pub(crate) fn status(&self, driver: &Driver) -> Status {
+        let tunnels = self
+            .tunnels
+            .pairs
+            .iter()
+            .map(|(_, pair)| self.tunnels.tunnel_status(pair));
+        Status {
+            site: driver.config.site.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            handed_over: self.handed_over,
+            grid: self.membership.session.as_ref().map(BrokerSession::status),
+            resident_bytes: resident_bytes(),
+            streams: self.site.legs.len(),
+            streams_peak: self.site.streams_peak,
+            streams_opened: self.site.streams_opened,
+            relayed: self.traversal.relay.carrying(),
+            relayed_bytes: self.traversal.relay.carried_bytes,
+            refused: driver.log.refused().clone(),
+            jobs: self.job_statuses(),
+            sites: self.sites(),
+            tunnels: tunnels.collect(),
+        }
+    }
+}
+
+/// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten()
+        .unwrap_or(4096);
+    pages.unwrap_or(0) * page as u64
+}

@@ -1,0 +1,38 @@
+//! Ways between gateways neither of which can dial the other: punched holes, and relays.
+
+use punch::Meetings;
+use relay::client::Search;
+use relay::server::RelayServer;
+
+pub(crate) mod punch;
+pub(crate) mod relay;
+
+/// What brings lanes up where dialling does not.
+#[derive(Default)]
+pub(crate) struct Traversal {
+    /// What is carried for other sites.
+    pub(crate) relay: RelayServer,
+    /// How looking for a relay to each peer goes.
+    searches: Vec<Search>,
+    /// The gateways that are met half-way, of which a broker tells each the other.
+    pub(crate) meetings: Meetings,
+}
+
+impl Traversal {
+    /// How looking for a relay to a peer goes. Peers are only ever added.
+    pub(crate) fn search_mut(&mut self, peer: usize) -> &mut Search {
+        while self.searches.len() <= peer {
+            self.searches.push(Search::new());
+        }
+        &mut self.searches[peer]
+    }
+
+    pub(crate) fn search(&self, peer: usize) -> Option<&Search> {
+        self.searches.get(peer)
+    }
+
+    /// Why no relay serves; empty where none was looked for.
+    pub(crate) fn trouble(&self, peer: usize) -> &str {
+        self.search(peer).map_or("", |search| &search.trouble)
+    }
+}

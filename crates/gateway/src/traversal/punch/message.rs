@@ -1,0 +1,230 @@
+//! What two gateways that cannot be dialled say to each other: a message by way of the broker, and knocks over UDP.
+//!
+//! ```text
+//! knock, 18 bytes
+//! byte 0       0x32. Neither QUIC's own datagrams nor a lane's nor the broker's answers begin so
+//! byte 1       version, 1
+//! byte 2-17    key that the receiver told the sender in its message
+//! ```
+
+use crate::tunnels::quic::KNOCK;
+use causeway_wire::Cidr;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// What the broker calls such messages: those about UDP, and those about TCP, which gateways of earlier versions leave unread.
+pub(crate) const KIND: &str = "punch";
+pub(crate) const TCP_KIND: &str = "punch-tcp";
+
+const VERSION: u32 = 1;
+
+/// Addresses that are knocked at: the mapped one, and some of hosts with several.
+pub(crate) const MOST_ADDRESSES: usize = 8;
+
+/// Ports below are other programs', for which somebody had to be root.
+const LEAST_PORT: u16 = 1024;
+
+const KNOCK_VERSION: u8 = 1;
+
+/// Tells a gateway whose knock it is; proves nothing, as the certificates of the lane do.
+pub(crate) type Key = [u8; 16];
+
+/// Where the sender may be knocked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Punch {
+    version: u32,
+    /// An answer is not answered.
+    pub(crate) answers: bool,
+    /// In hexadecimal, what the receiver's knocks are to have in them; connections of TCP need none, since they say nothing before TLS does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// Where the broker sees the sender's socket.
+    mapped: SocketAddr,
+    /// Its addresses in its own network, which serve where both are behind one NAT.
+    local: Vec<SocketAddr>,
+}
+
+impl Punch {
+    pub(crate) fn new(answers: bool, key: Option<Key>, mapped: SocketAddr, local: &[SocketAddr]) -> Punch {
+        Punch {
+            version: VERSION,
+            answers,
+            key: key.map(|key| format!("{:032x}", u128::from_be_bytes(key))),
+            mapped,
+            local: local.iter().copied().take(MOST_ADDRESSES - 1).collect(),
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// The broker bounds its length.
+    pub(crate) fn decode(text: &str) -> Result<Punch, String> {
+        let punch: Punch = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if punch.version != VERSION {
+            return Err(format!("version {}, expected {VERSION}", punch.version));
+        }
+        if punch.key.is_some() && punch.key().is_none() {
+            return Err("its key is not one of 32 hexadecimal digits".to_owned());
+        }
+        if punch.local.len() >= MOST_ADDRESSES {
+            return Err(format!("more than {} local addresses", MOST_ADDRESSES - 1));
+        }
+        Ok(punch)
+    }
+
+    pub(crate) fn key(&self) -> Option<Key> {
+        let key = self.key.as_ref()?;
+        let digits = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = digits.then(|| u128::from_str_radix(key, 16).ok())??;
+        Some(number.to_be_bytes())
+    }
+
+    /// Where to knock: what can be one host's address, each once.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        let mut addresses = Vec::new();
+        for address in std::iter::once(&self.mapped).chain(&self.local) {
+            if is_of_a_host(*address) && !addresses.contains(address) {
+                addresses.push(*address);
+            }
+        }
+        addresses
+    }
+}
+
+/// Where a gateway that is seen as `own` connects to, over TCP. Where nobody answers there, who knows nothing of these sites may: so only what a
+/// gateway can have bound or a NAT mapped, never this site's nodes nor, unless the broker is there too, this host; addresses in its own network only
+/// where both are behind one NAT.
+pub(crate) fn connectable(punch: &Punch, own: SocketAddr, subnets: &[Cidr]) -> Vec<SocketAddr> {
+    let behind_one = punch.mapped.ip() == own.ip();
+    let may = |address: &SocketAddr| {
+        address.is_ipv4() == own.is_ipv4()
+            && address.port() >= LEAST_PORT
+            && (!address.ip().is_loopback() || own.ip().is_loopback())
+            && !subnets.iter().any(|subnet| subnet.contains(address.ip()))
+    };
+    let mut addresses = punch.addresses();
+    addresses.retain(|address| may(address) && (behind_one || *address == punch.mapped));
+    addresses
+}
+
+/// A datagram there reaches one host.
+fn is_of_a_host(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    let is_broadcast = matches!(ip, std::net::IpAddr::V4(v4) if v4.is_broadcast());
+    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
+}
+
+/// A knock with the receiver's key.
+pub(crate) fn knock(key: Key) -> Vec<u8> {
+    let mut datagram = vec![KNOCK, KNOCK_VERSION];
+    datagram.extend_from_slice(&key);
+    datagram
+}
+
+/// A knock's key; none of anything else.
+pub(crate) fn knocked(datagram: &[u8]) -> Option<Key> {
+    let [KNOCK, KNOCK_VERSION, key @ ..] = datagram else {
+        return None;
+    };
+    key.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = [7; 16];
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn literal_text_is_as_the_other_end_expects() {
+        let text = r#"{"version":1,"answers":true,"key":"07070707070707070707070707070707","mapped":"192.0.2.1:7001","local":["10.0.0.1:7001"]}"#;
+        let told = |key| Punch::new(true, key, address("192.0.2.1:7001"), &[address("10.0.0.1:7001")]);
+        let punch = told(Some(KEY));
+        assert_eq!(punch.encode().unwrap(), text);
+        assert_eq!(Punch::decode(text), Ok(punch.clone()));
+        assert_eq!(punch.key(), Some(KEY));
+        let text = r#"{"version":1,"answers":true,"mapped":"192.0.2.1:7001","local":["10.0.0.1:7001"]}"#;
+        assert_eq!(told(None).encode().unwrap(), text);
+        assert_eq!(Punch::decode(text), Ok(told(None)));
+    }
+
+    #[test]
+    fn what_is_no_such_message_is_refused_with_the_reason() {
+        let good = Punch::new(false, Some(KEY), address("192.0.2.1:1"), &[])
+            .encode()
+            .unwrap();
+        for (from, to, why) in [
+            ("\"version\":1", "\"version\":2", "version 2"),
+            ("0707", "zz07", "hexadecimal"),
+            ("0707", "+707", "hexadecimal"),
+            ("192.0.2.1:1", "192.0.2.1", "socket address"),
+        ] {
+            let error = Punch::decode(&good.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        let many = ["\"10.0.0.1:1\""; MOST_ADDRESSES].join(",");
+        let error = Punch::decode(&good.replace("[]", &format!("[{many}]"))).unwrap_err();
+        assert!(error.contains("more than 7"), "{error}");
+        assert!(Punch::decode("").is_err());
+    }
+
+    #[test]
+    fn nobody_knocks_where_no_single_host_is() {
+        let local = [
+            "224.0.0.1:1",
+            "0.0.0.0:1",
+            "255.255.255.255:1",
+            "10.0.0.1:0",
+            "[ff02::1]:1",
+            "10.0.0.2:1",
+        ];
+        let punch = Punch::new(false, Some(KEY), address("10.0.0.2:1"), &local.map(address));
+        assert_eq!(punch.addresses(), [address("10.0.0.2:1")]);
+    }
+
+    #[test]
+    fn nobody_is_made_to_connect_to_what_is_no_gateway_of_another_site() {
+        let subnets: Vec<Cidr> = vec!["10.1.0.0/24".parse().unwrap()];
+        let to = |mapped: &str, local: &[&str], own: &str| {
+            let local: Vec<_> = local.iter().map(|text| address(text)).collect();
+            let punch = Punch::new(false, None, address(mapped), &local);
+            connectable(&punch, address(own), &subnets)
+        };
+        let local = ["10.2.0.1:5000", "10.1.0.9:5000", "10.2.0.1:22", "127.0.0.1:5000"];
+        let (mapped, own) = ("192.0.2.1:5000", "192.0.2.2:6000");
+        assert_eq!(to(mapped, &local, own), [address(mapped)]);
+        let one_nat = to(mapped, &local, "192.0.2.1:6000");
+        assert_eq!(one_nat, [address(mapped), address("10.2.0.1:5000")]);
+        for none in [
+            "192.0.2.1:443",
+            "10.1.0.7:5000",
+            "127.0.0.1:5000",
+            "[2001:db8::1]:5000",
+        ] {
+            assert_eq!(to(none, &[], own), []);
+        }
+        assert_eq!(
+            to("127.0.0.1:5000", &[], "127.0.0.1:6000"),
+            [address("127.0.0.1:5000")]
+        );
+    }
+
+    #[test]
+    fn a_knock_has_its_key_and_nothing_else_is_one() {
+        let datagram = knock(KEY);
+        assert_eq!(datagram[..3], [0x32, 1, 7]);
+        assert_eq!(knocked(&datagram), Some(KEY));
+        for length in (0..40).filter(|length| *length != datagram.len()) {
+            let mut other = datagram.clone();
+            other.resize(length, 7);
+            assert_eq!(knocked(&other), None);
+        }
+        assert_eq!(knocked(&[0x20; 18]), None);
+    }
+}

@@ -1,0 +1,393 @@
+//! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which opens both firewalls and NATs. Over UDP one of
+//! them then dials over QUIC (`quic`) through the hole; over TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds`
+//! decides what is done when, `over_udp` and `over_tcp` do it, `message` is what is said.
+//!
+//! ```text
+//!                  1. from where am I seen?           ┌────────┐
+//!   gateway A ──────────────────────────────────────> │ broker │ <──────── gateway B
+//!       │      2. A is here, knock there (HTTPS) ───> └────────┘ ───>          │
+//!       └────── 3. knocks from both ─── 4. the one that sorts first speaks ────┘
+//! ```
+//! Each way has rounds of its own; the one that has not served before gives the other a head start.
+//!
+//! The broker is needed for that only: a lane that stands outlives it. Who is at the far end, the certificates under the lane tell.
+
+mod message;
+mod opening;
+mod over_tcp;
+mod over_udp;
+mod rounds;
+
+use crate::base::Base;
+use crate::traversal::Traversal;
+use crate::tunnels::origin::Way;
+use message::{KIND, TCP_KIND};
+
+use crate::config::Transport;
+use crate::tunnels::capacity::QUIC_LANE;
+use crate::tunnels::dial::REDIAL;
+use crate::tunnels::pair::Pair;
+use causeway_broker::api::Message;
+use causeway_broker::reflection::Id;
+use message::{Key, Punch};
+use opening::Opening;
+use rounds::{Action, Meeting};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// Begins every reason for there being no lane.
+const NEITHER: &str = "neither gateway can be dialled";
+
+/// Before the other way is tried as well: where UDP is let through at all, a lane over it is up within half a second of its round's beginning.
+const HEAD_START: Duration = Duration::from_secs(2);
+
+/// The far gateways that neither can be dialled nor can dial.
+#[derive(Default)]
+pub(crate) struct Meetings {
+    /// By their places among the peers.
+    by_peer: BTreeMap<(usize, Way), Meeting>,
+    /// Sockets of the rounds over TCP that are under way.
+    openings: BTreeMap<usize, Opening>,
+    /// How each peer was met last.
+    served: BTreeMap<usize, Way>,
+    /// Where the broker was found; nothing begins before that.
+    broker: Option<SocketAddr>,
+    /// The question to it that is under way.
+    asked: Option<Id>,
+    /// Where it sees this gateway's UDP socket.
+    mapped: Option<SocketAddr>,
+}
+
+impl Meetings {
+    fn of(&mut self, index: usize) -> impl Iterator<Item = (Way, &mut Meeting)> {
+        let both = self
+            .by_peer
+            .range_mut((index, Way::ALL[0])..=(index, Way::ALL[1]));
+        both.map(|((_, way), meeting)| (*way, meeting))
+    }
+
+    /// How much later this way is tried than the one that served last.
+    fn head_start(&self, index: usize, way: Way) -> Duration {
+        let has_udp = self.by_peer.contains_key(&(index, Way::Udp));
+        match (self.served.get(&index), way) {
+            (Some(served), _) if *served != way => HEAD_START,
+            (None, Way::Tcp) if has_udp => HEAD_START,
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+impl Traversal {
+    fn meeting(&mut self, index: usize, way: Way) -> Option<&mut Meeting> {
+        self.meetings.by_peer.get_mut(&(index, way))
+    }
+
+    /// Only punching brings a lane to this peer.
+    pub(crate) fn meets(&self, index: usize) -> bool {
+        let mut ways = Way::ALL.into_iter();
+        ways.any(|way| self.meetings.by_peer.contains_key(&(index, way)))
+    }
+
+    /// The broker tells where a peer can be dialled, if at all.
+    pub(crate) fn on_peer_known(&mut self, base: &mut Base<'_>, index: usize) {
+        let now = base.driver.now;
+        let site = base.tunnels.peers[index].site.clone();
+        let closed = base.driver.config.public.is_empty() && base.tunnels.peers[index].addresses.is_empty();
+        if !closed {
+            return self.forget_meeting(index);
+        }
+        if self.meets(index) {
+            return;
+        }
+        let ways = Way::ALL.into_iter().filter(|way| match way {
+            Way::Udp => base.tunnels.quic.is_some(),
+            Way::Tcp => base.driver.config.transport != Transport::Quic,
+        });
+        let ways: Vec<Way> = ways.collect();
+        let names: Vec<String> = ways.iter().map(Way::to_string).collect();
+        base.tunnels.peers[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        let was_up = base.tunnels.pair_of(&site).map(Pair::is_up);
+        let dials = base.driver.config.site < site;
+        let meetings = &mut self.meetings;
+        for way in ways {
+            let mut key = Key::default();
+            // Without random numbers every handshake fails, and says so.
+            if getrandom::fill(&mut key).is_err() {
+                return;
+            }
+            let mut meeting = Meeting::new(way, key, dials);
+            match was_up {
+                Some(true) => {}
+                // Streams wait for it: this gateway was handed over to another program.
+                Some(false) => meeting.begin_after(Duration::ZERO, now),
+                None => meeting.begin(meetings.head_start(index, way), now),
+            }
+            meetings.by_peer.insert((index, way), meeting);
+        }
+    }
+
+    pub(crate) fn forget_meeting(&mut self, index: usize) {
+        let meetings = &mut self.meetings;
+        meetings.by_peer.retain(|(other, _), _| *other != index);
+        meetings.openings.remove(&index);
+        meetings.served.remove(&index);
+    }
+
+    /// The broker answers from there.
+    pub(crate) fn on_broker_found(&mut self, broker: SocketAddr) {
+        let broker = SocketAddr::new(broker.ip().to_canonical(), broker.port());
+        self.meetings.broker = Some(broker);
+    }
+
+    /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
+    pub(crate) fn meet_again(&mut self, base: &mut Base<'_>, index: usize, introduced: bool) {
+        let now = base.driver.now;
+        let meetings = &mut self.meetings;
+        for way in Way::ALL {
+            let head_start = meetings.head_start(index, way);
+            if let Some(meeting) = meetings.by_peer.get_mut(&(index, way)) {
+                meeting.on_lost(introduced, head_start, now);
+            }
+        }
+    }
+
+    /// A lane stands. What a relay carries is not what the two gateways are meeting for.
+    pub(crate) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: usize, lane: usize) {
+        let known = base.tunnels.lanes.get(lane);
+        let Some(is_tcp) = known
+            .filter(|lane| lane.through.is_none())
+            .map(|lane| lane.carrier.tcp().is_some())
+        else {
+            return;
+        };
+        let punched = self.punched(peer, is_tcp);
+        if let Some(lane) = base.tunnels.lanes.get_mut(lane) {
+            lane.punched = punched;
+        }
+        self.on_met(base, peer);
+        self.tell_offer_soon(base);
+    }
+
+    /// The handshake of a lane is through, at either side.
+    pub(crate) fn on_met(&mut self, base: &mut Base<'_>, index: usize) {
+        let meetings = &mut self.meetings;
+        meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
+        meetings.openings.remove(&index);
+        let now = base.driver.now;
+        if self.missing_lane(base, index).is_some()
+            && let Some(meeting) = self.meeting(index, Way::Tcp)
+        {
+            meeting.begin_after(REDIAL, now);
+        }
+    }
+
+    /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
+    fn punched(&mut self, index: usize, is_tcp: bool) -> Option<Way> {
+        let way = match is_tcp {
+            true => Way::Tcp,
+            false => Way::Udp,
+        };
+        let meetings = &mut self.meetings;
+        meetings.by_peer.get(&(index, way))?;
+        meetings.served.insert(index, way);
+        Some(way)
+    }
+
+    /// The far gateway has said who it is.
+    pub(crate) fn on_met_well(&mut self, index: usize) {
+        let meetings = self.meetings.of(index);
+        meetings.for_each(|(_, meeting)| meeting.on_introduced());
+    }
+
+    /// The lane that was begun through the hole did not come up; false where none was.
+    pub(crate) fn punch_failed(&mut self, base: &mut Base<'_>, index: usize, lane: usize, why: &str) -> bool {
+        let now = base.driver.now;
+        let way = match (base.driver.config.transport, lane) {
+            (Transport::Quic, _) | (Transport::Auto, QUIC_LANE) => Way::Udp,
+            _ => Way::Tcp,
+        };
+        let dialled = self
+            .meeting(index, way)
+            .is_some_and(|meeting| meeting.on_dial_failed(why, now));
+        if dialled {
+            self.no_meeting(base, index);
+        }
+        dialled
+    }
+
+    fn no_meeting(&mut self, base: &mut Base<'_>, index: usize) {
+        if base.tunnels.has_lane(index) {
+            return;
+        }
+        let meetings = &mut self.meetings;
+        let reasons = meetings
+            .of(index)
+            .filter(|(_, meeting)| !meeting.trouble.is_empty());
+        let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
+        let reasons: Vec<String> = reasons.collect();
+        let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
+        let peer = &mut base.tunnels.peers[index];
+        if peer.trouble != trouble {
+            let site = &peer.site;
+            base.driver.log.say(format_args!("no lane to {site}: {trouble}"));
+            peer.trouble = trouble;
+        }
+    }
+
+    /// When a meeting wants to be looked at next.
+    pub(crate) fn meetings_deadline(&self) -> Option<Instant> {
+        let meetings = &self.meetings;
+        meetings.broker?;
+        meetings.by_peer.values().filter_map(Meeting::deadline).min()
+    }
+
+    /// Lets time pass for the meetings that wait for it.
+    pub(crate) fn look_after_meetings(&mut self, base: &mut Base<'_>) {
+        let now = base.driver.now;
+        if base.driver.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        let due = self.meetings.by_peer.iter();
+        let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
+        let due: Vec<(usize, Way)> = due.map(|(key, _)| *key).collect();
+        for (index, way) in due {
+            let is_well =
+                base.tunnels.has_lane(index) && (way == Way::Udp || self.missing_lane(base, index).is_none());
+            self.with_meeting(base, index, way, |meeting, out| {
+                match is_well && meeting.is_resting() {
+                    true => meeting.on_met(),
+                    false => meeting.on_time(now, out),
+                }
+            });
+        }
+    }
+
+    fn with_meeting(
+        &mut self,
+        base: &mut Base<'_>,
+        index: usize,
+        way: Way,
+        act: impl FnOnce(&mut Meeting, &mut Vec<Action>),
+    ) {
+        let mut actions = Vec::new();
+        if let Some(meeting) = self.meeting(index, way) {
+            act(meeting, &mut actions);
+        }
+        for action in actions {
+            self.act(base, index, way, action);
+        }
+        let in_round = |meeting: &mut Meeting| meeting.is_in_round();
+        if way == Way::Tcp && !self.meeting(index, way).is_some_and(in_round) {
+            self.meetings.openings.remove(&index);
+        }
+    }
+
+    fn act(&mut self, base: &mut Base<'_>, index: usize, way: Way, action: Action) {
+        match (action, way) {
+            (Action::Locate, _) => {
+                let located = match way {
+                    Way::Udp => self.locate(base),
+                    Way::Tcp => self.open(base, index),
+                };
+                if let Err(error) = located {
+                    let (now, why) = (base.driver.now, format!("ask the broker over {way}: {error}"));
+                    self.with_meeting(base, index, way, |meeting, out| {
+                        meeting.on_locating_failed(why, now, out);
+                    });
+                }
+            }
+            (Action::Call { answers }, _) => self.call(base, index, way, answers),
+            (Action::Knock { to, key }, Way::Udp) => {
+                // Where this socket cannot send, another address may serve.
+                let _ = self.say_over_udp(base, to, &message::knock(key));
+            }
+            (Action::Knock { to, .. }, Way::Tcp) => self.knock_over_tcp(base, index, to),
+            (Action::Dial { at }, Way::Udp) => self.dial_punched(base, index, at),
+            // Begun by who has the connection.
+            (Action::Dial { .. }, Way::Tcp) => {}
+            (Action::Failed, _) => self.no_meeting(base, index),
+        }
+    }
+
+    /// Tells the far gateway where this one is.
+    fn call(&mut self, base: &mut Base<'_>, index: usize, way: Way, answers: bool) {
+        let Some(grid) = &base.membership.session else {
+            return;
+        };
+        let meetings = &self.meetings;
+        let opening = meetings.openings.get(&index);
+        let (kind, mapped, port) = match way {
+            Way::Udp => {
+                let bound = base.tunnels.quic.as_ref().and_then(|quic| quic.local_address());
+                (KIND, meetings.mapped, bound)
+            }
+            Way::Tcp => {
+                let bound = opening.and_then(Opening::local_address);
+                (TCP_KIND, opening.and_then(|opening| opening.mapped), bound)
+            }
+        };
+        let meeting = meetings.by_peer.get(&(index, way));
+        let Some((meeting, mapped)) = meeting.zip(mapped) else {
+            return;
+        };
+        let local = port
+            .map(|bound| self.local_addresses(base, bound))
+            .unwrap_or_default();
+        let key = (way == Way::Udp).then_some(meeting.key);
+        let punch = Punch::new(answers, key, mapped, &local);
+        if let Ok(body) = punch.encode() {
+            // Busy: the round ends without an answer, and the next one asks again.
+            let _ = grid.client.send(&base.tunnels.peers[index].site, kind, &body);
+        }
+    }
+
+    /// Where a socket is inside this site; a host's own loopback says nothing to others.
+    fn local_addresses(&self, base: &Base<'_>, bound: SocketAddr) -> Vec<SocketAddr> {
+        let known: Vec<IpAddr> = match bound.ip().is_unspecified() {
+            true => base.driver.config.lan.iter().map(SocketAddr::ip).collect(),
+            false => vec![bound.ip()],
+        };
+        let others = known
+            .into_iter()
+            .filter(|ip| !ip.is_loopback() && !ip.is_unspecified());
+        others.map(|ip| SocketAddr::new(ip, bound.port())).collect()
+    }
+
+    /// Another gateway says something through the broker.
+    pub(crate) fn on_broker_message(&mut self, base: &mut Base<'_>, message: &Message) {
+        if [KIND, TCP_KIND].contains(&&*message.kind) {
+            self.on_punch(base, message);
+        }
+    }
+
+    /// A far gateway says where it is. The broker answers for who that is.
+    fn on_punch(&mut self, base: &mut Base<'_>, message: &Message) {
+        let now = base.driver.now;
+        let Some(index) = base.tunnels.peer_of(&message.from) else {
+            return;
+        };
+        let way = match message.kind == TCP_KIND {
+            true => Way::Tcp,
+            false => Way::Udp,
+        };
+        let punch = match Punch::decode(&message.body) {
+            Ok(punch) if punch.key().is_some() || way == Way::Tcp => punch,
+            other => {
+                let why = other.err().unwrap_or_else(|| "it has no key".to_owned());
+                let text = format!("a message about punching that is not understood: {why}");
+                return base.driver.log.refuse("punch", &message.from, text);
+            }
+        };
+        let key = punch.key().unwrap_or_default();
+        let seen = base.membership.session.as_ref().and_then(|grid| grid.observed);
+        let addresses = match (way, seen) {
+            (Way::Udp, _) => punch.addresses(),
+            (Way::Tcp, Some(seen)) => message::connectable(&punch, seen, &base.driver.config.subnets),
+            (Way::Tcp, None) => Vec::new(),
+        };
+        self.with_meeting(base, index, way, |meeting, out| {
+            meeting.on_call(key, addresses, punch.answers, now, out);
+        });
+    }
+}

@@ -1,0 +1,102 @@
+//! What a round over TCP does: opens a port, connects from it, and begins a lane on what comes up.
+
+use super::opening::{BROKER, Opening, SLOTS};
+use crate::base::Base;
+use crate::sys::token::Class;
+use crate::traversal::Traversal;
+use crate::tunnels::origin::Way;
+use mio::Token;
+use std::io;
+use std::net::SocketAddr;
+
+/// Sites with which a way over TCP is punched at a time: with ten sockets each these are a third of the files that a user has by default. A round that
+/// leads somewhere takes a moment, and the next ones come soon.
+const OPENINGS: usize = 32;
+
+impl Traversal {
+    /// The first lane over TCP that is still to be punched by this gateway, once one serves.
+    pub(super) fn missing_lane(&self, base: &Base<'_>, index: usize) -> Option<usize> {
+        let site = &base.tunnels.peers[index].site;
+        let served = self.meetings.served.get(&index);
+        if served != Some(&Way::Tcp) || base.driver.config.site > *site || !base.tunnels.has_lane(index) {
+            return None;
+        }
+        let pair = base.tunnels.pair_of(site)?;
+        let is_well = |lane: &usize| {
+            let known = pair.lanes[*lane].and_then(|key| base.tunnels.lanes.get(key));
+            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(*lane)
+        };
+        (0..base.tunnels.lanes_wanted(base.driver, index)).find(|lane| !is_well(lane))
+    }
+
+    /// Takes a port for a round over TCP, and asks the broker from where it sees that.
+    pub(super) fn open(&mut self, base: &mut Base<'_>, index: usize) -> io::Result<()> {
+        let meetings = &mut self.meetings;
+        let Some(broker) = meetings
+            .broker
+            .filter(|_| !meetings.openings.contains_key(&index))
+        else {
+            return Ok(());
+        };
+        if meetings.openings.len() >= OPENINGS {
+            let why = format!("ways to {OPENINGS} sites are being punched already");
+            return Err(io::Error::other(why));
+        }
+        let dials = base.driver.config.site < base.tunnels.peers[index].site;
+        let opening = Opening::begin(broker, dials, base.driver.registry(), opening_token(index))?;
+        meetings.openings.insert(index, opening);
+        Ok(())
+    }
+
+    pub(super) fn knock_over_tcp(&mut self, base: &mut Base<'_>, index: usize, to: SocketAddr) {
+        if let Some(opening) = self.meetings.openings.get_mut(&index) {
+            opening.knock(to, base.driver.registry(), opening_token(index));
+        }
+    }
+
+    /// One of the sockets of a round over TCP reports something.
+    pub(crate) fn on_opening(&mut self, base: &mut Base<'_>, key: usize) {
+        let (index, slot, now) = (key / SLOTS, key % SLOTS, base.driver.now);
+        let Some(opening) = self.meetings.openings.get_mut(&index) else {
+            return;
+        };
+        if slot == BROKER {
+            return match opening.on_broker() {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.with_meeting(base, index, Way::Tcp, |meeting, out| meeting.on_located(now, out));
+                }
+                Err(error) => {
+                    let why = format!("ask the broker over TCP from where it sees this gateway: {error}");
+                    self.with_meeting(base, index, Way::Tcp, |meeting, out| {
+                        meeting.on_locating_failed(why, now, out);
+                    });
+                }
+            };
+        }
+        let Some((socket, to)) = opening.on_attempt(slot, base.driver.registry()) else {
+            return;
+        };
+        let mut out = Vec::new();
+        if let Some(meeting) = self.meeting(index, Way::Tcp) {
+            meeting.on_knock(to, &mut out);
+        }
+        if out.is_empty() {
+            // The far gateway speaks first, and is a stranger until then.
+            return base.tunnels.on_tcp_gateway(base.driver, socket, to);
+        }
+        self.meetings.openings.remove(&index);
+        let site = base.tunnels.peers[index].site.clone();
+        let lane = self.missing_lane(base, index).unwrap_or(0);
+        match base.tunnels.tcp_carrier(base.driver, socket, Some(&site)) {
+            Ok(carrier) => base
+                .tunnels
+                .begin_handshake(base.driver, carrier, to, Some((index, lane)), None),
+            Err(error) => base.tunnels.dial_failed(index, lane, &error.to_string()),
+        }
+    }
+}
+
+fn opening_token(index: usize) -> impl Fn(usize) -> Token {
+    move |slot| Class::Opening.token(index * SLOTS + slot)
+}

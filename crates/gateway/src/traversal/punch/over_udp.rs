@@ -1,0 +1,95 @@
+//! What a round over UDP does: asks the broker, takes knocks, dials over QUIC.
+
+use super::message;
+use crate::base::Base;
+use crate::config::Transport;
+use crate::traversal::Traversal;
+use crate::tunnels::capacity::QUIC_LANE;
+use crate::tunnels::origin::Way;
+use crate::tunnels::quic::KNOCK;
+use causeway_broker::reflection::{self, Id};
+use std::io;
+use std::net::SocketAddr;
+
+impl Traversal {
+    pub(super) fn say_over_udp(&self, base: &Base<'_>, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        match &base.tunnels.quic {
+            Some(quic) => quic.say(to, datagram),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks the broker from where it sees the UDP socket.
+    pub(super) fn locate(&mut self, base: &mut Base<'_>) -> io::Result<()> {
+        let meetings = &mut self.meetings;
+        let Some(broker) = meetings.broker else {
+            return Ok(());
+        };
+        let id = match meetings.asked {
+            Some(id) => id,
+            None => {
+                let mut id = Id::default();
+                getrandom::fill(&mut id).map_err(io::Error::other)?;
+                *meetings.asked.insert(id)
+            }
+        };
+        self.say_over_udp(base, broker, &reflection::question(id))
+    }
+
+    /// The UDP socket got something that is none of QUIC's.
+    pub(crate) fn on_datagram(&mut self, base: &mut Base<'_>, datagram: &[u8], from: SocketAddr) {
+        match datagram.first() {
+            Some(&reflection::ANSWER) => self.on_reflection(base, datagram),
+            Some(&KNOCK) => self.on_knock(base, datagram, from),
+            _ => {}
+        }
+    }
+
+    /// An answer to that, by its first byte.
+    fn on_reflection(&mut self, base: &mut Base<'_>, datagram: &[u8]) {
+        let now = base.driver.now;
+        let Some((id, mapped)) = reflection::answered(datagram) else {
+            return;
+        };
+        let meetings = &mut self.meetings;
+        if meetings.asked != Some(id) {
+            return;
+        }
+        (meetings.asked, meetings.mapped) = (None, Some(mapped));
+        let all = meetings.by_peer.keys().filter(|(_, way)| *way == Way::Udp);
+        let all: Vec<usize> = all.map(|(index, _)| *index).collect();
+        for index in all {
+            self.with_meeting(base, index, Way::Udp, |meeting, out| meeting.on_located(now, out));
+        }
+    }
+
+    /// A knock, by its first byte.
+    fn on_knock(&mut self, base: &mut Base<'_>, datagram: &[u8], from: SocketAddr) {
+        let Some(key) = message::knocked(datagram) else {
+            return;
+        };
+        let mut meetings = self.meetings.by_peer.iter();
+        let whose = meetings.find(|((_, way), meeting)| *way == Way::Udp && meeting.key == key);
+        if let Some(index) = whose.map(|((index, _), _)| *index) {
+            let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+            self.with_meeting(base, index, Way::Udp, |meeting, out| meeting.on_knock(from, out));
+        }
+    }
+
+    pub(super) fn dial_punched(&mut self, base: &mut Base<'_>, index: usize, address: SocketAddr) {
+        let lane = match base.driver.config.transport {
+            Transport::Quic => 0,
+            _ => QUIC_LANE,
+        };
+        let site = base.tunnels.peers[index].site.clone();
+        match base.tunnels.dial_quic(base.driver, &site, address) {
+            Ok(carrier) => {
+                base.tunnels
+                    .begin_handshake(base.driver, carrier, address, Some((index, lane)), None)
+            }
+            Err(error) => base
+                .tunnels
+                .dial_failed(index, lane, &format!("connect to {address}: {error}")),
+        }
+    }
+}

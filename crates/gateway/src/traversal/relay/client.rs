@@ -1,0 +1,395 @@
+//! The two sites' part: whether a relay is needed, which one is asked, and what is done with its answer.
+//!
+//! Dialling goes on beside this where a peer has an address (`dial`), and a lane that comes up without a relay takes the place of
+//! all that go through one (`pair`).
+
+use super::selection::{Candidate, Offer, choose};
+use crate::base::Base;
+use crate::config::Transport;
+use crate::sys::timers::Deadline;
+use crate::traversal::Traversal;
+use crate::tunnels::dial::{LAST_BACKOFF, REDIAL};
+use crate::tunnels::handshake::errand::Errand;
+use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::origin::Through;
+use crate::tunnels::peer::Dial;
+use causeway_tunnel::ticket::Ticket;
+use causeway_tunnel::tunnel::MAX_LANES;
+use mio::net::TcpStream;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// How long a pair of sites may be without a lane before a relay is asked for one: the far gateway dials again within a second
+/// of being back, and does not have to be found on the other side of a third site then.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The same where streams wait because this gateway was handed over: what can be dialled is back within some round trips.
+pub(crate) const SOON: Duration = Duration::from_millis(300);
+
+/// A relay answers within its round trip. One that is cut off shall not keep the next from being asked.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// A relay that failed is asked after the others for so long.
+const GRUDGE: Duration = Duration::from_secs(60);
+
+/// Connections to relays under way because others asked: as many as one relay lets one site wait for.
+const COMING: usize = 64;
+
+/// How looking for a relay to one peer goes.
+pub(crate) struct Search {
+    /// Why none serves, for those who ask.
+    pub(crate) trouble: String,
+    dials: [Dial; MAX_LANES],
+    /// The number of the last ask for each lane, and which relay has not answered it yet.
+    asked: [Option<(u64, usize)>; MAX_LANES],
+    /// What the peer said as a relay.
+    pub(crate) offer: Option<Offer>,
+    /// When each relay failed last.
+    failed: HashMap<usize, Instant>,
+}
+
+impl Search {
+    pub(crate) fn new() -> Search {
+        Search {
+            trouble: String::new(),
+            dials: [Dial::IDLE; MAX_LANES],
+            asked: [None; MAX_LANES],
+            offer: None,
+            failed: HashMap::new(),
+        }
+    }
+
+    fn take(&mut self, id: u64, relay: usize) -> Option<usize> {
+        let lane = self.asked.iter().position(|asked| *asked == Some((id, relay)))?;
+        self.asked[lane] = None;
+        Some(lane)
+    }
+}
+
+/// What a relay says where it lets two sites meet.
+pub(crate) struct Invitation {
+    pub(crate) id: u64,
+    pub(crate) ticket: String,
+    /// Where it listens, for those who have no address of it.
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) beyond_microseconds: u32,
+}
+
+impl Traversal {
+    /// Of two sites, the one that sorts first asks. Lanes over QUIC are not relayed.
+    fn seeks(&self, base: &Base<'_>, index: usize) -> bool {
+        base.driver.config.transport != Transport::Quic
+            && base.driver.config.site < base.tunnels.peers[index].site
+            && !base.tunnels.peers[index].is_gone
+    }
+
+    /// Looks for a relay for every lane that is not up by then.
+    pub(crate) fn seek_all(&mut self, base: &mut Base<'_>, index: usize, pause: Duration) {
+        for lane in 0..base.tunnels.lanes_wanted(base.driver, index) {
+            self.seek_after(base, index, lane, pause);
+        }
+    }
+
+    fn seek_after(&mut self, base: &mut Base<'_>, index: usize, lane: usize, pause: Duration) {
+        let wanted = self.seeks(base, index) && lane < base.tunnels.lanes_wanted(base.driver, index);
+        let dial = &mut self.search_mut(index).dials[lane];
+        if wanted && !std::mem::replace(&mut dial.under_way, true) {
+            base.driver.timers.set(pause, Deadline::Seek(index, lane));
+        }
+    }
+
+    /// A lane was lost or has fallen silent: where a relay carried it, one shall again.
+    pub(crate) fn seek_again(
+        &mut self,
+        base: &mut Base<'_>,
+        index: usize,
+        lane: usize,
+        through: Option<&Through>,
+    ) {
+        let pause = match through {
+            Some(through) => {
+                let now = base.driver.now;
+                let search = self.search_mut(index);
+                search.failed.insert(through.relay, now);
+                let dial = &mut search.dials[lane];
+                // One that the far side ends at once, since it has a better lane or believes so, is not brought back at that pace.
+                if now.saturating_duration_since(through.since) > PATIENCE {
+                    dial.start_anew();
+                    REDIAL
+                } else {
+                    dial.back_off(LAST_BACKOFF)
+                }
+            }
+            None => PATIENCE,
+        };
+        self.seek_after(base, index, lane, pause);
+    }
+
+    /// Asks a relay for a lane unless there is one, or a better one.
+    pub(crate) fn seek(&mut self, base: &mut Base<'_>, index: usize, lane: usize) {
+        let site = base.tunnels.peers[index].site.clone();
+        let key = base.tunnels.by_site.get(&site).copied();
+        let is_well = key
+            .and_then(|key| base.tunnels.pairs.get(key))
+            .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane));
+        if is_well || key.is_some_and(|key| base.tunnels.has_direct_lane(key)) {
+            self.search_mut(index).dials[lane] = Dial::IDLE;
+            return;
+        }
+        let Some((relay, tunnel)) = self.best_relay(base, index, lane) else {
+            let why =
+                "no site that this one has a tunnel with carries connections of others (relay in [grid])";
+            return self.seek_failed(base, index, lane, None, why);
+        };
+        let id = base.driver.birth();
+        self.search_mut(index).asked[lane] = Some((id, relay));
+        base.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
+        base.tunnels
+            .tell(base.driver, tunnel, GatewayToGateway::RelayAsk { to: site, id });
+    }
+
+    /// The one to ask for this lane: its place among the peers, and the pair with it.
+    fn best_relay(&self, base: &Base<'_>, index: usize, lane: usize) -> Option<(usize, usize)> {
+        let failed = |relay: usize| {
+            let search = self.search(index)?;
+            let at = search.failed.get(&relay);
+            at.filter(|at| base.driver.now.saturating_duration_since(**at) < GRUDGE)
+                .copied()
+        };
+        let willing = base.tunnels.peers.iter().enumerate().filter_map(|(relay, peer)| {
+            let key = base.tunnels.by_site.get(&peer.site).copied()?;
+            let is_willing = base
+                .membership
+                .directory
+                .other(&peer.site)
+                .is_some_and(|info| info.relays);
+            (relay != index && is_willing && base.tunnels.has_direct_lane(key)).then(|| Candidate {
+                relay,
+                pair: key,
+                site: &peer.site,
+                near_microseconds: base.tunnels.least_rtt(key).unwrap_or(u32::MAX),
+                offer: self.search(relay).and_then(|relay| relay.offer.as_ref()),
+                failed: failed(relay),
+            })
+        });
+        let willing: Vec<_> = willing.collect();
+        let between = (
+            base.driver.config.site.as_str(),
+            base.tunnels.peers[index].site.as_str(),
+        );
+        choose(&willing, between, lane).map(|one| (one.relay, one.pair))
+    }
+
+    /// No lane this time.
+    fn seek_failed(
+        &mut self,
+        base: &mut Base<'_>,
+        index: usize,
+        lane: usize,
+        relay: Option<usize>,
+        why: &str,
+    ) {
+        let now = base.driver.now;
+        let peer = &base.tunnels.peers[index];
+        let search = self.search_mut(index);
+        if let Some(relay) = relay {
+            search.failed.insert(relay, now);
+        }
+        // A peer that is dialled, and a grid without relays: its users look elsewhere.
+        let concerns = relay.is_some() || peer.address.is_none();
+        if concerns && search.trouble != why {
+            let site = &peer.site;
+            base.driver
+                .log
+                .say(format_args!("no relay to {site}: {why}; trying again"));
+            search.trouble = why.to_owned();
+        }
+        search.asked[lane] = None;
+        let dial = &mut search.dials[lane];
+        let pause = dial.back_off(LAST_BACKOFF);
+        dial.under_way = false;
+        self.seek_after(base, index, lane, pause);
+    }
+
+    /// A lane through a relay is up, as far as this gateway knows.
+    pub(crate) fn seek_succeeded(&mut self, index: usize, lane: usize) {
+        let search = self.search_mut(index);
+        search.trouble.clear();
+        search.dials[lane].under_way = false;
+    }
+
+    pub(crate) fn on_ask_deadline(&mut self, base: &mut Base<'_>, index: usize, lane: usize, id: u64) {
+        let asked = self.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
+        if let Some((_, relay)) = asked {
+            let site = &base.tunnels.peers[relay].site;
+            let why = format!("relay {site} did not answer within {ANSWER:?}");
+            self.seek_failed(base, index, lane, Some(relay), &why);
+        }
+    }
+
+    /// No lane to a site is left: it is no relay for anybody now.
+    pub(crate) fn lose_relay(&mut self, base: &mut Base<'_>, relay: usize) {
+        self.search_mut(relay).offer = None;
+        self.relay_is_gone(base, relay);
+        self.tell_offer_soon(base);
+    }
+
+    /// The last lane to a site is gone: what it was asked as a relay is asked of others.
+    fn relay_is_gone(&mut self, base: &mut Base<'_>, relay: usize) {
+        for index in 0..base.tunnels.peers.len() {
+            for lane in 0..MAX_LANES {
+                if self.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
+                    let why = format!("relay {} was lost", base.tunnels.peers[relay].site);
+                    self.seek_failed(base, index, lane, Some(relay), &why);
+                }
+            }
+        }
+    }
+
+    /// A relay lets the two sites meet.
+    pub(crate) fn on_relay_go(&mut self, base: &mut Base<'_>, from: &str, invitation: &Invitation) {
+        let Some((relay, index, lane)) = self.find_ask(base, from, invitation.id) else {
+            return;
+        };
+        if let Err(why) = self.go(base, relay, index, Some(lane), invitation) {
+            self.seek_failed(base, index, lane, Some(relay), &why);
+        }
+    }
+
+    /// A relay says that the sites cannot meet there.
+    pub(crate) fn on_relay_no(&mut self, base: &mut Base<'_>, from: &str, id: u64, why: &str) {
+        let why = format!("relay {from}: {why}");
+        if let Some((relay, index, lane)) = self.find_ask(base, from, id) {
+            return self.seek_failed(base, index, lane, Some(relay), &why);
+        }
+        let waiting = base.tunnels.handshakes.iter().find(|(_, handshake)| {
+            let errand = handshake.errand();
+            handshake.dialled().is_some()
+                && errand
+                    .is_some_and(|errand| errand.id == id && errand.through.site == from && !errand.has_met())
+        });
+        if let Some(key) = waiting.map(|(key, _)| key) {
+            base.tunnels.end_handshake(base.driver, key, "handshake", &why);
+        }
+    }
+
+    /// What was asked, of whom and for which lane.
+    fn find_ask(&mut self, base: &mut Base<'_>, from: &str, id: u64) -> Option<(usize, usize, usize)> {
+        let relay = base.tunnels.peers.iter().position(|peer| peer.site == from)?;
+        let mut searches = self.searches.iter_mut().enumerate();
+        searches.find_map(|(index, search)| Some((relay, index, search.take(id, relay)?)))
+    }
+
+    /// Another site has asked a relay for this one.
+    pub(crate) fn on_relay_come(
+        &mut self,
+        base: &mut Base<'_>,
+        pair: usize,
+        relay: &str,
+        from: &str,
+        invitation: &Invitation,
+    ) {
+        if let Err(why) = self.come(base, relay, from, invitation) {
+            let text = format!("cannot meet it at {relay}: {why}");
+            base.driver
+                .log
+                .refuse("relay-come", format_args!("site {from} through {relay}"), text);
+            let meeting = invitation.id;
+            base.tunnels
+                .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
+        }
+    }
+
+    fn come(
+        &mut self,
+        base: &mut Base<'_>,
+        relay: &str,
+        from: &str,
+        invitation: &Invitation,
+    ) -> Result<(), String> {
+        if base.driver.config.transport == Transport::Quic {
+            return Err(
+                "lanes over QUIC, which alone are wanted here (transport in [grid]), are not relayed"
+                    .to_owned(),
+            );
+        }
+        let place = |site: &str| base.tunnels.peers.iter().position(|peer| peer.site == site);
+        let index = place(from).ok_or_else(|| format!("site {from} is not a [[peer]] of this gateway"))?;
+        let Some(relay) = place(relay).filter(|relay| *relay != index) else {
+            return Err("a site cannot be its own relay".to_owned());
+        };
+        let coming = base.tunnels.handshakes.iter();
+        let coming = coming.filter(|(_, other)| other.errand().is_some() && other.dialled().is_none());
+        if coming.count() >= COMING {
+            return Err("too many meetings at a time".to_owned());
+        }
+        self.go(base, relay, index, None, invitation)
+    }
+
+    /// Dials a relay to show a ticket there: for this lane, or for whichever the far gateway asked for.
+    fn go(
+        &mut self,
+        base: &mut Base<'_>,
+        relay: usize,
+        index: usize,
+        lane: Option<usize>,
+        invitation: &Invitation,
+    ) -> Result<(), String> {
+        let ticket = Ticket::from_hex(&invitation.ticket).map_err(|error| error.to_string())?;
+        let peer = &base.tunnels.peers[relay];
+        let (site, address) = (peer.site.clone(), peer.address);
+        let address = address.or(invitation.address).ok_or_else(|| {
+            format!(
+                "relay {site} cannot be dialled: this gateway has no address for it ([[peer]] address), and it tells none ([listen] \
+                 wan there, unless it is a wildcard)"
+            )
+        })?;
+        let far = base.tunnels.peers[index].site.clone();
+        let far = lane.is_some().then_some(far.as_str());
+        let carrier =
+            TcpStream::connect(address).and_then(|socket| base.tunnels.tcp_carrier(base.driver, socket, far));
+        let carrier = carrier.map_err(|error| format!("connect to relay {site} at {address}: {error}"))?;
+        let through = Through {
+            relay,
+            site,
+            beyond_microseconds: invitation.beyond_microseconds,
+            since: base.driver.now,
+        };
+        let errand = Errand::new(through, index, invitation.id, ticket);
+        let dialled = lane.map(|lane| (index, lane));
+        base.tunnels
+            .begin_handshake(base.driver, carrier, address, dialled, Some(errand));
+        Ok(())
+    }
+
+    /// A connection to a relay has come to nothing.
+    pub(crate) fn errand_failed(
+        &mut self,
+        base: &mut Base<'_>,
+        errand: &Errand,
+        dialled: Option<(usize, usize)>,
+        why: &str,
+    ) {
+        let relay = errand.through.relay;
+        if let Some((index, lane)) = dialled {
+            return self.seek_failed(base, index, lane, Some(relay), why);
+        }
+        let (site, from) = (&errand.through.site, &base.tunnels.peers[errand.peer].site);
+        let text = format!("cannot meet it at {site}: {why}");
+        base.driver
+            .log
+            .refuse("relay-come", format_args!("site {from} through {site}"), text);
+        if let Some(pair) = base
+            .tunnels
+            .by_site
+            .get(site)
+            .copied()
+            .filter(|_| !errand.has_met())
+        {
+            let (meeting, why) = (errand.id, why.to_owned());
+            base.tunnels
+                .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
+        }
+    }
+}

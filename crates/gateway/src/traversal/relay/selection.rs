@@ -1,0 +1,262 @@
+//! Which relay is asked for a lane: the shortest way, unless it is loaded notably, and of those that are about as good another one
+//! for each lane.
+//!
+//! A relay tells every site that it has a lane with how much it carries and how far the others are from it, when that changes,
+//! once a second at most. Who needs a relay compares, and asks. What two gateways ask for at the same time neither knows of the
+//! other; so that not all lanes of a relay that died end up at the next one, those that are about equal share them by lot. The
+//! lot is drawn from the names of all three sites and the lane's number: nothing has to be agreed on.
+
+use crate::base::Base;
+use crate::sys::timers::Deadline;
+use crate::traversal::Traversal;
+use crate::tunnels::message::GatewayToGateway;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// As many connections as double the way in a relay's account: what they take of its rate is not known, and most rest.
+const CROWD: u64 = 64;
+
+/// Differences that nobody notices: a quarter of the way, or a millisecond.
+const SHARE: u64 = 4;
+const LEAST_MICROSECONDS: u64 = 1000;
+
+/// Between two tellings to the same sites.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// Sites in a telling that are kept: more than grids have.
+const MOST_SITES: usize = 4096;
+
+/// What a relay said last.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Offer {
+    carried: u32,
+    /// Round trips from there to the sites that it has lanes with, in microseconds.
+    beyond: BTreeMap<String, u32>,
+}
+
+impl Offer {
+    pub(crate) fn new(carried: u32, mut beyond: BTreeMap<String, u32>) -> Offer {
+        while beyond.len() > MOST_SITES {
+            beyond.pop_last();
+        }
+        Offer { carried, beyond }
+    }
+}
+
+/// One that is willing.
+#[derive(Debug)]
+pub(crate) struct Candidate<'a> {
+    /// Its place among the peers, and the pair with it.
+    pub(crate) relay: usize,
+    pub(crate) pair: usize,
+    pub(crate) site: &'a str,
+    /// The way to it.
+    pub(crate) near_microseconds: u32,
+    /// Nothing from one that has not said it yet, or never does.
+    pub(crate) offer: Option<&'a Offer>,
+    /// When it failed, where that was lately.
+    pub(crate) failed: Option<Instant>,
+}
+
+impl Candidate<'_> {
+    /// What the way is worth with what the relay carries.
+    fn cost(&self, to: &str) -> u64 {
+        let near = u64::from(self.near_microseconds);
+        // As far beyond as to it, where it does not say.
+        let beyond = self.offer.and_then(|offer| offer.beyond.get(to));
+        let beyond = beyond.map_or(near, |beyond| u64::from(*beyond));
+        let carried = self.offer.map_or(0, |offer| u64::from(offer.carried));
+        (near + beyond + LEAST_MICROSECONDS) * (CROWD + carried) / CROWD
+    }
+
+    /// It has said where it gets to, and this is not among it.
+    fn is_blind(&self, to: &str) -> bool {
+        self.offer.is_some_and(|offer| !offer.beyond.contains_key(to))
+    }
+}
+
+/// The one to ask for this lane between two sites.
+pub(crate) fn choose<'a, 'b>(
+    candidates: &'b [Candidate<'a>],
+    between: (&str, &str),
+    lane: usize,
+) -> Option<&'b Candidate<'a>> {
+    let to = between.1;
+    let rank = |one: &&Candidate<'_>| (one.failed, one.is_blind(to));
+    let first = candidates.iter().map(|one| rank(&one)).min()?;
+    let good = candidates.iter().filter(|one| rank(one) == first);
+    let least = good.clone().map(|one| one.cost(to)).min()?;
+    let about_as_good = good.filter(|one| one.cost(to) <= least + least / SHARE);
+    about_as_good.min_by_key(|one| lot(&[between.0, to, one.site], lane))
+}
+
+/// FNV-1a (draft-eastlake-fnv), which spreads names well enough, and is the same in every version of the compiler's library; its last bytes
+/// hardly reach the high bits, so they are mixed once more (as in MurmurHash3).
+fn lot(names: &[&str], lane: usize) -> u64 {
+    let bytes = names.iter().flat_map(|name| name.bytes().chain([0]));
+    let sum = bytes
+        .chain([lane as u8])
+        .fold(0xcbf2_9ce4_8422_2325u64, |sum, byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    let mixed = (sum ^ (sum >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ (mixed >> 33)
+}
+
+impl Traversal {
+    /// What this relay carries, or whom it reaches, has changed.
+    pub(crate) fn tell_offer_soon(&mut self, base: &mut Base<'_>) {
+        if base.driver.config.relay && !std::mem::replace(&mut self.relay.tells, true) {
+            let told_at = self.relay.told_at;
+            let since = told_at.map_or(TELL_EVERY, |at| base.driver.now.saturating_duration_since(at));
+            base.driver
+                .timers
+                .set(TELL_EVERY.saturating_sub(since), Deadline::Offer);
+        }
+    }
+
+    pub(crate) fn tell_offer(&mut self, base: &mut Base<'_>) {
+        self.relay.tells = false;
+        self.relay.told_at = Some(base.driver.now);
+        let reached: Vec<usize> = base.tunnels.pairs.iter().map(|(key, _)| key).collect();
+        let reached = reached
+            .into_iter()
+            .filter(|key| base.tunnels.has_direct_lane(*key));
+        let reached: Vec<usize> = reached.collect();
+        let beyond = reached.iter().filter_map(|key| {
+            let site = base.tunnels.pairs.get(*key)?.site.clone();
+            Some((site, base.tunnels.least_rtt(*key)?))
+        });
+        let offer = GatewayToGateway::RelayOffer {
+            carried: u32::try_from(self.relay.places_taken()).unwrap_or(u32::MAX),
+            beyond_microseconds: beyond.collect(),
+        };
+        for key in reached {
+            base.tunnels.tell(base.driver, key, offer.clone());
+        }
+    }
+
+    pub(crate) fn on_relay_offer(&mut self, base: &mut Base<'_>, site: &str, offer: Offer) {
+        if let Some(relay) = base.tunnels.peer_of(site) {
+            self.search_mut(relay).offer = Some(offer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(carried: u32, beyond: &[(&str, u32)]) -> Offer {
+        let beyond = beyond.iter().map(|(site, way)| ((*site).to_owned(), *way));
+        Offer::new(carried, beyond.collect())
+    }
+
+    fn candidate<'a>(relay: usize, site: &'a str, near: u32, offer: Option<&'a Offer>) -> Candidate<'a> {
+        Candidate {
+            relay,
+            pair: relay,
+            site,
+            near_microseconds: near,
+            offer,
+            failed: None,
+        }
+    }
+
+    fn chosen(candidates: &[Candidate<'_>], lane: usize) -> usize {
+        choose(candidates, ("nancy", "rennes"), lane).unwrap().relay
+    }
+
+    #[test]
+    fn the_way_counts_on_both_sides_of_the_relay() {
+        let (far, close) = (offer(0, &[("rennes", 40_000)]), offer(0, &[("rennes", 2000)]));
+        let candidates = [
+            candidate(0, "lyon", 3000, Some(&far)),
+            candidate(1, "lille", 9000, Some(&close)),
+        ];
+        assert!((0..16).all(|lane| chosen(&candidates, lane) == 1));
+        // One that has not said it is taken to be as far beyond.
+        let candidates = [
+            candidate(0, "lyon", 3000, None),
+            candidate(1, "lille", 9000, Some(&close)),
+        ];
+        assert!((0..16).all(|lane| chosen(&candidates, lane) == 0));
+    }
+
+    #[test]
+    fn the_shortest_way_is_left_when_it_is_loaded_notably_and_not_before() {
+        let way = |carried| offer(carried, &[("rennes", 5000)]);
+        let long = offer(0, &[("rennes", 10_000)]);
+        for (carried, other) in [(0, 0), (16, 0), (200, 1)] {
+            let short = way(carried);
+            let candidates = [
+                candidate(0, "lyon", 5000, Some(&short)),
+                candidate(1, "lille", 10_000, Some(&long)),
+            ];
+            assert!(
+                (0..16).all(|lane| chosen(&candidates, lane) == other),
+                "{carried}"
+            );
+        }
+    }
+
+    #[test]
+    fn pairs_and_lanes_that_need_a_relay_at_the_same_time_end_up_on_all_that_are_about_as_good() {
+        let ways = [("lyon", 5000), ("lille", 5500), ("metz", 20_000)];
+        let candidates = ways.map(|(site, near)| candidate(near as usize, site, near, None));
+        let mut counts = BTreeMap::new();
+        for pair in 0..100 {
+            let near = format!("site{pair}");
+            for lane in 0..4 {
+                let one = choose(&candidates, (&near, "rennes"), lane).unwrap();
+                *counts.entry(one.site).or_insert(0) += 1;
+            }
+        }
+        assert_eq!(counts.len(), 2, "{counts:?}");
+        assert!(
+            counts.values().all(|count| (140..=260).contains(count)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn load_that_is_told_evens_out_what_the_lot_did_not() {
+        let mut carried = [150u32, 0];
+        for pair in 0..200 {
+            let offers = carried.map(|carried| offer(carried, &[("rennes", 5000)]));
+            let candidates = [
+                candidate(0, "lyon", 5000, Some(&offers[0])),
+                candidate(1, "lille", 5000, Some(&offers[1])),
+            ];
+            let near = format!("site{pair}");
+            carried[choose(&candidates, (&near, "rennes"), 0).unwrap().relay] += 1;
+        }
+        let [most, least] = [carried.iter().max().unwrap(), carried.iter().min().unwrap()];
+        assert!(most - least <= most / 4 + 16, "{carried:?}");
+    }
+
+    #[test]
+    fn who_failed_lately_or_does_not_reach_the_site_is_asked_last_and_alone_all_the_same() {
+        let now = Instant::now();
+        let (blind, sees) = (offer(0, &[("metz", 1)]), offer(500, &[("rennes", 90_000)]));
+        let failed = |mut one: Candidate<'static>| {
+            one.failed = Some(now);
+            one
+        };
+        let candidates = [
+            candidate(0, "lyon", 10, Some(&blind)),
+            candidate(1, "lille", 90_000, Some(&sees)),
+            failed(candidate(2, "metz", 10, None)),
+        ];
+        assert!((0..16).all(|lane| chosen(&candidates, lane) == 1));
+        assert_eq!(chosen(&[failed(candidate(2, "metz", 10, None))], 0), 2);
+        assert_eq!(chosen(&[candidate(0, "lyon", 10, Some(&blind))], 0), 0);
+        assert!(choose(&[], ("nancy", "rennes"), 0).is_none());
+    }
+
+    #[test]
+    fn an_offer_keeps_no_more_sites_than_grids_have() {
+        let sites = (0..2 * MOST_SITES).map(|number| (format!("site{number}"), 1));
+        assert_eq!(Offer::new(0, sites.collect()).beyond.len(), MOST_SITES);
+    }
+}

@@ -1,0 +1,440 @@
+//! The relay's part: lets two gateways meet by tickets, and joins their connections.
+//!
+//! Only who has a tunnel with this gateway is given tickets, and only for a site that has one too. A stranger who shows
+//! anything else is refused like any other; until a ticket is whole and right, a connection counts as a stranger's.
+
+use super::splice::KeptWay;
+use super::splice::{Direction, KEPT_BYTES};
+use crate::base::Base;
+use crate::inherited::{InheritError, descriptor};
+use crate::sys::socket;
+use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
+use crate::traversal::Traversal;
+use crate::tunnels::carrier;
+use crate::tunnels::message::GatewayToGateway;
+use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
+use mio::Interest;
+use mio::net::TcpStream;
+use serde::{Deserialize, Serialize};
+use slab::Slab;
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// Connections carried at a time, those awaited among them: two files each, and up to 128 KiB where their ends are slow.
+const AT_MOST: usize = 4096;
+
+/// Of these, awaited for one site that asks: 16 lanes each to several sites at once.
+const AWAITED_PER_SITE: usize = 64;
+
+/// What may wait unsent in the kernel at either end: what waits at the sending gateway instead can still be overtaken by small
+/// frames.
+const UNSENT: u32 = 128 * 1024;
+
+/// How long tickets are good: both gateways dial at once, and give their handshakes no longer.
+const MEETING: Duration = Duration::from_secs(10);
+
+/// A network that ends every connection at once must not fill the log.
+const SAY_EVERY: Duration = Duration::from_secs(1);
+
+/// A lane asks for a sign of life every five seconds unless it was told to be more patient (`lane_timeout`).
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// Connections that this gateway carries for others.
+#[derive(Default)]
+pub(crate) struct RelayServer {
+    splices: Slab<Splice>,
+    /// Which end of which splice a ticket is for.
+    tickets: HashMap<Ticket, (usize, usize)>,
+    /// Splices with more to read than their turn held.
+    pub(crate) unread: Vec<usize>,
+    space: Vec<u8>,
+    pub(crate) carried_bytes: u64,
+    /// Other sites are to be told what is carried, and when they were.
+    pub(crate) tells: bool,
+    pub(crate) told_at: Option<Instant>,
+    /// When it was last said that something is carried.
+    said_at: Option<Instant>,
+}
+
+struct Splice {
+    born: u64,
+    /// The sites at both ends; the first asked, under this number.
+    sites: [String; 2],
+    ask: u64,
+    /// Those that were given, whether they were shown or not; a predecessor's are good for nothing.
+    tickets: Vec<Ticket>,
+    ends: [Option<TcpStream>; 2],
+    met: bool,
+    /// From the first end to the second, and back.
+    ways: [Direction; 2],
+    moved_at: Instant,
+}
+
+impl RelayServer {
+    /// Whether one more may be awaited for a site.
+    fn has_room_for(&self, from: &str) -> bool {
+        let awaited = self.splices.iter();
+        let awaited = awaited.filter(|(_, splice)| !splice.met && splice.sites[0] == *from);
+        self.splices.len() < AT_MOST && awaited.count() < AWAITED_PER_SITE
+    }
+
+    /// Connections carried or awaited.
+    pub(crate) fn places_taken(&self) -> usize {
+        self.splices.len()
+    }
+
+    /// Connections that are whole.
+    pub(crate) fn carrying(&self) -> usize {
+        self.splices.iter().filter(|(_, splice)| splice.met).count()
+    }
+}
+
+impl Splice {
+    /// What travels of it: nothing of one whose ends have not met, which ask anew.
+    fn keep(&self) -> Option<KeptSplice<'_>> {
+        let [Some(one), Some(other)] = &self.ends else {
+            return None;
+        };
+        self.met.then(|| KeptSplice {
+            born: self.born,
+            sites: self.sites.clone(),
+            ends: [one.as_raw_fd(), other.as_raw_fd()],
+            ways: [self.ways[0].keep(), self.ways[1].keep()],
+        })
+    }
+}
+
+impl RelayServer {
+    pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
+        let splices = self.splices.iter();
+        splices
+            .filter_map(|(key, splice)| Some((key, splice.keep()?)))
+            .collect()
+    }
+
+    /// What [`RelayServer::keep`] names by number.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let met = self.splices.iter().filter(|(_, splice)| splice.met);
+        met.flat_map(|(_, splice)| splice.ends.iter().flatten().map(AsFd::as_fd))
+    }
+}
+
+impl Traversal {
+    /// Goes on carrying what a predecessor carried.
+    pub(crate) fn inherit_splices(
+        &mut self,
+        base: &mut Base<'_>,
+        kept: Vec<(usize, KeptSplice<'static>)>,
+    ) -> Result<(), InheritError> {
+        let now = base.driver.now;
+        let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
+        let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
+            let [one, other] = kept.ends;
+            let splice = Splice {
+                born: kept.born,
+                sites: kept.sites,
+                ask: 0,
+                tickets: Vec::new(),
+                ends: [end(one)?, end(other)?],
+                met: true,
+                ways: kept.ways.map(Direction::inherit),
+                moved_at: now,
+            };
+            Ok::<_, InheritError>((key, splice))
+        };
+        self.relay.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        for (key, splice) in &mut self.relay.splices {
+            for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
+                let token = Class::Splice.token(2 * key + end);
+                base.driver.registry().register(socket, token, interest)?;
+            }
+            base.driver.timers.set(IDLE, Deadline::Splice(key, splice.born));
+            // Whatever the kernel has told of, it told the predecessor.
+            self.relay.unread.push(key);
+        }
+        if !self.relay.unread.is_empty() {
+            self.relay.space.resize(KEPT_BYTES, 0);
+        }
+        Ok(())
+    }
+
+    /// A site wants to meet another one here.
+    pub(crate) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: usize, to: &str, ask: u64) {
+        if let Err(why) = self.arrange(base, asker, to, ask) {
+            let why = format!("{why} (says {})", base.driver.config.site);
+            base.tunnels
+                .tell(base.driver, asker, GatewayToGateway::RelayNo { id: ask, why });
+        }
+    }
+
+    fn arrange(&mut self, base: &mut Base<'_>, asker: usize, to: &str, ask: u64) -> Result<(), String> {
+        if !base.driver.config.relay {
+            return Err("connections of other sites are not carried here (relay in [grid])".to_owned());
+        }
+        let Some(from) = base.tunnels.pairs.get(asker).map(|pair| pair.site.clone()) else {
+            return Ok(());
+        };
+        let far = base.tunnels.by_site.get(to).copied().filter(|far| *far != asker);
+        let far = far.filter(|far| base.tunnels.has_direct_lane(*far));
+        let far =
+            far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
+        if !self.relay.has_room_for(&from) {
+            return Err("as many connections of other sites are carried or awaited as may be".to_owned());
+        }
+        let mut bytes = [[0; TICKET_BYTES]; 2];
+        getrandom::fill(bytes.as_flattened_mut())
+            .map_err(|error| format!("no random numbers for tickets: {error}"))?;
+        let tickets = bytes.map(Ticket);
+        let born = base.driver.birth();
+        let key = self.relay.splices.insert(Splice {
+            born,
+            sites: [from.clone(), to.to_owned()],
+            ask,
+            tickets: tickets.to_vec(),
+            ends: [None, None],
+            met: false,
+            ways: Default::default(),
+            moved_at: base.driver.now,
+        });
+        for (end, ticket) in tickets.into_iter().enumerate() {
+            self.relay.tickets.insert(ticket, (key, end));
+        }
+        base.driver.timers.set(MEETING, Deadline::Splice(key, born));
+        self.tell_offer_soon(base);
+        let address = self.told_address(base);
+        let go = GatewayToGateway::RelayGo {
+            id: ask,
+            ticket: tickets[0].to_hex(),
+            address,
+            beyond_microseconds: base.tunnels.least_rtt(far).unwrap_or(0),
+        };
+        let come = GatewayToGateway::RelayCome {
+            meeting: born,
+            from,
+            ticket: tickets[1].to_hex(),
+            address,
+            beyond_microseconds: base.tunnels.least_rtt(asker).unwrap_or(0),
+        };
+        base.tunnels.tell(base.driver, asker, go);
+        base.tunnels.tell(base.driver, far, come);
+        Ok(())
+    }
+
+    /// Where those dial who have no address for this gateway: what it listens on, which may or may not be what others see.
+    fn told_address(&self, base: &Base<'_>) -> Option<SocketAddr> {
+        base.driver
+            .config
+            .wan
+            .filter(|address| !address.ip().is_unspecified())
+    }
+
+    /// A site cannot come to a meeting.
+    pub(crate) fn on_relay_cannot(&mut self, base: &mut Base<'_>, site: &str, meeting: u64, why: &str) {
+        let mut splices = self.relay.splices.iter();
+        let is_it = |splice: &Splice| splice.born == meeting && splice.sites[1] == site && !splice.met;
+        let found = splices.find(|(_, splice)| is_it(splice));
+        let Some((key, from, id)) = found.map(|(key, splice)| (key, splice.sites[0].clone(), splice.ask))
+        else {
+            return;
+        };
+        self.end_splice(base, key);
+        if let Some(pair) = base.tunnels.by_site.get(&from).copied() {
+            let why = format!("{why} (says {site})");
+            base.tunnels
+                .tell(base.driver, pair, GatewayToGateway::RelayNo { id, why });
+        }
+    }
+
+    /// Takes a connection that shows a ticket; gives it back where the ticket is not good.
+    pub(crate) fn on_ticket(&mut self, base: &mut Base<'_>, ticket: Ticket, mut socket: TcpStream) -> bool {
+        // Of one use, whatever comes of it.
+        let Some((key, end)) = self.relay.tickets.remove(&ticket) else {
+            return false;
+        };
+        carrier::prepare(&socket, &base.driver.config.congestion_control);
+        // What cannot be set costs time and nothing else.
+        let _ = (
+            socket.set_nodelay(true),
+            socket::set_unsent_low_water(&socket, UNSENT),
+        );
+        let token = Class::Splice.token(2 * key + end);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let registry = base.driver.registry();
+        if let Err(error) = registry.reregister(&mut socket, token, interest) {
+            base.driver
+                .log
+                .say(format_args!("a connection of others: {error}"));
+            self.end_splice(base, key);
+            return true;
+        }
+        let Some(splice) = self.relay.splices.get_mut(key) else {
+            return true;
+        };
+        splice.ends[end] = Some(socket);
+        self.join_ends(base, key);
+        true
+    }
+
+    /// Lets both gateways begin, if both are there.
+    fn join_ends(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(splice) = self.relay.splices.get_mut(key) else {
+            return;
+        };
+        let [Some(one), Some(other)] = &splice.ends else {
+            return;
+        };
+        let told = [one, other].map(|mut socket| socket.write(&[MET]));
+        if !told.iter().all(|told| matches!(told, Ok(1))) {
+            return self.end_splice(base, key);
+        }
+        splice.met = true;
+        splice.moved_at = base.driver.now;
+        let [one, other] = &splice.sites;
+        let said_at = self.relay.said_at;
+        if said_at.is_none_or(|at| base.driver.now.saturating_duration_since(at) > SAY_EVERY) {
+            self.relay.said_at = Some(base.driver.now);
+            base.driver
+                .log
+                .say(format_args!("carries a connection between {one} and {other}"));
+        }
+        self.relay.space.resize(KEPT_BYTES, 0);
+        self.on_splice(base, key);
+    }
+
+    /// Something may move between the ends of a splice.
+    pub(crate) fn on_splice(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(splice) = self.relay.splices.get_mut(key).filter(|splice| splice.met) else {
+            return;
+        };
+        match splice.carry(&mut self.relay.space) {
+            Ok((bytes, is_unread)) => {
+                self.relay.carried_bytes += bytes;
+                if bytes > 0 {
+                    splice.moved_at = base.driver.now;
+                }
+                if is_unread {
+                    self.relay.unread.push(key);
+                } else if splice.ways.iter().all(Direction::is_over) {
+                    self.end_splice(base, key);
+                }
+            }
+            // Both ends see it, as they would without this gateway.
+            Err(_) => self.end_splice(base, key),
+        }
+    }
+
+    /// Who was to meet has not, or a splice has been idle for long.
+    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
+        let Some(splice) = self.relay.splices.get(key).filter(|splice| splice.born == born) else {
+            return;
+        };
+        let idle = base.driver.now.saturating_duration_since(splice.moved_at);
+        if splice.met && idle < IDLE {
+            return base.driver.timers.set(IDLE - idle, Deadline::Splice(key, born));
+        }
+        if !splice.met {
+            let [one, other] = &splice.sites;
+            let missing = [(one, 0), (other, 1)].map(|(site, end)| (site, splice.ends[end].is_none()));
+            let missing: Vec<&str> = missing
+                .iter()
+                .filter(|(_, is)| *is)
+                .map(|(site, _)| site.as_str())
+                .collect();
+            let text = format!(
+                "{one} and {other} did not meet here within {MEETING:?}: {} did not come",
+                missing.join(" and ")
+            );
+            base.driver
+                .log
+                .refuse("relay-meeting", format!("{one} and {other}"), text);
+        }
+        self.end_splice(base, key);
+    }
+
+    /// Closes both ends; tickets not yet shown are good for nothing any more.
+    fn end_splice(&mut self, base: &mut Base<'_>, key: usize) {
+        let Some(splice) = self.relay.splices.try_remove(key) else {
+            return;
+        };
+        self.tell_offer_soon(base);
+        for ticket in splice.tickets {
+            self.relay.tickets.remove(&ticket);
+        }
+        for mut socket in splice.ends.into_iter().flatten() {
+            let _ = base.driver.registry().deregister(&mut socket);
+        }
+    }
+}
+
+impl Splice {
+    /// Moves what there is, both ways: bytes, and whether there may be more.
+    fn carry(&mut self, space: &mut [u8]) -> io::Result<(u64, bool)> {
+        let [Some(one), Some(other)] = &self.ends else {
+            return Ok((0, false));
+        };
+        let (mut bytes, mut is_unread) = (0, false);
+        for (way, from, to) in [(0, one, other), (1, other, one)] {
+            let turn = self.ways[way].carry(from, to, space)?;
+            if turn.finishes {
+                match to.shutdown(Shutdown::Write) {
+                    Err(error) if error.kind() != ErrorKind::NotConnected => return Err(error),
+                    _ => {}
+                }
+            }
+            bytes += turn.bytes;
+            is_unread |= turn.is_unread;
+        }
+        Ok((bytes, is_unread))
+    }
+}
+
+/// A connection of two other sites, which have met.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptSplice<'a> {
+    pub(crate) born: u64,
+    pub(crate) sites: [String; 2],
+    pub(crate) ends: [RawFd; 2],
+    /// From the first end to the second, and back.
+    pub(crate) ways: [KeptWay<'a>; 2],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn splice(from: &str, met: bool, now: Instant) -> Splice {
+        Splice {
+            born: 0,
+            sites: [from.to_owned(), "nancy".to_owned()],
+            ask: 0,
+            tickets: Vec::new(),
+            ends: [None, None],
+            met,
+            ways: Default::default(),
+            moved_at: now,
+        }
+    }
+
+    #[test]
+    fn one_site_has_others_wait_for_so_many_and_all_together_for_so_many() {
+        let (mut desk, now) = (RelayServer::default(), Instant::now());
+        for _ in 0..AWAITED_PER_SITE {
+            assert!(desk.has_room_for("rennes"));
+            desk.splices.insert(splice("rennes", false, now));
+        }
+        assert!(!desk.has_room_for("rennes"), "as many wait as may");
+        assert!(desk.has_room_for("lyon"), "another site is not kept out");
+        desk.splices.iter_mut().for_each(|(_, splice)| splice.met = true);
+        assert!(desk.has_room_for("rennes"), "who has met waits no more");
+        while desk.splices.len() < AT_MOST {
+            desk.splices.insert(splice("lille", true, now));
+        }
+        assert!(!desk.has_room_for("lyon"));
+    }
+}

@@ -1,0 +1,100 @@
+//! How many lanes a pair of sites needs and what each of them may do, from what its path holds: rate times round trip.
+//!
+//! One lane is best while it can fill the path: two BBR connections on one bottleneck push each other over its queue (on an
+//! emulated 1 Gbit/s, 11.6 ms, 2 MB they sent a tenth to a third of their segments again, one lane none). But the
+//! kernel bounds what one connection has on its way by its buffers, which an ordinary user cannot raise.
+
+use crate::config::{Config, Transport};
+use crate::tunnels::pair::Pair;
+use crate::tunnels::peer::Peer;
+use causeway_tunnel::tunnel::MAX_LANES;
+use std::ops::RangeInclusive;
+
+/// The rate of a path where no more has been seen: what Hablot et al. 2007 had, and few sites have less. A lane that has only
+/// carried small messages has seen little, and bounds that are too large cost memory only.
+const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
+
+/// Buffers of a connection, in bytes, where the kernel does not say: Linux's own.
+const USUAL_BUFFER: u64 = 4 << 20;
+
+/// Lanes chosen without being asked for. More bring little and each probes the path for itself.
+const CHOSEN: RangeInclusive<u64> = 1..=8;
+
+/// What one connection can have on its way: half of the smaller of both buffers, since the other half is the kernel's own
+/// book-keeping (tcp(7), tcp_adv_win_scale). The far side's are taken to be as large as ours.
+pub fn connection_holds() -> u64 {
+    let largest = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
+        text.split_whitespace().nth(2)?.parse::<u64>().ok()
+    };
+    let buffers = ["tcp_wmem", "tcp_rmem"].map(|name| largest(name).unwrap_or(USUAL_BUFFER));
+    (buffers[0].min(buffers[1]) / 2).max(1)
+}
+
+/// Lanes that fill a path which holds `product` bytes.
+pub(crate) fn needed(product: u64, connection: u64) -> usize {
+    // Fits: at most 8.
+    product.div_ceil(connection).clamp(*CHOSEN.start(), *CHOSEN.end()) as usize
+}
+
+/// The bytes a path holds, from its round trip and the rate it was seen to have; see the assumed rate.
+pub fn product(rtt_microseconds: u32, seen_bits_per_second: u64) -> u64 {
+    holds(
+        rtt_microseconds,
+        seen_bits_per_second.max(ASSUMED_BITS_PER_SECOND),
+    )
+}
+
+pub(crate) fn holds(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
+    let bits = u128::from(rtt_microseconds) * u128::from(bits_per_second) / 1_000_000;
+    u64::try_from(bits / 8).unwrap_or(u64::MAX)
+}
+
+/// A lane's share of what is reserved on the way to a peer, in bytes per second.
+pub(crate) fn most_rate(config: &Config, peers: &[Peer], pair: &Pair) -> Option<u64> {
+    let bits = peers.get(pair.peer)?.reserved?;
+    let lanes = pair.lanes.iter().flatten().count();
+    // The lane over QUIC carries everything while it is there; the others nothing worth counting.
+    let spare = config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
+    let lanes = if spare { 1 } else { lanes.max(1) };
+    Some(bits / 8 / lanes as u64)
+}
+
+/// Number of the lane over QUIC beside those over TCP.
+pub(crate) const QUIC_LANE: usize = MAX_LANES - 1;
+
+/// A lane's share of [`UNSENT_BYTES`].
+pub(crate) fn unsent_share(lanes: usize) -> u32 {
+    (UNSENT_BYTES / lanes.max(1) as u32).max(LEAST_UNSENT_BYTES)
+}
+
+/// Bytes that may wait unsent in the kernel, over all lanes of a pair (`socket::set_unsent_low_water`). Small frames
+/// cannot overtake them: a millisecond at 1 Gbit/s.
+pub(crate) const UNSENT_BYTES: u32 = 128 * 1024;
+
+/// A lane's share of [`UNSENT_BYTES`] is never less than one large frame.
+pub(crate) const LEAST_UNSENT_BYTES: u32 = 64 * 1024;
+
+/// What a lane is filled with before it is written.
+pub(crate) const BATCH: u64 = UNSENT_BYTES as u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_gets_as_many_lanes_as_its_connections_need_to_fill_it() {
+        let usual = USUAL_BUFFER / 2;
+        assert_eq!(needed(holds(11_600, 1_000_000_000), usual), 1);
+        assert_eq!(needed(holds(90_000, 1_000_000_000), usual), 6);
+        assert_eq!(needed(holds(90_000, 10_000_000_000), usual), 8);
+        assert_eq!(needed(holds(90_000, 1_000_000_000), 16 << 20), 1);
+        assert_eq!(needed(0, usual), 1);
+    }
+
+    #[test]
+    fn a_path_holds_its_rate_times_its_round_trip() {
+        assert_eq!(holds(11_600, 1_000_000_000), 1_450_000);
+        assert_eq!(holds(u32::MAX, u64::MAX), u64::MAX);
+    }
+}

@@ -1,0 +1,208 @@
+//! What a lane is carried by: a TCP connection, in the clear or under TLS, or one of QUIC, with the reads and writes of a non-blocking
+//! socket.
+
+use crate::sys::socket::{self, PathInfo};
+use crate::tunnels::quic::session::Session;
+use crate::tunnels::tls::{Binding, Tls};
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use rustls::pki_types::CertificateDer;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::time::Duration;
+use std::time::Instant;
+
+pub(crate) enum Carrier {
+    Clear(TcpStream),
+    Tls(Box<Tls>),
+    Quic(Box<Session>),
+}
+
+impl Carrier {
+    /// The TCP connection below, where there is one.
+    pub(crate) fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Carrier::Clear(socket) => Some(socket),
+            Carrier::Tls(tls) => Some(&tls.socket),
+            Carrier::Quic(_) => None,
+        }
+    }
+
+    pub(crate) fn into_tcp(self) -> Option<TcpStream> {
+        match self {
+            Carrier::Clear(socket) => Some(socket),
+            Carrier::Tls(tls) => Some(tls.socket),
+            Carrier::Quic(_) => None,
+        }
+    }
+
+    pub(crate) fn quic(&mut self) -> Option<&mut Session> {
+        match self {
+            Carrier::Quic(session) => Some(session),
+            _ => None,
+        }
+    }
+
+    fn socket(&mut self) -> Option<&mut TcpStream> {
+        match self {
+            Carrier::Clear(socket) => Some(socket),
+            Carrier::Tls(tls) => Some(&mut tls.socket),
+            Carrier::Quic(_) => None,
+        }
+    }
+
+    /// For the event loop; QUIC has one socket for all of its connections.
+    pub(crate) fn register(&mut self, registry: &Registry, token: Token, anew: bool) -> io::Result<()> {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        match self.socket() {
+            Some(socket) if anew => registry.reregister(socket, token, interest),
+            Some(socket) => registry.register(socket, token, interest),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn deregister(&mut self, registry: &Registry) {
+        if let Some(socket) = self.socket() {
+            let _ = registry.deregister(socket);
+        }
+    }
+
+    /// Whether the connection stands.
+    pub(crate) fn is_connected(&self) -> io::Result<bool> {
+        match self {
+            Carrier::Quic(session) => session.is_open(),
+            Carrier::Clear(socket) => is_connected(socket),
+            Carrier::Tls(tls) => is_connected(&tls.socket),
+        }
+    }
+
+    /// As `causeway status` shows it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Carrier::Clear(_) => "clear",
+            Carrier::Tls(_) => "TLS 1.3",
+            Carrier::Quic(_) => "QUIC",
+        }
+    }
+
+    pub(crate) fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Carrier::Clear(socket) => socket.read(space),
+            Carrier::Tls(tls) => tls.read(space),
+            Carrier::Quic(session) => session.read(space),
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Carrier::Clear(socket) => socket.write(bytes),
+            Carrier::Tls(tls) => tls.write(bytes),
+            Carrier::Quic(session) => session.write(bytes),
+        }
+    }
+
+    /// Writes what was accepted earlier; `WouldBlock` when the kernel does not take all.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Carrier::Tls(tls) => tls.flush(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Something that was accepted waits for the kernel, which will tell when it takes it.
+    pub(crate) fn has_pending(&self) -> bool {
+        matches!(self, Carrier::Tls(tls) if tls.has_pending())
+    }
+
+    /// Whether a read of fewer bytes than asked for has emptied the kernel's buffer.
+    pub(crate) fn short_read_empties(&self) -> bool {
+        matches!(self, Carrier::Clear(_))
+    }
+
+    /// The lane was written: `full` when it has more than may leave now.
+    pub(crate) fn on_written(&mut self, full: bool, now: Instant) {
+        if let Carrier::Quic(session) = self {
+            session.on_written(full, now);
+        }
+    }
+
+    /// The lane stands: `bytes` will be read at once.
+    pub(crate) fn widen(&mut self, bytes: usize) {
+        match self {
+            Carrier::Clear(_) => {}
+            Carrier::Tls(tls) => tls.widen(bytes),
+            Carrier::Quic(session) => session.widen(),
+        }
+    }
+
+    /// What ties the proof of the grid's key to this session; nothing does in the clear.
+    pub(crate) fn binding(&self) -> Option<Binding> {
+        match self {
+            Carrier::Clear(_) => None,
+            Carrier::Tls(tls) => tls.binding(),
+            Carrier::Quic(session) => session.binding(),
+        }
+    }
+
+    /// The certificates that the far gateway showed, its own first; none in the clear.
+    pub(crate) fn shown(&self) -> Vec<CertificateDer<'static>> {
+        match self {
+            Carrier::Clear(_) => Vec::new(),
+            Carrier::Tls(tls) => tls.shown(),
+            Carrier::Quic(session) => session.shown(),
+        }
+    }
+
+    /// What is known of the path.
+    pub(crate) fn path(&self) -> io::Result<PathInfo> {
+        match self {
+            Carrier::Clear(socket) => socket::path_info(socket),
+            Carrier::Tls(tls) => socket::path_info(&tls.socket),
+            Carrier::Quic(session) => Ok(session.path_info()),
+        }
+    }
+
+    /// Never sends faster than this many bytes per second.
+    pub(crate) fn set_most_rate(&self, bytes_per_second: Option<u64>) {
+        match (self, self.tcp()) {
+            // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.
+            (_, Some(socket)) => drop(socket::set_most_rate(socket, bytes_per_second)),
+            (Carrier::Quic(session), None) => session.model.get().reserve(bytes_per_second),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn shutdown_write(&mut self) -> io::Result<()> {
+        match (self.tcp().map(|socket| socket.shutdown(Shutdown::Write)), self) {
+            (Some(done), _) => done,
+            (None, Carrier::Quic(session)) => {
+                session.finish();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a connection of TCP stands.
+pub(crate) fn is_connected(socket: &TcpStream) -> io::Result<bool> {
+    if let Some(error) = socket.take_error()? {
+        return Err(error);
+    }
+    if socket.peer_addr().is_err() {
+        return Ok(false);
+    }
+    let _ = socket.set_nodelay(true);
+    Ok(true)
+}
+
+/// Settings of a lane's socket; returns the congestion control in force.
+pub(crate) fn prepare(socket: &TcpStream, wanted: &str) -> String {
+    let socket = socket2::SockRef::from(socket);
+    // What cannot be set is not needed for correctness, and `causeway status` shows what is in force.
+    let _ = socket.set_tcp_congestion(wanted.as_bytes());
+    let _ = socket.set_keepalive(true);
+    let _ = socket.set_tcp_keepalive(&socket2::TcpKeepalive::new().with_time(Duration::from_secs(30)));
+    let name = socket.tcp_congestion().unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned()
+}

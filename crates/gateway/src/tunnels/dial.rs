@@ -1,0 +1,171 @@
+//! Dialling the gateways of other sites: every lane on its own, again whenever one is lost.
+
+use crate::config::Transport;
+use crate::driver::Driver;
+use crate::sys::timers::Deadline;
+use crate::tunnels::Tunnels;
+use crate::tunnels::capacity::QUIC_LANE;
+use crate::tunnels::carrier::Carrier;
+use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::pair::Pair;
+use crate::tunnels::peer::{Dial, FIRST_BACKOFF};
+use causeway_tunnel::tunnel::MAX_LANES;
+use mio::net::TcpStream;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A far gateway that is down answers at once, and streams wait for it: asking it once a second costs nobody anything.
+pub(crate) const LAST_BACKOFF: Duration = Duration::from_secs(1);
+
+/// A path that lets no UDP through, as many do not, will not soon: TCP serves meanwhile.
+const LAST_SPARE_BACKOFF: Duration = Duration::from_secs(60);
+
+/// A relay serves meanwhile: a better way is looked for without haste.
+const LAST_RELAYED_BACKOFF: Duration = Duration::from_secs(30);
+
+/// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with new ones.
+pub(crate) const REDIAL: Duration = Duration::from_millis(20);
+
+impl Tunnels {
+    /// Dials every lane of a peer that this gateway dials at all.
+    pub(crate) fn dial_all(&mut self, driver: &mut Driver, index: usize, pause: Duration) {
+        for lane in 0..MAX_LANES {
+            if self.wants_lane(driver, index, lane) {
+                self.dial_after(driver, index, lane, pause);
+            }
+        }
+        self.events.push_back(TunnelsEvent::Wanted { peer: index, pause });
+    }
+
+    /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
+    pub(crate) fn redial(&mut self, driver: &mut Driver, index: usize, lane: usize) {
+        if self.wants_lane(driver, index, lane) {
+            let known = self.pair_of(&self.peers[index].site);
+            // A gateway that closes before it says who it is would be dialled at that pace for ever.
+            let pause = match known.is_some_and(|pair| pair.introduced) {
+                true => REDIAL,
+                false => self.peers[index].dials[lane].back_off(LAST_BACKOFF),
+            };
+            self.dial_after(driver, index, lane, pause);
+        }
+    }
+
+    pub(crate) fn dial_after(&mut self, driver: &mut Driver, index: usize, lane: usize, pause: Duration) {
+        let dials = self.peers[index].address.is_some();
+        if dials && !std::mem::replace(&mut self.peers[index].dials[lane].under_way, true) {
+            driver.timers.set(pause, Deadline::Dial(index, lane));
+        }
+    }
+
+    /// Dials a lane unless it is up and well.
+    pub(crate) fn dial(&mut self, driver: &mut Driver, index: usize, lane: usize) {
+        let peer = &self.peers[index];
+        let Some(address) = peer.address else { return };
+        let is_well = |pair: &Pair| {
+            let known = pair.lanes[lane].and_then(|key| self.lanes.get(key));
+            // One that goes through a relay is to be replaced.
+            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(lane)
+        };
+        if self.pair_of(&peer.site).is_some_and(is_well) {
+            self.peers[index].dials[lane] = Dial::IDLE;
+            return;
+        }
+        let site = peer.site.clone();
+        match self.begin_connection(driver, &site, address, lane) {
+            Ok(carrier) => self.begin_handshake(driver, carrier, address, Some((index, lane)), None),
+            Err(error) => self.dial_failed(index, lane, &format!("connect to {address}: {error}")),
+        }
+    }
+
+    fn begin_connection(
+        &mut self,
+        driver: &mut Driver,
+        site: &str,
+        address: SocketAddr,
+        lane: usize,
+    ) -> io::Result<Carrier> {
+        if driver.config.transport == Transport::Quic || lane == QUIC_LANE {
+            return self.dial_quic(driver, site, address);
+        }
+        let socket = TcpStream::connect(address)?;
+        self.tcp_carrier(driver, socket, Some(site))
+    }
+
+    pub(crate) fn dial_failed(&mut self, index: usize, lane: usize, why: &str) {
+        self.events.push_back(TunnelsEvent::DialFailed {
+            peer: index,
+            number: lane,
+            why: why.to_owned(),
+        });
+    }
+
+    /// Dials a lane again that did not come up, and that nobody else brings up.
+    pub(crate) fn dial_later(&mut self, driver: &mut Driver, index: usize, lane: usize, why: &str) {
+        if lane == QUIC_LANE {
+            return self.spare_failed(driver, index, why);
+        }
+        let most = match self.is_relayed(&self.peers[index].site) {
+            true => LAST_RELAYED_BACKOFF,
+            false => LAST_BACKOFF,
+        };
+        let peer = &mut self.peers[index];
+        let site = &peer.site;
+        if peer.trouble != why {
+            driver
+                .log
+                .say(format_args!("no lane to {site}: {why}; trying again"));
+            peer.trouble = why.to_owned();
+        }
+        // The next one, where it has several.
+        if let Some(tried) = peer.address
+            && let Some(at) = peer.addresses.iter().position(|address| *address == tried)
+        {
+            let next = (at + 1) % peer.addresses.len();
+            peer.address = peer.addresses.get(next).copied();
+        }
+        let dial = &mut peer.dials[lane];
+        let pause = dial.back_off(most);
+        dial.under_way = false;
+        self.dial_after(driver, index, lane, pause);
+    }
+
+    /// No lane over QUIC beside those over TCP.
+    fn spare_failed(&mut self, driver: &mut Driver, index: usize, why: &str) {
+        let peer = &mut self.peers[index];
+        let site = &peer.site;
+        if peer.spare_trouble != why {
+            driver.log.say(format_args!(
+                "no lane over QUIC to {site}, which would serve better since the path loses segments: {why}; TCP serves meanwhile"
+            ));
+            peer.spare_trouble = why.to_owned();
+        }
+        let dial = &mut peer.dials[QUIC_LANE];
+        let pause = dial.back_off(LAST_SPARE_BACKOFF);
+        dial.under_way = false;
+        self.dial_after(driver, index, QUIC_LANE, pause);
+    }
+
+    /// A lane that this gateway dialled is through its handshake.
+    pub(crate) fn dial_ended(&mut self, index: usize, lane: usize) {
+        self.peers[index].dials[lane].under_way = false;
+        self.events.push_back(TunnelsEvent::Met { peer: index });
+    }
+
+    /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
+    pub(crate) fn dial_succeeded(&mut self, index: usize) {
+        let has_lane = self.has_lane(index);
+        let peer = &mut self.peers[index];
+        // Through a relay: why there is no better way is still to be said.
+        if has_lane {
+            peer.trouble.clear();
+        }
+        for dial in &mut peer.dials {
+            dial.backoff = FIRST_BACKOFF;
+        }
+        self.events.push_back(TunnelsEvent::Introduced {
+            peer: index,
+            has_lane,
+        });
+    }
+}

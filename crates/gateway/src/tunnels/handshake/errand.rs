@@ -1,0 +1,73 @@
+//! What is done at a relay before a handshake begins.
+
+use crate::tunnels::origin::Through;
+use causeway_tunnel::ticket::{MET, Ticket};
+use mio::net::TcpStream;
+use std::io::{self, ErrorKind, Read, Write};
+
+/// What to do at a relay before a handshake begins.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    pub(crate) through: Through,
+    /// Index of the peer that is to be met.
+    pub(crate) peer: usize,
+    /// What the ask, or the meeting, is known by.
+    pub(crate) id: u64,
+    ticket: Ticket,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The ticket is still to be shown.
+    Arriving,
+    /// The other is not there yet.
+    Waiting,
+    Met,
+}
+
+impl Errand {
+    pub(crate) fn new(through: Through, peer: usize, id: u64, ticket: Ticket) -> Errand {
+        Errand {
+            through,
+            peer,
+            id,
+            ticket,
+            stage: Stage::Arriving,
+        }
+    }
+
+    pub(crate) fn has_met(&self) -> bool {
+        self.stage == Stage::Met
+    }
+
+    /// Goes on over a connection that stands; true when the far gateway is at its other end.
+    pub(crate) fn advance(&mut self, mut socket: &TcpStream) -> Result<bool, String> {
+        let relay = &self.through.site;
+        let failed = |error: io::Error| format!("relay {relay}: {error}");
+        if self.stage == Stage::Arriving {
+            let preface = self.ticket.preface();
+            // Some bytes on a fresh connection: they fit its buffer or it is broken.
+            match socket.write(&preface).map_err(failed)? {
+                count if count == preface.len() => self.stage = Stage::Waiting,
+                _ => return Err(failed(ErrorKind::WriteZero.into())),
+            }
+        }
+        let mut answer = [0];
+        while self.stage == Stage::Waiting {
+            match socket.read(&mut answer) {
+                Ok(1) if answer[0] == MET => self.stage = Stage::Met,
+                Ok(0) => {
+                    return Err(format!(
+                        "relay {relay} closed: the far gateway did not come there in time, or the ticket was not taken"
+                    ));
+                }
+                Ok(_) => return Err(format!("relay {relay} answers something else")),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(true)
+    }
+}

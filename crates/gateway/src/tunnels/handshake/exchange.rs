@@ -1,0 +1,246 @@
+//! What the two ends of a lane say before it is up: a ticket perhaps, hello, and the proof that both hold the grid's key.
+//!
+//! The proof keeps strangers out. What follows is hidden and protected under TLS (`encrypt` in `[grid]`) only; the proof is then made over the session's
+//! certificate too.
+
+use crate::tunnels::carrier::Carrier;
+use crate::tunnels::handshake::errand::Errand;
+use crate::tunnels::tls::Binding;
+use causeway_tunnel::hello::{self, Hello, PROOF_BYTES};
+use causeway_tunnel::ticket::{Opening, PREFACE_BYTES, Ticket};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use std::io::{ErrorKind, Read};
+use std::net::SocketAddr;
+
+/// What a TLS client says first (RFC 8446, section 5.1); a hello begins with its version.
+pub(super) const TLS_HANDSHAKE: u8 = 22;
+
+pub(crate) struct Handshake {
+    pub(super) carrier: Carrier,
+    pub(super) address: SocketAddr,
+    /// Index of the peer this gateway dialled, and which lane.
+    pub(super) dialled: Option<(usize, usize)>,
+    /// The relay that was dialled, and what is to be done there first.
+    pub(super) errand: Option<Errand>,
+    /// A stranger's, which may show a ticket instead of a hello.
+    pub(super) may_show_ticket: bool,
+    pub(super) born: u64,
+    pub(super) own: Hello,
+    pub(super) connected: bool,
+    pub(super) received: Vec<u8>,
+    pub(super) peer: Option<Hello>,
+}
+
+/// What a stranger says first.
+pub(super) enum First {
+    /// Too little has arrived to tell.
+    Unknown,
+    /// A hello, TLS, or what is neither.
+    Hello,
+    Ticket(Ticket),
+}
+
+/// Why there will be no lane.
+pub(super) struct Failure {
+    /// What it is counted under at the accepting side.
+    pub(super) kind: &'static str,
+    pub(super) why: String,
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Failure {
+        Failure {
+            kind: "handshake",
+            why,
+        }
+    }
+}
+
+impl Handshake {
+    pub(crate) fn carrier(&mut self) -> &mut Carrier {
+        &mut self.carrier
+    }
+
+    pub(crate) fn errand(&self) -> Option<&Errand> {
+        self.errand.as_ref()
+    }
+
+    /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for who reads it.
+    pub(super) fn opening(&mut self) -> Result<First, Failure> {
+        let Some(mut socket) = self.carrier.tcp() else {
+            return Ok(First::Hello);
+        };
+        let mut bytes = [0; PREFACE_BYTES];
+        let count = match socket.peek(&mut bytes) {
+            Ok(count) => count,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(First::Unknown);
+            }
+            Err(error) => return Err(error.to_string().into()),
+        };
+        if count == 0 || !Ticket::begins_with(bytes[0]) {
+            return Ok(First::Hello);
+        }
+        match Ticket::read(&bytes[..count]).map_err(|error| error.to_string())? {
+            Opening::Incomplete => Ok(First::Unknown),
+            Opening::Ticket(ticket) => match socket.read(&mut bytes) {
+                Ok(PREFACE_BYTES) => Ok(First::Ticket(ticket)),
+                Ok(_) => Err("the ticket cannot be read again".to_owned().into()),
+                Err(error) => Err(error.to_string().into()),
+            },
+        }
+    }
+
+    /// Whether the far gateway is at the other end: at once where no relay was dialled.
+    pub(super) fn has_met(&mut self) -> Result<bool, Failure> {
+        let Some(errand) = self.errand.as_mut().filter(|errand| !errand.has_met()) else {
+            return Ok(true);
+        };
+        let Some(socket) = self.carrier.tcp() else {
+            return Ok(true);
+        };
+        if !errand.advance(socket)? {
+            return Ok(false);
+        }
+        self.greet_if_dialled()?;
+        Ok(true)
+    }
+
+    /// Who dialled speaks first.
+    pub(super) fn greet_if_dialled(&mut self) -> Result<(), Failure> {
+        if self.dialled.is_some() {
+            let hello = self.own.encode();
+            self.send(&hello)?;
+        }
+        Ok(())
+    }
+
+    /// Index of the peer that was dialled, and which lane.
+    pub(crate) fn dialled(&self) -> Option<(usize, usize)> {
+        self.dialled
+    }
+
+    /// Goes on with what the kernel has; true when the far side has proved itself. `answer` makes the accepting side's
+    /// hello: a stranger is told nothing before it has said who it is.
+    pub(super) fn advance(
+        &mut self,
+        grid_key: &[u8],
+        answer: impl Fn(&Hello) -> Result<Hello, Failure>,
+    ) -> Result<bool, Failure> {
+        if !self.connected {
+            if !self.carrier.is_connected().map_err(|error| error.to_string())? {
+                return Ok(false);
+            }
+            self.connected = true;
+            if self.errand.is_none() {
+                self.greet_if_dialled()?;
+            }
+        }
+        if !self.has_met()? {
+            return Ok(false);
+        }
+        loop {
+            if let Some(done) = self.digest(grid_key, &answer)? {
+                return Ok(done);
+            }
+            let mut bytes = [0; hello::MAX_BYTES + PROOF_BYTES];
+            match self.carrier.read(&mut bytes) {
+                Ok(0) => return Err(self.turned_away()),
+                Ok(count) => self.received.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return Err(format!("{error} (is encrypt in [grid] the same at both gateways?)").into());
+                }
+                // Closed with our words unread.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(self.turned_away()),
+                Err(error) => return Err(error.to_string().into()),
+            }
+        }
+    }
+
+    pub(super) fn turned_away(&self) -> Failure {
+        let site = &self.own.site;
+        let why = format!(
+            "the far side closed during the handshake (are its grid key and its encrypt the same, and does that gateway have a \
+             [[peer]] for this site, {site}?)"
+        );
+        why.into()
+    }
+
+    /// `Some(true)` when the proof was right; `None` when more bytes are needed.
+    pub(super) fn digest(
+        &mut self,
+        grid_key: &[u8],
+        answer: &impl Fn(&Hello) -> Result<Hello, Failure>,
+    ) -> Result<Option<bool>, Failure> {
+        if self.peer.is_none() {
+            if self.received.first() == Some(&TLS_HANDSHAKE) {
+                let why = "the far gateway speaks TLS, this one does not: encrypt in [grid] must be the same";
+                return Err(why.to_owned().into());
+            }
+            let Some((peer, length)) = Hello::decode(&self.received).map_err(|error| error.to_string())?
+            else {
+                return Ok(None);
+            };
+            self.received.drain(..length);
+            if peer.site == self.own.site {
+                let why = "this gateway reached itself, or another one of its own site";
+                return Err(why.to_owned().into());
+            }
+            let mut words = Vec::new();
+            if self.dialled.is_none() {
+                self.own = Hello {
+                    nonce: self.own.nonce,
+                    ..answer(&peer)?
+                };
+                words = self.own.encode();
+            } else if peer.lane != self.own.lane {
+                return Err(format!("the far side answers for lane {}", peer.lane).into());
+            }
+            words.extend(
+                proof(grid_key, &self.own, &peer, self.carrier.binding())?
+                    .finalize()
+                    .into_bytes(),
+            );
+            self.peer = Some(peer);
+            self.send(&words)?;
+        }
+        let (Some(peer), Some(theirs)) = (&self.peer, self.received.get(..PROOF_BYTES)) else {
+            return Ok(None);
+        };
+        let right = proof(grid_key, peer, &self.own, self.carrier.binding())?
+            .verify_slice(theirs)
+            .is_ok();
+        if !right {
+            return Err(format!("site {} does not hold this grid's key", peer.site).into());
+        }
+        self.received.drain(..PROOF_BYTES);
+        Ok(Some(true))
+    }
+
+    /// A hundred bytes on a fresh connection: they fit its buffer or it is broken.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        match self.carrier.write(bytes) {
+            Ok(count) if count == bytes.len() => Ok(()),
+            Ok(_) => Err("the kernel took only a part of the handshake".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn proof(
+    key: &[u8],
+    prover: &Hello,
+    other: &Hello,
+    binding: Option<Binding>,
+) -> Result<Hmac<Sha256>, String> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| error.to_string())?;
+    mac.update(&prover.transcript(other));
+    if let Some(binding) = binding {
+        mac.update(b"TLS");
+        mac.update(&binding);
+    }
+    Ok(mac)
+}

@@ -1,0 +1,350 @@
+//! Connections between gateways until they are lanes: how they go on, how long they may take, and what becomes of them.
+
+use super::exchange::{Failure, First, Handshake};
+use crate::driver::Driver;
+use crate::sys::timers::Deadline;
+use crate::sys::token::Class;
+use crate::tunnels::Tunnels;
+use crate::tunnels::carrier::Carrier;
+use crate::tunnels::carrier::prepare;
+use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::handshake::errand::Errand;
+use crate::tunnels::lane::Lane;
+use crate::tunnels::origin::Came;
+use causeway_broker::tls::Expect;
+use causeway_tunnel::hello::{Hello, NONCE_BYTES};
+use causeway_tunnel::ticket::Ticket;
+use mio::net::TcpStream;
+use rustls::pki_types::CertificateDer;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Three round trips around the Earth and a busy far gateway.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// A dialled gateway that has not answered by then is dialled anew. TCP asks at 0, 1 and 3 s (0, 1, 2, 3 and 4 s from
+/// Linux 6.5 on) and then ever more rarely, but a network that comes back shall be noticed within two seconds.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
+
+impl Tunnels {
+    pub(crate) fn on_tcp_gateway(&mut self, driver: &mut Driver, socket: TcpStream, address: SocketAddr) {
+        // Without a certificate of its own there would be no gateway.
+        if let Ok(carrier) = self.tcp_carrier(driver, socket, None) {
+            self.on_gateway_connection(driver, carrier, address);
+        }
+    }
+
+    pub(crate) fn on_gateway_connection(
+        &mut self,
+        driver: &mut Driver,
+        carrier: Carrier,
+        address: SocketAddr,
+    ) {
+        if let Some(key) = self.strangers.one_too_many(address.ip()) {
+            let why = "too many unfinished handshakes; the oldest of who has most of them ends";
+            self.end_handshake(driver, key, "handshakes", why);
+        }
+        self.begin_handshake(driver, carrier, address, None, None);
+    }
+
+    fn take_handshake(&mut self, key: usize) -> Option<Handshake> {
+        let handshake = self.handshakes.try_remove(key)?;
+        self.strangers.leave(handshake.address.ip(), handshake.born);
+        Some(handshake)
+    }
+
+    pub(crate) fn begin_handshake(
+        &mut self,
+        driver: &mut Driver,
+        mut carrier: Carrier,
+        address: SocketAddr,
+        dialled: Option<(usize, usize)>,
+        errand: Option<Errand>,
+    ) {
+        let mut nonce = [0; NONCE_BYTES];
+        let key = self.handshakes.vacant_key();
+        let token = Class::Handshake.token(key);
+        let begun = getrandom::fill(&mut nonce)
+            .map_err(io::Error::other)
+            .and_then(|()| carrier.register(driver.registry(), token, false));
+        if let Err(error) = begun {
+            return match (errand, dialled) {
+                (Some(errand), _) => self.errand_ended(errand, dialled, error.to_string()),
+                (None, Some((index, lane))) => self.dial_failed(index, lane, &error.to_string()),
+                (None, None) => {}
+            };
+        }
+        self.own_connection(&mut carrier, token);
+        let connection = carrier.quic().map(|session| session.handle());
+        let born = driver.birth();
+        let own = Hello {
+            site: driver.config.site.clone(),
+            nonce,
+            session: dialled.map_or(0, |(index, _)| self.peers[index].session),
+            // Fits: below MAX_LANES.
+            lane: dialled.map_or(0, |(_, lane)| lane as u8),
+        };
+        let is_stranger = dialled.is_none() && errand.is_none();
+        let may_show_ticket = driver.config.relay && is_stranger && carrier.tcp().is_some();
+        let handshake = Handshake {
+            carrier,
+            address,
+            dialled,
+            errand,
+            may_show_ticket,
+            born,
+            own,
+            connected: false,
+            received: Vec::new(),
+            peer: None,
+        };
+        self.handshakes.insert(handshake);
+        if is_stranger {
+            self.strangers.enter(address.ip(), born, key);
+        }
+        driver.timers.set(DEADLINE, Deadline::Handshake(key, born));
+        if !is_stranger {
+            driver.timers.set(CONNECT_DEADLINE, Deadline::Connect(key, born));
+        }
+        match connection {
+            Some(connection) => self.attend_connections(driver, &[connection]),
+            None if is_stranger => self.on_handshake(driver, key),
+            None => {}
+        }
+    }
+
+    /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
+    pub(crate) fn tcp_carrier(
+        &self,
+        driver: &Driver,
+        socket: TcpStream,
+        dialled: Option<&str>,
+    ) -> io::Result<Carrier> {
+        match self.tls.as_ref().filter(|_| driver.config.encrypt) {
+            Some(tls) => Ok(Carrier::Tls(Box::new(tls.session(socket, dialled)?))),
+            None => Ok(Carrier::Clear(socket)),
+        }
+    }
+
+    /// Where the events of a connection go from now on.
+    fn own_connection(&mut self, carrier: &mut Carrier, token: mio::Token) {
+        if let (Some(session), Some(quic)) = (carrier.quic(), &mut self.quic) {
+            quic.set_owner(session.handle(), token);
+        }
+    }
+
+    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: usize, born: u64) {
+        let handshake = self.handshakes.get(key);
+        if handshake.is_some_and(|handshake| handshake.born == born && !handshake.connected) {
+            self.end_handshake(
+                driver,
+                key,
+                "handshake",
+                &format!("no answer within {CONNECT_DEADLINE:?}"),
+            );
+        }
+    }
+
+    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: usize, born: u64) {
+        if self
+            .handshakes
+            .get(key)
+            .is_some_and(|handshake| handshake.born == born)
+        {
+            let why = format!("no complete handshake within {DEADLINE:?}");
+            self.end_handshake(driver, key, "handshake", &why);
+        }
+    }
+
+    pub(crate) fn on_handshake(&mut self, driver: &mut Driver, key: usize) {
+        let Some(handshake) = self.handshakes.get_mut(key) else {
+            return;
+        };
+        if handshake.may_show_ticket {
+            match handshake.opening() {
+                Ok(First::Unknown) => return,
+                Ok(First::Hello) => handshake.may_show_ticket = false,
+                Ok(First::Ticket(ticket)) => return self.on_stranger_with_ticket(key, ticket),
+                Err(Failure { kind, why }) => return self.end_handshake(driver, key, kind, &why),
+            }
+        }
+        let (config, contacts) = (&driver.config, &self.peers);
+        let is_member = self.trust.is_some();
+        // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
+        let answer = |peer: &Hello| {
+            let index = contacts.iter().position(|known| known.site == peer.site);
+            let index = index.ok_or_else(|| Failure {
+                kind: "unknown-site",
+                why: match is_member {
+                    true => format!("site {}: the broker has not told of it yet", peer.site),
+                    false => format!("site {} is not a [[peer]] of this gateway", peer.site),
+                },
+            })?;
+            Ok(Hello {
+                site: config.site.clone(),
+                nonce: [0; NONCE_BYTES],
+                session: contacts[index].session,
+                lane: peer.lane,
+            })
+        };
+        match handshake.advance(&config.key, answer) {
+            Ok(false) => {}
+            Ok(true) => self.lane_up(driver, key),
+            Err(Failure { kind, why }) => self.end_handshake(driver, key, kind, &why),
+        }
+    }
+
+    /// A ticket is shown: whoever does that has nothing to say to this gateway but to another one.
+    fn on_stranger_with_ticket(&mut self, key: usize, ticket: Ticket) {
+        let Some(handshake) = self.take_handshake(key) else {
+            return;
+        };
+        let from = handshake.address;
+        if let Some(socket) = handshake.carrier.into_tcp() {
+            let event = TunnelsEvent::Ticket { ticket, socket, from };
+            self.events.push_back(event);
+        }
+    }
+
+    fn errand_ended(&mut self, errand: Errand, dialled: Option<(usize, usize)>, why: String) {
+        let event = TunnelsEvent::ErrandFailed { errand, dialled, why };
+        self.events.push_back(event);
+    }
+
+    pub(crate) fn end_handshake(&mut self, driver: &mut Driver, key: usize, kind: &str, why: &str) {
+        let Some(handshake) = self.take_handshake(key) else {
+            return;
+        };
+        let placed = format!("{}: {why}", handshake.address);
+        match (handshake.errand, handshake.dialled) {
+            (Some(errand), dialled) => self.errand_ended(errand, dialled, placed),
+            (None, Some((index, lane))) => self.dial_failed(index, lane, &placed),
+            (None, None) => driver.log.refuse(kind, handshake.address.ip(), why),
+        }
+    }
+
+    fn lane_up(&mut self, driver: &mut Driver, key: usize) {
+        let Some(handshake) = self.take_handshake(key) else {
+            return;
+        };
+        let Handshake {
+            carrier,
+            address,
+            dialled,
+            errand,
+            own,
+            peer: Some(peer),
+            received,
+            ..
+        } = handshake
+        else {
+            return;
+        };
+        let expected = match (&errand, dialled) {
+            (Some(errand), _) => Some((errand.peer, "that came there ")),
+            (None, Some((index, _))) => Some((index, "there ")),
+            (None, None) => None,
+        };
+        let other = expected.filter(|(index, _)| self.peers[*index].site != peer.site);
+        let vouched = match other {
+            Some((_, place)) => Err(format!("the gateway {place}is of site {}", peer.site)),
+            None => self.vouch(&carrier.shown(), &peer.site),
+        };
+        if let Err(why) = vouched {
+            return match (errand, dialled) {
+                (Some(errand), dialled) => self.errand_ended(errand, dialled, format!("{address}: {why}")),
+                (None, Some((index, lane))) => self.dial_failed(index, lane, &format!("{address}: {why}")),
+                (None, None) => driver.log.refuse("certificate", address.ip(), why),
+            };
+        }
+        // Only a peer got an answer, and was dialled.
+        let Some(index) = self.peer_of(&peer.site) else {
+            return;
+        };
+        let number = usize::from(peer.lane);
+        let through = errand.map(|errand| errand.through);
+        match (&through, dialled) {
+            (Some(_), Some(_)) => self
+                .events
+                .push_back(TunnelsEvent::MetAtRelay { peer: index, number }),
+            (None, Some(_)) => self.dial_ended(index, number),
+            _ => {}
+        }
+        if own.session != self.peers[index].session {
+            // The tunnel ended while the handshake was under way: the far side shall meet the new session.
+            return self.bring_back(driver, index, number, through.as_ref());
+        }
+        let came = Came {
+            address,
+            dialled: dialled.is_some(),
+            through,
+        };
+        let Some(pair) = self.find_pair(driver, index, &own, &peer, &came) else {
+            return;
+        };
+        self.install_lane(driver, carrier, pair, number, came, &received);
+    }
+
+    fn install_lane(
+        &mut self,
+        driver: &mut Driver,
+        mut carrier: Carrier,
+        pair: usize,
+        number: usize,
+        came: Came,
+        received: &[u8],
+    ) {
+        let Came {
+            address,
+            dialled,
+            through,
+        } = came;
+        let is_direct = through.is_none();
+        let congestion_control = match carrier.tcp() {
+            Some(socket) => prepare(socket, &driver.config.congestion_control),
+            None => "own".to_owned(),
+        };
+        let key = self.lanes.vacant_key();
+        let token = Class::Lane.token(key);
+        if let Err(error) = carrier.register(driver.registry(), token, true) {
+            return driver
+                .log
+                .say(format_args!("lane {number} at {address}: {error}"));
+        }
+        self.own_connection(&mut carrier, token);
+        let mut lane = Lane::new(carrier, pair, number, address, dialled, received, driver.now);
+        lane.congestion_control = congestion_control;
+        lane.through = through;
+        // Where streams wait for the lane, their bytes train it: padding must not hold them up.
+        let idle = self
+            .pairs
+            .get(pair)
+            .is_some_and(|pair| pair.tunnel.streams() == 0);
+        self.begin_course(driver, pair, &mut lane);
+        let trains = driver.config.train && idle && !lane.knows_its_rate();
+        let is_favoured = lane.carrier.quic().is_some();
+        self.lanes.insert(lane);
+        if trains {
+            self.train_new(driver, key);
+        }
+        self.join_lane(driver, pair, number, key, address);
+        if let Some(pair) = self.pairs.get_mut(pair).filter(|_| is_favoured) {
+            pair.tunnel.favour(number);
+        }
+        if is_direct {
+            self.retire_relayed(driver, pair);
+        }
+        // What has come with the handshake waits there, and more may have come since.
+        self.unread.push(key);
+    }
+
+    /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there are certificates.
+    fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), String> {
+        let Some(trust) = &self.trust else {
+            return Ok(());
+        };
+        let checked = trust.check(shown, &Expect::Site(site.to_owned()));
+        checked.map(drop).map_err(|error| error.to_string())
+    }
+}

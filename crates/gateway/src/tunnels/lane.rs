@@ -1,0 +1,165 @@
+//! One connection to another gateway: what arrives on it, and how it ends. See `pump` for what it sends.
+//!
+//! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and process in
+//! each direction, and nowhere else while readers keep up and lanes do not overtake each other.
+
+use crate::sys::socket::{self, PathInfo};
+use crate::tunnels::carrier::Carrier;
+use crate::tunnels::origin::Through;
+use crate::tunnels::origin::Way;
+use crate::tunnels::pacing::remembered_rate::Course;
+use crate::tunnels::pacing::tail_probe::Tail;
+use crate::tunnels::pacing::train::{Training, Turn};
+use causeway_tunnel::ProtocolError;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// What one read takes from the kernel at most. Larger brings nothing measurable and delays other lanes.
+pub(super) const IN_BYTES: usize = 256 * 1024;
+
+/// Silence after which TCP starts slowly again (RFC 5681, section 4.1): its least retransmission timeout in Linux.
+pub(super) const IDLE: Duration = Duration::from_millis(200);
+
+pub(crate) struct Lane {
+    pub(crate) carrier: Carrier,
+    pub(crate) pair: usize,
+    /// Its number in the pair.
+    pub(crate) number: usize,
+    pub(crate) peer: SocketAddr,
+    /// This gateway dialled.
+    pub(crate) dialled: bool,
+    /// The relay it goes through.
+    pub(crate) through: Option<Through>,
+    /// Through a hole that both gateways made; see `meet`.
+    pub(crate) punched: Option<Way>,
+    pub(crate) congestion_control: String,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) writable: bool,
+    /// The kernel has told of the end of what arrives: it will not tell again.
+    pub(crate) end_known: bool,
+    /// When it last sent, and how often that was longer ago than [`IDLE`].
+    pub(crate) sent_at: Option<Instant>,
+    pub(crate) idle_restarts: u64,
+    /// Until it may be trained.
+    pub(crate) turn: Option<Turn>,
+    /// Until the congestion control knows the path.
+    pub(crate) training: Option<Training>,
+    /// What it knows of the path.
+    pub(crate) course: Course,
+    pub(crate) tail: Tail,
+    /// What came with the handshake is still to be acted on.
+    pub(crate) is_new: bool,
+    pub(crate) input: Vec<u8>,
+    pub(crate) filled: usize,
+}
+
+/// Why a lane, or the pair it belonged to, ends.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LaneEnd {
+    #[error("the far gateway closed the connection")]
+    Closed,
+    #[error("connection lost: {0}")]
+    Io(#[from] io::Error),
+    #[error("protocol error: {0}")]
+    Protocol(#[from] ProtocolError),
+    #[error("{0}")]
+    Refused(String),
+    #[error("nothing heard for {0:?} though an answer is due")]
+    Silent(Duration),
+    #[error("a new connection took its place")]
+    Replaced,
+    #[error("the far gateway has lost its state (restarted, or gave this tunnel up)")]
+    NewSession,
+    #[error("the far gateway was stopped")]
+    Left,
+    #[error("the site is no longer a member of the grid")]
+    NoMember,
+    #[error("the site's certificate was revoked")]
+    Revoked,
+    #[error("this gateway is handed over to another program")]
+    HandedOver,
+    #[error("no lane came back within {0:?} (resume in [grid]); the last one: {1}")]
+    Expired(Duration, String),
+}
+
+impl Lane {
+    pub(crate) fn new(
+        mut carrier: Carrier,
+        pair: usize,
+        number: usize,
+        peer: SocketAddr,
+        dialled: bool,
+        rest: &[u8],
+        now: Instant,
+    ) -> Lane {
+        carrier.widen(IN_BYTES);
+        let mut input = vec![0; IN_BYTES];
+        input[..rest.len()].copy_from_slice(rest);
+        Lane {
+            carrier,
+            pair,
+            number,
+            peer,
+            dialled,
+            through: None,
+            punched: None,
+            congestion_control: String::new(),
+            sent_bytes: 0,
+            received_bytes: rest.len() as u64,
+            writable: true,
+            end_known: false,
+            sent_at: None,
+            idle_restarts: 0,
+            turn: None,
+            training: None,
+            course: Course::new(now),
+            tail: Tail::default(),
+            is_new: !rest.is_empty(),
+            input,
+            filled: rest.len(),
+        }
+    }
+}
+
+impl Lane {
+    /// Bytes per second that it was seen to deliver.
+    pub(crate) fn rate(&self) -> u64 {
+        match self.course.rate() {
+            0 => match self.carrier.tcp() {
+                Some(socket) => socket::bbr(socket).map_or(0, |bbr| bbr.bandwidth),
+                None => self.carrier.path().map_or(0, |path| path.delivery_rate),
+            },
+            rate => rate,
+        }
+    }
+
+    /// What is known of the path, all the way to the far gateway: the kernel knows the way to a relay only.
+    pub(crate) fn path(&self) -> io::Result<PathInfo> {
+        let mut path = self.carrier.path()?;
+        let beyond = self
+            .through
+            .as_ref()
+            .map_or(0, |through| through.beyond_microseconds);
+        path.rtt_microseconds = path.rtt_microseconds.saturating_add(beyond);
+        path.least_rtt_microseconds = path.least_rtt_microseconds.saturating_add(beyond);
+        Ok(path)
+    }
+
+    /// It needs no training.
+    pub(crate) fn knows_its_rate(&mut self) -> bool {
+        self.carrier
+            .quic()
+            .is_some_and(|session| session.model.get().is_known())
+    }
+
+    /// The kernel took bytes.
+    pub(crate) fn on_sent(&mut self, count: usize, now: Instant) {
+        self.sent_bytes += count as u64;
+        let before = self.sent_at.replace(now);
+        if before.is_some_and(|at| now.saturating_duration_since(at) > IDLE) {
+            self.idle_restarts += 1;
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! How many lanes a pair has, over what, and what each may do.
+
+use crate::config::Transport;
+use crate::driver::Driver;
+use crate::sys::socket;
+use crate::tunnels::Tunnels;
+use crate::tunnels::capacity::{
+    QUIC_LANE, connection_holds, holds, most_rate, needed, product, unsent_share,
+};
+use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::lane::Lane;
+use crate::tunnels::message::GatewayToGateway;
+use std::time::Duration;
+
+impl Tunnels {
+    /// Lanes this gateway wants to a peer.
+    pub(crate) fn lanes_wanted(&self, driver: &Driver, index: usize) -> usize {
+        // One connection of QUIC has whatever the path holds under way.
+        let chosen = match driver.config.transport {
+            Transport::Quic => 1,
+            _ => self.peers[index].lanes,
+        };
+        driver.config.lanes.unwrap_or(chosen)
+    }
+
+    /// Whether a lane that is lost is dialled again.
+    pub(crate) fn wants_lane(&self, driver: &Driver, index: usize, lane: usize) -> bool {
+        lane < self.lanes_wanted(driver, index) || (lane == QUIC_LANE && self.peers[index].is_lossy)
+    }
+
+    /// A lane over TCP loses segments, or the far gateway says that its does: one over QUIC shall serve.
+    pub(crate) fn on_lossy(&mut self, driver: &mut Driver, key: usize) {
+        let Some(pair) = self.pairs.get(key) else {
+            return;
+        };
+        let index = pair.peer;
+        let may = driver.config.transport == Transport::Auto && self.quic.is_some();
+        if may && !std::mem::replace(&mut self.peers[index].is_lossy, true) {
+            self.ask_for_quic(driver, key);
+        }
+    }
+
+    /// Dials a lane over QUIC where the path is lossy, or asks who dials here.
+    pub(crate) fn ask_for_quic(&mut self, driver: &mut Driver, key: usize) {
+        let Some(pair) = self.pairs.get(key) else {
+            return;
+        };
+        let index = pair.peer;
+        if !self.peers[index].is_lossy {
+            return;
+        }
+        match self.peers[index].address {
+            Some(_) => self.dial_after(driver, index, QUIC_LANE, Duration::ZERO),
+            None => self.tell(driver, key, GatewayToGateway::Lossy {}),
+        }
+    }
+
+    /// A lane over QUIC begins with what those beside it know of the path, and goes before them.
+    pub(crate) fn begin_course(&mut self, driver: &mut Driver, key: usize, lane: &mut Lane) {
+        let Some(pair) = self.pairs.get(key) else {
+            return;
+        };
+        let reserved = most_rate(&driver.config, &self.peers, pair);
+        let contact = &self.peers[pair.peer];
+        let beside = pair
+            .lanes
+            .iter()
+            .flatten()
+            .filter_map(|lane| self.lanes.get(*lane));
+        // What a relay carries takes another way.
+        let beside = beside.filter(|lane| lane.carrier.tcp().is_some() && lane.through.is_none());
+        let rates: Vec<u64> = beside.map(Lane::rate).collect();
+        let known = rates.iter().sum::<u64>().max(contact.seen_rate);
+        // Beside TCP it stands because of losses; alone, where nothing else gets through.
+        let is_lossy = contact.is_lossy || (driver.config.transport == Transport::Auto && !rates.is_empty());
+        let share = match driver.config.transport {
+            Transport::Quic => known / driver.config.lanes.unwrap_or(1) as u64,
+            _ => known,
+        };
+        let now = driver.now;
+        if let Some(session) = lane.carrier.quic() {
+            let mut model = session.model.get();
+            if share > 0 {
+                model.settle(share);
+            }
+            model.reserve(reserved);
+            drop(model);
+            if is_lossy {
+                session.expect_loss(now);
+            }
+        }
+    }
+
+    /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their shares of what is
+    /// reserved follow.
+    pub(crate) fn size_pair(&mut self, driver: &mut Driver, key: usize) {
+        let Some(pair) = self.pairs.get_mut(key) else {
+            return;
+        };
+        let lanes = pair.lanes.iter().flatten();
+        let lanes: Vec<_> = lanes.filter_map(|lane| self.lanes.get(*lane)).collect();
+        let least_rtt = lanes
+            .iter()
+            .filter_map(|lane| lane.path().ok())
+            .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
+            .min();
+        let rates = lanes.iter().map(|lane| lane.rate().saturating_mul(8));
+        let is_quic = driver.config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
+        // The lane over QUIC shares its path with the others.
+        let seen: u64 = if is_quic {
+            rates.max().unwrap_or(0)
+        } else {
+            rates.sum()
+        };
+        let reserved = self.peers[pair.peer].reserved;
+        if seen > 0 {
+            self.peers[pair.peer].seen_rate = seen / 8;
+        }
+        let Some(rtt) = least_rtt else { return };
+        let product = reserved.map_or_else(|| product(rtt, seen), |rate| holds(rtt, rate));
+        pair.tunnel.set_product(product);
+        let share = most_rate(&driver.config, &self.peers, pair);
+        let unsent = unsent_share(lanes.len());
+        for lane in lanes.iter().filter(|lane| lane.training.is_none()) {
+            if share.is_some() {
+                lane.carrier.set_most_rate(share);
+            }
+            if let Some(socket) = lane.carrier.tcp() {
+                let _ = socket::set_unsent_low_water(socket, unsent);
+            }
+        }
+        let index = pair.peer;
+        let wanted = needed(product, connection_holds()).min(QUIC_LANE);
+        if driver.config.lanes.is_none() && wanted > self.peers[index].lanes {
+            self.peers[index].lanes = wanted;
+            self.dial_all(driver, index, Duration::ZERO);
+            self.events.push_back(TunnelsEvent::MoreWanted { peer: index });
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What gateways tell each other beside the streams: one JSON message each.
+
+use causeway_control::{Link, SiteInfo};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GatewayToGateway {
+    /// Who the sender is and what its site has; the first message of a tunnel.
+    Site(SiteInfo),
+    /// A job of the sender's site runs: carry and deliver connections with its token.
+    JobStart {
+        token: String,
+        name: String,
+        /// Its share of a busy tunnel beside other jobs'; 1 from gateways that know nothing of it.
+        #[serde(default = "usual_weight")]
+        weight: u32,
+        /// Its connections are delivered without a preface; see [`causeway_control::Request::Connect`].
+        #[serde(default)]
+        plain: bool,
+        /// Its processes are not under the shim; see [`causeway_control::Request::Transparent`].
+        #[serde(default)]
+        transparent: bool,
+    },
+    /// The receiver of a job start knows the job; its site's links, none from gateways that do not tell.
+    JobKnown {
+        token: String,
+        #[serde(default)]
+        links: Vec<Link>,
+    },
+    /// The job has ended: forget its token and end its streams.
+    JobEnd { token: String },
+    /// The path loses what the sender sends: dial a lane over QUIC.
+    Lossy {},
+    /// Answer at once, with this number.
+    Ping { number: u64 },
+    /// The answer.
+    Pong {
+        number: u64,
+        /// The sender's clock.
+        unix_microseconds: u64,
+        version: String,
+    },
+    /// To a relay: lets the sender meet the gateway of another site there; see `relay`.
+    RelayAsk { to: String, id: u64 },
+    /// The answer: dial the relay and show it this ticket. The far gateway is so far beyond it.
+    RelayGo {
+        id: u64,
+        ticket: String,
+        #[serde(default)]
+        address: Option<SocketAddr>,
+        #[serde(default)]
+        beyond_microseconds: u32,
+    },
+    /// The other answer, or what has become of the meeting.
+    RelayNo { id: u64, why: String },
+    /// From a relay: another site asks for the receiver, which is to dial the relay and show it this ticket.
+    RelayCome {
+        meeting: u64,
+        from: String,
+        ticket: String,
+        #[serde(default)]
+        address: Option<SocketAddr>,
+        #[serde(default)]
+        beyond_microseconds: u32,
+    },
+    /// From a relay: what it carries, and how far the sites are that it has lanes with; see `relay::selection`.
+    RelayOffer {
+        carried: u32,
+        #[serde(default)]
+        beyond_microseconds: BTreeMap<String, u32>,
+    },
+    /// To a relay: the sender cannot come.
+    RelayCannot { meeting: u64, why: String },
+    /// Something that this version does not know, and may leave out.
+    #[serde(skip)]
+    Unknown,
+    /// The sender stops: its streams, and the jobs of its site, are over.
+    Leaving {},
+}
+
+fn usual_weight() -> u32 {
+    1
+}
+
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Envelope {
+    version: u32,
+    message: GatewayToGateway,
+}
+
+impl GatewayToGateway {
+    pub(crate) fn encode(self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Envelope {
+            version: VERSION,
+            message: self,
+        })
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<GatewayToGateway, String> {
+        let envelope: Result<Envelope, _> = serde_json::from_slice(bytes);
+        match envelope.map_err(|error| error.to_string()) {
+            Ok(envelope) if envelope.version == VERSION => Ok(envelope.message),
+            Ok(envelope) => Err(format!(
+                "message version {}, expected {VERSION}",
+                envelope.version
+            )),
+            Err(error) if error.starts_with("unknown variant") => Ok(GatewayToGateway::Unknown),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_text_is_as_the_other_end_expects() {
+        let message = GatewayToGateway::JobEnd { token: "00".into() };
+        let text = br#"{"version":1,"message":{"job_end":{"token":"00"}}}"#;
+        assert_eq!(GatewayToGateway::decode(text), Ok(message));
+        let text = br#"{"version":1,"message":{"leaving":{}}}"#;
+        assert_eq!(GatewayToGateway::decode(text), Ok(GatewayToGateway::Leaving {}));
+        assert!(GatewayToGateway::decode(br#"{"version":2,"message":{"job_end":{"token":"00"}}}"#).is_err());
+        assert!(GatewayToGateway::decode(b"\xff").is_err());
+        let text = br#"{"version":1,"message":{"ping":{"number":3}}}"#;
+        assert_eq!(
+            GatewayToGateway::decode(text),
+            Ok(GatewayToGateway::Ping { number: 3 })
+        );
+        let text = br#"{"version":1,"message":{"job_start":{"token":"00","name":"mpirun"}}}"#;
+        let earlier = GatewayToGateway::JobStart {
+            token: "00".into(),
+            name: "mpirun".into(),
+            weight: 1,
+            plain: false,
+            transparent: false,
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
+        let text = br#"{"version":1,"message":{"job_known":{"token":"00"}}}"#;
+        let earlier = GatewayToGateway::JobKnown {
+            token: "00".into(),
+            links: Vec::new(),
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
+        let text = br#"{"version":1,"message":{"relay_go":{"id":7,"ticket":"00"}}}"#;
+        let message = GatewayToGateway::RelayGo {
+            id: 7,
+            ticket: "00".into(),
+            address: None,
+            beyond_microseconds: 0,
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(message));
+        let text =
+            br#"{"version":1,"message":{"relay_offer":{"carried":3,"beyond_microseconds":{"lyon":9}}}}"#;
+        let message = GatewayToGateway::RelayOffer {
+            carried: 3,
+            beyond_microseconds: [("lyon".to_owned(), 9)].into(),
+        };
+        assert_eq!(GatewayToGateway::decode(text), Ok(message));
+        let later = br#"{"version":1,"message":{"sings":{"song":1}}}"#;
+        assert_eq!(GatewayToGateway::decode(later), Ok(GatewayToGateway::Unknown));
+    }
+}

@@ -1,0 +1,91 @@
+//! Tunnels to other sites: pairs, their lanes, what brings lanes up and keeps them supplied.
+
+use crate::sys::admission::Admission;
+use causeway_broker::tls::Trust;
+use event::TunnelsEvent;
+use handshake::Handshake;
+use lane::Lane;
+use pair::Pair;
+use peer::Peer;
+use quic::Quic;
+use slab::Slab;
+use std::collections::{HashMap, VecDeque};
+
+pub mod capacity;
+pub(crate) mod carrier;
+pub(crate) mod dial;
+pub(crate) mod event;
+pub(crate) mod handshake;
+pub(crate) mod lane;
+pub(crate) mod links;
+pub(crate) mod message;
+pub(crate) mod pacing;
+pub(crate) mod pair;
+pub(crate) mod peer;
+pub(crate) mod pump;
+pub mod quic;
+pub(crate) mod tls;
+pub(crate) mod totals;
+
+/// The tunnels of this gateway, and the connections under them.
+pub(crate) struct Tunnels {
+    pub(crate) lanes: Slab<Lane>,
+    pub(crate) pairs: Slab<Pair>,
+    /// Key of the pair with each site that has a tunnel.
+    pub(crate) by_site: HashMap<String, usize>,
+    /// Of every other site that is known: only ever added to, since others know them by their places.
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) handshakes: Slab<Handshake>,
+    /// The strangers among `handshakes`.
+    pub(crate) strangers: Admission,
+    /// Pairs that may have something to send.
+    pub(crate) dirty: Vec<usize>,
+    /// Lanes whose input was left for a later turn.
+    pub(crate) unread: Vec<usize>,
+    /// Lanes may be steered; see `pacing::remembered_rate`.
+    pub(crate) steers: bool,
+    /// Where lanes may be encrypted.
+    pub(crate) tls: Option<tls::Context>,
+    /// Where lanes may go over QUIC.
+    pub(crate) quic: Option<Quic>,
+    /// Whom certificates are to be of, where lanes show them.
+    pub(crate) trust: Option<Trust>,
+    /// What others have yet to act on.
+    pub(crate) events: VecDeque<TunnelsEvent>,
+}
+
+impl Tunnels {
+    pub(crate) fn new(
+        peers: Vec<Peer>,
+        tls: Option<tls::Context>,
+        trust: Option<Trust>,
+        steers: bool,
+    ) -> Tunnels {
+        Tunnels {
+            lanes: Slab::new(),
+            pairs: Slab::new(),
+            by_site: HashMap::new(),
+            peers,
+            handshakes: Slab::new(),
+            strangers: handshake::admission(),
+            dirty: Vec::new(),
+            unread: Vec::new(),
+            steers,
+            tls,
+            quic: None,
+            trust,
+            events: VecDeque::new(),
+        }
+    }
+}
+pub(crate) mod known;
+pub(crate) mod lane_count;
+pub(crate) mod lane_status;
+pub(crate) mod origin;
+pub(crate) mod pairs;
+pub(crate) mod receive;
+
+/// Keys are taken first: what is done with an entry may remove others.
+pub(crate) fn keys<T>(slab: &Slab<T>) -> Vec<usize> {
+    slab.iter().map(|(key, _)| key).collect()
+}

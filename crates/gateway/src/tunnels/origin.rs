@@ -1,0 +1,46 @@
+//! How a lane came about.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// How a lane came about.
+pub(crate) struct Came {
+    /// Of the far gateway, or of the relay.
+    pub(crate) address: SocketAddr,
+    /// This gateway dialled; of two that meet at a relay, the one that asked.
+    pub(crate) dialled: bool,
+    pub(crate) through: Option<Through>,
+}
+
+/// The gateway that carries a lane for both of its ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Through {
+    /// Its place among the configured peers, and its site.
+    pub(crate) relay: usize,
+    pub(crate) site: String,
+    /// From there to the far gateway and back, as it said.
+    pub(crate) beyond_microseconds: u32,
+    /// When it was dialled.
+    pub(crate) since: Instant,
+}
+
+/// What is punched through firewalls and NATs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Way {
+    Udp,
+    Tcp,
+}
+
+impl Way {
+    pub(crate) const ALL: [Way; 2] = [Way::Udp, Way::Tcp];
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Way::Udp => "UDP",
+            Way::Tcp => "TCP",
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! Sends what follows the last frame of a burst; see `tail_probe`.
+
+use super::tail_probe::pause;
+use crate::driver::Driver;
+use crate::sys::timers::Deadline;
+use crate::tunnels::Tunnels;
+use crate::tunnels::lane::Lane;
+
+impl Tunnels {
+    pub(crate) fn on_tail(&mut self, driver: &mut Driver, key: usize) {
+        let now = driver.now;
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
+        lane.tail.armed = false;
+        let Some(pair) = self.pairs.get_mut(lane.pair) else {
+            return;
+        };
+        let Lane {
+            pair: pair_key,
+            number,
+            ..
+        } = *lane;
+        if pair.tunnel.unsent_bytes(number) > 0 {
+            return;
+        }
+        let due = lane.sent_at.map_or(now, |at| at + pause(lane.tail.round));
+        if due > now {
+            // It has sent since: the burst goes on, or another has ended.
+            lane.tail.armed = true;
+            return driver.timers.set(due - now, Deadline::Tail(key));
+        }
+        pair.tunnel.repeat_ack(number);
+        lane.tail.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number);
+        self.touch(pair_key);
+    }
+}

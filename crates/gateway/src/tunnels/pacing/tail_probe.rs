@@ -1,0 +1,77 @@
+//! On a lane that loses segments, a small frame follows the last one of a burst.
+//!
+//! TCP learns of a lost segment from those that arrive after it. After the last of a burst none does: Linux asks after two round trips, with a single
+//! segment under way after 200 ms more (tcp_output.c, tcp_schedule_loss_probe), and an MPI program that waits for that message sends nothing meanwhile.
+//! A frame sent a quarter of a round trip later is late enough for RACK (RFC 8985, section 6.2) to take what is missing before it for lost.
+
+use std::time::{Duration, Instant};
+
+/// A lane that lost a segment within this time may lose another.
+pub(super) const LOSSY: Duration = Duration::from_secs(60);
+
+/// RACK waits for a quarter of the least round trip; a little more, since clocks tick and round trips vary.
+pub(super) fn pause(round: Duration) -> Duration {
+    round * 5 / 16
+}
+
+/// Whether a lane's last frames are followed, and by when.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    pub(super) lost_at: Option<Instant>,
+    pub(super) retransmits: u32,
+    pub(super) round: Duration,
+    pub(super) armed: bool,
+    /// What the lane has sent when nothing but a following frame was sent last.
+    pub(super) end: u64,
+}
+
+impl Tail {
+    /// The kernel's count of segments sent again, and the round trip.
+    pub(crate) fn learn(&mut self, retransmits: u32, round: Duration, now: Instant) {
+        if retransmits != self.retransmits {
+            (self.retransmits, self.lost_at) = (retransmits, Some(now));
+        }
+        self.round = round;
+    }
+
+    /// A burst has ended: after how long to look whether it was the last.
+    pub(crate) fn arm(&mut self, sent_bytes: u64, now: Instant) -> Option<Duration> {
+        let lossy = self
+            .lost_at
+            .is_some_and(|at| now.saturating_duration_since(at) < LOSSY);
+        if !lossy || sent_bytes == self.end || std::mem::replace(&mut self.armed, true) {
+            return None;
+        }
+        Some(pause(self.round))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND: Duration = Duration::from_millis(16);
+
+    #[test]
+    fn a_lane_that_has_lost_nothing_lately_sends_no_more_than_it_must() {
+        let now = Instant::now();
+        let mut tail = Tail::default();
+        tail.learn(0, ROUND, now);
+        assert_eq!(tail.arm(1000, now), None);
+        tail.learn(1, ROUND, now);
+        assert_eq!(tail.arm(1000, now + LOSSY), None);
+    }
+
+    #[test]
+    fn the_last_frame_of_a_lossy_lane_is_followed_once() {
+        let now = Instant::now();
+        let mut tail = Tail::default();
+        tail.learn(1, ROUND, now);
+        assert_eq!(tail.arm(1000, now), Some(Duration::from_millis(5)));
+        assert_eq!(tail.arm(2000, now), None, "one look at a time");
+        tail.armed = false;
+        tail.end = 2016;
+        assert_eq!(tail.arm(2016, now), None, "what follows is not followed");
+        assert!(tail.arm(3000, now).is_some());
+    }
+}

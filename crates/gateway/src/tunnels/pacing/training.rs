@@ -1,0 +1,101 @@
+//! Fills new lanes until their congestion control knows the path; see `train`.
+
+use super::train::{TURN_LOOK, Training, Turn};
+use crate::driver::Driver;
+use crate::sys::socket::{self};
+use crate::sys::timers::Deadline;
+use crate::tunnels::Tunnels;
+use crate::tunnels::capacity;
+use crate::tunnels::capacity::BATCH;
+
+impl Tunnels {
+    /// A lane has come up whose rate nobody knows.
+    pub(crate) fn train_new(&mut self, driver: &mut Driver, key: usize) {
+        let now = driver.now;
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
+        if lane.dialled || lane.carrier.tcp().is_none() {
+            lane.training = Some(Training::begin(&lane.carrier, true, now));
+            return;
+        }
+        let path = lane.carrier.path().unwrap_or_default();
+        lane.turn = Some(Turn::new(path.rtt_microseconds, now));
+        driver.timers.set(TURN_LOOK, Deadline::Turn(key));
+    }
+
+    pub(crate) fn on_turn(&mut self, driver: &mut Driver, key: usize) {
+        let now = driver.now;
+        let Some(lane) = self.lanes.get_mut(key) else {
+            return;
+        };
+        // A deadline that comes too early was another lane's of the same key.
+        let Some(turn) = lane.turn.as_mut().filter(|turn| now >= turn.look_at) else {
+            return;
+        };
+        if !turn.has_come(lane.received_bytes, now) {
+            return driver.timers.set(TURN_LOOK, Deadline::Turn(key));
+        }
+        lane.turn = None;
+        let Some(pair) = self.pairs.get(lane.pair) else {
+            return;
+        };
+        // A lane over QUIC carries everything where there is one; see `train`.
+        if pair.lanes[capacity::QUIC_LANE].is_none() && lane.training.is_none() {
+            let idle = pair.tunnel.streams() == 0;
+            lane.training = Some(Training::begin(&lane.carrier, idle, now));
+            let pair = lane.pair;
+            self.touch(pair);
+        }
+    }
+
+    /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
+    pub(crate) fn train(&mut self, driver: &mut Driver, key: usize) -> bool {
+        let now = driver.now;
+        let Some(pair) = self.pairs.get_mut(key) else {
+            return false;
+        };
+        let (mut trains, mut ended) = (false, false);
+        // A lane over QUIC that has come up carries everything: the padding of others would only fill its queue.
+        let is_spare = pair.lanes[capacity::QUIC_LANE].is_some();
+        for number in 0..pair.lanes.len() {
+            let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
+                continue;
+            };
+            let Some(mut training) = lane.training.take() else {
+                continue;
+            };
+            let rate = capacity::most_rate(&driver.config, &self.peers, pair);
+            let is_over = match lane.carrier.tcp() {
+                Some(tcp) if is_spare || training.is_over(tcp, self.steers, rate, now) => {
+                    let found = training.rate();
+                    if found == 0 {
+                        // The last bound was a step on the way up.
+                        let _ = socket::set_most_rate(tcp, rate);
+                    }
+                    lane.course.trained(tcp, found, lane.sent_bytes, now);
+                    true
+                }
+                Some(_) => false,
+                None => training.is_over_for(lane, now),
+            };
+            if is_over {
+                ended = true;
+                continue;
+            }
+            let training = lane.training.insert(training);
+            if !lane.writable || pair.tunnel.unsent_bytes(number) >= BATCH {
+                continue;
+            }
+            let before = pair.tunnel.unsent_bytes(number);
+            if pair.tunnel.pad(number, now) {
+                training.sent_bytes += pair.tunnel.unsent_bytes(number) - before;
+                trains = true;
+            }
+        }
+        if ended {
+            self.size_pair(driver, key);
+        }
+        trains
+    }
+}

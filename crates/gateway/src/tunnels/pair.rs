@@ -1,0 +1,108 @@
+//! A pair of sites: the tunnel between this one and another, the lanes that carry it, and the legs of its streams.
+//!
+//! A lane's end ends no stream: what it carried goes over the others, or waits for the next. A pair ends when no lane
+//! came back in time, when the far gateway has lost its state (another session), or when it breaks the protocol.
+
+use crate::inherited::InheritError;
+use causeway_tunnel::Snapshot;
+use causeway_tunnel::tunnel::MAX_LANES;
+use causeway_tunnel::turns::Turns;
+use causeway_tunnel::{Settings, StreamId, Tunnel};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+pub(crate) struct Pair {
+    /// Name of the other site, and its place among the configured peers.
+    pub(crate) site: String,
+    pub(crate) peer: usize,
+    pub(crate) peer_session: u64,
+    pub(crate) own_session: u64,
+    pub(crate) tunnel: Tunnel,
+    pub(crate) legs: HashMap<StreamId, usize>,
+    /// Legs that may have bytes and credit.
+    pub(crate) turns: Turns,
+    /// Keys of the lanes that are up, by their numbers.
+    pub(crate) lanes: [Option<usize>; MAX_LANES],
+    /// The far gateway has said who it is.
+    pub(crate) introduced: bool,
+    /// Where the far gateway was last.
+    pub(crate) address: SocketAddr,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) lanes_lost: u64,
+    pub(crate) down_since: Option<Instant>,
+    /// Why the last lane ended.
+    pub(super) last_end: String,
+    pub(super) quiet_until: Instant,
+    pub(crate) dirty: bool,
+}
+
+impl Pair {
+    pub(crate) fn is_up(&self) -> bool {
+        self.down_since.is_none()
+    }
+
+    /// Its legs come by themselves.
+    pub(crate) fn keep(&mut self, now: Instant) -> KeptPair<'_> {
+        let down_since = self.down_since.unwrap_or(now);
+        KeptPair {
+            site: self.site.clone(),
+            peer_session: self.peer_session,
+            own_session: self.own_session,
+            tunnel: self.tunnel.snapshot(now),
+            introduced: self.introduced,
+            address: self.address,
+            sent_bytes: self.sent_bytes,
+            received_bytes: self.received_bytes,
+            lanes_lost: self.lanes_lost,
+            down: now.saturating_duration_since(down_since),
+            last_end: self.last_end.clone(),
+        }
+    }
+
+    pub(crate) fn inherit(
+        kept: KeptPair<'_>,
+        peer: usize,
+        settings: Settings,
+        now: Instant,
+    ) -> Result<Pair, InheritError> {
+        let tunnel = kept.tunnel.into_tunnel(settings, now);
+        Ok(Pair {
+            tunnel: tunnel.map_err(|error| InheritError::Tunnel(kept.site.clone(), error))?,
+            site: kept.site,
+            peer,
+            peer_session: kept.peer_session,
+            own_session: kept.own_session,
+            legs: HashMap::new(),
+            turns: Turns::default(),
+            lanes: [None; MAX_LANES],
+            introduced: kept.introduced,
+            address: kept.address,
+            sent_bytes: kept.sent_bytes,
+            received_bytes: kept.received_bytes,
+            lanes_lost: kept.lanes_lost,
+            down_since: Some(now.checked_sub(kept.down).unwrap_or(now)),
+            last_end: kept.last_end,
+            quiet_until: now,
+            dirty: false,
+        })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptPair<'a> {
+    pub(crate) site: String,
+    pub(crate) peer_session: u64,
+    pub(crate) own_session: u64,
+    pub(crate) tunnel: Snapshot<'a>,
+    pub(crate) introduced: bool,
+    pub(crate) address: SocketAddr,
+    pub(crate) sent_bytes: u64,
+    pub(crate) received_bytes: u64,
+    pub(crate) lanes_lost: u64,
+    /// How long there has been no lane.
+    pub(crate) down: Duration,
+    pub(crate) last_end: String,
+}

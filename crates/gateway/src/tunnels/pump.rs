@@ -1,0 +1,82 @@
+//! Keeps the lanes of a pair supplied: acknowledgements and control frames first, then the legs that have something
+//! to say, small frames before bulk, each read straight into the lane's memory behind its frame header.
+
+use crate::driver::Driver;
+use crate::tunnels::Tunnels;
+use crate::tunnels::capacity::BATCH;
+use crate::tunnels::lane::Lane;
+use crate::tunnels::pair::Pair;
+use slab::Slab;
+use std::io;
+use std::time::Instant;
+
+/// What writing a pair's lanes came to.
+#[derive(Default)]
+pub(crate) struct Written {
+    /// Bytes left, or a lane turned out to be full: another may take over.
+    pub(crate) progress: bool,
+    pub(crate) lost: Option<(usize, io::Error)>,
+}
+
+impl Tunnels {
+    /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing when there
+    /// is no such pair.
+    pub(crate) fn supply(&mut self, driver: &mut Driver, key: usize) -> Option<Option<usize>> {
+        let now = driver.now;
+        let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);
+        let writable = |number: usize| {
+            let lane = pair.lanes[number].and_then(|lane| lanes.get(lane));
+            lane.is_some_and(|lane| lane.writable)
+        };
+        let number = pair.tunnel.choose_lane(writable);
+        let takes_data = number.filter(|number| pair.tunnel.prepare(*number, BATCH, now));
+        Some(takes_data)
+    }
+}
+
+/// Writes what the lanes of a pair have to send, each until it is empty or the kernel has enough.
+pub(crate) fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written {
+    let mut written = Written::default();
+    for (number, key) in pair.lanes.iter().enumerate() {
+        let Some((key, lane)) = key.and_then(|key| Some((key, lanes.get_mut(key)?))) else {
+            continue;
+        };
+        pair.tunnel.put_ack(number, now);
+        if lane.writable {
+            match lane.carrier.flush() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => lane.writable = false,
+                // Whatever else is wrong, the next write or read tells.
+                _ => {}
+            }
+        }
+        while lane.writable {
+            let bytes = pair.tunnel.unsent(number);
+            if bytes.is_empty() {
+                break;
+            }
+            match lane.carrier.write(bytes) {
+                Ok(count) => {
+                    pair.tunnel.sent(number, count, now);
+                    lane.on_sent(count, now);
+                    written.progress = true;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    lane.writable = false;
+                    written.progress = true;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    written.lost = Some((key, error));
+                    break;
+                }
+            }
+        }
+        // TLS has taken bytes that the kernel has not: it will tell when it can.
+        lane.writable &= !lane.carrier.has_pending();
+        lane.course.on_written(!lane.writable, now);
+        // Training has always more.
+        let full = !lane.writable || lane.training.is_some();
+        lane.carrier.on_written(full, now);
+    }
+    written
+}

@@ -1,0 +1,569 @@
+//! One connection of QUIC under a lane: the reads and writes of a non-blocking socket, over the only stream of the connection.
+//!
+//! What is written leaves at once, since the lane waits here until its pace allows more (`model`): what waits in QUIC could not be
+//! overtaken by small frames.
+
+use super::model::{Model, Shared};
+use crate::sys::socket::PathInfo;
+use crate::tunnels::tls::Binding;
+use causeway_tunnel::parity::{self, Decoder, Encoder, HEAD_BYTES, Head};
+use mio::net::UdpSocket;
+use quinn_proto::{
+    Connection, ConnectionEvent, ConnectionHandle, Dir, EndpointEvent, Event, ReadError, ReadableError,
+    StreamEvent, StreamId, VarInt, WriteError,
+};
+use quinn_udp::{Transmit, UdpSocketState};
+use rustls::pki_types::CertificateDer;
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Datagrams given to the kernel at once.
+const BATCH: usize = 32;
+
+/// Written at once at most, and as a rule at least: the pace is kept in steps of a fifth of a millisecond where that holds several
+/// datagrams.
+const STEP: Duration = Duration::from_micros(200);
+const STEP_BYTES: std::ops::RangeInclusive<f64> = 1_400.0..=46_000.0;
+
+/// What a lane that waits may make up for when it wakes late, and what it may send at once after a pause. The loop sleeps in
+/// milliseconds.
+const LATE: Duration = Duration::from_millis(4);
+const AT_ONCE: Duration = Duration::from_millis(1);
+
+/// Parity is sent for so long after the far side has missed something.
+const LOSSY: Duration = Duration::from_secs(60);
+
+/// Acknowledgements wait for others so long (RFC 9000, section 13.2): a start-up of few packets, that waited longer, would look slow.
+pub(super) const ACK_DELAY: Duration = Duration::from_millis(1);
+
+/// The UDP socket that all connections of a gateway share, and what they have for its endpoint.
+pub(crate) struct Wire {
+    pub(super) socket: UdpSocket,
+    pub(super) state: UdpSocketState,
+    pub(super) events: Mutex<Vec<(ConnectionHandle, EndpointEvent)>>,
+}
+
+impl Wire {
+    fn send(&self, destination: SocketAddr, contents: &[u8], segment: Option<usize>) -> io::Result<()> {
+        let transmit = Transmit {
+            destination,
+            ecn: None,
+            contents,
+            segment_size: segment.filter(|segment| *segment < contents.len()),
+            src_ip: None,
+        };
+        loop {
+            match self.state.try_send((&self.socket).into(), &transmit) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
+                // As good as lost on the way: QUIC sends it again, or gives up by its own rules.
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Sends a datagram that is none of QUIC's, as it is. What the kernel does not take is as good as lost on the way.
+    pub(super) fn send_plain(&self, destination: SocketAddr, datagram: &[u8]) {
+        let _ = self.send(destination, datagram, None);
+    }
+
+    /// Sends a datagram that belongs to no connection.
+    pub(super) fn send_stray(&self, destination: SocketAddr, datagram: &[u8]) {
+        let mut out = Vec::with_capacity(HEAD_BYTES + datagram.len());
+        parity::stray(datagram, &mut out);
+        let _ = self.send(destination, &out, None);
+    }
+
+    pub(super) fn take_events(&self) -> Vec<(ConnectionHandle, EndpointEvent)> {
+        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn tell(&self, handle: ConnectionHandle, event: EndpointEvent) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.push((handle, event));
+    }
+}
+
+/// What makes up for losses between this gateway and one address.
+#[derive(Debug)]
+pub(crate) struct Parity {
+    encoder: Encoder,
+    decoder: Decoder,
+    /// Until when parity is sent, and what the far side misses.
+    until: Option<Instant>,
+    missed: u8,
+}
+
+impl Parity {
+    pub(super) fn new() -> Parity {
+        let mut epoch = [0];
+        // Without randomness: one that a restarted gateway may choose again, which costs it some parity.
+        let _ = getrandom::fill(&mut epoch);
+        Parity {
+            encoder: Encoder::new(epoch[0]),
+            decoder: Decoder::default(),
+            until: None,
+            missed: 0,
+        }
+    }
+
+    /// Something arrived; what this makes up for goes to `made`.
+    pub(super) fn take(&mut self, head: Head, body: &[u8], now: Instant, made: &mut Vec<u8>) {
+        if !self.decoder.fits(head) {
+            return;
+        }
+        if head.missed > 0 {
+            (self.until, self.missed) = (Some(now + LOSSY), head.missed);
+        }
+        if let Some(datagram) = self.decoder.take(head, body) {
+            made.extend_from_slice(datagram);
+        }
+    }
+
+    /// The path is known to lose.
+    pub(super) fn expect_loss(&mut self, now: Instant) {
+        (self.until, self.missed) = (Some(now + LOSSY), 10);
+    }
+
+    /// Datagrams of a group: as few as make it unlikely that two of them are lost, as many as that allows.
+    fn group(&self, now: Instant) -> u8 {
+        if self.until.is_none_or(|until| now >= until) {
+            return 0;
+        }
+        match self.missed {
+            ..=2 => 32,
+            3..=5 => 16,
+            6..=20 => 8,
+            _ => 4,
+        }
+    }
+}
+
+/// Shared by all connections with one address.
+pub(crate) type Path = Arc<Mutex<Parity>>;
+
+pub(super) fn lock(path: &Path) -> MutexGuard<'_, Parity> {
+    path.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Datagrams that the kernel would not take yet.
+struct Waiting {
+    destination: SocketAddr,
+    bytes: Vec<u8>,
+    segment: Option<usize>,
+}
+
+pub(crate) struct Session {
+    wire: Arc<Wire>,
+    handle: ConnectionHandle,
+    connection: Connection,
+    pub(super) path: Path,
+    pub(crate) model: Shared,
+    dialled: bool,
+    binding: Option<Binding>,
+    stream: Option<StreamId>,
+    /// Why it is over.
+    end: Option<String>,
+    /// The endpoint knows that it is.
+    is_drained: bool,
+    /// Bytes that the pace allows now, as of a time.
+    allowance: f64,
+    reckoned: Instant,
+    /// Bytes that the lane waits to be allowed.
+    held_up: Option<f64>,
+    /// Something was written since a pause.
+    has_said: bool,
+    waiting: VecDeque<Waiting>,
+    window: u64,
+    buffers: [Vec<u8>; 3],
+}
+
+impl Session {
+    /// `binding`: hash of the own certificate where this gateway accepts.
+    pub(super) fn new(
+        wire: Arc<Wire>,
+        handle: ConnectionHandle,
+        connection: Connection,
+        path: Path,
+        model: Shared,
+        binding: Option<Binding>,
+    ) -> Session {
+        Session {
+            wire,
+            handle,
+            dialled: binding.is_none(),
+            connection,
+            path,
+            model,
+            binding,
+            stream: None,
+            end: None,
+            is_drained: false,
+            allowance: 0.0,
+            reckoned: Instant::now(),
+            held_up: None,
+            has_said: false,
+            waiting: VecDeque::new(),
+            window: 0,
+            buffers: Default::default(),
+        }
+    }
+
+    pub(crate) fn handle(&self) -> ConnectionHandle {
+        self.handle
+    }
+
+    pub(crate) fn remote(&self) -> SocketAddr {
+        self.connection.remote_address()
+    }
+
+    /// The connection stands and its stream is there.
+    pub(crate) fn is_open(&self) -> io::Result<bool> {
+        match &self.end {
+            Some(end) => Err(io::Error::other(end.clone())),
+            None => Ok(self.stream.is_some()),
+        }
+    }
+
+    /// The certificates that the other end showed, its own first.
+    pub(crate) fn shown(&self) -> Vec<CertificateDer<'static>> {
+        let shown = self.connection.crypto_session().peer_identity();
+        let shown = shown.and_then(|shown| shown.downcast::<Vec<CertificateDer<'static>>>().ok());
+        shown.map(|shown| *shown).unwrap_or_default()
+    }
+
+    /// Known once it is open.
+    pub(crate) fn binding(&self) -> Option<Binding> {
+        self.binding
+    }
+
+    /// Looks at what has happened in the connection. Afterwards reads and writes may go on.
+    pub(super) fn attend(&mut self, now: Instant) {
+        while let Some(event) = self.connection.poll() {
+            match event {
+                Event::Connected if self.dialled => {
+                    self.binding = self
+                        .shown()
+                        .first()
+                        .map(|certificate| Sha256::digest(certificate).into());
+                    if self.binding.is_none() {
+                        self.end = Some("the far gateway showed no certificate".to_owned());
+                    }
+                    self.stream = self.connection.streams().open(Dir::Bi);
+                }
+                Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) if self.stream.is_none() => {
+                    self.stream = self.connection.streams().accept(Dir::Bi);
+                }
+                Event::ConnectionLost { reason } => self.end = Some(reason.to_string()),
+                _ => {}
+            }
+        }
+        while let Some(event) = self.connection.poll_endpoint_events() {
+            self.is_drained |= event.is_drained();
+            self.wire.tell(self.handle, event);
+        }
+        let window = self.model.get().window();
+        if window != self.window {
+            // What QUIC would only keep may as well stay with the lane.
+            self.window = window;
+            self.connection.set_send_window(window);
+        }
+        self.transmit(now);
+    }
+
+    pub(super) fn on_event(&mut self, event: ConnectionEvent) {
+        self.connection.handle_event(event);
+    }
+
+    /// When it wants to be looked at next.
+    pub(super) fn deadline(&mut self) -> Option<Instant> {
+        let pace = self.held_up.and_then(|bytes| self.allowed_at(bytes));
+        [self.connection.poll_timeout(), pace].into_iter().flatten().min()
+    }
+
+    pub(super) fn on_time(&mut self, now: Instant) {
+        if self.connection.poll_timeout().is_some_and(|at| at <= now) {
+            self.connection.handle_timeout(now);
+        }
+        self.attend(now);
+    }
+
+    /// The path loses: parity is sent from the beginning.
+    pub(crate) fn expect_loss(&mut self, now: Instant) {
+        lock(&self.path).expect_loss(now);
+    }
+
+    pub(crate) fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let Some(stream) = self.stream else {
+            return Err(self.lack());
+        };
+        let mut stream = self.connection.recv_stream(stream);
+        let mut chunks = match stream.read(true) {
+            Ok(chunks) => chunks,
+            Err(ReadableError::ClosedStream) => return Ok(0),
+            Err(ReadableError::IllegalOrderedRead) => return Err(ErrorKind::InvalidInput.into()),
+        };
+        let mut taken = 0;
+        let mut ended = None;
+        while taken < space.len() {
+            match chunks.next(space.len() - taken) {
+                Ok(Some(chunk)) => {
+                    space[taken..taken + chunk.bytes.len()].copy_from_slice(&chunk.bytes);
+                    taken += chunk.bytes.len();
+                }
+                Ok(None) => {
+                    ended = Some(Ok(0));
+                    break;
+                }
+                Err(ReadError::Blocked) => break,
+                Err(ReadError::Reset(_)) => {
+                    ended = Some(Err(ErrorKind::ConnectionReset.into()));
+                    break;
+                }
+            }
+        }
+        if chunks.finalize().should_transmit() {
+            self.transmit(Instant::now());
+        }
+        match ended {
+            _ if taken > 0 => Ok(taken),
+            Some(end) => end,
+            None => Err(self.lack()),
+        }
+    }
+
+    /// Why there is nothing to read or write.
+    fn lack(&self) -> io::Error {
+        match &self.end {
+            Some(end) => io::Error::other(end.clone()),
+            None => ErrorKind::WouldBlock.into(),
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let now = Instant::now();
+        let Some(id) = self.stream.filter(|_| self.end.is_none()) else {
+            return Err(self.lack());
+        };
+        let most = self.allowed(bytes.len(), now);
+        let written = match most {
+            0 => Err(WriteError::Blocked),
+            most => self.connection.send_stream(id).write(&bytes[..most]),
+        };
+        match written {
+            Ok(count) => {
+                self.held_up = None;
+                self.has_said = true;
+                self.transmit(now);
+                Ok(count)
+            }
+            Err(WriteError::Blocked) => {
+                let pace = self.model.get().pace().unwrap_or(0);
+                self.held_up = (most == 0).then(|| Session::step(pace).min(bytes.len() as f64));
+                Err(ErrorKind::WouldBlock.into())
+            }
+            Err(error) => Err(io::Error::new(ErrorKind::BrokenPipe, error.to_string())),
+        }
+    }
+
+    /// The lane was written: `full` when there is more. What was said last is protected at once: nothing may follow for long.
+    pub(crate) fn on_written(&mut self, full: bool, now: Instant) {
+        self.model.get().on_written(full, now);
+        // Acknowledgements alone are not worth a parity.
+        if full || !std::mem::take(&mut self.has_said) {
+            return;
+        }
+        let mut parity = lock(&self.path);
+        if parity.encoder.is_open() {
+            let mut out = Vec::new();
+            let missed = parity.decoder.missed();
+            parity.encoder.close(missed, &mut out);
+            drop(parity);
+            self.spend_on_parity(out.len());
+            let to = self.connection.remote_address();
+            self.send_to(to, &out, None);
+        }
+    }
+
+    /// Parity goes into what the path has; what is reserved is for packets of streams, and what is sent again of them.
+    fn spend_on_parity(&mut self, bytes: usize) {
+        if bytes > 0 && !self.model.get().is_reserved() {
+            self.allowance -= bytes as f64;
+        }
+    }
+
+    /// A step's bytes.
+    fn step(pace: u64) -> f64 {
+        let bytes = pace as f64 * STEP.as_secs_f64();
+        bytes.clamp(*STEP_BYTES.start(), *STEP_BYTES.end())
+    }
+
+    /// How many of `wanted` bytes may be written now.
+    fn allowed(&mut self, wanted: usize, now: Instant) -> usize {
+        let Some(pace) = self.model.get().pace() else {
+            return wanted;
+        };
+        let most = if self.held_up.is_some() { LATE } else { AT_ONCE };
+        let most = (pace as f64 * most.as_secs_f64()).max(*STEP_BYTES.start());
+        let time = now.saturating_duration_since(self.reckoned);
+        self.allowance = (self.allowance + pace as f64 * time.as_secs_f64()).min(most);
+        self.reckoned = now;
+        // A step, or all there is.
+        let least = Session::step(pace).min(wanted as f64);
+        if self.allowance < least {
+            0
+        } else {
+            wanted.min(self.allowance as usize)
+        }
+    }
+
+    /// When so many bytes may be written.
+    fn allowed_at(&self, bytes: f64) -> Option<Instant> {
+        let pace = self.model.get().pace()?.max(1);
+        let lacks = (bytes - self.allowance).max(0.0);
+        Some(self.reckoned + Duration::from_secs_f64((lacks / pace as f64).min(1.0)))
+    }
+
+    /// Whether a write is worth trying.
+    pub(crate) fn may_write(&self, now: Instant) -> bool {
+        let allowed = self.held_up.map(|bytes| self.allowed_at(bytes));
+        allowed.flatten().is_none_or(|at| at <= now)
+    }
+
+    /// Sends what the connection has to send.
+    fn transmit(&mut self, now: Instant) {
+        if !self.flush() {
+            return;
+        }
+        let [mut datagrams, mut out, mut sums] = std::mem::take(&mut self.buffers);
+        while self.waiting.is_empty() {
+            datagrams.clear();
+            let most = BATCH.min(self.wire.state.max_gso_segments());
+            let Some(transmit) = self.connection.poll_transmit(now, most, &mut datagrams) else {
+                break;
+            };
+            out.clear();
+            sums.clear();
+            let mut parity = lock(&self.path);
+            let (group, missed) = (parity.group(now), parity.decoder.missed());
+            if group == 0 && parity.encoder.is_open() {
+                parity.encoder.close(missed, &mut sums);
+            }
+            let segment = transmit.segment_size.unwrap_or(transmit.size);
+            let mut ends = Vec::new();
+            for datagram in datagrams[..transmit.size].chunks(segment.max(1)) {
+                if parity.encoder.wrap(datagram, group, missed, &mut out) {
+                    parity.encoder.close(missed, &mut sums);
+                    ends.push(sums.len());
+                }
+            }
+            drop(parity);
+            let to = transmit.destination;
+            self.allowance -= out.len() as f64;
+            self.send_to(to, &out, Some(segment + HEAD_BYTES));
+            self.spend_on_parity(sums.len());
+            let mut from = 0;
+            for end in ends.into_iter().chain([sums.len()]) {
+                if end > from {
+                    self.send_to(to, &sums[from..end], None);
+                }
+                from = end;
+            }
+        }
+        self.buffers = [datagrams, out, sums];
+    }
+
+    fn send_to(&mut self, destination: SocketAddr, bytes: &[u8], segment: Option<usize>) {
+        if !self.waiting.is_empty() || self.wire.send(destination, bytes, segment).is_err() {
+            // Bounded: nothing more is made while something waits, but the rest of one batch.
+            self.waiting.push_back(Waiting {
+                destination,
+                bytes: bytes.to_vec(),
+                segment,
+            });
+        }
+    }
+
+    /// Sends what the kernel would not take before; true when nothing waits any more.
+    fn flush(&mut self) -> bool {
+        while let Some(next) = self.waiting.front() {
+            if self
+                .wire
+                .send(next.destination, &next.bytes, next.segment)
+                .is_err()
+            {
+                return false;
+            }
+            self.waiting.pop_front();
+        }
+        true
+    }
+
+    /// The kernel would not take all.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Who is at the far end has proved itself: all that a lane needs may be under way from now on.
+    pub(crate) fn widen(&mut self) {
+        self.connection
+            .set_receive_window(VarInt::from_u32(super::WINDOW));
+        self.transmit(Instant::now());
+    }
+
+    /// No more will be written.
+    pub(crate) fn finish(&mut self) {
+        if let Some(stream) = self.stream {
+            // One that is finished or stopped already says so.
+            let _ = self.connection.send_stream(stream).finish();
+            self.transmit(Instant::now());
+        }
+    }
+
+    pub(crate) fn path_info(&self) -> PathInfo {
+        let stats = self.connection.stats();
+        let model = self.model.get();
+        // Fit: at most some minutes.
+        let microseconds = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
+        PathInfo {
+            rtt_microseconds: microseconds(stats.path.rtt),
+            least_rtt_microseconds: microseconds(stats.path.min_rtt),
+            window_bytes: model.window(),
+            delivery_rate: model.rate(),
+            segments: stats.path.sent_packets as u32,
+            retransmits: stats.path.lost_packets as u32,
+            segment_bytes: stats.path.current_mtu.into(),
+            mtu_bytes: stats.path.current_mtu.into(),
+            repaired: lock(&self.path).decoder.repaired,
+            ..PathInfo::default()
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.connection
+            .close(Instant::now(), VarInt::from_u32(0), bytes::Bytes::new());
+        self.transmit(Instant::now());
+        // The far side that misses this finds out by its own time limit.
+        if !self.is_drained {
+            self.wire.tell(self.handle, EndpointEvent::drained());
+        }
+    }
+}
+
+/// What a datagram of QUIC may have at most so that its head and its group's parity fit into a packet of 1500 bytes.
+pub(super) fn most_mtu(is_ipv4: bool) -> u16 {
+    let head = if is_ipv4 { 20 } else { 40 };
+    // Fits: below 1500.
+    1500 - head - 8 - HEAD_BYTES as u16
+}
+
+/// A model for a path of which nothing is known.
+pub(super) fn model() -> Shared {
+    Shared::new(Model::new())
+}

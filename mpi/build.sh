@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# build.sh DIRECTORY: compiles causeway-collectives into it (explain.c), and libcauseway_mpi_NAME.so for each binary interface of MPI whose headers
+# are found: openmpi and mpich of Debian's packages, abi (the standard one, MPI 5) of MPICH's package from PyPI.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/.." && pwd)
+out=$1
+warnings=(-std=gnu11 -O2 -g -Wall -Wextra -Werror)
+flags=("${warnings[@]}" -fPIC -fvisibility=hidden -shared -Wl,-z,defs -pthread)
+
+build() { # name, header that shows the interface is there, flags
+    local library=$out/libcauseway_mpi_$1.so
+    if [ ! -e "$2" ]; then
+        echo "collectives for $1: no $2, left out" >&2
+        return
+    fi
+    # Compiled beside and renamed: a library that is loaded is never written to.
+    # shellcheck disable=SC2086 # CFLAGS are several words.
+    "${CC:-cc}" "${flags[@]}" ${CFLAGS:-} "${@:3}" -I "$here/src" -I "$here/include" -I "$(dirname "$2")" "$here"/src/*/*.c -o "$library.part" -ldl
+    mv "$library.part" "$library"
+}
+
+mkdir -p "$out"
+"${CC:-cc}" "${warnings[@]}" -I "$here/src" "$here"/explain.c "$here"/src/select/*.c -o "$out/causeway-collectives.part"
+mv "$out/causeway-collectives.part" "$out/causeway-collectives"
+machine=$("${CC:-cc}" -print-multiarch)
+build openmpi "/usr/lib/$machine/openmpi/include/mpi.h"
+build openmpi5 "/usr/lib/$machine/openmpi/include/mpi.h" -DCAUSEWAY_OPEN_MPI_5
+build mpich "/usr/include/$machine/mpich/mpi.h"
+build abi "$root/.cache/mpi/mpich/include/mpi_abi.h" -DCAUSEWAY_STANDARD_ABI

@@ -1,0 +1,126 @@
+#define _GNU_SOURCE
+#include "async/progress.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+
+atomic_int progress_users;
+
+static int (*run)(void);
+static int is_hooked;
+/* Of is_hooked. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void progress_use(int (*work)(void)) { run = work; }
+
+#if defined(OPEN_MPI)
+
+static int (*hook_register)(int (*)(void));
+static int (*hook_unregister)(int (*)(void));
+
+static int hook(void)
+{
+    return atomic_load_explicit(&progress_users, memory_order_relaxed) ? run() : 0;
+}
+
+void progress_find(void)
+{
+    static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80"};
+    for (size_t i = 0; !hook_register && i < sizeof libraries / sizeof *libraries; i++) {
+        void *library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (!library)
+            continue;
+        hook_register = (int (*)(int (*)(void)))dlsym(library, "opal_progress_register");
+        hook_unregister = (int (*)(int (*)(void)))dlsym(library, "opal_progress_unregister");
+        dlclose(library);
+    }
+}
+
+int progress_is_there(void) { return hook_register && hook_unregister; }
+
+int progress_completes(MPI_Request *request, int *status)
+{
+    int done = 0;
+    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
+    return done || *status != MPI_SUCCESS;
+}
+
+/* Stays until the end: asked, it looks at one number. */
+int progress_join(void)
+{
+    pthread_mutex_lock(&lock);
+    int status = is_hooked ? 0 : hook_register(hook);
+    is_hooked = status == 0;
+    pthread_mutex_unlock(&lock);
+    return status == 0 ? MPI_SUCCESS : MPI_ERR_OTHER;
+}
+
+void progress_leave(void)
+{
+    if (is_hooked)
+        hook_unregister(hook);
+    is_hooked = 0;
+}
+
+#else
+
+/* As in MPICH's mpi.h, which older headers do not have. */
+typedef void *async_thing;
+typedef int async_stream;
+#define STREAM_NULL ((async_stream)0x3c000000)
+enum { ASYNC_NOPROGRESS, ASYNC_DONE };
+
+static int (*async_start)(int (*)(async_thing), void *, async_stream);
+static int (*request_is_complete)(MPI_Request);
+
+static int hook(async_thing thing)
+{
+    (void)thing;
+    pthread_mutex_lock(&lock);
+    int is_idle = atomic_load(&progress_users) == 0;
+    if (is_idle)
+        is_hooked = 0;
+    pthread_mutex_unlock(&lock);
+    if (is_idle)
+        return ASYNC_DONE;
+    run();
+    return ASYNC_NOPROGRESS;
+}
+
+void progress_find(void)
+{
+#if !defined(CAUSEWAY_STANDARD_ABI)
+    async_start = (int (*)(int (*)(async_thing), void *, async_stream))mpi_calls_find("Async_start");
+    request_is_complete = (int (*)(MPI_Request))mpi_calls_find("Request_is_complete");
+#endif
+}
+
+int progress_is_there(void) { return async_start && request_is_complete; }
+
+/* MPI_Test would ask for progress inside progress. */
+int progress_completes(MPI_Request *request, int *status)
+{
+    int done = 0;
+    *status = MPI_SUCCESS;
+    if (!request_is_complete(*request))
+        return 0;
+    *status = real.Test(request, &done, MPI_STATUS_IGNORE);
+    return done || *status != MPI_SUCCESS;
+}
+
+int progress_join(void)
+{
+    pthread_mutex_lock(&lock);
+    int first = !is_hooked;
+    is_hooked = 1;
+    pthread_mutex_unlock(&lock);
+    int status = first ? async_start(hook, NULL, STREAM_NULL) : MPI_SUCCESS;
+    if (status != MPI_SUCCESS)
+        is_hooked = 0;
+    return status;
+}
+
+void progress_leave(void) {}
+
+#endif

@@ -1,0 +1,94 @@
+/* The calls that begin and end: what this library learns, and what it frees. */
+#define _GNU_SOURCE
+#include "async/completion.h"
+#include "async/persistent.h"
+#include "async/plan_lifetime.h"
+#include "async/task.h"
+#include "binding/delivery.h"
+#include "binding/export.h"
+#include "select/choice.h"
+#include "topology/agreement.h"
+#include "topology/attributes.h"
+#include "topology/hierarchy_cache.h"
+#include "topology/sites.h"
+#include "transfer/copies.h"
+
+static void begin(void)
+{
+    if (mpi_calls_fit())
+        sites_learn();
+    attributes_set();
+    if (!mpi_calls_fit() || (sites_count < 2 && !settings_by_rank()))
+        return;
+    agreement_reach();
+    tasks_agree();
+    /* So that its first collective may be one that does not wait. */
+    struct hierarchy *on = hierarchy_enter(handle.comm_world);
+    if (on)
+        hierarchy_leave(on, MPI_SUCCESS);
+}
+
+EXPORT int MPI_Init(int *argc, char ***argv)
+{
+    delivery_begin();
+    int status = PASS(Init, argc, argv);
+    delivery_end();
+    if (status == MPI_SUCCESS)
+        begin();
+    return status;
+}
+BOTH(Init);
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    delivery_begin();
+    int status = PASS(Init_thread, argc, argv, required, provided);
+    delivery_end();
+    if (status == MPI_SUCCESS)
+        begin();
+    return status;
+}
+BOTH(Init_thread);
+
+#if !defined(OPEN_MPI)
+/* These, too, have MPICH read its settings. */
+EXPORT int MPI_T_init_thread(int required, int *provided)
+{
+    delivery_settings_are_read();
+    OTHER("T_init_thread", (int, int *), required, provided);
+}
+BOTH(T_init_thread);
+
+#if MPI_VERSION >= 4
+EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errors, MPI_Session *session)
+{
+    delivery_settings_are_read();
+    OTHER("Session_init", (MPI_Info, MPI_Errhandler, MPI_Session *), info, errors, session);
+}
+BOTH(Session_init);
+#endif
+#endif
+
+static void end(void)
+{
+    if (!hierarchy_wanted())
+        return;
+    tasks_finish_all();
+    persistent_end();
+    plan_lifetime_free_unused();
+    hierarchies_forget();
+    copies_reap(1);
+    tasks_end();
+    completions_end();
+    hierarchies_end();
+    choice_forget();
+}
+
+EXPORT int MPI_Finalize(void)
+{
+    end();
+    attributes_forget();
+    sites_forget();
+    return PASS(Finalize);
+}
+BOTH(Finalize);

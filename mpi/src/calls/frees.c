@@ -1,0 +1,58 @@
+/* The calls that free what operations may still use: datatypes, operations, requests, communicators. */
+#define _GNU_SOURCE
+#include "async/persistent.h"
+#include "async/plan_lifetime.h"
+#include "async/task.h"
+#include "binding/export.h"
+#include "topology/hierarchy_cache.h"
+
+EXPORT int MPI_Type_free(MPI_Datatype *type)
+{
+    plan_lifetime_free_unused();
+    /* One that may not be freed is the MPI's to complain of. */
+    if (type && plan_lifetime_any() && !type_is_named(*type) && plan_lifetime_puts_off_type(*type)) {
+        *type = handle.datatype_null;
+        return MPI_SUCCESS;
+    }
+    return PASS(Type_free, type);
+}
+BOTH(Type_free);
+
+EXPORT int MPI_Op_free(MPI_Op *op)
+{
+    plan_lifetime_free_unused();
+    if (op && plan_lifetime_any() && *op != handle.op_null && plan_lifetime_puts_off_op(*op)) {
+        *op = handle.op_null;
+        return MPI_SUCCESS;
+    }
+    return PASS(Op_free, op);
+}
+BOTH(Op_free);
+
+EXPORT int MPI_Request_free(MPI_Request *request)
+{
+    if (request)
+        persistent_free(*request);
+    return PASS(Request_free, request);
+}
+BOTH(Request_free);
+
+EXPORT int MPI_Comm_free(MPI_Comm *comm)
+{
+    if (comm)
+        hierarchy_forget(*comm);
+    return PASS(Comm_free, comm);
+}
+BOTH(Comm_free);
+
+EXPORT int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+    if (comm) {
+        struct hierarchy *on = hierarchy_carried(*comm);
+        if (on)
+            tasks_finish(on);
+        hierarchy_forget(*comm);
+    }
+    return PASS(Comm_disconnect, comm);
+}
+BOTH(Comm_disconnect);

@@ -1,0 +1,22 @@
+/* The calls that start persistent requests, of which some are ours. */
+#define _GNU_SOURCE
+#include "async/persistent.h"
+#include "binding/export.h"
+
+EXPORT int MPI_Start(MPI_Request *request)
+{
+    int status = request ? persistent_start(*request) : MPI_SUCCESS;
+    return status == MPI_SUCCESS ? PASS(Start, request) : status;
+}
+BOTH(Start);
+
+EXPORT int MPI_Startall(int many, MPI_Request requests[])
+{
+    if (!persistent_any())
+        return PASS(Startall, many, requests);
+    int status = MPI_SUCCESS;
+    for (int i = 0; i < many; i++)
+        TRY(status, MPI_Start(&requests[i]));
+    return status;
+}
+BOTH(Startall);

@@ -1,0 +1,21 @@
+/* Texts: how one begins, and what is said to the user. */
+#ifndef CAUSEWAY_TEXT_H
+#define CAUSEWAY_TEXT_H
+
+#include <stddef.h>
+#include <string.h>
+
+static inline int begins_with_any(const char *text, const char *const *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(text, all[i], strlen(all[i])) == 0)
+            return 1;
+    return 0;
+}
+#define BEGINS_WITH_ANY(text, all) begins_with_any(text, all, sizeof all / sizeof *all)
+
+
+/* Adds to what is said, behind a semicolon; what has no room is left out. */
+void text_add(char *said, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif
