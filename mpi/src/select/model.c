@@ -13,7 +13,7 @@ const char *const algorithm_names[ALGORITHMS] = {
 
 /* What a hop inside a site and a message between sites cost was concluded from where operations change over on an emulated grid
  * of 4+4 ranks: gather, scatter and allgather near 8 kB of each rank, for which this gives 5 to 10 kB; alltoall near 1 kB and
- * reduce_scatter near 3 kB (1.4 and 2.8 kB), on 3+3+3 near 2.5 and 7 kB (1.8 and 5.9 kB; results/2026-11-23-small). Segments:
+ * reduce_scatter near 3 kB (1.4 and 2.8 kB), on 3+3+3 near 2.5 and 7 kB (1.8 and 5.9 kB; results/collectives-small). Segments:
  * from 64 to 256 kB 1 MB costs the same within 4 %. */
 const struct costs costs_default = {
     .rtt = 10000, .rate = 125, .lan_rtt = 24, .lan_rate = 1250, .message = 16, .segment = 256 * 1024};
@@ -267,14 +267,14 @@ int64_t model_cost(const struct costs *costs, const struct layout *layout, enum 
 
 /* By segments one rank takes a message in twice inside its site and once from each other one; by several leaders none takes in
  * more than its part of it. Over two sites several leaders took less time but for 1 MB with Open MPI, where they took a tenth
- * more (results/2026-11-23-lanes). Over more they took about the same, and they never go by way of a third site where a direct
- * way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between sites, so that taking in
+ * more (results/collectives-algorithms). Over more they took about the same, and they never go by way of a third site
+ * where a direct way is slow: there they have to have a site's network below three times the usual 1 Gbit/s between sites, so that taking in
  * does not go on beside the crossing. */
 #define SLOW_LAN 375
 
 /* Over three sites and more split waits for two crossings, but less crosses: 1 MB took 0.55 to 0.73 times as long as by
- * segments, 4 MB 0.6 to 0.7 times, and 512 kB 0.65 to 0.95 times where two cores do all the work (results/2026-11-23-split);
- * where nothing but the ways between sites counts, of 10 ms and 1 Gbit/s, the change-over is near 1 MB. */
+ * segments, 4 MB 0.6 to 0.7 times, and 512 kB 0.65 to 0.95 times where two cores do all the work
+ * (results/collectives-algorithms); where nothing but the ways between sites counts, of 10 ms and 1 Gbit/s, the change-over is near 1 MB. */
 #define SPLIT_SEGMENTS 4
 
 #define LARGE_ALLREDUCE (BIT(SEGMENTS) | BIT(MULTI_LEADER) | BIT(SPLIT))
