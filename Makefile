@@ -118,7 +118,7 @@ fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of proce
 
 C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
 
-lint: setup ## formatting, clippy, documentation, shell scripts, C, links between documents, includes without circles; warnings are errors
+lint: setup ## formatting, clippy, documentation, shell scripts, C, links, columns and figures of documents, includes without circles; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
@@ -127,6 +127,7 @@ lint: setup ## formatting, clippy, documentation, shell scripts, C, links betwee
 	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi/src -I mpi/include $(C_SOURCES)
 	lint/links.py
+	lint/columns.py
 	lint/includes.py
 	results/index.py --check
 
