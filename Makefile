@@ -127,6 +127,7 @@ lint: setup ## formatting, clippy, documentation, shell scripts, C, links betwee
 	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi/src -I mpi/include $(C_SOURCES)
 	lint/links.py
+	lint/circles.py
 	lint/includes.py
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes
