@@ -128,6 +128,7 @@ lint: setup ## formatting, clippy, documentation, shell scripts, C, links, colum
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi/src -I mpi/include $(C_SOURCES)
 	lint/links.py
 	lint/columns.py
+	lint/circles.py
 	lint/includes.py
 	results/index.py --check
 

@@ -4,14 +4,11 @@
 //! written twice. docs/collectives.md explains the table.
 
 use crate::run::collectives::{MEGABITS, RTT_MICROSECONDS, is_set, links_of, settings};
+use crate::run::rules::{PROGRAM, RULES, RulesError, rules, tell, with_rules};
 use crate::{ask, say};
 use causeway_control::{self as control, Status};
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-
-/// Built by mpi/build.sh beside the libraries.
-const PROGRAM: &str = "causeway-collectives";
 
 /// Status for whatever the user has to put right.
 const WRONG_USE: u8 = 2;
@@ -46,47 +43,6 @@ pub struct Explain {
     /// Rules that go first.
     #[arg(long, value_name = "FILE")]
     collectives: Option<PathBuf>,
-}
-
-/// Why there are no rules.
-#[derive(Debug, thiserror::Error)]
-pub enum RulesError {
-    /// The program is missing or does not start.
-    #[error("start {}: {reason}; build it with 'make build'", .program.display())]
-    Program {
-        program: PathBuf,
-        reason: std::io::Error,
-    },
-    /// What it says: file, line and reason.
-    #[error("{0}")]
-    Wrong(String),
-}
-
-/// The rules of a file on one line, as CAUSEWAY_COLLECTIVES_RULES has them.
-///
-/// # Errors
-/// Where one is not understood.
-pub fn rules(own: &Path, file: &Path) -> Result<String, RulesError> {
-    let program = own.with_file_name(PROGRAM);
-    let mut command = Command::new(&program);
-    let output = command.arg("rules").arg(file).output();
-    let output = output.map_err(|reason| RulesError::Program { program, reason })?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    match output.status.success() {
-        true => {
-            tell(&output.stderr);
-            Ok(text(&output.stdout))
-        }
-        false => Err(RulesError::Wrong(text(&output.stderr))),
-    }
-}
-
-/// What the program says of rules and variables that it understands: names of before.
-fn tell(said: &[u8]) {
-    let said = String::from_utf8_lossy(said);
-    if !said.trim().is_empty() {
-        say::error(format_args!("causeway: collectives: {}", said.trim()));
-    }
 }
 
 /// Runs a task.
@@ -138,19 +94,6 @@ fn explain(args: &Explain) -> Result<String, String> {
         }
         false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
     }
-}
-
-/// Rules of mpi/src/select/rules.h, between commas.
-pub const RULES: &str = "CAUSEWAY_COLLECTIVES_RULES";
-
-/// The user's own first.
-pub fn with_rules(own: Option<OsString>, rules: &str) -> OsString {
-    let mut all = own.unwrap_or_default();
-    if !all.is_empty() && !rules.is_empty() {
-        all.push(", ");
-    }
-    all.push(rules);
-    all
 }
 
 fn links(link: Option<Link>, status: Option<&Status>) -> Vec<(&'static str, String)> {

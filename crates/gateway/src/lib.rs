@@ -16,6 +16,7 @@ mod flow;
 mod gateway;
 mod inherited;
 mod lifecycle;
+mod listeners;
 mod log;
 mod membership;
 mod site;

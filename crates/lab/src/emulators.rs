@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use crate::error::LabError;
 use crate::keeper::Device;
 use crate::plan::{Plan, SitePlan};
-use crate::scenario::{Link, Scenario};
-use crate::wan::{self, LanSpec, LinkSpec, Port, Switch, Wan};
+use crate::scenario::Scenario;
+use crate::wan::{self, LanSpec, Port, Switch, Wan};
 
 /// Running emulators; dropping them stops them.
 pub(crate) struct Emulators {
@@ -32,7 +32,7 @@ impl Emulators {
         }
         let links = scenario.links.iter().map(|link| wan::Link {
             between: link.between.clone(),
-            spec: spec(link),
+            spec: link.spec(),
         });
         let wan = Wan::start(wan_ports, links.collect())?;
         let mut lans = Vec::new();
@@ -68,18 +68,6 @@ fn switch(site: &SitePlan, ports: Vec<(String, (String, OwnedFd))>) -> Result<Sw
     };
     let ports = ports.into_iter().map(|(_, port)| port).collect();
     Switch::start(ports, spec).map_err(|error| LabError::setup(format!("LAN of {}", site.site.name), error))
-}
-
-/// What the emulator is told of a link.
-pub(crate) fn spec(link: &Link) -> LinkSpec {
-    LinkSpec {
-        rtt: link.rtt,
-        rate_bits_per_second: link.rate_bits_per_second,
-        queue_bytes: link.queue_bytes,
-        loss: link.loss,
-        seed: link.seed,
-        up: true,
-    }
 }
 
 /// An emulated LAN without a rate of its own: what the papers' nodes had.

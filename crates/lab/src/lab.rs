@@ -22,7 +22,7 @@ use crate::keeper::{Device, Keeper, Report};
 use crate::plan::{Node, Plan, SiteView};
 use crate::preflight::{self, Owner, Tools};
 use crate::scenario::Scenario;
-use crate::serve::Signals;
+use crate::signals::Signals;
 use crate::state::{self, LabState, Router, STATE_VERSION};
 use crate::state_dir::{self, StateDir};
 use crate::wan::{LinkChange, LinkSpec, LinkStats};

@@ -13,7 +13,7 @@ use crate::enter::{self, Door, NodeChild, NodeCommand, Place};
 use crate::error::LabError;
 use crate::plan::{Node, SiteView};
 use crate::scenario::Scenario;
-use crate::{serve, state_dir};
+use crate::{signals, state_dir};
 
 /// Description of a running lab, as its supervisor wrote it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,9 +141,9 @@ impl LabState {
     /// An unknown node, or the step that failed.
     pub fn exec(&self, command: NodeCommand) -> Result<ExitStatus, LabError> {
         let session = command.session;
-        let signals = serve::Signals::block()?;
+        let signals = signals::Signals::block()?;
         let child = self.spawn(command)?;
-        serve::wait_passing_signals(child, session, &signals)
+        signals::wait_passing_signals(child, session, &signals)
     }
 
     /// Puts a request to the supervisor.

@@ -1,9 +1,9 @@
 //! What arrived of streams before their open did, or before the messages the open must follow.
 
 use crate::frame::ProtocolError;
+use crate::kept;
 use crate::open::OpenRequest;
 use crate::segments::SEGMENT_BYTES;
-use crate::snapshot;
 use crate::stream::{Arrival, Stream};
 use crate::window::LEAST_BYTES;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ struct Waiting {
 /// An open that has arrived.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Open {
-    #[serde(with = "snapshot::request")]
+    #[serde(with = "kept::request")]
     pub(crate) request: OpenRequest,
     /// Frames of messages that go before it.
     pub(crate) after: u64,

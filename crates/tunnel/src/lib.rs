@@ -19,6 +19,7 @@ mod early;
 pub mod frame;
 pub mod hello;
 mod ids;
+mod kept;
 mod lane;
 pub mod messages;
 pub mod open;

@@ -8,7 +8,7 @@ use crate::early::Early;
 use crate::ids::{Seen, Side};
 use crate::messages::Messages;
 use crate::ring::Backlog;
-use crate::settings::{MOST_LANE_BYTES, Settings};
+use crate::settings::Settings;
 use crate::stream::Stream;
 use crate::tunnel::{MAX_LANES, Tunnel};
 use crate::window::Budget;
@@ -16,12 +16,6 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
-
-/// No window is larger: see [`Settings`].
-pub(crate) const MOST_WINDOW: u64 = MOST_LANE_BYTES;
-
-/// No stream comes this far: 300 years at 1 Gbit/s. Sums with a window stay far from the end of the numbers.
-pub(crate) const MOST_POSITION: u64 = 1 << 60;
 
 /// One end of a tunnel, without its lanes.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -117,46 +111,6 @@ impl Snapshot<'_> {
             return Err(SnapshotError::Early);
         }
         Ok(())
-    }
-}
-
-/// A reset of a stream, its reason by number.
-pub(crate) mod reset {
-    use causeway_wire::Reason;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-    pub(crate) fn serialize<S: Serializer>(
-        reset: &Option<(u64, Reason)>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let reset = reset.map(|(position, reason)| (position, reason as u8));
-        reset.serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<(u64, Reason)>, D::Error> {
-        let Some((position, code)) = Option::<(u64, u8)>::deserialize(deserializer)? else {
-            return Ok(None);
-        };
-        let reason = Reason::from_code(code).ok_or_else(|| de::Error::custom("unknown reason of a reset"))?;
-        Ok(Some((position, reason)))
-    }
-}
-
-/// What an open frame asks for, in its own format.
-pub(crate) mod request {
-    use crate::open::OpenRequest;
-    use serde::{Deserialize, Deserializer, Serializer, de};
-    use serde_bytes::ByteBuf;
-
-    pub(crate) fn serialize<S: Serializer>(request: &OpenRequest, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&request.encode())
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OpenRequest, D::Error> {
-        let bytes = ByteBuf::deserialize(deserializer)?;
-        OpenRequest::decode(&bytes).ok_or_else(|| de::Error::custom("an open request cannot be read"))
     }
 }
 

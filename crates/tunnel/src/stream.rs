@@ -4,8 +4,8 @@
 //! `receive_limit <= consumed + window`; what is ahead of `received` lies below `receive_limit`.
 
 use crate::frame::ProtocolError;
+use crate::kept;
 use crate::segments::Segments;
-use crate::snapshot;
 use crate::window::LEAST_BYTES;
 use causeway_wire::Reason;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub(crate) struct Stream {
     /// The driver knows of the end.
     pub(crate) end_told: bool,
     /// The stream ends both ways once the bytes up to here have arrived.
-    #[serde(with = "snapshot::reset")]
+    #[serde(with = "kept::reset")]
     pub(crate) reset: Option<(u64, Reason)>,
     /// Position at which the window was last enlarged.
     pub(crate) grown_at: u64,
@@ -68,8 +68,8 @@ impl Stream {
             && self.consumed <= self.received
             && self.received <= self.receive_limit
             && self.grown_at <= self.consumed
-            && (LEAST_BYTES..=snapshot::MOST_WINDOW).contains(&self.window)
-            && self.receive_limit <= snapshot::MOST_POSITION
+            && (LEAST_BYTES..=kept::MOST_WINDOW).contains(&self.window)
+            && self.receive_limit <= kept::MOST_POSITION
             && self.ahead.is_sound(self.receive_limit)
     }
 

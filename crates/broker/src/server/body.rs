@@ -1,7 +1,7 @@
 //! A request's body, read within its bounds, and a refusal's answer.
 
 use super::Shared;
-use super::connection::Caller;
+use super::caller::Caller;
 use crate::api::{Checked, ErrorKind};
 use crate::state::Refusal;
 use axum::Json;

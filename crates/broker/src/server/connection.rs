@@ -1,8 +1,8 @@
 //! One connection of a gateway: TLS, then requests one after the other.
 
+use super::caller::Caller;
 use super::crowd::{Displaced, Place};
 use super::{Shared, reflect, requests};
-use crate::identity::Certified;
 use crate::reflection;
 use crate::tls;
 use hyper::service::{Service, service_fn};
@@ -26,13 +26,6 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Between tries when there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// Who sends a request.
-#[derive(Debug, Clone)]
-pub(super) struct Caller {
-    pub(super) address: SocketAddr,
-    pub(super) certified: Option<Arc<Certified>>,
-}
 
 pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     let mut stopping = shared.stopping.subscribe();

@@ -5,6 +5,7 @@
 
 pub mod admin;
 mod body;
+mod caller;
 mod connection;
 mod crowd;
 pub(crate) mod own;

@@ -1,6 +1,6 @@
 //! What each path of the API does.
 
-use super::connection::Caller;
+use super::caller::Caller;
 use super::{Shared, body, reach};
 use crate::api::{
     self, Done, EnrolRequest, ErrorKind, JobsRequest, MOST_WAIT_SECONDS, ReachRequest, RenewRequest,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 pub enum RunError {
     /// Rules for collectives.
     #[error("--collectives: {0}")]
-    Rules(#[from] crate::collectives::RulesError),
+    Rules(#[from] super::rules::RulesError),
     /// Nothing to run.
     #[error("nothing to run: say 'causeway run -- mpirun -n 4 ./app'")]
     NoCommand,

@@ -12,11 +12,11 @@ mod environment;
 mod error;
 mod groups;
 pub mod launcher;
+pub mod rules;
 mod sites;
 mod tuning;
 pub mod versions;
 
-use crate::collectives::RULES;
 use crate::say;
 use causeway_control::{self as control, JobReply, Plan, Reply, Request, Status};
 use command_line::CommandLine;
@@ -24,6 +24,7 @@ use directory::RunDirectory;
 use distribution::{Share, Wish};
 use error::RunError;
 use launcher::{Launcher, Mpi};
+use rules::RULES;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
@@ -103,9 +104,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
     let rules = args.collectives.as_deref();
-    let rules = rules
-        .map(|file| crate::collectives::rules(&own, file))
-        .transpose()?;
+    let rules = rules.map(|file| rules::rules(&own, file)).transpose()?;
     let launcher = Launcher::find(word)?;
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
@@ -180,7 +179,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     }
     // Rank 0, which reads them, may be at a site where there is no such file.
     if let Some(rules) = rules {
-        let all = crate::collectives::with_rules(std::env::var_os(RULES), &rules);
+        let all = rules::with_rules(std::env::var_os(RULES), &rules);
         environment.push((RULES, all));
     }
     let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);

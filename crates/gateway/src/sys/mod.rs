@@ -1,7 +1,6 @@
 //! What the kernel gives: sockets and their options, signals, timers, listeners, and who is let in.
 
 pub(crate) mod admission;
-pub(crate) mod listeners;
 pub(crate) mod priority;
 pub(crate) mod signals;
 pub(crate) mod socket;

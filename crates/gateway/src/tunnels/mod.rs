@@ -16,16 +16,21 @@ pub(crate) mod carrier;
 pub(crate) mod dial;
 pub(crate) mod event;
 pub(crate) mod handshake;
+mod handshakes;
 pub(crate) mod lane;
 pub(crate) mod links;
 pub(crate) mod message;
 pub(crate) mod pacing;
 pub(crate) mod pair;
 pub(crate) mod peer;
+mod probing;
 pub(crate) mod pump;
 pub mod quic;
+mod quic_lanes;
+mod steering;
 pub(crate) mod tls;
 pub(crate) mod totals;
+mod training;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {

@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::mistake::Mistakes;
 use super::typed::{At, FIREWALL_KINDS, Keys, TypedFirewall, TypedLink, TypedScenario, TypedSite};
 use super::{Firewall, Link, Scenario, Site, Subnet};
-use crate::emulators::spec;
-use crate::plan::{LAB_NETWORKS, MAX_SITES};
+use crate::networks::{LAB_NETWORKS, MAX_SITES};
 use crate::units;
 
 /// Returns `None` when something that everything else hangs on is missing; the reason is in `mistakes`.
@@ -183,7 +182,7 @@ fn link(typed: &TypedLink, mistakes: &mut Mistakes) -> Option<Link> {
         loss: loss?,
         seed: typed.seed.as_ref().map_or(DEFAULT_SEED, |seed| seed.value),
     };
-    match spec(&link).check() {
+    match link.spec().check() {
         Ok(()) => Some(link),
         Err(error) => {
             mistakes.add(line, "link", error.to_string());

@@ -4,17 +4,17 @@
 mod check;
 mod mistake;
 mod overrides;
-mod subnet;
 mod typed;
 
+use crate::wan::LinkSpec;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::subnet::Subnet;
 pub use mistake::{Mistake, Mistakes};
 pub use overrides::Overrides;
-pub use subnet::Subnet;
 
 /// A grid to emulate: sites, and one link between every pair of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,6 +97,20 @@ pub struct Link {
     pub loss: f64,
     /// Start of the random numbers the losses come from.
     pub seed: u64,
+}
+
+impl Link {
+    /// What the emulator is told of it.
+    pub(crate) fn spec(&self) -> LinkSpec {
+        LinkSpec {
+            rtt: self.rtt,
+            rate_bits_per_second: self.rate_bits_per_second,
+            queue_bytes: self.queue_bytes,
+            loss: self.loss,
+            seed: self.seed,
+            up: true,
+        }
+    }
 }
 
 impl Scenario {

@@ -7,10 +7,10 @@
 use crate::commands::command::KeptCommand;
 use crate::commands::starter::KeptStarter;
 use crate::inherited::{STATE_VERSION, StateError};
+use crate::listeners::KeptListeners;
 use crate::membership::jobs::{KeptJob, KeptOrigin};
 use crate::site::intake::KeptIntake;
 use crate::site::leg::KeptLeg;
-use crate::sys::listeners::KeptListeners;
 use crate::traversal::relay::server::KeptSplice;
 use crate::traversal::relay::splice::KEPT_BYTES;
 use crate::tunnels::pair::KeptPair;

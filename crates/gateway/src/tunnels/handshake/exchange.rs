@@ -14,26 +14,26 @@ use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 
 /// What a TLS client says first (RFC 8446, section 5.1); a hello begins with its version.
-pub(super) const TLS_HANDSHAKE: u8 = 22;
+pub(in crate::tunnels) const TLS_HANDSHAKE: u8 = 22;
 
 pub(crate) struct Handshake {
-    pub(super) carrier: Carrier,
-    pub(super) address: SocketAddr,
+    pub(in crate::tunnels) carrier: Carrier,
+    pub(in crate::tunnels) address: SocketAddr,
     /// Index of the peer this gateway dialled, and which lane.
-    pub(super) dialled: Option<(usize, usize)>,
+    pub(in crate::tunnels) dialled: Option<(usize, usize)>,
     /// The relay that was dialled, and what is to be done there first.
-    pub(super) errand: Option<Errand>,
+    pub(in crate::tunnels) errand: Option<Errand>,
     /// A stranger's, which may show a ticket instead of a hello.
-    pub(super) may_show_ticket: bool,
-    pub(super) born: u64,
-    pub(super) own: Hello,
-    pub(super) connected: bool,
-    pub(super) received: Vec<u8>,
-    pub(super) peer: Option<Hello>,
+    pub(in crate::tunnels) may_show_ticket: bool,
+    pub(in crate::tunnels) born: u64,
+    pub(in crate::tunnels) own: Hello,
+    pub(in crate::tunnels) connected: bool,
+    pub(in crate::tunnels) received: Vec<u8>,
+    pub(in crate::tunnels) peer: Option<Hello>,
 }
 
 /// What a stranger says first.
-pub(super) enum First {
+pub(in crate::tunnels) enum First {
     /// Too little has arrived to tell.
     Unknown,
     /// A hello, TLS, or what is neither.
@@ -42,10 +42,10 @@ pub(super) enum First {
 }
 
 /// Why there will be no lane.
-pub(super) struct Failure {
+pub(in crate::tunnels) struct Failure {
     /// What it is counted under at the accepting side.
-    pub(super) kind: &'static str,
-    pub(super) why: String,
+    pub(in crate::tunnels) kind: &'static str,
+    pub(in crate::tunnels) why: String,
 }
 
 impl From<String> for Failure {
@@ -67,7 +67,7 @@ impl Handshake {
     }
 
     /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for who reads it.
-    pub(super) fn opening(&mut self) -> Result<First, Failure> {
+    pub(in crate::tunnels) fn opening(&mut self) -> Result<First, Failure> {
         let Some(mut socket) = self.carrier.tcp() else {
             return Ok(First::Hello);
         };
@@ -93,7 +93,7 @@ impl Handshake {
     }
 
     /// Whether the far gateway is at the other end: at once where no relay was dialled.
-    pub(super) fn has_met(&mut self) -> Result<bool, Failure> {
+    pub(in crate::tunnels) fn has_met(&mut self) -> Result<bool, Failure> {
         let Some(errand) = self.errand.as_mut().filter(|errand| !errand.has_met()) else {
             return Ok(true);
         };
@@ -108,7 +108,7 @@ impl Handshake {
     }
 
     /// Who dialled speaks first.
-    pub(super) fn greet_if_dialled(&mut self) -> Result<(), Failure> {
+    pub(in crate::tunnels) fn greet_if_dialled(&mut self) -> Result<(), Failure> {
         if self.dialled.is_some() {
             let hello = self.own.encode();
             self.send(&hello)?;
@@ -123,7 +123,7 @@ impl Handshake {
 
     /// Goes on with what the kernel has; true when the far side has proved itself. `answer` makes the accepting side's
     /// hello: a stranger is told nothing before it has said who it is.
-    pub(super) fn advance(
+    pub(in crate::tunnels) fn advance(
         &mut self,
         grid_key: &[u8],
         answer: impl Fn(&Hello) -> Result<Hello, Failure>,
@@ -160,7 +160,7 @@ impl Handshake {
         }
     }
 
-    pub(super) fn turned_away(&self) -> Failure {
+    pub(in crate::tunnels) fn turned_away(&self) -> Failure {
         let site = &self.own.site;
         let why = format!(
             "the far side closed during the handshake (are its grid key and its encrypt the same, and does that gateway have a \
@@ -170,7 +170,7 @@ impl Handshake {
     }
 
     /// `Some(true)` when the proof was right; `None` when more bytes are needed.
-    pub(super) fn digest(
+    pub(in crate::tunnels) fn digest(
         &mut self,
         grid_key: &[u8],
         answer: &impl Fn(&Hello) -> Result<Hello, Failure>,
@@ -221,7 +221,7 @@ impl Handshake {
     }
 
     /// A hundred bytes on a fresh connection: they fit its buffer or it is broken.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(in crate::tunnels) fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self.carrier.write(bytes) {
             Ok(count) if count == bytes.len() => Ok(()),
             Ok(_) => Err("the kernel took only a part of the handshake".to_owned()),

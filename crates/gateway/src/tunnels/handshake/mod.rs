@@ -1,8 +1,7 @@
 //! Connections between gateways until they are lanes: those accepted and those dialled, how long they may take, and what becomes of them.
 
 pub(crate) mod errand;
-mod exchange;
-mod progress;
+pub(super) mod exchange;
 
 pub(crate) use exchange::Handshake;
 

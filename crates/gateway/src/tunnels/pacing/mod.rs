@@ -1,8 +1,5 @@
 //! How fast a lane sends: what its path was seen to carry, how that is found out, and what follows its last frames.
 
-pub(crate) mod probing;
 pub(crate) mod remembered_rate;
-pub(crate) mod steering;
 pub(crate) mod tail_probe;
 pub(crate) mod train;
-pub(crate) mod training;

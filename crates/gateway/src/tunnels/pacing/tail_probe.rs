@@ -7,22 +7,22 @@
 use std::time::{Duration, Instant};
 
 /// A lane that lost a segment within this time may lose another.
-pub(super) const LOSSY: Duration = Duration::from_secs(60);
+pub(in crate::tunnels) const LOSSY: Duration = Duration::from_secs(60);
 
 /// RACK waits for a quarter of the least round trip; a little more, since clocks tick and round trips vary.
-pub(super) fn pause(round: Duration) -> Duration {
+pub(in crate::tunnels) fn pause(round: Duration) -> Duration {
     round * 5 / 16
 }
 
 /// Whether a lane's last frames are followed, and by when.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    pub(super) lost_at: Option<Instant>,
-    pub(super) retransmits: u32,
-    pub(super) round: Duration,
-    pub(super) armed: bool,
+    pub(in crate::tunnels) lost_at: Option<Instant>,
+    pub(in crate::tunnels) retransmits: u32,
+    pub(in crate::tunnels) round: Duration,
+    pub(in crate::tunnels) armed: bool,
     /// What the lane has sent when nothing but a following frame was sent last.
-    pub(super) end: u64,
+    pub(in crate::tunnels) end: u64,
 }
 
 impl Tail {

@@ -18,64 +18,63 @@
 use crate::sys::socket::{self, PathInfo};
 use crate::tunnels::capacity;
 use crate::tunnels::carrier::Carrier;
-use crate::tunnels::lane::Lane;
 use mio::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// At most this is sent to train one lane. 1 Gbit/s at 11.6 ms takes 30 to 65 MB, the starts that confirm it among them.
-pub(super) const MOST_BYTES: u64 = 64 << 20;
+pub(in crate::tunnels) const MOST_BYTES: u64 = 64 << 20;
 
 /// At most this long, or so many round trips where these are longer: half as much again in each needs 16 to fill 1 Gbit/s at 90 ms.
-pub(super) const LONGEST: Duration = Duration::from_secs(2);
-pub(super) const LONGEST_ROUNDS: u32 = 40;
+pub(in crate::tunnels) const LONGEST: Duration = Duration::from_secs(2);
+pub(in crate::tunnels) const LONGEST_ROUNDS: u32 = 40;
 
-pub(super) const MOST_STARTS: u32 = 6;
+pub(in crate::tunnels) const MOST_STARTS: u32 = 6;
 
 /// What a start-up sends at least that has found something out.
-pub(super) const LEAST_BYTES: u64 = 4 << 20;
+pub(in crate::tunnels) const LEAST_BYTES: u64 = 4 << 20;
 
 /// What arrives is counted over so many round trips, and at least so long: a busy machine's turns are some milliseconds.
-pub(super) const COUNTED_ROUNDS: u32 = 2;
-pub(super) const COUNTED: Duration = Duration::from_millis(80);
+pub(in crate::tunnels) const COUNTED_ROUNDS: u32 = 2;
+pub(in crate::tunnels) const COUNTED: Duration = Duration::from_millis(80);
 
 /// BBR paces at 2.885 times the bandwidth it has seen while it starts, then at the reverse of it, at 0.75 to 1.25 times
 /// later (Cardwell et al. 2017); the kernel counts in 1/256.
 pub(crate) const STARTUP_GAIN: u32 = 500;
-pub(super) const DRAINED_GAIN: u32 = 150;
+pub(in crate::tunnels) const DRAINED_GAIN: u32 = 150;
 
 /// Without BBR's word for it: about ten bandwidth-delay products of 1 Gbit/s at 11.6 ms.
-pub(super) const BLIND_BYTES: u64 = 16 << 20;
+pub(in crate::tunnels) const BLIND_BYTES: u64 = 16 << 20;
 
 /// What may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing (BBR leaves
 /// such samples out), and a busy machine may not let the gateway run for some milliseconds. Where streams are there, whose small frames
 /// would wait behind it, so much as the path takes in [`UNSENT`].
-pub(super) const UNSENT_BYTES: u32 = 1 << 20;
-pub(super) const UNSENT: Duration = Duration::from_millis(8);
+pub(in crate::tunnels) const UNSENT_BYTES: u32 = 1 << 20;
+pub(in crate::tunnels) const UNSENT: Duration = Duration::from_millis(8);
 
 /// How often the end that was dialled looks whether the other one's training goes on, and what arrives meanwhile if it does: more than
 /// acknowledgements and messages of gateways, less than the first steps of a training.
-pub(super) const TURN_LOOK: Duration = Duration::from_millis(50);
-pub(super) const TURN_BYTES: u64 = 64 << 10;
+pub(in crate::tunnels) const TURN_LOOK: Duration = Duration::from_millis(50);
+pub(in crate::tunnels) const TURN_BYTES: u64 = 64 << 10;
 
 /// So long, or so many round trips, it waits for that training to begin.
-pub(super) const TURN_BEGINS: Duration = Duration::from_millis(300);
-pub(super) const TURN_ROUNDS: u32 = 6;
+pub(in crate::tunnels) const TURN_BEGINS: Duration = Duration::from_millis(300);
+pub(in crate::tunnels) const TURN_ROUNDS: u32 = 6;
 
 /// And so long for its end.
-pub(super) const TURN_ENDS: Duration = Duration::from_secs(3);
+pub(in crate::tunnels) const TURN_ENDS: Duration = Duration::from_secs(3);
 
 /// Of the end that was dialled: until it may train its lane.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    pub(super) since: Instant,
-    pub(super) look_at: Instant,
-    pub(super) begins: Duration,
-    pub(super) heard: bool,
-    pub(super) received_bytes: u64,
+    pub(in crate::tunnels) since: Instant,
+    pub(in crate::tunnels) look_at: Instant,
+    pub(in crate::tunnels) begins: Duration,
+    pub(in crate::tunnels) heard: bool,
+    pub(in crate::tunnels) received_bytes: u64,
 }
 
 impl Turn {
-    pub(super) fn new(rtt_microseconds: u32, now: Instant) -> Turn {
+    pub(in crate::tunnels) fn new(rtt_microseconds: u32, now: Instant) -> Turn {
         let rounds = Duration::from_micros(rtt_microseconds.into()) * TURN_ROUNDS;
         Turn {
             since: now,
@@ -87,7 +86,7 @@ impl Turn {
     }
 
     /// Whether it is this end's turn, from the bytes that have arrived. To be asked every [`TURN_LOOK`].
-    pub(super) fn has_come(&mut self, received_bytes: u64, now: Instant) -> bool {
+    pub(in crate::tunnels) fn has_come(&mut self, received_bytes: u64, now: Instant) -> bool {
         self.look_at = now + TURN_LOOK;
         let arrived = received_bytes - std::mem::replace(&mut self.received_bytes, received_bytes);
         let trains = arrived > TURN_BYTES;
@@ -98,37 +97,37 @@ impl Turn {
 }
 
 pub(crate) struct Training {
-    pub(super) until: Instant,
-    pub(super) sent_bytes: u64,
+    pub(in crate::tunnels) until: Instant,
+    pub(in crate::tunnels) sent_bytes: u64,
     /// Most that BBR has seen delivered, bytes per second.
-    pub(super) best: u64,
-    pub(super) look_at: Instant,
+    pub(in crate::tunnels) best: u64,
+    pub(in crate::tunnels) look_at: Instant,
     /// Looks in a row that found no more than before.
-    pub(super) flat: u32,
-    pub(super) starts: u32,
+    pub(in crate::tunnels) flat: u32,
+    pub(in crate::tunnels) starts: u32,
     /// Most that arrived over some round trips, bytes per second, and what the starts before this one had found.
-    pub(super) arrived: u64,
-    pub(super) confirmed: u64,
+    pub(in crate::tunnels) arrived: u64,
+    pub(in crate::tunnels) confirmed: u64,
     /// What may wait unsent in the kernel.
-    pub(super) unsent: u32,
+    pub(in crate::tunnels) unsent: u32,
     /// Lost segments are being made up for: a start-up begun now would take the window for what is left of it.
-    pub(super) recovers: bool,
+    pub(in crate::tunnels) recovers: bool,
     /// Arrivals of this start have been counted.
-    pub(super) counted: bool,
+    pub(in crate::tunnels) counted: bool,
     /// Since when, and the kernel's count of segments that had arrived by then.
-    pub(super) counted_at: Instant,
-    pub(super) delivered: u32,
+    pub(in crate::tunnels) counted_at: Instant,
+    pub(in crate::tunnels) delivered: u32,
     /// The kernel's counts at the last look.
-    pub(super) segments: u32,
-    pub(super) retransmits: u32,
+    pub(in crate::tunnels) segments: u32,
+    pub(in crate::tunnels) retransmits: u32,
 }
 
 /// A path is taken for full after so many: one may fall between two acknowledgements on a busy machine.
-pub(super) const FLAT_LOOKS: u32 = 2;
+pub(in crate::tunnels) const FLAT_LOOKS: u32 = 2;
 
 /// So many segments lost in a round trip, or one of so many, are chance.
-pub(super) const A_FEW: u32 = 3;
-pub(super) const LITTLE_LOSS: u32 = 32;
+pub(in crate::tunnels) const A_FEW: u32 = 3;
+pub(in crate::tunnels) const LITTLE_LOSS: u32 = 32;
 
 impl Training {
     /// `idle`: no stream is there whose small frames would wait behind what is unsent in the kernel.
@@ -163,20 +162,20 @@ impl Training {
     }
 
     /// Bytes per second that were found; 0 when no start has come to its end.
-    pub(super) fn rate(&self) -> u64 {
+    pub(in crate::tunnels) fn rate(&self) -> u64 {
         if self.confirmed == 0 { 0 } else { self.seen() }
     }
 
     /// Bytes per second that arrived, since acknowledgements that come in bunches let BBR see more than the path has (1377 of
     /// 965 Mbit/s on a busy machine).
-    pub(super) fn seen(&self) -> u64 {
+    pub(in crate::tunnels) fn seen(&self) -> u64 {
         match self.arrived {
             0 => self.best,
             arrived => arrived.min(self.best),
         }
     }
 
-    pub(super) fn is_over(
+    pub(in crate::tunnels) fn is_over(
         &mut self,
         socket: &TcpStream,
         steers: bool,
@@ -198,12 +197,12 @@ impl Training {
     }
 
     /// QUIC's own model knows when it knows the path.
-    pub(super) fn is_over_for(&self, lane: &mut Lane, now: Instant) -> bool {
-        lane.knows_its_rate() || self.sent_bytes >= MOST_BYTES || now >= self.until
+    pub(in crate::tunnels) fn is_over_for(&self, knows_its_rate: bool, now: Instant) -> bool {
+        knows_its_rate || self.sent_bytes >= MOST_BYTES || now >= self.until
     }
 
     /// Whether the start-up that has just ended is to be repeated: then it is.
-    pub(super) fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
+    pub(in crate::tunnels) fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
         if self.starts >= MOST_STARTS {
             return false;
         }
@@ -225,7 +224,13 @@ impl Training {
     }
 
     /// Once per round trip.
-    pub(super) fn bound(&mut self, socket: &TcpStream, bbr: &socket::Bbr, rate: Option<u64>, now: Instant) {
+    pub(in crate::tunnels) fn bound(
+        &mut self,
+        socket: &TcpStream,
+        bbr: &socket::Bbr,
+        rate: Option<u64>,
+        now: Instant,
+    ) {
         if now < self.look_at || bbr.bandwidth == 0 {
             return;
         }
@@ -252,7 +257,7 @@ impl Training {
     }
 
     /// Bytes per second at most until the next look.
-    pub(super) fn pace(&self) -> u64 {
+    pub(in crate::tunnels) fn pace(&self) -> u64 {
         match self.confirmed {
             _ if self.flat >= FLAT_LOOKS => self.best,
             0 => self.best + self.best / 2,
@@ -261,7 +266,7 @@ impl Training {
         }
     }
 
-    pub(super) fn count(&mut self, path: &PathInfo, now: Instant) {
+    pub(in crate::tunnels) fn count(&mut self, path: &PathInfo, now: Instant) {
         let time = now - self.counted_at;
         let rounds = Duration::from_micros(path.rtt_microseconds.into()) * COUNTED_ROUNDS;
         if time < rounds.max(COUNTED) {
@@ -275,7 +280,7 @@ impl Training {
     }
 
     /// Since the last look; a queue that runs over loses more.
-    pub(super) fn lost_a_little(&mut self, path: &PathInfo) -> bool {
+    pub(in crate::tunnels) fn lost_a_little(&mut self, path: &PathInfo) -> bool {
         let sent = path.segments.wrapping_sub(self.segments);
         let again = path.retransmits.wrapping_sub(self.retransmits);
         (self.segments, self.retransmits) = (path.segments, path.retransmits);

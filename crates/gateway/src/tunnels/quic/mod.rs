@@ -4,7 +4,6 @@
 //! (`model`), what makes up for losses without a round trip (`causeway_tunnel::parity`), and its place under a lane (`session`). All connections of a
 //! gateway share one UDP socket, on the port where it listens for TCP. Who speaks is proved as on every lane (`handshake`).
 
-mod attend;
 pub(crate) mod model;
 pub(crate) mod session;
 
@@ -28,49 +27,49 @@ use std::time::{Duration, Instant};
 pub(crate) const KNOCK: u8 = 0x32;
 
 /// Room for what the kernel gives at once, in as many pieces.
-pub(super) const RECEIVED_BYTES: usize = 64 * 1024;
-pub(super) const PIECES: usize = 8;
+pub(in crate::tunnels) const RECEIVED_BYTES: usize = 64 * 1024;
+pub(in crate::tunnels) const PIECES: usize = 8;
 
 /// What the kernel may keep for us, where it lets us: 30 ms of 1 Gbit/s.
 pub const KERNEL_BYTES: usize = 4 << 20;
 
 /// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes longer is asked once too often).
-pub(super) const FIRST_ROUND: Duration = Duration::from_millis(100);
+pub(in crate::tunnels) const FIRST_ROUND: Duration = Duration::from_millis(100);
 
 /// What may be under way and unread: as much as a lane keeps on the longest paths.
-pub(super) const WINDOW: u32 = 64 << 20;
+pub(in crate::tunnels) const WINDOW: u32 = 64 << 20;
 
 /// The same until the far side has proved who it is.
-pub(super) const FIRST_WINDOW: u32 = 16 << 10;
+pub(in crate::tunnels) const FIRST_WINDOW: u32 = 16 << 10;
 
 /// Later datagrams that arrive before an earlier one is taken for lost: what parity makes up for comes that late.
-pub(super) const REORDERED: u32 = 64;
+pub(in crate::tunnels) const REORDERED: u32 = 64;
 
 /// Datagrams that one acknowledgement serves.
-pub(super) const ACKED_TOGETHER: u32 = 16;
+pub(in crate::tunnels) const ACKED_TOGETHER: u32 = 16;
 
 /// A NAT or firewall forgets a silent UDP connection after two minutes (RFC 4787, section 4.3), many after half of one.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(in crate::tunnels) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Connections of strangers that wait to be accepted, and that are accepted in one turn. With so many handshakes under way, an address proves first that it
 /// can be answered.
-pub(super) const INCOMING: usize = 64;
+pub(in crate::tunnels) const INCOMING: usize = 64;
 /// The gateway's end of QUIC.
 pub(crate) struct Quic {
-    pub(super) endpoint: Endpoint,
-    pub(super) wire: Arc<Wire>,
-    pub(super) server: Arc<ServerConfig>,
-    pub(super) own: tls::Binding,
+    pub(in crate::tunnels) endpoint: Endpoint,
+    pub(in crate::tunnels) wire: Arc<Wire>,
+    pub(in crate::tunnels) server: Arc<ServerConfig>,
+    pub(in crate::tunnels) own: tls::Binding,
     /// Which handshake or lane has a connection.
-    pub(super) owners: HashMap<ConnectionHandle, Token>,
+    pub(in crate::tunnels) owners: HashMap<ConnectionHandle, Token>,
     /// What makes up for losses, by the far address.
-    pub(super) paths: HashMap<SocketAddr, Weak<Mutex<Parity>>>,
-    pub(super) space: Vec<u8>,
+    pub(in crate::tunnels) paths: HashMap<SocketAddr, Weak<Mutex<Parity>>>,
+    pub(in crate::tunnels) space: Vec<u8>,
     /// The kernel may have more.
     pub(crate) unread: bool,
     /// Strangers accepted in this turn.
-    pub(super) accepted: usize,
-    pub(super) is_ipv4: bool,
+    pub(in crate::tunnels) accepted: usize,
+    pub(in crate::tunnels) is_ipv4: bool,
 }
 
 impl Quic {
@@ -119,7 +118,7 @@ impl Quic {
     }
 
     /// What makes up for losses on the way to an address.
-    pub(super) fn path(&mut self, address: SocketAddr) -> Path {
+    pub(in crate::tunnels) fn path(&mut self, address: SocketAddr) -> Path {
         if let Some(path) = self.paths.get(&address).and_then(Weak::upgrade) {
             return path;
         }
@@ -129,7 +128,7 @@ impl Quic {
         path
     }
 
-    pub(super) fn dial(
+    pub(in crate::tunnels) fn dial(
         &mut self,
         client: Arc<rustls::ClientConfig>,
         address: SocketAddr,
@@ -154,7 +153,7 @@ impl Quic {
     }
 
     /// The form of an address that the UDP socket sends to.
-    pub(super) fn as_sent(&self, address: SocketAddr) -> io::Result<SocketAddr> {
+    pub(in crate::tunnels) fn as_sent(&self, address: SocketAddr) -> io::Result<SocketAddr> {
         Ok(match address {
             // A socket of IPv6 takes IPv4 in its own form (RFC 4291, section 2.5.5.2).
             SocketAddr::V4(v4) if !self.is_ipv4 => {
@@ -227,7 +226,7 @@ impl Quic {
         Ok(())
     }
 
-    pub(super) fn server(&self, is_ipv4: bool, model: model::Shared) -> Arc<ServerConfig> {
+    pub(in crate::tunnels) fn server(&self, is_ipv4: bool, model: model::Shared) -> Arc<ServerConfig> {
         let mut server = (*self.server).clone();
         server.transport_config(Arc::new(transport(is_ipv4, model)));
         Arc::new(server)

@@ -38,13 +38,13 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 const LOSSY: Duration = Duration::from_secs(60);
 
 /// Acknowledgements wait for others so long (RFC 9000, section 13.2): a start-up of few packets, that waited longer, would look slow.
-pub(super) const ACK_DELAY: Duration = Duration::from_millis(1);
+pub(in crate::tunnels) const ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// The UDP socket that all connections of a gateway share, and what they have for its endpoint.
 pub(crate) struct Wire {
-    pub(super) socket: UdpSocket,
-    pub(super) state: UdpSocketState,
-    pub(super) events: Mutex<Vec<(ConnectionHandle, EndpointEvent)>>,
+    pub(in crate::tunnels) socket: UdpSocket,
+    pub(in crate::tunnels) state: UdpSocketState,
+    pub(in crate::tunnels) events: Mutex<Vec<(ConnectionHandle, EndpointEvent)>>,
 }
 
 impl Wire {
@@ -67,18 +67,18 @@ impl Wire {
     }
 
     /// Sends a datagram that is none of QUIC's, as it is. What the kernel does not take is as good as lost on the way.
-    pub(super) fn send_plain(&self, destination: SocketAddr, datagram: &[u8]) {
+    pub(in crate::tunnels) fn send_plain(&self, destination: SocketAddr, datagram: &[u8]) {
         let _ = self.send(destination, datagram, None);
     }
 
     /// Sends a datagram that belongs to no connection.
-    pub(super) fn send_stray(&self, destination: SocketAddr, datagram: &[u8]) {
+    pub(in crate::tunnels) fn send_stray(&self, destination: SocketAddr, datagram: &[u8]) {
         let mut out = Vec::with_capacity(HEAD_BYTES + datagram.len());
         parity::stray(datagram, &mut out);
         let _ = self.send(destination, &out, None);
     }
 
-    pub(super) fn take_events(&self) -> Vec<(ConnectionHandle, EndpointEvent)> {
+    pub(in crate::tunnels) fn take_events(&self) -> Vec<(ConnectionHandle, EndpointEvent)> {
         std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -99,7 +99,7 @@ pub(crate) struct Parity {
 }
 
 impl Parity {
-    pub(super) fn new() -> Parity {
+    pub(in crate::tunnels) fn new() -> Parity {
         let mut epoch = [0];
         // Without randomness: one that a restarted gateway may choose again, which costs it some parity.
         let _ = getrandom::fill(&mut epoch);
@@ -112,7 +112,7 @@ impl Parity {
     }
 
     /// Something arrived; what this makes up for goes to `made`.
-    pub(super) fn take(&mut self, head: Head, body: &[u8], now: Instant, made: &mut Vec<u8>) {
+    pub(in crate::tunnels) fn take(&mut self, head: Head, body: &[u8], now: Instant, made: &mut Vec<u8>) {
         if !self.decoder.fits(head) {
             return;
         }
@@ -125,7 +125,7 @@ impl Parity {
     }
 
     /// The path is known to lose.
-    pub(super) fn expect_loss(&mut self, now: Instant) {
+    pub(in crate::tunnels) fn expect_loss(&mut self, now: Instant) {
         (self.until, self.missed) = (Some(now + LOSSY), 10);
     }
 
@@ -146,7 +146,7 @@ impl Parity {
 /// Shared by all connections with one address.
 pub(crate) type Path = Arc<Mutex<Parity>>;
 
-pub(super) fn lock(path: &Path) -> MutexGuard<'_, Parity> {
+pub(in crate::tunnels) fn lock(path: &Path) -> MutexGuard<'_, Parity> {
     path.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -161,7 +161,7 @@ pub(crate) struct Session {
     wire: Arc<Wire>,
     handle: ConnectionHandle,
     connection: Connection,
-    pub(super) path: Path,
+    pub(in crate::tunnels) path: Path,
     pub(crate) model: Shared,
     dialled: bool,
     binding: Option<Binding>,
@@ -184,7 +184,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// `binding`: hash of the own certificate where this gateway accepts.
-    pub(super) fn new(
+    pub(in crate::tunnels) fn new(
         wire: Arc<Wire>,
         handle: ConnectionHandle,
         connection: Connection,
@@ -242,7 +242,7 @@ impl Session {
     }
 
     /// Looks at what has happened in the connection. Afterwards reads and writes may go on.
-    pub(super) fn attend(&mut self, now: Instant) {
+    pub(in crate::tunnels) fn attend(&mut self, now: Instant) {
         while let Some(event) = self.connection.poll() {
             match event {
                 Event::Connected if self.dialled => {
@@ -275,17 +275,17 @@ impl Session {
         self.transmit(now);
     }
 
-    pub(super) fn on_event(&mut self, event: ConnectionEvent) {
+    pub(in crate::tunnels) fn on_event(&mut self, event: ConnectionEvent) {
         self.connection.handle_event(event);
     }
 
     /// When it wants to be looked at next.
-    pub(super) fn deadline(&mut self) -> Option<Instant> {
+    pub(in crate::tunnels) fn deadline(&mut self) -> Option<Instant> {
         let pace = self.held_up.and_then(|bytes| self.allowed_at(bytes));
         [self.connection.poll_timeout(), pace].into_iter().flatten().min()
     }
 
-    pub(super) fn on_time(&mut self, now: Instant) {
+    pub(in crate::tunnels) fn on_time(&mut self, now: Instant) {
         if self.connection.poll_timeout().is_some_and(|at| at <= now) {
             self.connection.handle_timeout(now);
         }
@@ -504,7 +504,7 @@ impl Session {
     }
 
     /// The kernel would not take all.
-    pub(super) fn is_waiting(&self) -> bool {
+    pub(in crate::tunnels) fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
@@ -557,13 +557,13 @@ impl Drop for Session {
 }
 
 /// What a datagram of QUIC may have at most so that its head and its group's parity fit into a packet of 1500 bytes.
-pub(super) fn most_mtu(is_ipv4: bool) -> u16 {
+pub(in crate::tunnels) fn most_mtu(is_ipv4: bool) -> u16 {
     let head = if is_ipv4 { 20 } else { 40 };
     // Fits: below 1500.
     1500 - head - 8 - HEAD_BYTES as u16
 }
 
 /// A model for a path of which nothing is known.
-pub(super) fn model() -> Shared {
+pub(in crate::tunnels) fn model() -> Shared {
     Shared::new(Model::new())
 }

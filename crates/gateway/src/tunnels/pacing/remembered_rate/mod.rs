@@ -21,79 +21,79 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 /// A lane that has sent all but one part in so many of what its rate allows is filled.
-pub(super) const FILLED: u128 = 8;
+pub(in crate::tunnels) const FILLED: u128 = 8;
 
 /// A transfer that has filled the lane for so many round trips is left to BBR.
-pub(super) const BULK_ROUNDS: u32 = 8;
+pub(in crate::tunnels) const BULK_ROUNDS: u32 = 8;
 
 /// And after so many BBR has left its start-up, and its ten round trips hold nothing but this transfer.
-pub(super) const TRUSTED_ROUNDS: u32 = 16;
+pub(in crate::tunnels) const TRUSTED_ROUNDS: u32 = 16;
 
 /// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little faster. None while a queue stands.
-pub(super) const HEADROOM: u64 = 16;
+pub(in crate::tunnels) const HEADROOM: u64 = 16;
 
 /// A lane that was filled for so many round trips has a round trip that tells of its queue: one more than half as long again as the least. Acknowledgements
 /// that a busy machine sends late make it a quarter longer.
-pub(super) const QUEUE_ROUNDS: u32 = 2;
+pub(in crate::tunnels) const QUEUE_ROUNDS: u32 = 2;
 
 /// One of so many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than remembered.
-pub(super) const HEAVY_LOSS: u32 = 8;
-pub(super) const LOSS_SEGMENTS: u32 = 256;
+pub(in crate::tunnels) const HEAVY_LOSS: u32 = 8;
+pub(in crate::tunnels) const LOSS_SEGMENTS: u32 = 256;
 
 /// A path is lossy when messages lost something at so many looks, this far apart.
-pub(super) const CHANCE_LOOKS: u32 = 3;
-pub(super) const CHANCE_APART: RangeInclusive<Duration> =
+pub(in crate::tunnels) const CHANCE_LOOKS: u32 = 3;
+pub(in crate::tunnels) const CHANCE_APART: RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(20);
 
 /// What is lost so soon after a transfer that fills the path was lost by it.
-pub(super) const PRESSED_PAST: Duration = Duration::from_secs(1);
+pub(in crate::tunnels) const PRESSED_PAST: Duration = Duration::from_secs(1);
 
 /// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two gateways.
-pub(super) const LATE_MICROSECONDS: u32 = 4000;
+pub(in crate::tunnels) const LATE_MICROSECONDS: u32 = 4000;
 
 /// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
-pub(super) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
-pub(super) const MOST_PAUSE: Duration = Duration::from_secs(3600);
+pub(in crate::tunnels) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
+pub(in crate::tunnels) const MOST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to BBR.
-pub(super) const LEAST_OF_FOUND: u64 = 4;
+pub(in crate::tunnels) const LEAST_OF_FOUND: u64 = 4;
 
 /// What a lane knows of its path.
 #[derive(Debug)]
 pub(crate) struct Course {
     /// Bytes per second; 0 while unknown.
-    pub(super) rate: u64,
+    pub(in crate::tunnels) rate: u64,
     /// The most it was since training: a transfer on a busy machine, or beside another one, finds less than the path has.
-    pub(super) best: u64,
+    pub(in crate::tunnels) best: u64,
     /// What training or a transfer found last.
-    pub(super) found: u64,
+    pub(in crate::tunnels) found: u64,
     /// The rate is a guess, or the window does not hold what the path does.
-    pub(super) doubtful: bool,
+    pub(in crate::tunnels) doubtful: bool,
     /// Since when the kernel has had more to send than it takes.
-    pub(super) busy_since: Option<Instant>,
+    pub(in crate::tunnels) busy_since: Option<Instant>,
     /// Since when each look has found nearly as much sent as the lane's rate allows, and what the last one found.
-    pub(super) filled_since: Option<Instant>,
-    pub(super) sent_bytes: u64,
-    pub(super) sent_at: Instant,
+    pub(in crate::tunnels) filled_since: Option<Instant>,
+    pub(in crate::tunnels) sent_bytes: u64,
+    pub(in crate::tunnels) sent_at: Instant,
     /// When a transfer was last left to BBR, or had made a queue.
-    pub(super) pressed_at: Option<Instant>,
-    pub(super) look_at: Instant,
-    pub(super) trained_at: Instant,
-    pub(super) pause: Duration,
+    pub(in crate::tunnels) pressed_at: Option<Instant>,
+    pub(in crate::tunnels) look_at: Instant,
+    pub(in crate::tunnels) trained_at: Instant,
+    pub(in crate::tunnels) pause: Duration,
     /// The kernel's counts at the last judgement of loss, and at the last look.
-    pub(super) segments: u32,
-    pub(super) retransmits: u32,
-    pub(super) retransmits_seen: u32,
+    pub(in crate::tunnels) segments: u32,
+    pub(in crate::tunnels) retransmits: u32,
+    pub(in crate::tunnels) retransmits_seen: u32,
     /// Looks in a row at which messages had lost something, and the kernel's counts at the last one.
-    pub(super) chances: u32,
-    pub(super) chance_at: Instant,
-    pub(super) chance_retransmits: u32,
-    pub(super) chance_timeouts: u16,
+    pub(in crate::tunnels) chances: u32,
+    pub(in crate::tunnels) chance_at: Instant,
+    pub(in crate::tunnels) chance_retransmits: u32,
+    pub(in crate::tunnels) chance_timeouts: u16,
 }
 
 /// What to do with the lane now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(in crate::tunnels) enum Step {
     Nothing,
     /// Bound its pace, in bytes per second, and let its congestion control begin anew.
     Begin(u64),
@@ -149,7 +149,7 @@ impl Course {
     }
 
     /// So much was sent in all. A stream of messages fills a lane though the kernel takes now and then all that there is.
-    pub(super) fn count_sent(&mut self, sent_bytes: u64, now: Instant) {
+    pub(in crate::tunnels) fn count_sent(&mut self, sent_bytes: u64, now: Instant) {
         let since = now.saturating_duration_since(self.sent_at).as_micros();
         let sent = u128::from(sent_bytes.saturating_sub(self.sent_bytes)) * 1_000_000;
         let most = u128::from(self.rate) * since;
@@ -159,13 +159,13 @@ impl Course {
     }
 
     /// Since when the lane carries as much as it can.
-    pub(super) fn busy_for(&self, now: Instant) -> Duration {
+    pub(in crate::tunnels) fn busy_for(&self, now: Instant) -> Duration {
         let since = self.busy_since.into_iter().chain(self.filled_since).min();
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
     /// How the lane is to go on. `reserved` is a pace that was promised, whatever the path does; `trains`: whether it may be trained at all.
-    pub(super) fn look(
+    pub(in crate::tunnels) fn look(
         &mut self,
         path: &PathInfo,
         bbr: &Bbr,
@@ -232,7 +232,7 @@ impl Course {
     }
 
     /// Whether messages, which do not fill the path, have lost segments again and again.
-    pub(super) fn loses_by_chance(&mut self, path: &PathInfo, now: Instant) -> bool {
+    pub(in crate::tunnels) fn loses_by_chance(&mut self, path: &PathInfo, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.chance_at);
         if path.retransmits == self.chance_retransmits || since < *CHANCE_APART.start() {
             return false;
@@ -250,11 +250,11 @@ impl Course {
         self.chances >= CHANCE_LOOKS
     }
 
-    pub(super) fn count_loss(&mut self, path: &PathInfo) {
+    pub(in crate::tunnels) fn count_loss(&mut self, path: &PathInfo) {
         (self.segments, self.retransmits) = (path.segments, path.retransmits);
     }
 
-    pub(super) fn judge_loss(&mut self, path: &PathInfo) {
+    pub(in crate::tunnels) fn judge_loss(&mut self, path: &PathInfo) {
         let sent = path.segments.wrapping_sub(self.segments);
         let again = path.retransmits.wrapping_sub(self.retransmits);
         if sent < LOSS_SEGMENTS {

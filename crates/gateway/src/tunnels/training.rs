@@ -1,12 +1,12 @@
 //! Fills new lanes until their congestion control knows the path; see `train`.
 
-use super::train::{TURN_LOOK, Training, Turn};
 use crate::driver::Driver;
 use crate::sys::socket::{self};
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity;
 use crate::tunnels::capacity::BATCH;
+use crate::tunnels::pacing::train::{TURN_LOOK, Training, Turn};
 
 impl Tunnels {
     /// A lane has come up whose rate nobody knows.
@@ -77,7 +77,7 @@ impl Tunnels {
                     true
                 }
                 Some(_) => false,
-                None => training.is_over_for(lane, now),
+                None => training.is_over_for(lane.knows_its_rate(), now),
             };
             if is_over {
                 ended = true;

@@ -1,6 +1,6 @@
 //! Connections between gateways until they are lanes: how they go on, how long they may take, and what becomes of them.
 
-use super::exchange::{Failure, First, Handshake};
+use super::handshake::exchange::{Failure, First, Handshake};
 use crate::driver::Driver;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;

@@ -1,6 +1,6 @@
 //! Lanes over QUIC in the loop: datagrams to their connections, connections to their handshakes and lanes.
 
-use super::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session};
+use super::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session};
 use crate::config::Transport;
 use crate::driver::Driver;
 use crate::sys::token::Class;

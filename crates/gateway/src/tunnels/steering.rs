@@ -1,11 +1,11 @@
 //! Looks after the lanes that have just sent.
 
-use super::remembered_rate::Step;
 use crate::driver::Driver;
 use crate::sys::socket::{self};
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity;
+use crate::tunnels::pacing::remembered_rate::Step;
 use crate::tunnels::pacing::train::Training;
 use std::time::Duration;
 

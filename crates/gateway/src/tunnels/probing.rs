@@ -1,10 +1,10 @@
 //! Sends what follows the last frame of a burst; see `tail_probe`.
 
-use super::tail_probe::pause;
 use crate::driver::Driver;
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::Lane;
+use crate::tunnels::pacing::tail_probe::pause;
 
 impl Tunnels {
     pub(crate) fn on_tail(&mut self, driver: &mut Driver, key: usize) {
