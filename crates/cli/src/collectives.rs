@@ -16,20 +16,20 @@ const WRONG_USE: u8 = 2;
 /// Collective operations over sites.
 #[derive(clap::Subcommand)]
 pub enum Task {
-    /// Show which algorithm each operation gets at each size, and the costs that decide.
+    /// Show which algorithm each operation gets at each size, and the costs that decide it.
     Explain(Explain),
 }
 
 /// See [`Task::Explain`].
 #[derive(clap::Args)]
 pub struct Explain {
-    /// Ranks of each site. Default: the slots of the sites that the gateway of this host knows, with --link 4,4.
+    /// Ranks of each site [default: the slots of the sites that this host's gateway knows; with --link 4,4].
     #[arg(long, value_name = "RANKS,...")]
     sites: Option<String>,
-    /// Round trip and rate between sites. Default: the longest and the slowest that the gateway of this host knows.
+    /// Round trip and rate between sites [default: the longest and the slowest that this host's gateway knows].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
     link: Option<Link>,
-    /// These operations alone.
+    /// Only these operations.
     #[arg(
         long,
         value_name = "OPERATION,...",
@@ -37,10 +37,10 @@ pub struct Explain {
         hide_default_value = true
     )]
     op: String,
-    /// At this size alone, in bytes.
+    /// Only this size, in bytes.
     #[arg(long, value_name = "BYTES")]
     size: Option<u64>,
-    /// Rules that go first.
+    /// Rules that go before the costs.
     #[arg(long, value_name = "FILE")]
     collectives: Option<PathBuf>,
 }

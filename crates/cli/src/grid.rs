@@ -19,7 +19,7 @@ pub enum Task {
     Token(TokenArgs),
     /// Show the sites of the grid, the tokens that are still good and the jobs that run.
     List(ListArgs),
-    /// Put a site out: its certificates and tokens are void from now on.
+    /// Exclude a site: its certificates and tokens are void from now on.
     Revoke(RevokeArgs),
 }
 
@@ -48,7 +48,7 @@ pub struct TokenArgs {
 
 #[derive(Args)]
 pub struct ListArgs {
-    /// As one JSON object.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -19,25 +19,25 @@ const MEMBERSHIP: &str = "membership";
 
 #[derive(Args)]
 pub struct JoinArgs {
-    /// Join a grid with this token, once; afterwards start without it.
+    /// Join a grid with this token, once. Afterwards start without it.
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["drain", "inherit"])]
     join: Option<String>,
-    /// Addresses of this site's nodes, such as 10.1.0.0/24, for a configuration that is not there yet.
+    /// Addresses of this site's nodes, such as 10.1.0.0/24. With --join, for a new configuration.
     #[arg(long, value_name = "CIDR", requires = "join")]
     subnet: Vec<Cidr>,
-    /// Other sites may have the same addresses: the grid then knows this one by virtual ones. Likewise.
+    /// Other sites may have the same addresses: the grid then knows this site by virtual ones. With --join.
     #[arg(long, requires = "join")]
     overlap_ok: bool,
-    /// A compute node and its processes, such as node-1:4 or node-1=10.1.0.1:4, likewise.
+    /// A compute node and its number of processes, such as node-1:4 or node-1=10.1.0.1:4. With --join.
     #[arg(long, value_name = "NAME[=ADDRESS][:SLOTS]", requires = "join")]
     node: Vec<String>,
-    /// Where this site's nodes find the gateway [default: this host's address in the subnet, port 7000], likewise.
+    /// Where this site's nodes find the gateway. With --join [default: this host's address in the subnet, port 7000].
     #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
     lan: Option<SocketAddr>,
-    /// Where other sites' gateways may dial this one; without it this one dials them. Likewise.
+    /// Where other sites' gateways may dial this one. Without it this one dials them. With --join.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
     wan: Option<SocketAddr>,
-    /// Carry connections of sites that cannot meet otherwise; needs --wan. Likewise.
+    /// Carry connections of sites that cannot reach each other. Needs --wan.
     #[arg(long, requires = "wan")]
     relay: bool,
 }

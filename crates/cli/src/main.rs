@@ -33,27 +33,27 @@ struct Cli {
 enum Task {
     /// Run an MPI launcher over the sites of the grid.
     Run(run::Args),
-    /// Serve this site: run on its head node.
+    /// Serve this site; runs on its head node.
     Gateway(gateway::GatewayArgs),
-    /// Tell the sites of a grid of each other.
+    /// Run the broker of a grid, which tells its sites of each other.
     Broker(broker::BrokerArgs),
-    /// A grid's authority, members and tokens.
+    /// Make a grid, and manage its members and tokens.
     #[command(subcommand)]
     Grid(grid::Task),
-    /// Show what the gateway of this host sees.
+    /// Show the state of this host's gateway: sites, tunnels, jobs.
     Status(status::Args),
-    /// Look at everything that jobs over sites rest on, and say what to do about what is wrong.
+    /// Check everything that jobs over sites need, and say what to do about what is wrong.
     Check(check::Args),
-    /// Collective operations over sites: which algorithm each gets, and why.
+    /// Explain which algorithm each collective operation gets, and why.
     #[command(subcommand)]
     Collectives(collectives::Task),
     /// Measure round trips through the tunnel to another site.
     Ping(ping::Args),
-    /// Measure the paths to other sites, for programs with --json.
+    /// Measure the paths to other sites.
     Probe(probe::Args),
-    /// Connect standard input and output to a port at another site; for ssh's ProxyCommand.
+    /// Connect standard input and output to a port at another site, for ssh's ProxyCommand.
     Connect(connect::Args),
-    /// An emulated grid on this machine.
+    /// Run an emulated grid on this machine.
     #[command(subcommand)]
     Lab(lab::Task),
     /// Stand in for ssh under an MPI launcher.

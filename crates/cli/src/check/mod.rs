@@ -21,26 +21,26 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Look at everything that jobs over sites rest on: this site's gateway, the others, limits, libraries, MPIs.
+/// Check everything that jobs over sites need: this site's gateway, the others, limits, libraries, MPIs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The gateway's configuration; without it, what stands there is not looked at.
+    /// The gateway's configuration. Without it, the configuration is not checked.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The MPI launcher to use; without it, all that PATH has are looked at.
+    /// The MPI launcher to check. Without it, all that PATH has.
     #[arg(long, value_name = "MPIRUN")]
     mpi: Option<OsString>,
-    /// Reach each node of this site by its remote shell, too.
+    /// Also reach each node of this site by its remote shell.
     #[arg(long)]
     nodes: bool,
-    /// Test on nodes of all sites whether an MPI delivers what was sent, for so many seconds; beside it, nothing should run.
+    /// Test on nodes of all sites whether an MPI delivers what was sent, for so many seconds (60). Nothing else should run.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60",
           value_parser = clap::value_parser!(u32).range(1..=86_400))]
     data: Option<u32>,
     /// Print the steps as JSON.
     #[arg(long)]
     json: bool,
-    /// A program that is to run over sites.
+    /// A program that shall run over sites.
     program: Option<PathBuf>,
 }
 

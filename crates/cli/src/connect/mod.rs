@@ -24,7 +24,7 @@ use std::time::Duration;
 pub struct Args {
     /// A node of the grid, or an address of a site.
     host: String,
-    /// The TCP port. Ports below 1024 are served where the far gateway's low_ports names them.
+    /// The TCP port. A port below 1024 must be in the far gateway's low_ports.
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
 }

@@ -23,10 +23,10 @@ use trips::{Summary, Trips};
 pub struct Args {
     /// The site.
     site: String,
-    /// Round trips to make; without it, until Ctrl-C.
+    /// How many round trips to make. Without it, until Ctrl-C.
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Seconds from the beginning of one to that of the next; the next waits for the answer all the same.
+    /// Seconds from the start of one round trip to the start of the next. The next still waits for the answer.
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: Duration,
     /// Print one JSON object a line: each round trip, then the summary.

@@ -16,15 +16,15 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Measure round trip, jitter and clock of the tunnels, and show the rate and loss their lanes have seen.
+/// Measure round trip, jitter and clock of the tunnels, and show the rate and loss that their lanes have seen.
 #[derive(clap::Args)]
 pub struct Args {
-    /// One site; without it, all others.
+    /// One site. Without it, all others.
     site: Option<String>,
     /// Seconds to measure.
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     seconds: Duration,
-    /// Send so many megabytes (64) to each site, one after the other, and tell how fast a stream carries them.
+    /// Send so many megabytes (64) to each site in turn, and print how fast a stream carries them.
     #[arg(long, value_name = "MEGABYTES", num_args = 0..=1, require_equals = true, default_missing_value = "64",
         value_parser = clap::value_parser!(u64).range(1..=10_000))]
     measure: Option<u64>,

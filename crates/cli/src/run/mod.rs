@@ -48,39 +48,39 @@ const WRONG_USE: u8 = 2;
 /// See the module.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Sites to use, with or without ranks for each: rennes=2,nancy=2 or rennes,nancy. Default: all sites.
+    /// Sites to use, with or without ranks for each: rennes=2,nancy=2 or rennes,nancy [default: all sites].
     #[arg(long, value_name = "SITE[=RANKS],...")]
     pub sites: Option<String>,
-    /// Start everything the same way, but leave connections alone: needs sites that reach each other natively.
+    /// Start everything the same way, but leave connections alone. The sites must reach each other natively.
     #[arg(long)]
     pub direct: bool,
-    /// Leave the shim out: the routers of all sites hand connections to the gateways, as for statically linked programs
+    /// Leave the shim out, as for statically linked programs: the routers of all sites hand connections to the gateways
     /// (docs/transparent.md).
     #[arg(long, conflicts_with = "direct")]
     pub transparent: bool,
     /// Leave collective operations to the MPI (docs/collectives.md).
     #[arg(long)]
     pub no_collectives: bool,
-    /// Profile that names groups of ranks, which the program may ask for (docs/topology.md).
+    /// Profile that names groups of ranks. The program can ask for them (docs/topology.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["direct", "transparent", "no_collectives"])]
     pub groups: Option<PathBuf>,
     /// Rules that say which algorithms collective operations get (docs/collectives.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["no_collectives", "direct", "transparent"])]
     pub collectives: Option<PathBuf>,
-    /// Add up in the order of ranks in reductions, so that the same ranks give the same bits at whatever sites they are; takes longer
-    /// (docs/collectives.md).
+    /// Combine in the order of ranks in reductions: the same ranks give the same bits at whatever sites they are. Takes
+    /// longer (docs/collectives.md).
     #[arg(long, conflicts_with_all = ["no_collectives", "direct", "transparent"])]
     pub same_bits: bool,
-    /// Share of busy tunnels beside other jobs: one of weight 3 gets three times the bytes of one of weight 1.
+    /// Share of busy tunnels beside other jobs: a job of weight 3 gets three times the bytes of one of weight 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
-    /// Give an MPI of a version that was not tested with Causeway all that a tested one gets (docs/settings.md).
+    /// Give an MPI version that was not tested with Causeway all that a tested one gets (docs/settings.md).
     #[arg(long, conflicts_with = "direct")]
     pub tune_untested: bool,
-    /// Tell which MPI was found, where its ranks go and what its environment gets.
+    /// Print which MPI was found, where its ranks go and what its environment gets.
     #[arg(long, short)]
     pub verbose: bool,
-    /// The launcher and its arguments, as they would be typed without causeway.
+    /// The launcher and its arguments, as you would type them without causeway.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,

@@ -11,13 +11,13 @@ use causeway_control::{self as control, ControlError, Reply, Request, Status};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Show what the gateway of this host sees.
+/// Show the state of this host's gateway: sites, tunnels, jobs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Print it as JSON; with --watch, one object a line.
+    /// Print it as JSON. With --watch, one object a line.
     #[arg(long)]
     json: bool,
-    /// Show it again and again, every second or as often as said, with what crossed since the last look.
+    /// Repeat it every second, or every SECONDS, with what crossed since the last time.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1", value_parser = seconds)]
     watch: Option<Duration>,
 }
