@@ -128,6 +128,7 @@ lint: setup ## formatting, clippy, documentation, shell scripts, C, links betwee
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi/src -I mpi/include $(C_SOURCES)
 	lint/links.py
 	lint/circles.py
+	lint/sizes.py
 	lint/includes.py
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes
