@@ -129,6 +129,7 @@ lint: setup ## formatting, clippy, documentation, shell scripts, C, links, colum
 	lint/links.py
 	lint/columns.py
 	lint/circles.py
+	lint/sizes.py
 	lint/includes.py
 	results/index.py --check
 

@@ -7,6 +7,7 @@ use crate::gateway::Gateway;
 use crate::membership::event::MembershipEvent;
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::origin::Through;
 use causeway_wire::Reason;
 use std::time::Duration;
 
@@ -67,33 +68,20 @@ impl Gateway {
                 why,
                 pause,
             } => {
-                for leg in legs {
-                    self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
-                }
-                self.commands.on_site_gone(&mut below!(self), &site, &why);
+                self.on_tunnel_ended(peer, &site, legs, &why);
                 self.traversal
                     .seek_all(&mut base!(self), peer, pause.max(PATIENCE));
-                self.traversal.lose_relay(&mut base!(self), peer);
             }
             TunnelsEvent::LaneUp { peer, lane } => self.traversal.on_lane_up(&mut base!(self), peer, lane),
             TunnelsEvent::Met { peer } => self.traversal.on_met(&mut base!(self), peer),
             TunnelsEvent::MetAtRelay { peer, number } => self.traversal.seek_succeeded(peer, number),
-            TunnelsEvent::Introduced { peer, has_lane } => {
-                self.traversal.search_mut(peer).trouble.clear();
-                if has_lane {
-                    self.traversal.on_met_well(peer);
-                }
-            }
+            TunnelsEvent::Introduced { peer, has_lane } => self.traversal.on_introduced(peer, has_lane),
             TunnelsEvent::LaneLost {
                 peer,
                 number,
                 through,
             } => {
-                let known = self.tunnels.pair_of(&self.tunnels.peers[peer].site);
-                let introduced = known.is_some_and(|pair| pair.introduced);
-                self.traversal.meet_again(&mut base!(self), peer, introduced);
-                self.traversal
-                    .seek_again(&mut base!(self), peer, number, through.as_ref());
+                self.on_lane_lost(peer, number, through.as_ref());
             }
             TunnelsEvent::Down { peer, relayed } => {
                 if let Some(trouble) = relayed {
@@ -126,5 +114,21 @@ impl Gateway {
                 self.traversal.on_datagram(&mut base!(self), &bytes, from)
             }
         }
+    }
+
+    /// A tunnel is over, and with it what it carried.
+    fn on_tunnel_ended(&mut self, peer: usize, site: &str, legs: Vec<usize>, why: &str) {
+        for leg in legs {
+            self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
+        }
+        self.commands.on_site_gone(&mut below!(self), site, why);
+        self.traversal.lose_relay(&mut base!(self), peer);
+    }
+
+    fn on_lane_lost(&mut self, peer: usize, number: usize, through: Option<&Through>) {
+        let known = self.tunnels.pair_of(&self.tunnels.peers[peer].site);
+        let introduced = known.is_some_and(|pair| pair.introduced);
+        self.traversal.meet_again(&mut base!(self), peer, introduced);
+        self.traversal.seek_again(&mut base!(self), peer, number, through);
     }
 }

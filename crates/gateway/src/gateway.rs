@@ -165,35 +165,7 @@ impl Gateway {
                 }
                 self.settle();
             }
-            if left {
-                self.tunnels.receive_quic(&mut self.driver);
-                self.settle();
-            }
-            self.tunnels.look_after_quic(&mut self.driver);
-            self.settle();
-            for lane in std::mem::take(&mut self.tunnels.unread) {
-                flow!(self).receive(lane);
-                self.settle();
-            }
-            for splice in std::mem::take(&mut self.traversal.relay.unread) {
-                self.traversal.on_splice(&mut base!(self), splice);
-            }
-            flow!(self).look_after_tunnels();
-            self.settle();
-            self.traversal.look_after_meetings(&mut base!(self));
-            self.settle();
-            for pair in std::mem::take(&mut self.tunnels.dirty) {
-                if let Some(state) = self.tunnels.pairs.get_mut(pair) {
-                    state.dirty = false;
-                    flow!(self).pump(pair);
-                    self.settle();
-                }
-            }
-            while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
-                self.on_deadline(deadline);
-                self.settle();
-            }
-            self.tunnels.settle_quic(&mut self.driver);
+            self.go_on(left);
             if let Some(successor) = self.lifecycle.successor.take() {
                 handover::let_go(&mut flow!(self));
                 self.telemetry.scrapes.clear();
@@ -202,6 +174,39 @@ impl Gateway {
                 handover::hand_over(&successor, &mut flow!(self), &self.listeners);
             }
         }
+    }
+
+    /// What is to be done after the events of a turn. `left`: the UDP socket had more than the turn before took.
+    fn go_on(&mut self, left: bool) {
+        if left {
+            self.tunnels.receive_quic(&mut self.driver);
+            self.settle();
+        }
+        self.tunnels.look_after_quic(&mut self.driver);
+        self.settle();
+        for lane in std::mem::take(&mut self.tunnels.unread) {
+            flow!(self).receive(lane);
+            self.settle();
+        }
+        for splice in std::mem::take(&mut self.traversal.relay.unread) {
+            self.traversal.on_splice(&mut base!(self), splice);
+        }
+        flow!(self).look_after_tunnels();
+        self.settle();
+        self.traversal.look_after_meetings(&mut base!(self));
+        self.settle();
+        for pair in std::mem::take(&mut self.tunnels.dirty) {
+            if let Some(state) = self.tunnels.pairs.get_mut(pair) {
+                state.dirty = false;
+                flow!(self).pump(pair);
+                self.settle();
+            }
+        }
+        while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
+            self.on_deadline(deadline);
+            self.settle();
+        }
+        self.tunnels.settle_quic(&mut self.driver);
     }
 
     fn announce(&self) {

@@ -10,7 +10,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
 pub(crate) struct Listeners {
@@ -34,6 +34,17 @@ impl Listeners {
             control: bind_control(&config.control)?,
             pending: false,
         })
+    }
+
+    /// What travels of them.
+    pub(crate) fn keep(&self) -> KeptListeners {
+        KeptListeners {
+            lan: self.lan.iter().map(AsRawFd::as_raw_fd).collect(),
+            wan: self.wan.as_ref().map(AsRawFd::as_raw_fd),
+            control: self.control.as_raw_fd(),
+            metrics: self.metrics.as_ref().map(AsRawFd::as_raw_fd),
+            transparent: self.transparent.as_ref().map(AsRawFd::as_raw_fd),
+        }
     }
 
     pub(crate) fn register(&mut self, registry: &Registry) -> Result<(), GatewayError> {

@@ -160,30 +160,7 @@ impl State {
             ));
         };
         let request = hexadecimal(&Sha256::digest(&asked.request));
-        let new = format!(
-            "; ask for a new one ('causeway grid token --site {}')",
-            token.site
-        );
-        if let Some(used) = token.used.as_ref().filter(|used| used.request != request) {
-            let message = format!(
-                "the token was used at {} from {}{new}",
-                date(used.at),
-                used.from.ip()
-            );
-            return Err(Refusal::new(ErrorKind::TokenUsed, message));
-        }
-        if token.void || now > token.expires {
-            let why = if token.void {
-                "the token was taken back when the broker was restored or the site revoked".to_owned()
-            } else {
-                format!(
-                    "the token expired {} ago, at {}",
-                    span(now - token.expires),
-                    date(token.expires)
-                )
-            };
-            return Err(Refusal::new(ErrorKind::TokenExpired, format!("{why}{new}")));
-        }
+        check_token(&token, &request, now)?;
         let issued = self.certify(&asked.request, &token.site)?;
         let used = Used {
             at: now,
@@ -455,4 +432,33 @@ fn secret_hash(secret: &str) -> String {
         *byte = digit(pair[0]) << 4 | digit(pair[1]);
     }
     JoinToken::hash(&bytes)
+}
+
+/// Whether a token may be used, or was by this very request.
+fn check_token(token: &TokenRecord, request: &str, now: u64) -> Result<(), Refusal> {
+    let new = format!(
+        "; ask for a new one ('causeway grid token --site {}')",
+        token.site
+    );
+    if let Some(used) = token.used.as_ref().filter(|used| used.request != request) {
+        let message = format!(
+            "the token was used at {} from {}{new}",
+            date(used.at),
+            used.from.ip()
+        );
+        return Err(Refusal::new(ErrorKind::TokenUsed, message));
+    }
+    if token.void || now > token.expires {
+        let why = if token.void {
+            "the token was taken back when the broker was restored or the site revoked".to_owned()
+        } else {
+            format!(
+                "the token expired {} ago, at {}",
+                span(now - token.expires),
+                date(token.expires)
+            )
+        };
+        return Err(Refusal::new(ErrorKind::TokenExpired, format!("{why}{new}")));
+    }
+    Ok(())
 }

@@ -115,48 +115,22 @@ fn run(args: &Args) -> Result<u8, RunError> {
     if !redirects {
         sites::name_own_hosts_as_they_are(&mut job);
     }
-    let chosen = sites::choose(&job, args.sites.as_deref(), &line)?;
-    if args.transparent {
-        sites::check_transparent(&job, &chosen)?;
-    }
-    if !redirects {
-        sites::check_real(&chosen)?;
-    }
-    sites::check_names(&job, &chosen)?;
-    let ip = sites::common_ip(&job, launcher.mpi, &chosen.sites)?;
+    let (chosen, ip) = agree(args, &job, &launcher, &line)?;
     // The baseline of comparisons is the MPI as it comes.
-    let status = if args.direct {
-        None
-    } else {
-        Some(gateway_status()?)
-    };
+    let status = (!args.direct).then(gateway_status).transpose()?;
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
     let is_tuned = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
     let tunes = status.as_ref().filter(|_| is_tuned);
     let eager = tunes.and_then(|status| tuning::eager(status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
-    // The shim tells a process its site, this library the program its site and its group. On one site there is nothing else to do but for
-    // keeping an order.
-    let wants_library = groups.is_some() || args.same_bits || args.collectives.is_some();
-    let hierarchical = redirects && !args.no_collectives && (wants_library || (sites.len() != 1 && is_tuned));
-    if !args.direct && !is_tuned {
-        say::error(format_args!("causeway: {}", untested(&launcher)));
-    }
-    let collectives = match hierarchical {
-        true => collectives::libraries(&own, launcher.mpi),
-        false => Vec::new(),
-    };
-    if groups.is_some() && collectives.is_empty() {
-        return Err(RunError::NoLibrary(collectives::wanted(&own, launcher.mpi)));
-    }
+    let (hierarchical, collectives) = libraries(args, &own, &launcher, (&sites, is_tuned, groups.is_some()))?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass it on to.
     let signals = child::hold_signals().map_err(RunError::Signals)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
     let chooses_hosts = !line.names_hosts && !line.starts_nothing;
-    let host_file = chooses_hosts
-        .then(|| directory.write_hosts(launcher.mpi, &chosen.shares))
-        .transpose();
+    let hosts = chooses_hosts.then(|| directory.write_hosts(launcher.mpi, &chosen.shares));
+    let host_file = hosts.transpose();
     let host_file = host_file.map_err(RunError::Directory)?;
     let facts = environment::Facts {
         causeway: &own,
@@ -168,8 +142,54 @@ fn run(args: &Args) -> Result<u8, RunError> {
     };
     let mut environment =
         environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
-    if hierarchical {
-        let settings = collectives::settings(&job.links, &sites).into_iter();
+    let crossed = hierarchical.then_some(&sites[..]);
+    environment.extend(of_collectives(args, &job, crossed, groups, rules));
+    let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
+    environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
+    let mut command = Command::new(&launcher.path);
+    let own_address = sites::own_address(&job, redirects);
+    let extra = extra_arguments(&launcher, &line, &chosen.wish, own_address, host_file.as_deref());
+    command.args(extra).args(words);
+    if args.verbose {
+        tell(&launcher, &chosen.shares, &environment, &command);
+        tell_left_alone(&launcher, &facts);
+    }
+    command.envs(environment);
+    Ok(child::run(command, connection, directory.path(), signals)?)
+}
+
+/// The sites that take part, all checks passed, and the addresses by which processes reach each other.
+fn agree<'a>(
+    args: &Args,
+    job: &'a JobReply,
+    launcher: &Launcher,
+    line: &CommandLine,
+) -> Result<(sites::Chosen<'a>, sites::Ip), RunError> {
+    let redirects = !args.direct && !args.transparent;
+    let chosen = sites::choose(job, args.sites.as_deref(), line)?;
+    if args.transparent {
+        sites::check_transparent(job, &chosen)?;
+    }
+    if !redirects {
+        sites::check_real(&chosen)?;
+    }
+    sites::check_names(job, &chosen)?;
+    let ip = sites::common_ip(job, launcher.mpi, &chosen.sites)?;
+    Ok((chosen, ip))
+}
+
+/// What the library of collectives is told: of the links between these sites, where it is to cross between them, and what the user
+/// asks of it.
+fn of_collectives(
+    args: &Args,
+    job: &JobReply,
+    hierarchical: Option<&[String]>,
+    groups: Option<String>,
+    rules: Option<String>,
+) -> Vec<(&'static str, OsString)> {
+    let mut environment = Vec::new();
+    if let Some(sites) = hierarchical {
+        let settings = collectives::settings(&job.links, sites).into_iter();
         let open = settings.filter(|(name, _)| !collectives::is_set(name));
         environment.extend(open.map(|(name, value)| (name, value.into())));
     }
@@ -182,20 +202,39 @@ fn run(args: &Args) -> Result<u8, RunError> {
         let all = rules::with_rules(std::env::var_os(RULES), &rules);
         environment.push((RULES, all));
     }
-    let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
-    environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
-    let mut command = Command::new(&launcher.path);
-    let own_address = sites::own_address(&job, redirects);
-    let extra = extra_arguments(&launcher, &line, &chosen.wish, own_address, host_file.as_deref());
-    command.args(extra).args(words);
-    if args.verbose {
-        tell(&launcher, &chosen.shares, &environment, &command);
-        for name in environment::left_alone(launcher.mpi, &facts, |name| std::env::var_os(name).is_some()) {
-            say::error(format_args!("causeway: {name} stays as you have set it"));
-        }
+    environment
+}
+
+/// Whether collectives cross between sites once, and what is preloaded for that and for what the user asks of the library: for these
+/// sites, an MPI that was tested or not, and with groups or without.
+fn libraries(
+    args: &Args,
+    own: &Path,
+    launcher: &Launcher,
+    (sites, is_tuned, has_groups): (&[String], bool, bool),
+) -> Result<(bool, Vec<PathBuf>), RunError> {
+    let redirects = !args.direct && !args.transparent;
+    // The shim tells a process its site, this library the program its site and its group. On one site there is nothing else to do but for
+    // keeping an order.
+    let wants_library = has_groups || args.same_bits || args.collectives.is_some();
+    let hierarchical = redirects && !args.no_collectives && (wants_library || (sites.len() != 1 && is_tuned));
+    if !args.direct && !is_tuned {
+        say::error(format_args!("causeway: {}", untested(launcher)));
     }
-    command.envs(environment);
-    Ok(child::run(command, connection, directory.path(), signals)?)
+    let collectives = match hierarchical {
+        true => collectives::libraries(own, launcher.mpi),
+        false => Vec::new(),
+    };
+    if has_groups && collectives.is_empty() {
+        return Err(RunError::NoLibrary(collectives::wanted(own, launcher.mpi)));
+    }
+    Ok((hierarchical, collectives))
+}
+
+fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_>) {
+    for name in environment::left_alone(launcher.mpi, facts, |name| std::env::var_os(name).is_some()) {
+        say::error(format_args!("causeway: {name} stays as you have set it"));
+    }
 }
 
 /// What a user of a version that nobody has seen is told.

@@ -1,5 +1,6 @@
 //! What gateways of other sites say.
 
+use crate::base::Base;
 use crate::commands::{Below, Commands};
 use crate::membership::jobs::{Job, Origin};
 use crate::traversal::relay::client::Invitation;
@@ -7,6 +8,7 @@ use crate::traversal::relay::selection::Offer;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::MAX_WEIGHT;
+use causeway_control::SiteInfo;
 use causeway_wire::Token;
 
 impl Commands {
@@ -17,34 +19,12 @@ impl Commands {
         pair_key: usize,
         bytes: &[u8],
     ) -> Result<(), LaneEnd> {
-        let Some(site) = below
-            .base
-            .tunnels
-            .pairs
-            .get(pair_key)
-            .map(|pair| pair.site.clone())
-        else {
+        let pair = below.base.tunnels.pairs.get(pair_key);
+        let Some(site) = pair.map(|pair| pair.site.clone()) else {
             return Ok(());
         };
-        let parse = |token: &str| {
-            token
-                .parse::<Token>()
-                .map_err(|error| LaneEnd::Refused(error.to_string()))
-        };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
-            GatewayToGateway::Site(info) => {
-                below
-                    .base
-                    .membership
-                    .check_claims(&site, &info)
-                    .and_then(|()| below.base.membership.directory.learn(&site, info))
-                    .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
-                if let Some(pair) = below.base.tunnels.pairs.get_mut(pair_key) {
-                    pair.introduced = true;
-                    let peer = pair.peer;
-                    below.base.tunnels.dial_succeeded(peer);
-                }
-            }
+            GatewayToGateway::Site(info) => introduce(below, pair_key, &site, info)?,
             GatewayToGateway::JobStart {
                 token,
                 name,
@@ -53,88 +33,29 @@ impl Commands {
                 transparent,
             } => {
                 let weight = weight.clamp(1, MAX_WEIGHT);
-                let (from, origin) = (site.clone(), Origin::Site(site));
-                let mut job = Job::new(name, weight, origin, Default::default());
+                let mut job = Job::new(name, weight, Origin::Site(site.clone()), Default::default());
                 job.plain = plain;
                 job.transparent = transparent;
-                match below.base.membership.jobs.learn(parse(&token)?, job) {
-                    Ok(()) => {
-                        let links = below.base.tunnels.own_links();
-                        below.base.tunnels.tell(
-                            below.base.driver,
-                            pair_key,
-                            GatewayToGateway::JobKnown { token, links },
-                        );
-                    }
-                    Err(why) => below
-                        .base
-                        .driver
-                        .log
-                        .refuse("job", format_args!("site {from}"), why),
-                }
+                learn_job(below, pair_key, &site, (parse_token(&token)?, token), job);
             }
             GatewayToGateway::JobKnown { token, links } => {
                 below.base.tunnels.learn_links(below.base.driver, &site, links);
-                if let Some(command) = below.base.membership.jobs.confirmed(&parse(&token)?, &site) {
+                if let Some(command) = below.base.membership.jobs.confirmed(&parse_token(&token)?, &site) {
                     self.job_confirmed(below, command);
                 }
             }
             GatewayToGateway::JobEnd { token } => {
-                let token = parse(&token)?;
+                let token = parse_token(&token)?;
                 if below.base.membership.jobs.of_site(&site).contains(&token) {
                     self.end_job(below, &token);
                 }
             }
-            GatewayToGateway::RelayAsk { to, id } => {
-                below.traversal.on_relay_ask(&mut below.base, pair_key, &to, id)
-            }
-            GatewayToGateway::RelayOffer {
-                carried,
-                beyond_microseconds,
-            } => below.traversal.on_relay_offer(
-                &mut below.base,
-                &site,
-                Offer::new(carried, beyond_microseconds),
-            ),
-            GatewayToGateway::RelayNo { id, why } => {
-                below.traversal.on_relay_no(&mut below.base, &site, id, &why)
-            }
-            GatewayToGateway::RelayCannot { meeting, why } => {
-                below
-                    .traversal
-                    .on_relay_cannot(&mut below.base, &site, meeting, &why)
-            }
-            GatewayToGateway::RelayGo {
-                id,
-                ticket,
-                address,
-                beyond_microseconds,
-            } => {
-                let invitation = Invitation {
-                    id,
-                    ticket,
-                    address,
-                    beyond_microseconds,
-                };
-                below.traversal.on_relay_go(&mut below.base, &site, &invitation);
-            }
-            GatewayToGateway::RelayCome {
-                meeting: id,
-                from,
-                ticket,
-                address,
-                beyond_microseconds,
-            } => {
-                let invitation = Invitation {
-                    id,
-                    ticket,
-                    address,
-                    beyond_microseconds,
-                };
-                below
-                    .traversal
-                    .on_relay_come(&mut below.base, pair_key, &site, &from, &invitation);
-            }
+            relay @ (GatewayToGateway::RelayAsk { .. }
+            | GatewayToGateway::RelayOffer { .. }
+            | GatewayToGateway::RelayNo { .. }
+            | GatewayToGateway::RelayCannot { .. }
+            | GatewayToGateway::RelayGo { .. }
+            | GatewayToGateway::RelayCome { .. }) => on_relay_message(below, pair_key, &site, relay),
             GatewayToGateway::Lossy {} => below.base.tunnels.on_lossy(below.base.driver, pair_key),
             GatewayToGateway::Ping { number } => self.on_ping(below, pair_key, number),
             GatewayToGateway::Pong {
@@ -145,12 +66,101 @@ impl Commands {
             GatewayToGateway::Unknown => {}
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Leaving {} => {
-                below
-                    .base
-                    .tunnels
-                    .end_pair(below.base.driver, pair_key, &LaneEnd::Left, true)
+                let Base { driver, tunnels, .. } = &mut below.base;
+                tunnels.end_pair(driver, pair_key, &LaneEnd::Left, true);
             }
         }
         Ok(())
+    }
+}
+
+fn parse_token(token: &str) -> Result<Token, LaneEnd> {
+    let parsed = token.parse::<Token>();
+    parsed.map_err(|error| LaneEnd::Refused(error.to_string()))
+}
+
+/// The far gateway says what its site has.
+fn introduce(below: &mut Below<'_>, pair_key: usize, site: &str, info: SiteInfo) -> Result<(), LaneEnd> {
+    let Base {
+        tunnels, membership, ..
+    } = &mut below.base;
+    let claims = membership.check_claims(site, &info);
+    claims
+        .and_then(|()| membership.directory.learn(site, info))
+        .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
+    if let Some(pair) = tunnels.pairs.get_mut(pair_key) {
+        pair.introduced = true;
+        let peer = pair.peer;
+        tunnels.dial_succeeded(peer);
+    }
+    Ok(())
+}
+
+/// A job of another site has started, with this token.
+fn learn_job(below: &mut Below<'_>, pair_key: usize, site: &str, (token, text): (Token, String), job: Job) {
+    let Base {
+        driver,
+        tunnels,
+        membership,
+    } = &mut below.base;
+    match membership.jobs.learn(token, job) {
+        Ok(()) => {
+            let links = tunnels.own_links();
+            let known = GatewayToGateway::JobKnown { token: text, links };
+            tunnels.tell(driver, pair_key, known);
+        }
+        Err(why) => driver.log.refuse("job", format_args!("site {site}"), why),
+    }
+}
+
+fn on_relay_message(below: &mut Below<'_>, pair_key: usize, site: &str, message: GatewayToGateway) {
+    match message {
+        GatewayToGateway::RelayAsk { to, id } => {
+            below.traversal.on_relay_ask(&mut below.base, pair_key, &to, id)
+        }
+        GatewayToGateway::RelayOffer {
+            carried,
+            beyond_microseconds,
+        } => below
+            .traversal
+            .on_relay_offer(&mut below.base, site, Offer::new(carried, beyond_microseconds)),
+        GatewayToGateway::RelayNo { id, why } => below.traversal.on_relay_no(&mut below.base, site, id, &why),
+        GatewayToGateway::RelayCannot { meeting, why } => {
+            below
+                .traversal
+                .on_relay_cannot(&mut below.base, site, meeting, &why)
+        }
+        GatewayToGateway::RelayGo {
+            id,
+            ticket,
+            address,
+            beyond_microseconds,
+        } => {
+            let invitation = Invitation {
+                id,
+                ticket,
+                address,
+                beyond_microseconds,
+            };
+            below.traversal.on_relay_go(&mut below.base, site, &invitation);
+        }
+        GatewayToGateway::RelayCome {
+            meeting: id,
+            from,
+            ticket,
+            address,
+            beyond_microseconds,
+        } => {
+            let invitation = Invitation {
+                id,
+                ticket,
+                address,
+                beyond_microseconds,
+            };
+            below
+                .traversal
+                .on_relay_come(&mut below.base, pair_key, site, &from, &invitation);
+        }
+        _ => {}
     }
 }

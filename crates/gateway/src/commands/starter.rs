@@ -16,6 +16,15 @@ pub(crate) struct Starter {
 }
 
 impl Starter {
+    /// What travels of it.
+    pub(crate) fn keep(&self, now: Instant) -> KeptStarter {
+        KeptStarter {
+            process: self.process.as_raw(),
+            token: self.token.0,
+            doomed: self.doomed.map(|doomed| doomed.saturating_duration_since(now)),
+        }
+    }
+
     /// Collects it if it has ended.
     pub(super) fn is_running(&self) -> bool {
         waitpid(self.process, Some(WaitPidFlag::WNOHANG)) == Ok(WaitStatus::StillAlive)

@@ -3,10 +3,10 @@
 //! Every mistake of a file is reported at once, as `file:line: key: reason`. `configs/gateway.toml` shows every key.
 
 mod reader;
+mod values;
 
 use causeway_broker::may_be_virtual;
 use causeway_control::NodeInfo;
-use causeway_control::private;
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, grid};
@@ -14,7 +14,9 @@ use reader::{Reader, Table};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use values::{
+    bits_per_second, duration, loopback_address, read_key, redirected_address, socket_address, transport,
+};
 
 /// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of the head
 /// node connects from one by chance, and enough for 12 000 streams to one destination port.
@@ -24,12 +26,6 @@ pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
 /// ConnectTimeout: a node that is switched off is given up before a user would, and well before the launchers do (Open
 /// MPI waits for ever).
 pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
-
-/// Shortest and longest `resume` and `lane_timeout`: a scheduler's hiccup is no dead lane, and a week is for ever.
-const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(7 * 86_400);
-
-/// Bytes a grid key has at least: 128 bits.
-const KEY_BYTES: usize = 16;
 
 /// What a gateway needs to know.
 #[derive(Debug, Clone)]
@@ -326,53 +322,6 @@ fn read_tunnel<'a>(reader: &mut Reader<'a>, grid: &Table<'a>) -> Settings {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 0.001), ("min", 60.0), ("h", 3600.0), ("s", 1.0)];
-    let parsed = units.into_iter().find_map(|(unit, seconds)| {
-        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        Duration::try_from_secs_f64(number * seconds).ok()
-    });
-    match parsed {
-        Some(duration) if WAITS.contains(&duration) => Ok(duration),
-        Some(_) => Err(format!(
-            "{text:?} is not between {:?} and {:?}",
-            WAITS.start(),
-            WAITS.end()
-        )),
-        None => Err(format!(
-            "{text:?} is not a time such as \"10min\", \"15s\" or \"500ms\""
-        )),
-    }
-}
-
-/// Rates a reservation may have: TCP cannot pace below some packets a second, and no lane reaches beyond.
-const RATES: RangeInclusive<f64> = 100e3..=1e12;
-
-fn bits_per_second(text: &str) -> Result<u64, String> {
-    let units = [("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
-    let parsed = units.into_iter().find_map(|(unit, factor)| {
-        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-        Some(number * factor)
-    });
-    match parsed {
-        // Fits: at most 1e12.
-        Some(rate) if RATES.contains(&rate) => Ok(rate as u64),
-        Some(_) => Err(format!("{text:?} is not between 100 kbit/s and 1000 Gbit/s")),
-        None => Err(format!(
-            "{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\""
-        )),
-    }
-}
-
-fn transport(text: &str) -> Result<Transport, String> {
-    match text {
-        "auto" => Ok(Transport::Auto),
-        "tcp" => Ok(Transport::Tcp),
-        "quic" => Ok(Transport::Quic),
-        _ => Err(format!("{text:?} is none of \"auto\", \"tcp\" and \"quic\"")),
-    }
-}
-
 fn site_name<'a>(reader: &mut Reader<'a>, table: &Table<'a>, key: &str) -> Option<String> {
     reader.required_string(table, key, |text| {
         if grid::is_site_name(text) {
@@ -381,36 +330,6 @@ fn site_name<'a>(reader: &mut Reader<'a>, table: &Table<'a>, key: &str) -> Optio
             Err("a site name has 1 to 63 letters, digits, '-', '_' or '.'".to_owned())
         }
     })
-}
-
-fn socket_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse()
-        .map_err(|_| format!("{text:?} is not an address such as 10.1.0.253:7000"))
-}
-
-fn loopback_address(text: &str) -> Result<SocketAddr, String> {
-    let address = socket_address(text)?;
-    if !address.ip().to_canonical().is_loopback() {
-        return Err(format!(
-            "{address} is not a loopback address such as 127.0.0.1: metrics are sent to whoever asks, unencrypted, so \
-             other hosts read them through ssh or a proxy of your choice"
-        ));
-    }
-    if address.port() == 0 {
-        return Err("port 0 would be another one at every start".to_owned());
-    }
-    Ok(address)
-}
-
-/// Redirected connections keep their addresses, whatever the listener's is: one that nobody can dial is as good as any.
-fn redirected_address(text: &str) -> Result<SocketAddr, String> {
-    let address = socket_address(text)?;
-    if !address.is_ipv4() || !address.ip().is_loopback() || address.port() == 0 {
-        return Err(format!(
-            "{address} is not an IPv4 loopback address and port such as 127.0.0.1:7002"
-        ));
-    }
-    Ok(address)
 }
 
 fn read_lan<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, subnets: &[Cidr]) -> Option<Vec<SocketAddr>> {
@@ -525,19 +444,6 @@ fn read_peers<'a>(
         peers.push(Peer { site, address, rate });
     }
     peers
-}
-
-fn read_key(file: &Path) -> Result<Vec<u8>, String> {
-    let key = private::read_secret(file).map_err(|error| format!("read {}: {error}", file.display()))?;
-    let key = key.trim_ascii().to_vec();
-    if key.len() < KEY_BYTES {
-        return Err(format!(
-            "{} holds {} bytes; a grid key has at least {KEY_BYTES}",
-            file.display(),
-            key.len()
-        ));
-    }
-    Ok(key)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 fn parse(text: &str) -> Result<Config, Mistakes> {
     let dir = tempfile::tempdir().unwrap();

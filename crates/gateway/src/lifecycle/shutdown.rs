@@ -29,24 +29,7 @@ impl Shutdown<'_> {
     /// it has read everything.
     pub(crate) fn run(mut self) {
         let until = Instant::now() + MAX_DURATION;
-        for leg in keys(&self.flow.below.site.legs) {
-            self.flow
-                .below
-                .site
-                .abort_leg(&mut self.flow.below.base, leg, Reason::NoTunnel);
-        }
-        self.flow.below.base.tunnels.steers = false;
-        self.flow.below.base.driver.leaving = true;
-        for (_, lane) in &mut self.flow.below.base.tunnels.lanes {
-            (lane.turn, lane.training) = (None, None);
-        }
-        for pair in keys(&self.flow.below.base.tunnels.pairs) {
-            self.flow.below.base.tunnels.tell(
-                self.flow.below.base.driver,
-                pair,
-                GatewayToGateway::Leaving {},
-            );
-        }
+        self.say_it();
         let mut events = Events::with_capacity(64);
         let mut ended = HashSet::new();
         loop {
@@ -84,34 +67,65 @@ impl Shutdown<'_> {
             if self.flow.below.base.tunnels.lanes.is_empty() || left.is_zero() {
                 return;
             }
-            let wait = self
-                .flow
-                .below
-                .base
-                .tunnels
-                .quic_deadline()
-                .filter(|_| !unread)
-                .or(unread.then(Instant::now));
-            let wait = wait.map_or(left, |at| left.min(at.saturating_duration_since(Instant::now())));
+            let wait = self.wait(left, unread);
             match self.flow.below.base.driver.poll.poll(&mut events, Some(wait)) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return,
                 _ => {}
             }
-            for event in &events {
-                match Class::of(event.token()) {
-                    (Class::Lane, key) => {
-                        if let Some(lane) = self.flow.below.base.tunnels.lanes.get_mut(key) {
-                            lane.writable |= event.is_writable();
-                        }
+            self.take(&events);
+        }
+    }
+
+    /// Ends what this site has, and tells the far gateways.
+    fn say_it(&mut self) {
+        for leg in keys(&self.flow.below.site.legs) {
+            self.flow
+                .below
+                .site
+                .abort_leg(&mut self.flow.below.base, leg, Reason::NoTunnel);
+        }
+        self.flow.below.base.tunnels.steers = false;
+        self.flow.below.base.driver.leaving = true;
+        for (_, lane) in &mut self.flow.below.base.tunnels.lanes {
+            (lane.turn, lane.training) = (None, None);
+        }
+        for pair in keys(&self.flow.below.base.tunnels.pairs) {
+            self.flow.below.base.tunnels.tell(
+                self.flow.below.base.driver,
+                pair,
+                GatewayToGateway::Leaving {},
+            );
+        }
+    }
+
+    /// How long to wait for more of what comes; `unread`: there is some.
+    fn wait(&mut self, left: Duration, unread: bool) -> Duration {
+        let wait = self
+            .flow
+            .below
+            .base
+            .tunnels
+            .quic_deadline()
+            .filter(|_| !unread)
+            .or(unread.then(Instant::now));
+        wait.map_or(left, |at| left.min(at.saturating_duration_since(Instant::now())))
+    }
+
+    fn take(&mut self, events: &Events) {
+        for event in events {
+            match Class::of(event.token()) {
+                (Class::Lane, key) => {
+                    if let Some(lane) = self.flow.below.base.tunnels.lanes.get_mut(key) {
+                        lane.writable |= event.is_writable();
                     }
-                    (Class::Quic, _) => self
-                        .flow
-                        .below
-                        .base
-                        .tunnels
-                        .on_quic(self.flow.below.base.driver, event),
-                    _ => {}
                 }
+                (Class::Quic, _) => self
+                    .flow
+                    .below
+                    .base
+                    .tunnels
+                    .on_quic(self.flow.below.base.driver, event),
+                _ => {}
             }
         }
     }

@@ -7,8 +7,10 @@ use crate::membership::event::MembershipEvent;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::tls;
+use causeway_broker::Credentials;
 use causeway_broker::api::{ErrorKind, Member, Reached};
 use causeway_broker::client::{Event, SKEW_SECONDS};
+use causeway_broker::identity::Certified;
 use causeway_control::SiteInfo;
 use std::time::Duration;
 
@@ -61,36 +63,10 @@ impl Membership {
                     tunnels.end_all(driver, &message);
                 }
             }
-            Event::ClockSkew { ahead } => {
-                grid.clock_ahead_seconds = Some(ahead);
-                driver.log.say(match ahead.unsigned_abs() > SKEW_SECONDS {
-                    true => format!(
-                        "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
-                        ahead.unsigned_abs(),
-                        if ahead > 0 { "ahead of" } else { "behind" }
-                    ),
-                    false => "this host's clock and the broker's agree again".to_owned(),
-                });
-            }
+            Event::ClockSkew { ahead } => self.on_clock(driver, ahead),
             Event::Revocations(_) => tunnels.end_revoked(driver),
             Event::Renewed(credentials, certified) => {
-                grid.certified = certified;
-                let renewed = tls::Context::of_member(&credentials, grid.client.trust());
-                let renewed = renewed.and_then(|context| match &mut tunnels.quic {
-                    Some(quic) => quic.renew(&context).map(|()| context),
-                    None => Ok(context),
-                });
-                match renewed {
-                    Ok(context) => {
-                        tunnels.tls = Some(context);
-                        driver.log.say(format_args!(
-                            "this site's certificate was renewed; new lanes show it"
-                        ));
-                    }
-                    Err(error) => driver
-                        .log
-                        .say(format_args!("the renewed certificate cannot be used: {error}")),
-                }
+                self.on_renewed(driver, tunnels, &credentials, certified)
             }
             Event::Reached(results) => self.on_reached(driver, results),
             Event::Failed { what, reason } => driver.log.say(format_args!("{what}: {reason}")),
@@ -102,6 +78,52 @@ impl Membership {
             Event::Jobs(jobs) => self.on_registered(driver, tunnels, &jobs),
             Event::Relays(_) => {}
         }
+    }
+
+    fn on_renewed(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        credentials: &Credentials,
+        certified: Certified,
+    ) {
+        let Some(grid) = &mut self.session else {
+            return;
+        };
+
+        grid.certified = certified;
+        let renewed = tls::Context::of_member(credentials, grid.client.trust());
+        let renewed = renewed.and_then(|context| match &mut tunnels.quic {
+            Some(quic) => quic.renew(&context).map(|()| context),
+            None => Ok(context),
+        });
+        match renewed {
+            Ok(context) => {
+                tunnels.tls = Some(context);
+                driver.log.say(format_args!(
+                    "this site's certificate was renewed; new lanes show it"
+                ));
+            }
+            Err(error) => driver
+                .log
+                .say(format_args!("the renewed certificate cannot be used: {error}")),
+        }
+    }
+
+    fn on_clock(&mut self, driver: &mut Driver, ahead: i64) {
+        let Some(grid) = &mut self.session else {
+            return;
+        };
+
+        grid.clock_ahead_seconds = Some(ahead);
+        driver.log.say(match ahead.unsigned_abs() > SKEW_SECONDS {
+            true => format!(
+                "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
+                ahead.unsigned_abs(),
+                if ahead > 0 { "ahead of" } else { "behind" }
+            ),
+            false => "this host's clock and the broker's agree again".to_owned(),
+        });
     }
 
     fn on_reached(&mut self, driver: &mut Driver, results: Vec<Reached>) {

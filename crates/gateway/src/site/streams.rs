@@ -1,15 +1,18 @@
 //! Streams between a tunnel and its legs: what each event of either side does to the other.
 
 use crate::base::Base;
+use crate::config::Config;
+use crate::membership::jobs::Jobs;
 use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
-use crate::site::transparent;
+use crate::site::transparent::{self, Refusal};
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
 use causeway_control::SINK_PORT;
 use causeway_tunnel::StreamId;
 use causeway_wire::{Preface, Reason, Token, Verdict};
+use mio::net::TcpStream;
 use std::net::SocketAddr;
 
 /// Ports below this belong to the system's services, which no MPI process is.
@@ -21,6 +24,19 @@ pub(crate) enum Delivery {
     Begun,
     /// It is for a process that counts, which is still to be started.
     Sink,
+}
+
+/// Whether a stream is for a process that counts, of `causeway probe --measure`.
+fn is_for_sink(jobs: &Jobs, config: &Config, token: Token, destination: SocketAddr) -> bool {
+    let mut own = config.lan.iter();
+    let is_here = own.any(|own| own.ip() == destination.ip());
+    jobs.is_plain(&token) && is_here && destination.port() == SINK_PORT
+}
+
+/// Whether a port is the system's, and not one that this site opens to `causeway connect`.
+fn is_of_system(jobs: &Jobs, config: &Config, token: Token, port: u16) -> bool {
+    let is_opened = jobs.is_plain(&token) && config.low_ports.contains(&port);
+    port < FIRST_USER_PORT && !is_opened
 }
 
 impl SiteSide {
@@ -99,78 +115,24 @@ impl SiteSide {
             .get(pair_key)
             .map(|pair| pair.site.clone())
             .unwrap_or_default();
-        let is_transparent = base.membership.jobs.is_transparent(&token);
-        let false_source = is_transparent
-            .then(|| self.why_not_from(base, &site, source, destination))
-            .flatten();
-        let mut deny = |kind: &str, why: String| {
-            base.driver.log.refuse(kind, &site, why);
-            Err(Reason::Denied)
-        };
-        if !base.membership.jobs.knows(&token) {
-            return deny(
-                "unknown-token",
-                format!("stream to {destination} with an unknown job token"),
-            );
-        }
         let asked = destination;
-        let destination = SocketAddr::new(
-            base.membership.directory.own_site().real(asked.ip()),
-            asked.port(),
-        );
-        if !base.membership.directory.own_site().has_node(destination.ip()) {
-            return deny(
-                "foreign-destination",
-                format!("stream to {destination}, which is not in this site"),
-            );
+        let own_site = base.membership.directory.own_site();
+        let destination = SocketAddr::new(own_site.real(asked.ip()), asked.port());
+        match self.judge_delivery(base, &site, token, source, asked, destination) {
+            Ok(Delivery::Begun) => {}
+            Ok(Delivery::Sink) => return Ok(Delivery::Sink),
+            Err((kind, why)) => {
+                base.driver.log.refuse(kind, &site, why);
+                return Err(Reason::Denied);
+            }
         }
-        let plain = base.membership.jobs.is_plain(&token);
-        let port = destination.port();
-        let is_here = base
-            .driver
-            .config
-            .lan
-            .iter()
-            .any(|own| own.ip() == destination.ip());
-        if plain && is_here && port == SINK_PORT {
-            return Ok(Delivery::Sink);
-        }
-        if port < FIRST_USER_PORT && !(plain && base.driver.config.low_ports.contains(&port)) {
-            return deny(
-                "system-port",
-                format!(
-                    "stream to {destination}: ports below {FIRST_USER_PORT} are not served, but for those that low_ports in \
-                     [site] names, and these to 'causeway connect' alone"
-                ),
-            );
-        }
-        if let Some((kind, why)) = false_source {
-            return deny(kind, why);
-        }
-        let (preface, socket) = if is_transparent {
-            (Vec::new(), transparent::connect(source, destination))
-        } else if plain {
-            (
-                Vec::new(),
-                deliver::connect_plainly(&base.driver.config.lan, destination),
-            )
-        } else {
-            let preface = Preface {
-                source,
-                destination: asked,
-                token,
-                wants_verdict: false,
-            };
-            let preface = preface.encode().map_err(|_| Reason::Protocol)?;
-            (preface, self.ports.connect(&base.driver.config.lan, destination))
+        let asked = Preface {
+            source,
+            destination: asked,
+            token,
+            wants_verdict: false,
         };
-        let socket = socket.map_err(|error| {
-            let reason = deliver::reason(&error);
-            base.driver
-                .log
-                .refuse("delivery", destination, format_args!("connect: {error}"));
-            reason
-        })?;
+        let (preface, socket) = self.connect(base, &asked, destination)?;
         let leg = self.add_leg(
             base,
             Socket::Tcp(socket),
@@ -184,6 +146,66 @@ impl SiteSide {
             .timers
             .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
         Ok(Delivery::Begun)
+    }
+
+    /// Whether a stream may reach an address of this site, which asks for it by the one that the grid knows.
+    fn judge_delivery(
+        &self,
+        base: &Base<'_>,
+        site: &str,
+        token: Token,
+        source: SocketAddr,
+        asked: SocketAddr,
+        destination: SocketAddr,
+    ) -> Result<Delivery, Refusal> {
+        let (jobs, config) = (&base.membership.jobs, &base.driver.config);
+        if !jobs.knows(&token) {
+            let why = format!("stream to {asked} with an unknown job token");
+            return Err(("unknown-token", why));
+        }
+        if !base.membership.directory.own_site().has_node(destination.ip()) {
+            let why = format!("stream to {destination}, which is not in this site");
+            return Err(("foreign-destination", why));
+        }
+        if is_for_sink(jobs, config, token, destination) {
+            return Ok(Delivery::Sink);
+        }
+        if is_of_system(jobs, config, token, destination.port()) {
+            let why = format!(
+                "stream to {destination}: ports below {FIRST_USER_PORT} are not served, but for those that low_ports in \
+                 [site] names, and these to 'causeway connect' alone"
+            );
+            return Err(("system-port", why));
+        }
+        let is_transparent = jobs.is_transparent(&token);
+        let false_source = is_transparent.then(|| self.why_not_from(base, site, source, asked));
+        false_source.flatten().map_or(Ok(Delivery::Begun), Err)
+    }
+
+    /// Begins the connection that a job's streams of its kind get, and says what goes first over it.
+    fn connect(
+        &mut self,
+        base: &mut Base<'_>,
+        asked: &Preface,
+        destination: SocketAddr,
+    ) -> Result<(Vec<u8>, TcpStream), Reason> {
+        let (jobs, lan) = (&base.membership.jobs, &base.driver.config.lan);
+        let (preface, socket) = if jobs.is_transparent(&asked.token) {
+            (Vec::new(), transparent::connect(asked.source, destination))
+        } else if jobs.is_plain(&asked.token) {
+            (Vec::new(), deliver::connect_plainly(lan, destination))
+        } else {
+            let preface = asked.encode().map_err(|_| Reason::Protocol)?;
+            (preface, self.ports.connect(lan, destination))
+        };
+        match socket {
+            Ok(socket) => Ok((preface, socket)),
+            Err(error) => {
+                let text = format_args!("connect: {error}");
+                base.driver.log.refuse("delivery", destination, text);
+                Err(deliver::reason(&error))
+            }
+        }
     }
 
     /// Puts a new socket under the loop's care as the local end of a stream.

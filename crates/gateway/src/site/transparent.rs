@@ -31,7 +31,7 @@ const AT_MOST: usize = 4096;
 const BACKLOG: i32 = 1024;
 
 /// Why a connection is turned away: kind and text for the log.
-type Refusal = (&'static str, String);
+pub(super) type Refusal = (&'static str, String);
 
 /// Listens for connections to addresses that are not this host's.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, GatewayError> {

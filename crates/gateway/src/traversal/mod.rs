@@ -31,6 +31,14 @@ impl Traversal {
         self.searches.get(peer)
     }
 
+    /// A peer has said who it is; whether it is reached by a lane of the two gateways' own.
+    pub(crate) fn on_introduced(&mut self, peer: usize, has_lane: bool) {
+        self.search_mut(peer).trouble.clear();
+        if has_lane {
+            self.on_met_well(peer);
+        }
+    }
+
     /// Why no relay serves; empty where none was looked for.
     pub(crate) fn trouble(&self, peer: usize) -> &str {
         self.search(peer).map_or("", |search| &search.trouble)

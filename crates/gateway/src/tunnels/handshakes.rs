@@ -241,16 +241,8 @@ impl Tunnels {
         else {
             return;
         };
-        let expected = match (&errand, dialled) {
-            (Some(errand), _) => Some((errand.peer, "that came there ")),
-            (None, Some((index, _))) => Some((index, "there ")),
-            (None, None) => None,
-        };
-        let other = expected.filter(|(index, _)| self.peers[*index].site != peer.site);
-        let vouched = match other {
-            Some((_, place)) => Err(format!("the gateway {place}is of site {}", peer.site)),
-            None => self.vouch(&carrier.shown(), &peer.site),
-        };
+        let vouched = self.is_expected(errand.as_ref(), dialled, &peer.site);
+        let vouched = vouched.and_then(|()| self.vouch(&carrier.shown(), &peer.site));
         if let Err(why) = vouched {
             return match (errand, dialled) {
                 (Some(errand), dialled) => self.errand_ended(errand, dialled, format!("{address}: {why}")),
@@ -284,6 +276,24 @@ impl Tunnels {
             return;
         };
         self.install_lane(driver, carrier, pair, number, came, &received);
+    }
+
+    /// Whether a gateway is of the site that was dialled, or met at a relay.
+    fn is_expected(
+        &self,
+        errand: Option<&Errand>,
+        dialled: Option<(usize, usize)>,
+        site: &str,
+    ) -> Result<(), String> {
+        let (index, place) = match (errand, dialled) {
+            (Some(errand), _) => (errand.peer, "that came there "),
+            (None, Some((index, _))) => (index, "there "),
+            (None, None) => return Ok(()),
+        };
+        match self.peers[index].site == site {
+            true => Ok(()),
+            false => Err(format!("the gateway {place}is of site {site}")),
+        }
     }
 
     fn install_lane(

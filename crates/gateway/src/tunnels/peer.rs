@@ -96,6 +96,17 @@ impl Peer {
         peer
     }
 
+    /// What travels of it.
+    pub(crate) fn keep(&self) -> KeptContact {
+        KeptContact {
+            site: self.site.clone(),
+            session: self.session,
+            trouble: self.trouble.clone(),
+            lanes: self.lanes,
+            totals: self.totals.clone(),
+        }
+    }
+
     /// The tunnel's state is given up: the far side shall see that by another number.
     pub(crate) fn new_session(&mut self) {
         let mut bytes = [0; 8];

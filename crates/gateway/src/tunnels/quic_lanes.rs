@@ -1,6 +1,6 @@
 //! Lanes over QUIC in the loop: datagrams to their connections, connections to their handshakes and lanes.
 
-use super::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session};
+use super::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session, wire};
 use crate::config::Transport;
 use crate::driver::Driver;
 use crate::sys::token::Class;
@@ -153,7 +153,7 @@ impl Tunnels {
         };
         made.clear();
         if let Some(path) = quic.paths.get(&meta.addr).and_then(Weak::upgrade) {
-            session::lock(&path).take(head, body, now, made);
+            wire::lock(&path).take(head, body, now, made);
         }
         if head.carries() {
             self.on_quic_datagram(driver, now, meta, body, touched);

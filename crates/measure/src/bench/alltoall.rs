@@ -65,26 +65,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
                 }
             }
         }
-        let found = seconds.map(|seconds| summary(&seconds));
-        for (way, found) in Way::BOTH.into_iter().zip(&found) {
-            let Some(found) = found else { continue };
-            let mut row = vec![mpi.name.to_owned(), way.name().to_owned()];
-            row.extend(
-                [found.median, found.mean, found.min, found.max]
-                    .map(|seconds| format!("{:.1}", seconds * 1e3)),
-            );
-            row.extend([format!("{:.2}", found.median / limit), found.count.to_string()]);
-            table.rows.push(row);
-        }
-        if let [Some(direct), Some(causeway)] = found {
-            part.claims.push(Claim {
-                what: format!("{}: all-to-all, median, of direct", mpi.name),
-                direct: Some(1.0),
-                figure: causeway.median / direct.median,
-                unit: "",
-                bar: Bar::AtMost(1.0),
-            });
-        }
+        show(&mut part, &mut table, mpi.name, limit, seconds);
     }
     part.tables.push((
         format!("{} for each pair, limit {:.1} ms", size(BYTES), limit * 1e3),
@@ -92,4 +73,27 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     ));
     part.files.push(("alltoall.csv".into(), rows));
     Ok(part)
+}
+
+/// What was found of one MPI, each way's times in seconds.
+fn show(part: &mut Part, table: &mut Table, mpi: &str, limit: f64, seconds: [Vec<f64>; 2]) {
+    let found = seconds.map(|seconds| summary(&seconds));
+    for (way, found) in Way::BOTH.into_iter().zip(&found) {
+        let Some(found) = found else { continue };
+        let mut row = vec![mpi.to_owned(), way.name().to_owned()];
+        row.extend(
+            [found.median, found.mean, found.min, found.max].map(|seconds| format!("{:.1}", seconds * 1e3)),
+        );
+        row.extend([format!("{:.2}", found.median / limit), found.count.to_string()]);
+        table.rows.push(row);
+    }
+    if let [Some(direct), Some(causeway)] = found {
+        part.claims.push(Claim {
+            what: format!("{}: all-to-all, median, of direct", mpi),
+            direct: Some(1.0),
+            figure: causeway.median / direct.median,
+            unit: "",
+            bar: Bar::AtMost(1.0),
+        });
+    }
 }

@@ -6,7 +6,7 @@ use crate::claim::{Bar, Claim};
 use crate::lab::test_program;
 use crate::limit::Link;
 use crate::report::Part;
-use crate::samples::summary;
+use crate::samples::{Summary, summary};
 use crate::table::{Table, size};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -165,15 +165,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
                         part.command(&command);
                         let text = read(&directory.join("rows.csv"))?;
                         for row in text.lines().skip(1) {
-                            let (key, is_loop, seconds) = parse(row)
-                                .ok_or_else(|| BenchError::output("collective_time", row, "4 columns"))?;
-                            let found = times.entry(key).or_default();
-                            let of = if is_loop {
-                                &mut found.looped
-                            } else {
-                                &mut found.seconds
-                            };
-                            of[number].push(seconds);
+                            add(&mut times, number, row)?;
                             let (ranks, in_turn) = (placement.name(), placement.in_turn);
                             let ranks = ranks.split(',').next().unwrap_or_default();
                             let _ = writeln!(rows, "{},{ranks},{in_turn},{way},{run},{row}", mpi.name);
@@ -186,6 +178,20 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     }
     part.files.push(("collectives.csv".into(), rows));
     Ok(part)
+}
+
+/// Adds a program's row to what was found of a way.
+fn add(times: &mut Times, way: usize, row: &str) -> Result<(), BenchError> {
+    let (key, is_loop, seconds) =
+        parse(row).ok_or_else(|| BenchError::output("collective_time", row, "4 columns"))?;
+    let found = times.entry(key).or_default();
+    let of = if is_loop {
+        &mut found.looped
+    } else {
+        &mut found.seconds
+    };
+    of[way].push(seconds);
+    Ok(())
 }
 
 fn command(bench: &Bench, mpi: &Mpi, option: &str, placement: &Placement) -> String {
@@ -266,22 +272,9 @@ fn show(part: &mut Part, name: &str, times: &Times, placement: &Placement, link:
             if of_native > slowest.0 {
                 slowest = (of_native, format!("{operation}, {}", size(*bytes)));
             }
-            table.rows.push(
-                [
-                    operation.to_owned(),
-                    size(*bytes),
-                    format!("{:.2}", limit * 1e3),
-                    format!("{:.2}", native.median * 1e3),
-                    format!("{:.2}", native.median / limit),
-                    format!("{:.2}", causeway.median * 1e3),
-                    format!("{of_limit:.2}"),
-                    causeway.count.to_string(),
-                    format!("{:.2}", native.median / causeway.median),
-                ]
-                .into_iter()
-                .chain(found.looped.each_ref().map(|seconds| mean_ms(seconds)))
-                .collect(),
-            );
+            table
+                .rows
+                .push(row(operation, *bytes, limit, &native, &causeway, &found.looped));
         }
         for (figure, bar, sizes) in [(worst[0], small, "up to 64 kB"), (worst[1], large, "above")] {
             if figure > 0.0 {
@@ -299,6 +292,30 @@ fn show(part: &mut Part, name: &str, times: &Times, placement: &Placement, link:
         1.05,
     ));
     part.tables.push((name.to_owned(), table));
+}
+
+fn row(
+    operation: &str,
+    bytes: u64,
+    limit: f64,
+    native: &Summary,
+    causeway: &Summary,
+    looped: &[Vec<f64>; 2],
+) -> Vec<String> {
+    [
+        operation.to_owned(),
+        size(bytes),
+        format!("{:.2}", limit * 1e3),
+        format!("{:.2}", native.median * 1e3),
+        format!("{:.2}", native.median / limit),
+        format!("{:.2}", causeway.median * 1e3),
+        format!("{:.2}", causeway.median / limit),
+        causeway.count.to_string(),
+        format!("{:.2}", native.median / causeway.median),
+    ]
+    .into_iter()
+    .chain(looped.each_ref().map(|seconds| mean_ms(seconds)))
+    .collect()
 }
 
 fn mean_ms(seconds: &[f64]) -> String {

@@ -51,6 +51,26 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
             }
         }
     }
+    show_rates(&mut part, &rates);
+    // The first run: later ones find memory that an earlier one has left free.
+    for (node, [before, open, after]) in memory.into_iter().flatten() {
+        let (table, kilobytes) = resident(&before, &open, &after);
+        part.tables
+            .push((format!("Memory of the gateway at {node}"), table));
+        part.claims.extend(kilobytes.map(|kilobytes| Claim {
+            what: format!("memory of an idle stream, {node}, all shared out"),
+            direct: None,
+            figure: kilobytes,
+            unit: " kB",
+            bar: Bar::AtMost(16.0),
+        }));
+    }
+    part.files.push(("streams.csv".into(), rows));
+    Ok(part)
+}
+
+/// Streams opened per second, each way.
+fn show_rates(part: &mut Part, rates: &[(Way, f64)]) {
     let found = |of| {
         let rates = rates.iter().filter(|(way, _)| *way == of);
         crate::samples::summary(&rates.map(|(_, rate)| *rate).collect::<Vec<_>>())
@@ -75,21 +95,6 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
         });
     }
     part.tables.push(("Opening".into(), opened));
-    // The first run: later ones find memory that an earlier one has left free.
-    for (node, [before, open, after]) in memory.into_iter().flatten() {
-        let (table, kilobytes) = resident(&before, &open, &after);
-        part.tables
-            .push((format!("Memory of the gateway at {node}"), table));
-        part.claims.extend(kilobytes.map(|kilobytes| Claim {
-            what: format!("memory of an idle stream, {node}, all shared out"),
-            direct: None,
-            figure: kilobytes,
-            unit: " kB",
-            bar: Bar::AtMost(16.0),
-        }));
-    }
-    part.files.push(("streams.csv".into(), rows));
-    Ok(part)
 }
 
 /// What a gateway said before, while and after the streams were open.

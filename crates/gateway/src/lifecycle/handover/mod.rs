@@ -17,17 +17,15 @@ pub(crate) mod state;
 
 use crate::inherited::{STATE_VERSION, StateError};
 
-use crate::commands::starter::KeptStarter;
 use crate::config::{Config, Mistakes};
 use crate::flow::Flow;
 use crate::lifecycle::Lifecycle;
-use crate::listeners::KeptListeners;
 use crate::listeners::Listeners;
 use crate::sys::socket;
 use crate::tunnels::keys;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peer::KeptContact;
+use crate::tunnels::peer::Peer;
 use causeway_control::Reply;
 use causeway_control::private;
 use causeway_tunnel::SnapshotError;
@@ -231,26 +229,6 @@ fn try_hand_over(
 /// Everything that the successor needs to know, lanes being down.
 fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
-    let contacts = flow.below.base.tunnels.peers.iter();
-    let contacts = contacts.map(|peer| KeptContact {
-        site: peer.site.clone(),
-        session: peer.session,
-        trouble: peer.trouble.clone(),
-        lanes: peer.lanes,
-        totals: peer.totals.clone(),
-    });
-    let starters = flow.commands.starters.iter().map(|starter| KeptStarter {
-        process: starter.process.as_raw(),
-        token: starter.token.0,
-        doomed: starter.doomed.map(|doomed| doomed.saturating_duration_since(now)),
-    });
-    let listeners = KeptListeners {
-        lan: listeners.lan.iter().map(AsRawFd::as_raw_fd).collect(),
-        wan: listeners.wan.as_ref().map(AsRawFd::as_raw_fd),
-        control: listeners.control.as_raw_fd(),
-        metrics: listeners.metrics.as_ref().map(AsRawFd::as_raw_fd),
-        transparent: listeners.transparent.as_ref().map(AsRawFd::as_raw_fd),
-    };
     let mut pairs = Vec::new();
     for (key, pair) in &mut flow.below.base.tunnels.pairs {
         let site = pair.site.clone();
@@ -269,12 +247,17 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         next_delivery_port: flow.below.site.ports.next(),
         refused: flow.below.base.driver.log.refused().clone(),
         carried_bytes: flow.below.traversal.relay.carried_bytes,
-        listeners,
+        listeners: listeners.keep(),
         virtual_subnets: flow.below.base.membership.directory.virtual_subnets(),
         others: flow.below.base.membership.directory.others().cloned().collect(),
-        contacts: contacts.collect(),
+        contacts: flow.below.base.tunnels.peers.iter().map(Peer::keep).collect(),
         jobs: flow.below.base.membership.jobs.keep(),
-        starters: starters.collect(),
+        starters: flow
+            .commands
+            .starters
+            .iter()
+            .map(|starter| starter.keep(now))
+            .collect(),
         pairs,
         legs: flow
             .below

@@ -193,21 +193,26 @@ fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a 
     for (reason, count) in &status.refused {
         refused.sample(&[("reason", reason)], count);
     }
+    of_sites(&mut text, &sites);
+    text.into_text()
+}
+
+fn of_sites(text: &mut Exposition, sites: &[Site<'_>]) {
     for (name, help, value) in TUNNEL_GAUGES {
         let mut family = text.family(Kind::Gauge, name, help);
-        for site in &sites {
+        for site in sites {
             family.sample(&[("site", site.name)], value(site));
         }
     }
     for (name, help, value) in TUNNEL_COUNTERS {
         let mut family = text.family(Kind::Counter, name, help);
-        for site in &sites {
+        for site in sites {
             family.sample(&[("site", site.name)], value(&site.total));
         }
     }
     for (name, help, value) in LANE_COUNTERS {
         let mut family = text.family(Kind::Counter, name, help);
-        for site in &sites {
+        for site in sites {
             for (number, counts) in &site.total.lanes {
                 family.sample(
                     &[("site", site.name), ("lane", &number.to_string())],
@@ -218,7 +223,7 @@ fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a 
     }
     for (name, help, value) in LANE_GAUGES {
         let mut family = text.family(Kind::Gauge, name, help);
-        for site in &sites {
+        for site in sites {
             for lane in site.tunnel.iter().flat_map(|tunnel| &tunnel.lanes) {
                 family.sample(
                     &[("site", site.name), ("lane", &lane.number.to_string())],
@@ -227,7 +232,6 @@ fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a 
             }
         }
     }
-    text.into_text()
 }
 
 fn site<'a>(status: &'a Status, name: &'a str, over: &Totals) -> Site<'a> {

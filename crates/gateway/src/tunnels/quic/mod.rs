@@ -6,6 +6,7 @@
 
 pub(crate) mod model;
 pub(crate) mod session;
+pub(super) mod wire;
 
 use crate::tunnels::tls;
 use mio::net::UdpSocket;
@@ -16,12 +17,13 @@ use quinn_proto::{
     ServerConfig, TransportConfig, VarInt,
 };
 use quinn_udp::UdpSocketState;
-use session::{Parity, Path, Session, Wire};
+use session::Session;
 use std::collections::HashMap;
 use std::io::{self};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
+use wire::{Parity, Path, Wire};
 
 /// First byte of a knock.
 pub(crate) const KNOCK: u8 = 0x32;

@@ -4,21 +4,20 @@
 //! overtaken by small frames.
 
 use super::model::{Model, Shared};
+use super::wire::{Path, Wire, lock};
 use crate::sys::socket::PathInfo;
 use crate::tunnels::tls::Binding;
-use causeway_tunnel::parity::{self, Decoder, Encoder, HEAD_BYTES, Head};
-use mio::net::UdpSocket;
+use causeway_tunnel::parity::HEAD_BYTES;
 use quinn_proto::{
     Connection, ConnectionEvent, ConnectionHandle, Dir, EndpointEvent, Event, ReadError, ReadableError,
     StreamEvent, StreamId, VarInt, WriteError,
 };
-use quinn_udp::{Transmit, UdpSocketState};
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Datagrams given to the kernel at once.
@@ -34,121 +33,8 @@ const STEP_BYTES: std::ops::RangeInclusive<f64> = 1_400.0..=46_000.0;
 const LATE: Duration = Duration::from_millis(4);
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// Parity is sent for so long after the far side has missed something.
-const LOSSY: Duration = Duration::from_secs(60);
-
 /// Acknowledgements wait for others so long (RFC 9000, section 13.2): a start-up of few packets, that waited longer, would look slow.
 pub(in crate::tunnels) const ACK_DELAY: Duration = Duration::from_millis(1);
-
-/// The UDP socket that all connections of a gateway share, and what they have for its endpoint.
-pub(crate) struct Wire {
-    pub(in crate::tunnels) socket: UdpSocket,
-    pub(in crate::tunnels) state: UdpSocketState,
-    pub(in crate::tunnels) events: Mutex<Vec<(ConnectionHandle, EndpointEvent)>>,
-}
-
-impl Wire {
-    fn send(&self, destination: SocketAddr, contents: &[u8], segment: Option<usize>) -> io::Result<()> {
-        let transmit = Transmit {
-            destination,
-            ecn: None,
-            contents,
-            segment_size: segment.filter(|segment| *segment < contents.len()),
-            src_ip: None,
-        };
-        loop {
-            match self.state.try_send((&self.socket).into(), &transmit) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
-                // As good as lost on the way: QUIC sends it again, or gives up by its own rules.
-                _ => return Ok(()),
-            }
-        }
-    }
-
-    /// Sends a datagram that is none of QUIC's, as it is. What the kernel does not take is as good as lost on the way.
-    pub(in crate::tunnels) fn send_plain(&self, destination: SocketAddr, datagram: &[u8]) {
-        let _ = self.send(destination, datagram, None);
-    }
-
-    /// Sends a datagram that belongs to no connection.
-    pub(in crate::tunnels) fn send_stray(&self, destination: SocketAddr, datagram: &[u8]) {
-        let mut out = Vec::with_capacity(HEAD_BYTES + datagram.len());
-        parity::stray(datagram, &mut out);
-        let _ = self.send(destination, &out, None);
-    }
-
-    pub(in crate::tunnels) fn take_events(&self) -> Vec<(ConnectionHandle, EndpointEvent)> {
-        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn tell(&self, handle: ConnectionHandle, event: EndpointEvent) {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.push((handle, event));
-    }
-}
-
-/// What makes up for losses between this gateway and one address.
-#[derive(Debug)]
-pub(crate) struct Parity {
-    encoder: Encoder,
-    decoder: Decoder,
-    /// Until when parity is sent, and what the far side misses.
-    until: Option<Instant>,
-    missed: u8,
-}
-
-impl Parity {
-    pub(in crate::tunnels) fn new() -> Parity {
-        let mut epoch = [0];
-        // Without randomness: one that a restarted gateway may choose again, which costs it some parity.
-        let _ = getrandom::fill(&mut epoch);
-        Parity {
-            encoder: Encoder::new(epoch[0]),
-            decoder: Decoder::default(),
-            until: None,
-            missed: 0,
-        }
-    }
-
-    /// Something arrived; what this makes up for goes to `made`.
-    pub(in crate::tunnels) fn take(&mut self, head: Head, body: &[u8], now: Instant, made: &mut Vec<u8>) {
-        if !self.decoder.fits(head) {
-            return;
-        }
-        if head.missed > 0 {
-            (self.until, self.missed) = (Some(now + LOSSY), head.missed);
-        }
-        if let Some(datagram) = self.decoder.take(head, body) {
-            made.extend_from_slice(datagram);
-        }
-    }
-
-    /// The path is known to lose.
-    pub(in crate::tunnels) fn expect_loss(&mut self, now: Instant) {
-        (self.until, self.missed) = (Some(now + LOSSY), 10);
-    }
-
-    /// Datagrams of a group: as few as make it unlikely that two of them are lost, as many as that allows.
-    fn group(&self, now: Instant) -> u8 {
-        if self.until.is_none_or(|until| now >= until) {
-            return 0;
-        }
-        match self.missed {
-            ..=2 => 32,
-            3..=5 => 16,
-            6..=20 => 8,
-            _ => 4,
-        }
-    }
-}
-
-/// Shared by all connections with one address.
-pub(crate) type Path = Arc<Mutex<Parity>>;
-
-pub(in crate::tunnels) fn lock(path: &Path) -> MutexGuard<'_, Parity> {
-    path.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Datagrams that the kernel would not take yet.
 struct Waiting {

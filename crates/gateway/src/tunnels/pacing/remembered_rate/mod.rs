@@ -187,18 +187,8 @@ impl Course {
             };
         }
         if is_bulk {
-            // What BBR loses while it looks for more says nothing of the remembered pace.
-            self.count_loss(path);
             let is_trusted = busy >= empty_round * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
-            if !is_trusted {
-                return match self.rate {
-                    0 => Step::Nothing,
-                    rate => Step::Bound(rate),
-                };
-            }
-            (self.rate, self.found, self.doubtful) = (bbr.bandwidth, bbr.bandwidth, false);
-            self.best = self.best.max(self.rate);
-            return Step::Release;
+            return self.look_at_bulk(path, bbr, is_trusted);
         }
         self.judge_loss(path);
         if path.is_recovering {
@@ -229,6 +219,21 @@ impl Course {
         } else {
             Step::Release
         }
+    }
+
+    /// How a lane goes on that carries as much as it can; `is_trusted`: what BBR sees is what the path has.
+    fn look_at_bulk(&mut self, path: &PathInfo, bbr: &Bbr, is_trusted: bool) -> Step {
+        // What BBR loses while it looks for more says nothing of the remembered pace.
+        self.count_loss(path);
+        if !is_trusted {
+            return match self.rate {
+                0 => Step::Nothing,
+                rate => Step::Bound(rate),
+            };
+        }
+        (self.rate, self.found, self.doubtful) = (bbr.bandwidth, bbr.bandwidth, false);
+        self.best = self.best.max(self.rate);
+        Step::Release
     }
 
     /// Whether messages, which do not fill the path, have lost segments again and again.

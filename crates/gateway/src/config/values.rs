@@ -1,0 +1,104 @@
+//! Values of a configuration: what each text means, and which are refused.
+
+use super::Transport;
+use causeway_control::private;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+/// Bytes a grid key has at least: 128 bits.
+const KEY_BYTES: usize = 16;
+
+/// Shortest and longest `resume` and `lane_timeout`: a scheduler's hiccup is no dead lane, and a week is for ever.
+const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(7 * 86_400);
+
+/// Rates a reservation may have: TCP cannot pace below some packets a second, and no lane reaches beyond.
+const RATES: RangeInclusive<f64> = 100e3..=1e12;
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 0.001), ("min", 60.0), ("h", 3600.0), ("s", 1.0)];
+    let parsed = units.into_iter().find_map(|(unit, seconds)| {
+        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        Duration::try_from_secs_f64(number * seconds).ok()
+    });
+    match parsed {
+        Some(duration) if WAITS.contains(&duration) => Ok(duration),
+        Some(_) => Err(format!(
+            "{text:?} is not between {:?} and {:?}",
+            WAITS.start(),
+            WAITS.end()
+        )),
+        None => Err(format!(
+            "{text:?} is not a time such as \"10min\", \"15s\" or \"500ms\""
+        )),
+    }
+}
+
+pub(super) fn bits_per_second(text: &str) -> Result<u64, String> {
+    let units = [("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
+    let parsed = units.into_iter().find_map(|(unit, factor)| {
+        let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+        Some(number * factor)
+    });
+    match parsed {
+        // Fits: at most 1e12.
+        Some(rate) if RATES.contains(&rate) => Ok(rate as u64),
+        Some(_) => Err(format!("{text:?} is not between 100 kbit/s and 1000 Gbit/s")),
+        None => Err(format!(
+            "{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\""
+        )),
+    }
+}
+
+pub(super) fn transport(text: &str) -> Result<Transport, String> {
+    match text {
+        "auto" => Ok(Transport::Auto),
+        "tcp" => Ok(Transport::Tcp),
+        "quic" => Ok(Transport::Quic),
+        _ => Err(format!("{text:?} is none of \"auto\", \"tcp\" and \"quic\"")),
+    }
+}
+
+pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is not an address such as 10.1.0.253:7000"))
+}
+
+pub(super) fn loopback_address(text: &str) -> Result<SocketAddr, String> {
+    let address = socket_address(text)?;
+    if !address.ip().to_canonical().is_loopback() {
+        return Err(format!(
+            "{address} is not a loopback address such as 127.0.0.1: metrics are sent to whoever asks, unencrypted, so \
+             other hosts read them through ssh or a proxy of your choice"
+        ));
+    }
+    if address.port() == 0 {
+        return Err("port 0 would be another one at every start".to_owned());
+    }
+    Ok(address)
+}
+
+/// Redirected connections keep their addresses, whatever the listener's is: one that nobody can dial is as good as any.
+pub(super) fn redirected_address(text: &str) -> Result<SocketAddr, String> {
+    let address = socket_address(text)?;
+    if !address.is_ipv4() || !address.ip().is_loopback() || address.port() == 0 {
+        return Err(format!(
+            "{address} is not an IPv4 loopback address and port such as 127.0.0.1:7002"
+        ));
+    }
+    Ok(address)
+}
+
+pub(super) fn read_key(file: &Path) -> Result<Vec<u8>, String> {
+    let key = private::read_secret(file).map_err(|error| format!("read {}: {error}", file.display()))?;
+    let key = key.trim_ascii().to_vec();
+    if key.len() < KEY_BYTES {
+        return Err(format!(
+            "{} holds {} bytes; a grid key has at least {KEY_BYTES}",
+            file.display(),
+            key.len()
+        ));
+    }
+    Ok(key)
+}

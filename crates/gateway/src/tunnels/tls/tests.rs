@@ -1,0 +1,79 @@
+use super::*;
+use rustls::crypto::ring::cipher_suite::TLS13_AES_256_GCM_SHA384;
+use rustls::{CipherSuiteCommon, SupportedCipherSuite, Tls13CipherSuite};
+
+/// Both ends of a connection, the accepting one with a context of its own.
+fn pair(dialling: &Context, accepting: &Context) -> (Tls, Tls) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let dialled = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (accepted, _) = listener.accept().unwrap();
+    let session = |context: &Context, socket: std::net::TcpStream, dialled| {
+        socket.set_nonblocking(true).unwrap();
+        let dialled: Option<&str> = dialled;
+        context.session(TcpStream::from_std(socket), dialled).unwrap()
+    };
+    (
+        session(dialling, dialled, Some("far")),
+        session(accepting, accepted, None),
+    )
+}
+
+/// Sends all of `bytes` from one end to the other.
+fn carry(from: &mut Tls, to: &mut Tls, bytes: &[u8]) {
+    let (mut sent, mut arrived) = (0, Vec::new());
+    let mut space = vec![0; 10_000];
+    while arrived.len() < bytes.len() {
+        if sent < bytes.len() {
+            sent += may_wait(from.write(&bytes[sent..]));
+        }
+        let _ = may_wait(from.read(&mut space));
+        let count = may_wait(to.read(&mut space));
+        arrived.extend_from_slice(&space[..count]);
+    }
+    assert!(arrived == bytes);
+}
+
+fn may_wait(result: io::Result<usize>) -> usize {
+    match result {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+        other => other.unwrap(),
+    }
+}
+
+#[test]
+fn both_ends_are_bound_to_the_accepting_ends_certificate_whoever_made_it() {
+    let contexts = [(); 2].map(|()| Context::new().unwrap());
+    let (mut near, mut far) = pair(&contexts[0], &contexts[1]);
+    carry(&mut near, &mut far, b"hello");
+    carry(&mut far, &mut near, b"hello too");
+    assert_eq!(near.binding(), Some(contexts[1].own));
+    assert_eq!(far.binding(), Some(contexts[1].own));
+    assert_ne!(contexts[0].own, contexts[1].own);
+}
+
+#[test]
+fn keys_are_changed_under_a_lane_that_has_said_much() {
+    let usual = TLS13_AES_256_GCM_SHA384.tls13().unwrap();
+    let soon = Box::leak(Box::new(Tls13CipherSuite {
+        common: CipherSuiteCommon {
+            confidentiality_limit: 20,
+            ..usual.common
+        },
+        ..*usual
+    }));
+    let context = || {
+        let mut provider = ring::default_provider();
+        provider.cipher_suites = vec![SupportedCipherSuite::Tls13(soon)];
+        Context::with(provider).unwrap()
+    };
+    let (mut near, mut far) = pair(&context(), &context());
+    carry(&mut near, &mut far, b"hello");
+    let bytes: Vec<u8> = (0..200_000u32).map(|number| number as u8).collect();
+    for _ in 0..10 {
+        carry(&mut near, &mut far, &bytes);
+        carry(&mut far, &mut near, &bytes[..100]);
+    }
+    for _ in 0..100 {
+        carry(&mut near, &mut far, b"a short one");
+    }
+}

@@ -1,0 +1,142 @@
+use super::*;
+
+const TEXT: &str = "1|rennes;10.1.0.0/24,fd00:1::/64;10.1.0.253:7000,[fd00:1::253]:7000;20000-32767\
+                    |nancy;10.2.0.0/24;10.2.0.253:7000;20000-32767";
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn the_text_form_round_trips() {
+    assert_eq!(TEXT.parse::<Grid>().unwrap().to_string(), TEXT);
+}
+
+#[test]
+fn a_process_finds_its_site_by_any_of_its_addresses() {
+    let grid: Grid = TEXT.parse().unwrap();
+    let names = |addresses: &[IpAddr]| -> Vec<String> {
+        grid.sites_of(addresses)
+            .iter()
+            .map(|site| site.name.clone())
+            .collect()
+    };
+    assert_eq!(names(&[ip("127.0.0.1"), ip("10.2.0.7")]), ["nancy"]);
+    assert_eq!(names(&[ip("fd00:1::5")]), ["rennes"]);
+    assert!(names(&[ip("192.0.2.1")]).is_empty());
+}
+
+#[test]
+fn own_site_loopback_and_unknown_addresses_stay_native() {
+    let grid: Grid = TEXT.parse().unwrap();
+    let here = &grid.sites[0];
+    for native in ["10.1.0.9", "127.0.0.1", "::1", "192.0.2.1", "::ffff:10.1.0.9"] {
+        assert_eq!(grid.place(here, ip(native)), Place::Native, "{native}");
+    }
+    for remote in ["10.2.0.9", "::ffff:10.2.0.9"] {
+        assert!(matches!(grid.place(here, ip(remote)), Place::Remote(site) if site.name == "nancy"));
+    }
+}
+
+const OVERLAP: &str = "2|lyon;10.3.0.0/24;10.3.0.253:7000;20000-32767\
+                       |nancy;100.64.1.0/24=192.168.1.0/24;192.168.1.253:7000;20000-32767\
+                       |rennes;100.64.0.0/24=192.168.1.0/24,fd01::/64=fd00::/64;192.168.1.253:7000;20000-32767";
+
+#[test]
+fn sites_with_the_same_addresses_are_told_apart_by_virtual_ones() {
+    let grid: Grid = OVERLAP.parse().unwrap();
+    assert_eq!(grid.to_string(), OVERLAP);
+    let rennes = &grid.sites[2];
+    assert_eq!(rennes.in_grid(ip("192.168.1.7")), ip("100.64.0.7"));
+    assert_eq!(rennes.in_grid(ip("::ffff:192.168.1.7")), ip("100.64.0.7"));
+    assert_eq!(rennes.real(ip("100.64.0.7")), ip("192.168.1.7"));
+    assert_eq!(rennes.real(ip("fd01::9")), ip("fd00::9"));
+    for other in ["100.64.1.7", "10.0.0.1", "fd02::1"] {
+        assert_eq!(rennes.real(ip(other)), ip(other));
+        assert_eq!(rennes.in_grid(ip(other)), ip(other));
+    }
+    let candidates: Vec<_> = grid
+        .sites_of(&[ip("192.168.1.7")])
+        .into_iter()
+        .map(|site| &site.name)
+        .collect();
+    assert_eq!(candidates, ["nancy", "rennes"]);
+    assert!(grid.sites_of(&[ip("100.64.0.7")]).is_empty());
+    for native in ["192.168.1.9", "100.64.0.9"] {
+        assert_eq!(grid.place(rennes, ip(native)), Place::Native, "{native}");
+    }
+    assert!(matches!(grid.place(rennes, ip("100.64.1.9")), Place::Remote(site) if site.name == "nancy"));
+    assert_eq!(
+        grid.place(&grid.sites[0], ip("192.168.1.9")),
+        Place::Native,
+        "of no site, seen from lyon"
+    );
+}
+
+#[test]
+fn half_a_virtual_site_and_ranges_of_two_sizes_are_refused() {
+    for subnets in [
+        "100.64.0.0/24=192.168.1.0/25",
+        "100.64.0.0/24=fd00::/24",
+        "100.64.0.0/24=192.168.1.0/24,10.1.0.0/24",
+        "100.64.0.0/24=",
+        "=10.0.0.0/8",
+    ] {
+        let text = format!("2|a;{subnets};10.0.0.1:1;1-2");
+        assert!(
+            matches!(text.parse::<Grid>(), Err(GridError::Subnet(_))),
+            "{subnets}"
+        );
+    }
+}
+
+#[test]
+fn only_the_gateway_in_its_port_range_delivers() {
+    let grid: Grid = TEXT.parse().unwrap();
+    let nancy = &grid.sites[1];
+    assert!(nancy.delivers_from("10.2.0.253:20000".parse().unwrap()));
+    assert!(nancy.delivers_from("[::ffff:10.2.0.253]:32767".parse().unwrap()));
+    assert!(!nancy.delivers_from("10.2.0.253:40000".parse().unwrap()));
+    assert!(!nancy.delivers_from("10.2.0.1:20000".parse().unwrap()));
+}
+
+#[test]
+fn prefixes_of_any_length_compare_the_leading_bits() {
+    assert!("0.0.0.0/0".parse::<Cidr>().unwrap().contains(ip("203.0.113.9")));
+    assert!("10.0.0.7/32".parse::<Cidr>().unwrap().contains(ip("10.0.0.7")));
+    assert!(!"10.0.0.7/32".parse::<Cidr>().unwrap().contains(ip("10.0.0.6")));
+    assert!("::/0".parse::<Cidr>().unwrap().contains(ip("fe80::1")));
+    assert!(
+        "10.0.0.0/9"
+            .parse::<Cidr>()
+            .unwrap()
+            .overlaps(&"10.1.0.0/24".parse().unwrap())
+    );
+    assert!(
+        !"10.0.0.0/24"
+            .parse::<Cidr>()
+            .unwrap()
+            .overlaps(&"10.1.0.0/24".parse().unwrap())
+    );
+}
+
+#[test]
+fn each_wrong_part_is_named() {
+    let wrong = [
+        ("3|x", GridError::Version("3".into())),
+        ("1|a;b", GridError::Fields("a;b".into())),
+        ("1|a/b;10.0.0.0/8;10.0.0.1:1;1-2", GridError::Name("a/b".into())),
+        (
+            "1|a;10.0.0.0/33;10.0.0.1:1;1-2",
+            GridError::Subnet("10.0.0.0/33".into()),
+        ),
+        (
+            "1|a;10.0.0.0/8;10.0.0.1;1-2",
+            GridError::Gateway("10.0.0.1".into()),
+        ),
+        ("1|a;10.0.0.0/8;10.0.0.1:1;2-1", GridError::Ports("2-1".into())),
+    ];
+    for (text, error) in wrong {
+        assert_eq!(text.parse::<Grid>(), Err(error));
+    }
+}
