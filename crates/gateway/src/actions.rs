@@ -4,6 +4,7 @@ use crate::base::base;
 use crate::commands::below;
 use crate::commands::event::CommandsEvent;
 use crate::gateway::Gateway;
+use crate::keys::{LaneNumber, LegKey, PeerIndex};
 use crate::membership::event::MembershipEvent;
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::event::TunnelsEvent;
@@ -117,7 +118,7 @@ impl Gateway {
     }
 
     /// A tunnel is over, and with it what it carried.
-    fn on_tunnel_ended(&mut self, peer: usize, site: &str, legs: Vec<usize>, why: &str) {
+    fn on_tunnel_ended(&mut self, peer: PeerIndex, site: &str, legs: Vec<LegKey>, why: &str) {
         for leg in legs {
             self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
         }
@@ -125,7 +126,7 @@ impl Gateway {
         self.traversal.lose_relay(&mut base!(self), peer);
     }
 
-    fn on_lane_lost(&mut self, peer: usize, number: usize, through: Option<&Through>) {
+    fn on_lane_lost(&mut self, peer: PeerIndex, number: LaneNumber, through: Option<&Through>) {
         let known = self.tunnels.pair_of(&self.tunnels.peers[peer].site);
         let introduced = known.is_some_and(|pair| pair.introduced);
         self.traversal.meet_again(&mut base!(self), peer, introduced);

@@ -1,6 +1,7 @@
 //! What flows between tunnels and their streams.
 
 use crate::commands::{Below, Commands};
+use crate::keys::{LaneKey, PairKey};
 use crate::site::streams::Delivery;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pump::write_lanes;
@@ -32,7 +33,7 @@ pub(crate) use flow;
 
 impl Flow<'_> {
     /// The kernel says that a lane is readable or writable.
-    pub(crate) fn on_lane(&mut self, key: usize, event: &mio::event::Event) {
+    pub(crate) fn on_lane(&mut self, key: LaneKey, event: &mio::event::Event) {
         let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) else {
             return;
         };
@@ -46,7 +47,7 @@ impl Flow<'_> {
     }
 
     /// Takes in what has arrived.
-    pub(crate) fn receive(&mut self, key: usize) {
+    pub(crate) fn receive(&mut self, key: LaneKey) {
         match self.try_receive(key) {
             Ok(true) => self.below.base.tunnels.unread.push(key),
             Ok(false) => {}
@@ -59,7 +60,7 @@ impl Flow<'_> {
     }
 
     /// True when there may be more to read.
-    fn try_receive(&mut self, key: usize) -> Result<bool, LaneEnd> {
+    fn try_receive(&mut self, key: LaneKey) -> Result<bool, LaneEnd> {
         let lane = self.below.base.tunnels.lanes.get_mut(key);
         if lane.is_some_and(|lane| std::mem::take(&mut lane.is_new)) {
             self.digest(key)?;
@@ -91,7 +92,7 @@ impl Flow<'_> {
     }
 
     /// Acts on the whole frames of a lane's input and keeps the rest.
-    pub(crate) fn digest(&mut self, key: usize) -> Result<(), LaneEnd> {
+    pub(crate) fn digest(&mut self, key: LaneKey) -> Result<(), LaneEnd> {
         let now = self.below.base.driver.now;
         let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) else {
             return Ok(());
@@ -103,7 +104,7 @@ impl Flow<'_> {
         let mut rest = &input[..filled];
         let mut result = Ok(());
         while let Some(pair) = self.below.base.tunnels.pairs.get_mut(pair_key) {
-            result = match pair.tunnel.on_input(number, &mut rest, now) {
+            result = match pair.tunnel.on_input(number.0, &mut rest, now) {
                 Ok(None) => break,
                 Ok(Some(event)) => self.on_tunnel_event(pair_key, event),
                 Err(error) => Err(error.into()),
@@ -126,7 +127,7 @@ impl Flow<'_> {
         let now = self.below.base.driver.now;
         let due = self.below.base.tunnels.pairs.iter();
         let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
-        let due: Vec<usize> = due.map(|(key, _)| key).collect();
+        let due: Vec<PairKey> = due.map(|(key, _)| key).collect();
         for key in due {
             if let Some(pair) = self.below.base.tunnels.pairs.get_mut(key) {
                 pair.tunnel.on_time(now);
@@ -152,7 +153,7 @@ impl Flow<'_> {
 
     /// Fills and writes a pair's lanes until there is nothing to send, the kernel has enough, or others must have their
     /// turn.
-    pub(crate) fn pump(&mut self, key: usize) {
+    pub(crate) fn pump(&mut self, key: PairKey) {
         for _ in 0..FILLINGS {
             let Some(number) = self.below.base.tunnels.supply(self.below.base.driver, key) else {
                 return;
@@ -168,7 +169,7 @@ impl Flow<'_> {
             let written = write_lanes(pair, &mut tunnels.lanes, self.below.base.driver.now);
             let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
             // A leg that ended in this round put a frame in where nothing else was to be written.
-            let takes = number.is_some_and(|number| pair.tunnel.has_control_for(number));
+            let takes = number.is_some_and(|number| pair.tunnel.has_control_for(number.0));
             let progress = written.progress || takes;
             if written.progress {
                 // After the bytes have left: a message does not wait for it.
@@ -186,7 +187,7 @@ impl Flow<'_> {
         self.below.base.tunnels.touch(key);
     }
 
-    pub(crate) fn on_tunnel_event(&mut self, pair_key: usize, event: Event<'_>) -> Result<(), LaneEnd> {
+    pub(crate) fn on_tunnel_event(&mut self, pair_key: PairKey, event: Event<'_>) -> Result<(), LaneEnd> {
         match event {
             Event::Data(id, bytes) => self
                 .below
@@ -213,7 +214,7 @@ impl Flow<'_> {
         Ok(())
     }
 
-    pub(crate) fn on_open(&mut self, pair_key: usize, id: StreamId, request: OpenRequest) {
+    pub(crate) fn on_open(&mut self, pair_key: PairKey, id: StreamId, request: OpenRequest) {
         self.below.site.streams_opened += 1;
         let streams = self
             .below

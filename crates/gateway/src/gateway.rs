@@ -7,6 +7,7 @@ use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
 use crate::flow::flow;
+use crate::keys::{LaneKey, LegKey};
 use crate::lifecycle::Lifecycle;
 use crate::lifecycle::handover;
 use crate::lifecycle::shutdown::Shutdown;
@@ -140,7 +141,7 @@ impl Gateway {
         if self.lifecycle.handed_over == 0 {
             self.announce();
         }
-        for index in 0..self.tunnels.peers.len() {
+        for index in self.tunnels.peers.keys() {
             self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
             let was_up = self.tunnels.by_site.contains_key(&self.tunnels.peers[index].site);
             self.traversal
@@ -247,8 +248,8 @@ impl Gateway {
             Class::Control => self.accept_commands(),
             Class::Intake => self.site.on_intake(&mut base!(self), key),
             Class::Handshake => self.tunnels.on_handshake(&mut self.driver, key),
-            Class::Lane => flow!(self).on_lane(key, event),
-            Class::Leg => self.site.on_leg(&mut base!(self), key, event),
+            Class::Lane => flow!(self).on_lane(LaneKey(key), event),
+            Class::Leg => self.site.on_leg(&mut base!(self), LegKey(key), event),
             Class::Command => self.commands.on_command(&mut below!(self), key),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),

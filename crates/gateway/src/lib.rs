@@ -15,6 +15,7 @@ mod error;
 mod flow;
 mod gateway;
 mod inherited;
+mod keys;
 mod lifecycle;
 mod listeners;
 mod log;

@@ -2,6 +2,7 @@
 
 use crate::base::Base;
 use crate::commands::{Below, Commands};
+use crate::keys::PairKey;
 use crate::membership::jobs::{Job, Origin};
 use crate::traversal::relay::client::Invitation;
 use crate::traversal::relay::selection::Offer;
@@ -16,7 +17,7 @@ impl Commands {
     pub(crate) fn on_message(
         &mut self,
         below: &mut Below<'_>,
-        pair_key: usize,
+        pair_key: PairKey,
         bytes: &[u8],
     ) -> Result<(), LaneEnd> {
         let pair = below.base.tunnels.pairs.get(pair_key);
@@ -80,7 +81,7 @@ fn parse_token(token: &str) -> Result<Token, LaneEnd> {
 }
 
 /// The far gateway says what its site has.
-fn introduce(below: &mut Below<'_>, pair_key: usize, site: &str, info: SiteInfo) -> Result<(), LaneEnd> {
+fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInfo) -> Result<(), LaneEnd> {
     let Base {
         tunnels, membership, ..
     } = &mut below.base;
@@ -97,7 +98,7 @@ fn introduce(below: &mut Below<'_>, pair_key: usize, site: &str, info: SiteInfo)
 }
 
 /// A job of another site has started, with this token.
-fn learn_job(below: &mut Below<'_>, pair_key: usize, site: &str, (token, text): (Token, String), job: Job) {
+fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text): (Token, String), job: Job) {
     let Base {
         driver,
         tunnels,
@@ -113,7 +114,7 @@ fn learn_job(below: &mut Below<'_>, pair_key: usize, site: &str, (token, text): 
     }
 }
 
-fn on_relay_message(below: &mut Below<'_>, pair_key: usize, site: &str, message: GatewayToGateway) {
+fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, message: GatewayToGateway) {
     match message {
         GatewayToGateway::RelayAsk { to, id } => {
             below.traversal.on_relay_ask(&mut below.base, pair_key, &to, id)

@@ -3,6 +3,7 @@
 
 use crate::commands::command::Stage;
 use crate::commands::{Below, Commands};
+use crate::keys::PairKey;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{Pong, Reply};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -26,16 +27,16 @@ impl Commands {
     }
 
     /// The pair with a site that can be reached now, or why there is none.
-    fn way_to(&self, below: &Below<'_>, site: &str) -> Result<usize, String> {
+    fn way_to(&self, below: &Below<'_>, site: &str) -> Result<PairKey, String> {
         if site == below.base.driver.config.site {
             return Err(format!("{site} is this site"));
         }
-        let Some(peer) = below.base.tunnels.peers.iter().position(|peer| peer.site == site) else {
+        let Some(peer) = below.base.tunnels.peer_of(site) else {
             let known: Vec<&str> = below
                 .base
                 .tunnels
                 .peers
-                .iter()
+                .values()
                 .map(|peer| peer.site.as_str())
                 .collect();
             let known = known.join(", ");
@@ -60,7 +61,7 @@ impl Commands {
         }
     }
 
-    pub(crate) fn on_ping(&mut self, below: &mut Below<'_>, pair: usize, number: u64) {
+    pub(crate) fn on_ping(&mut self, below: &mut Below<'_>, pair: PairKey, number: u64) {
         let unix_microseconds = unix_microseconds();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let pong = GatewayToGateway::Pong {

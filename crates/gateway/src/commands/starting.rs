@@ -4,6 +4,7 @@
 use crate::commands::starter::Starter;
 use crate::commands::{Below, Commands};
 use crate::driver::Driver;
+use crate::keys::{LegKey, PairKey};
 use crate::site::leg::{Socket, Stage};
 use crate::sys::timers::Deadline;
 use causeway_tunnel::StreamId;
@@ -68,7 +69,7 @@ impl Commands {
     pub(crate) fn open_node(
         &mut self,
         below: &mut Below<'_>,
-        pair: usize,
+        pair: PairKey,
         id: StreamId,
         token: Token,
         node: &str,
@@ -106,7 +107,7 @@ impl Commands {
     pub(crate) fn open_sink(
         &mut self,
         below: &mut Below<'_>,
-        pair: usize,
+        pair: PairKey,
         id: StreamId,
         token: Token,
     ) -> Result<(), Reason> {
@@ -120,7 +121,7 @@ impl Commands {
     fn open_process(
         &mut self,
         below: &mut Below<'_>,
-        pair: usize,
+        pair: PairKey,
         id: StreamId,
         token: Token,
         start: impl FnOnce(&mut Commands, &mut Driver, OwnedFd) -> io::Result<()>,
@@ -145,11 +146,11 @@ impl Commands {
     pub(crate) fn join_node(
         &mut self,
         below: &mut Below<'_>,
-        pair: usize,
+        pair: PairKey,
         socket: mio::net::UnixStream,
         token: Token,
         node: &str,
-    ) -> Result<usize, Reason> {
+    ) -> Result<LegKey, Reason> {
         let target = causeway_tunnel::Target::Node(node.to_owned());
         let request = causeway_tunnel::OpenRequest { token, target };
         below
@@ -184,6 +185,7 @@ mod tests {
     use crate::Config;
     use crate::Gateway;
     use crate::commands::below;
+    use crate::keys::PairKey;
     use crate::membership::jobs::{Job, Origin};
     use std::os::unix::fs::PermissionsExt;
 
@@ -223,9 +225,10 @@ mod tests {
         let mut gateway = gateway(directory.path(), token);
         let nodes = ["-oProxyCommand=id", "localhost", "127.0.0.1", "nancy-1", ""];
         for node in nodes {
-            let opened = gateway
-                .commands
-                .open_node(&mut below!(gateway), 0, StreamId(1), token, node);
+            let opened =
+                gateway
+                    .commands
+                    .open_node(&mut below!(gateway), PairKey(0), StreamId(1), token, node);
             assert_eq!(opened, Err(Reason::Denied), "{node}");
         }
         assert!(gateway.commands.starters.is_empty());

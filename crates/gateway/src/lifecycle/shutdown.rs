@@ -2,8 +2,8 @@
 //! once. From a lane that merely closed it could only conclude that the network is down, and would wait for `resume`.
 
 use crate::flow::Flow;
+use crate::keys::LaneKey;
 use crate::sys::token::Class;
-use crate::tunnels::keys;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::Reason;
@@ -34,10 +34,10 @@ impl Shutdown<'_> {
         let mut ended = HashSet::new();
         loop {
             self.flow.below.base.driver.now = Instant::now();
-            for pair in keys(&self.flow.below.base.tunnels.pairs) {
+            for pair in self.flow.below.base.tunnels.pairs.keys() {
                 self.flow.pump(pair);
             }
-            for lane in keys(&self.flow.below.base.tunnels.lanes) {
+            for lane in self.flow.below.base.tunnels.lanes.keys() {
                 if self.has_said_all(lane) && ended.insert(lane) {
                     let _ = self.flow.below.base.tunnels.lanes[lane].carrier.shutdown_write();
                 }
@@ -78,7 +78,7 @@ impl Shutdown<'_> {
 
     /// Ends what this site has, and tells the far gateways.
     fn say_it(&mut self) {
-        for leg in keys(&self.flow.below.site.legs) {
+        for leg in self.flow.below.site.legs.keys() {
             self.flow
                 .below
                 .site
@@ -86,10 +86,10 @@ impl Shutdown<'_> {
         }
         self.flow.below.base.tunnels.steers = false;
         self.flow.below.base.driver.leaving = true;
-        for (_, lane) in &mut self.flow.below.base.tunnels.lanes {
+        for (_, lane) in self.flow.below.base.tunnels.lanes.iter_mut() {
             (lane.turn, lane.training) = (None, None);
         }
-        for pair in keys(&self.flow.below.base.tunnels.pairs) {
+        for pair in self.flow.below.base.tunnels.pairs.keys() {
             self.flow.below.base.tunnels.tell(
                 self.flow.below.base.driver,
                 pair,
@@ -115,7 +115,7 @@ impl Shutdown<'_> {
         for event in events {
             match Class::of(event.token()) {
                 (Class::Lane, key) => {
-                    if let Some(lane) = self.flow.below.base.tunnels.lanes.get_mut(key) {
+                    if let Some(lane) = self.flow.below.base.tunnels.lanes.get_mut(LaneKey(key)) {
                         lane.writable |= event.is_writable();
                     }
                 }
@@ -131,7 +131,7 @@ impl Shutdown<'_> {
     }
 
     /// Of the lane's whole pair: the far gateway shall not take the first lane's end for a fault.
-    fn has_said_all(&self, lane: usize) -> bool {
+    fn has_said_all(&self, lane: LaneKey) -> bool {
         let lane = self
             .flow
             .below
@@ -148,7 +148,7 @@ impl Shutdown<'_> {
     }
 
     /// Reads what nobody will get: closed with unread input, a socket sends a reset, which may overtake the farewell.
-    fn drain(&mut self, key: usize, until: Instant) {
+    fn drain(&mut self, key: LaneKey, until: Instant) {
         let mut bytes = [0; 64 * 1024];
         while let Some(lane) = self.flow.below.base.tunnels.lanes.get_mut(key)
             && Instant::now() < until

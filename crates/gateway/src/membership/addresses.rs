@@ -1,6 +1,7 @@
 //! By which addresses the grid knows this site, and what other sites are told of it.
 
 use crate::driver::Driver;
+use crate::keys::PairKey;
 use crate::membership::Membership;
 use crate::membership::broker_session::virtual_subnets;
 use crate::tunnels::Tunnels;
@@ -10,7 +11,7 @@ use causeway_wire::Cidr;
 
 impl Membership {
     /// First words on a new tunnel: who we are, and which jobs run.
-    pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: usize) {
+    pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: PairKey) {
         if !self.awaits_addresses(driver) {
             let own = self.directory.own().clone();
             tunnels.tell(driver, pair, GatewayToGateway::Site(own));
@@ -61,7 +62,7 @@ impl Membership {
             })
         ));
         let own = self.directory.own().clone();
-        for pair in tunnels.pairs.iter().map(|(key, _)| key).collect::<Vec<_>>() {
+        for pair in tunnels.pairs.keys() {
             tunnels.tell(driver, pair, GatewayToGateway::Site(own.clone()));
         }
     }

@@ -1,6 +1,7 @@
 //! Reads processes' sockets straight into the memory of the lane that carries their streams.
 
 use crate::base::Base;
+use crate::keys::{LaneNumber, LegKey, PairKey};
 use crate::site::SiteSide;
 use crate::site::leg::Leg;
 use crate::tunnels::capacity::BATCH;
@@ -23,17 +24,19 @@ enum Filled {
 
 impl SiteSide {
     /// Reads legs into a lane's memory.
-    pub(crate) fn fill(&mut self, base: &mut Base<'_>, key: usize, number: usize) {
+    pub(crate) fn fill(&mut self, base: &mut Base<'_>, key: PairKey, number: LaneNumber) {
         let now = base.driver.now;
         loop {
             let Some(pair) = base.tunnels.pairs.get_mut(key) else {
                 return;
             };
-            let enough = pair.tunnel.unsent_bytes(number) >= BATCH;
-            if enough || !pair.tunnel.has_room(number) {
+            let enough = pair.tunnel.unsent_bytes(number.0) >= BATCH;
+            if enough || !pair.tunnel.has_room(number.0) {
                 return;
             }
-            let Some(leg_key) = pair.turns.pop() else { return };
+            let Some(leg_key) = pair.turns.pop().map(LegKey) else {
+                return;
+            };
             let leg = self.legs.get_mut(leg_key);
             let Some(leg) = leg.filter(|leg| leg.pair == key && leg.scheduled) else {
                 continue;
@@ -62,11 +65,11 @@ impl SiteSide {
 }
 
 /// Reads one leg into a lane's memory.
-fn fill_from(pair: &mut Pair, number: usize, leg: &mut Leg, now: Instant) -> Filled {
+fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -> Filled {
     if leg.read_ended || !leg.readable {
         return Filled::Waits;
     }
-    let space = pair.tunnel.reserve(number, leg.id);
+    let space = pair.tunnel.reserve(number.0, leg.id);
     let most = space.len();
     if most == 0 {
         return Filled::Waits;
@@ -76,7 +79,7 @@ fn fill_from(pair: &mut Pair, number: usize, leg: &mut Leg, now: Instant) -> Fil
         Ok(0) if leg.broken => Filled::Broken,
         Ok(0) => Filled::Ended,
         Ok(count) => {
-            pair.tunnel.commit(number, leg.id, count, now);
+            pair.tunnel.commit(number.0, leg.id, count, now);
             pair.sent_bytes += count as u64;
             leg.sent_bytes += count as u64;
             pair.turns.spent(count);

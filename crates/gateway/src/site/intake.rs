@@ -2,6 +2,7 @@
 
 use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
+use crate::keys::{LegKey, PairKey};
 use crate::membership::directory::Whereabouts;
 use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage};
@@ -297,7 +298,12 @@ impl SiteSide {
     }
 
     /// The pair with the destination's site, if the preface may have what it asks for.
-    fn judge(&mut self, base: &mut Base<'_>, preface: &Preface, peer: SocketAddr) -> Result<usize, Refusal> {
+    fn judge(
+        &mut self,
+        base: &mut Base<'_>,
+        preface: &Preface,
+        peer: SocketAddr,
+    ) -> Result<PairKey, Refusal> {
         let wants_verdict = preface.wants_verdict;
         let refuse = |kind, reason, why| {
             Err(Refusal {
@@ -357,11 +363,11 @@ impl SiteSide {
     pub(crate) fn open_stream(
         &mut self,
         base: &mut Base<'_>,
-        pair_key: usize,
+        pair_key: PairKey,
         request: &OpenRequest,
         mut socket: Socket,
         stage: Stage,
-    ) -> Result<usize, Reason> {
+    ) -> Result<LegKey, Reason> {
         let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
@@ -372,7 +378,7 @@ impl SiteSide {
         self.streams_opened += 1;
         let born = base.driver.birth();
         let entry = self.legs.vacant_key();
-        let token: Token = Class::Leg.token(entry);
+        let token: Token = Class::Leg.token(entry.0);
         let registered = socket.reregister(base.driver.registry(), token);
         let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
             return Err(Reason::NoTunnel);

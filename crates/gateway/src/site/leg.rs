@@ -6,6 +6,7 @@
 
 use crate::inherited::owned;
 use crate::inherited::{InheritError, descriptor};
+use crate::keys::{LegKey, PairKey};
 use causeway_tunnel::StreamId;
 use causeway_tunnel::turns::{Pace, Turns};
 use causeway_wire::{Token, Verdict};
@@ -41,7 +42,7 @@ pub(crate) enum Stage {
 pub(crate) struct Leg {
     pub(crate) socket: Socket,
     /// Key of the pair whose tunnel carries the stream.
-    pub(crate) pair: usize,
+    pub(crate) pair: PairKey,
     pub(crate) id: StreamId,
     pub(crate) token: Token,
     /// Its job's share of a busy tunnel.
@@ -72,7 +73,7 @@ pub(crate) struct Leg {
 impl Leg {
     pub(crate) fn new(
         socket: Socket,
-        pair: usize,
+        pair: PairKey,
         id: StreamId,
         (token, weight): (Token, u32),
         born: u64,
@@ -105,7 +106,7 @@ impl Leg {
         KeptLeg {
             descriptor: self.socket.as_fd().as_raw_fd(),
             is_unix: matches!(self.socket, Socket::Unix(_)),
-            pair: self.pair,
+            pair: self.pair.0,
             stream: self.id.0,
             token: self.token.0,
             weight: self.weight,
@@ -150,17 +151,17 @@ impl Leg {
             peer_finished: kept.peer_finished,
             write_ended: kept.write_ended,
             queue: kept.queue.into_owned().into(),
-            ..Leg::new(socket, kept.pair, id, job, kept.born, stage)
+            ..Leg::new(socket, PairKey(kept.pair), id, job, kept.born, stage)
         })
     }
 
     /// Queues it among those of its pair to be read.
-    pub(crate) fn take_turn(&mut self, key: usize, turns: &mut Turns, now: Instant) {
+    pub(crate) fn take_turn(&mut self, key: LegKey, turns: &mut Turns, now: Instant) {
         self.scheduled = true;
         if self.pace.is_urgent(now) {
-            turns.push_urgent(key);
+            turns.push_urgent(key.0);
         } else {
-            turns.push_bulk(key, self.token, self.weight);
+            turns.push_bulk(key.0, self.token, self.weight);
         }
     }
 

@@ -1,5 +1,6 @@
 //! This site: connections of its processes, from their preface to the stream that carries them.
 
+use crate::keys::{LegKey, Table};
 use crate::sys::admission::Admission;
 use deliver::DeliveryPorts;
 use intake::Intake;
@@ -18,9 +19,9 @@ pub(crate) mod transparent;
 
 /// Connections of this site's processes.
 pub(crate) struct SiteSide {
-    pub(crate) legs: Slab<Leg>,
+    pub(crate) legs: Table<LegKey, Leg>,
     /// Keys of the legs that a router handed over and the far site has not opened yet.
-    pub(crate) handed: HashSet<usize>,
+    pub(crate) handed: HashSet<LegKey>,
     pub(crate) intakes: Slab<Intake>,
     /// All of `intakes`, by where they come from.
     pub(crate) intake_admission: Admission,
@@ -33,7 +34,7 @@ impl SiteSide {
     /// With connections delivered from these ports, in a process that may have so many files open.
     pub(crate) fn new(ports: RangeInclusive<u16>, files: usize) -> SiteSide {
         SiteSide {
-            legs: Slab::new(),
+            legs: Table::new(),
             handed: HashSet::new(),
             intakes: Slab::new(),
             intake_admission: intake::admission(files),

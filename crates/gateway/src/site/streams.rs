@@ -2,6 +2,7 @@
 
 use crate::base::Base;
 use crate::config::Config;
+use crate::keys::{LegKey, PairKey};
 use crate::membership::jobs::Jobs;
 use crate::site::SiteSide;
 use crate::site::deliver;
@@ -40,11 +41,11 @@ fn is_of_system(jobs: &Jobs, config: &Config, token: Token, port: u16) -> bool {
 }
 
 impl SiteSide {
-    pub(crate) fn leg_of(&self, base: &Base<'_>, pair_key: usize, id: StreamId) -> Option<usize> {
+    pub(crate) fn leg_of(&self, base: &Base<'_>, pair_key: PairKey, id: StreamId) -> Option<LegKey> {
         base.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
     }
 
-    pub(crate) fn on_data(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId, bytes: &[u8]) {
+    pub(crate) fn on_data(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, bytes: &[u8]) {
         let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
             return;
         };
@@ -63,7 +64,7 @@ impl SiteSide {
     }
 
     /// The far side has ended its half of a stream.
-    pub(crate) fn on_finished(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+    pub(crate) fn on_finished(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.legs[leg].peer_finished = true;
             self.flush_leg(base, leg);
@@ -71,13 +72,13 @@ impl SiteSide {
     }
 
     /// The far side has reset a stream.
-    pub(crate) fn on_reset(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId, reason: Reason) {
+    pub(crate) fn on_reset(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, reason: Reason) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.abort_leg(base, leg, reason);
         }
     }
 
-    pub(crate) fn on_opened(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+    pub(crate) fn on_opened(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         let Some(leg_key) = self.leg_of(base, pair_key, id) else {
             return;
         };
@@ -91,7 +92,7 @@ impl SiteSide {
 
     /// One site may have three quarters of the files that this gateway may open, in streams: connections of its own site, of the others and
     /// of commands need some too.
-    pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: usize) -> Result<(), Reason> {
+    pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey) -> Result<(), Reason> {
         let site = base.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
         let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
         base.driver
@@ -103,7 +104,7 @@ impl SiteSide {
     pub(crate) fn open_delivery(
         &mut self,
         base: &mut Base<'_>,
-        pair_key: usize,
+        pair_key: PairKey,
         id: StreamId,
         token: Token,
         source: SocketAddr,
@@ -213,19 +214,19 @@ impl SiteSide {
         &mut self,
         base: &mut Base<'_>,
         socket: Socket,
-        pair: usize,
+        pair: PairKey,
         id: StreamId,
         token: Token,
         stage: Stage,
-    ) -> Result<usize, Reason> {
+    ) -> Result<LegKey, Reason> {
         let born = base.driver.birth();
         let job = (token, base.membership.jobs.weight(&token));
         let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
         let registered = self.legs[key]
             .socket
-            .register(base.driver.registry(), Class::Leg.token(key));
+            .register(base.driver.registry(), Class::Leg.token(key.0));
         let Some(pair) = base.tunnels.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
-            self.legs.remove(key);
+            drop(self.legs.try_remove(key));
             return Err(Reason::Exhausted);
         };
         pair.legs.insert(id, key);
@@ -234,7 +235,7 @@ impl SiteSide {
     }
 
     /// The kernel has news of a leg's socket.
-    pub(crate) fn on_leg(&mut self, base: &mut Base<'_>, key: usize, event: &mio::event::Event) {
+    pub(crate) fn on_leg(&mut self, base: &mut Base<'_>, key: LegKey, event: &mio::event::Event) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -255,7 +256,7 @@ impl SiteSide {
     }
 
     /// A delivery's connect has ended, one way or the other.
-    fn on_delivery(&mut self, base: &mut Base<'_>, key: usize) {
+    fn on_delivery(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -279,7 +280,7 @@ impl SiteSide {
     }
 
     /// Writes what waits for a process and tells the tunnel what has left.
-    pub(crate) fn flush_leg(&mut self, base: &mut Base<'_>, key: usize) {
+    pub(crate) fn flush_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -301,7 +302,7 @@ impl SiteSide {
 
     /// The process has reset its connection. The kernel still has what it sent before, and hands it out first; so does
     /// the stream.
-    fn on_reset_by_process(&mut self, base: &mut Base<'_>, key: usize) {
+    fn on_reset_by_process(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -315,7 +316,7 @@ impl SiteSide {
     }
 
     /// Queues a leg to be read by its pair's lanes.
-    pub(crate) fn schedule(&mut self, base: &mut Base<'_>, key: usize) {
+    pub(crate) fn schedule(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -329,14 +330,14 @@ impl SiteSide {
         }
     }
 
-    pub(crate) fn schedule_stream(&mut self, base: &mut Base<'_>, pair_key: usize, id: StreamId) {
+    pub(crate) fn schedule_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.schedule(base, leg);
         }
     }
 
     /// The process is gone, or could not be reached: the far side learns of it.
-    pub(crate) fn break_leg(&mut self, base: &mut Base<'_>, key: usize, reason: Reason) {
+    pub(crate) fn break_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
         let Some(leg) = self.legs.get(key) else {
             return;
         };
@@ -350,7 +351,7 @@ impl SiteSide {
     }
 
     /// The far side is gone, or refused: the process learns of it.
-    pub(crate) fn abort_leg(&mut self, base: &mut Base<'_>, key: usize, reason: Reason) {
+    pub(crate) fn abort_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -364,7 +365,7 @@ impl SiteSide {
     }
 
     /// Forgets a leg and closes its socket.
-    pub(crate) fn drop_leg(&mut self, base: &mut Base<'_>, key: usize) {
+    pub(crate) fn drop_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.try_remove(key) else {
             return;
         };
@@ -381,7 +382,7 @@ impl SiteSide {
 
     /// Ends all streams of a job.
     pub(crate) fn end_streams(&mut self, base: &mut Base<'_>, token: &Token) {
-        let ended: Vec<usize> = self
+        let ended: Vec<LegKey> = self
             .legs
             .iter()
             .filter(|(_, leg)| leg.token == *token)

@@ -10,6 +10,7 @@
 
 use crate::base::Base;
 use crate::error::GatewayError;
+use crate::keys::{LegKey, PairKey};
 use crate::membership::directory::Whereabouts;
 use crate::site::SiteSide;
 use crate::site::deliver::CONNECT_DEADLINE;
@@ -91,7 +92,7 @@ impl SiteSide {
             Err(refusal) => return self.turn_back(base, &socket, peer, refusal),
         };
         // open_stream takes sockets that the loop cares for already; this is the number it gives them.
-        let number = Class::Leg.token(self.legs.vacant_key());
+        let number = Class::Leg.token(self.legs.vacant_key().0);
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = base.driver.registry().register(&mut socket, number, interest) {
             return self.turn_back(base, &socket, peer, ("register", error.to_string()));
@@ -122,7 +123,7 @@ impl SiteSide {
         base: &Base<'_>,
         source: SocketAddr,
         destination: SocketAddr,
-    ) -> Result<(usize, Token), Refusal> {
+    ) -> Result<(PairKey, Token), Refusal> {
         if !base.membership.directory.is_own_address(source.ip()) {
             let why = format!("connection to {destination} handed over, but its source is not in this site");
             return Err(("foreign-source", why));
@@ -196,7 +197,7 @@ impl SiteSide {
         })
     }
 
-    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
+    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: LegKey, born: u64) {
         let leg = self.legs.get(key);
         if leg.is_some_and(|leg| leg.born == born && leg.is_connecting()) {
             self.tell_of_late_delivery(base, key);
@@ -205,7 +206,7 @@ impl SiteSide {
     }
 
     /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
-    fn tell_of_late_delivery(&mut self, base: &mut Base<'_>, leg: usize) {
+    fn tell_of_late_delivery(&mut self, base: &mut Base<'_>, leg: LegKey) {
         let leg = self.legs.get(leg);
         let Some(leg) = leg.filter(|leg| base.membership.jobs.is_transparent(&leg.token)) else {
             return;
@@ -228,7 +229,7 @@ impl SiteSide {
             return;
         };
         let weight = base.membership.jobs.weight(&other);
-        for (_, leg) in &mut self.legs {
+        for (_, leg) in self.legs.iter_mut() {
             // The other ones are starters' and agents', which are the job's own.
             if leg.token == *token && matches!(leg.socket, Socket::Tcp(_)) {
                 (leg.token, leg.weight) = (other, weight);
@@ -278,7 +279,7 @@ mod tests {
                 transparent: name == "nancy",
             };
             gateway.membership.directory.learn(name, info).unwrap();
-            gateway.tunnels.by_site.insert(name.into(), net);
+            gateway.tunnels.by_site.insert(name.into(), PairKey(net));
         }
         gateway
     }
@@ -298,7 +299,7 @@ mod tests {
         gateway: &mut Gateway,
         source: &str,
         destination: &str,
-    ) -> Result<(usize, Token), &'static str> {
+    ) -> Result<(PairKey, Token), &'static str> {
         let judged = gateway.site.judge_handed(
             &base!(gateway),
             source.parse().unwrap(),
@@ -320,7 +321,7 @@ mod tests {
         begin(&mut gateway, token, true);
         assert_eq!(
             judged(&mut gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
-            Ok((2, token))
+            Ok((PairKey(2), token))
         );
         for (source, destination, kind) in [
             ("10.2.0.9:5000", "10.2.0.1:6000", "foreign-source"),
@@ -383,7 +384,14 @@ mod tests {
         let (process, _) = mio::net::UnixStream::pair().unwrap();
         let tcp = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         for (id, socket) in [(1, Socket::Tcp(tcp)), (2, Socket::Unix(process))] {
-            let leg = Leg::new(socket, 9, StreamId(id), (first, 1), u64::from(id), Stage::Open);
+            let leg = Leg::new(
+                socket,
+                PairKey(9),
+                StreamId(id),
+                (first, 1),
+                u64::from(id),
+                Stage::Open,
+            );
             gateway.site.legs.insert(leg);
         }
         let end = |gateway: &mut Gateway, token| {

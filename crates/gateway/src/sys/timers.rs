@@ -1,5 +1,6 @@
 //! Deadlines of the loop: what is to happen when, unless it has been overtaken.
 
+use crate::keys::{LaneKey, LaneNumber, LegKey, PeerIndex};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -14,17 +15,17 @@ pub(crate) enum Deadline {
     /// A lane's handshake has not ended.
     Handshake(usize, u64),
     /// A delivery's connect has not ended.
-    Delivery(usize, u64),
+    Delivery(LegKey, u64),
     /// A command's request has not arrived, or not every site has confirmed its job.
     Command(usize, u64),
     /// A reader of the metrics has not asked, or not taken its answer.
     Scrape(usize, u64),
     /// Dial this lane to the peer with this index again.
-    Dial(usize, usize),
+    Dial(PeerIndex, LaneNumber),
     /// Look for a relay for this lane of the peer with this index.
-    Seek(usize, usize),
+    Seek(PeerIndex, LaneNumber),
     /// A relay has not answered what was asked for this lane under this number.
-    Ask(usize, usize, u64),
+    Ask(PeerIndex, LaneNumber, u64),
     /// Two sites have not met here, or what is carried for them may be idle.
     Splice(usize, u64),
     /// Tell other sites what this relay carries.
@@ -32,9 +33,9 @@ pub(crate) enum Deadline {
     /// Accept again: there was no room or no file for more, or others were to have their turn.
     Accept,
     /// What a lane has sent last may want to be followed.
-    Tail(usize),
+    Tail(LaneKey),
     /// A lane that was dialled from afar may be trained.
-    Turn(usize),
+    Turn(LaneKey),
     /// Look after the processes started on nodes.
     Starters,
 }
@@ -72,12 +73,15 @@ mod tests {
     fn deadlines_strike_in_order_and_only_when_due() {
         let mut timers = Timers::default();
         timers.set(Duration::from_secs(20), Deadline::Accept);
-        timers.set(Duration::from_secs(10), Deadline::Dial(1, 0));
+        timers.set(
+            Duration::from_secs(10),
+            Deadline::Dial(PeerIndex(1), LaneNumber(0)),
+        );
         let now = Instant::now();
         assert_eq!(timers.pop_due(now), None);
         assert_eq!(
             timers.pop_due(now + Duration::from_secs(15)),
-            Some(Deadline::Dial(1, 0))
+            Some(Deadline::Dial(PeerIndex(1), LaneNumber(0)))
         );
         assert_eq!(timers.pop_due(now + Duration::from_secs(15)), None);
         assert_eq!(

@@ -1,6 +1,7 @@
 //! What the gateway tells of itself: see `control::Status`.
 
 use crate::driver::Driver;
+use crate::keys::PeerIndex;
 use crate::membership::broker_session::BrokerSession;
 use crate::telemetry::View;
 use crate::tunnels::pair::Pair;
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 
 impl View<'_> {
     /// Why there is no lane, neither without a relay nor through one.
-    fn why_not(&self, peer: usize) -> String {
+    fn why_not(&self, peer: PeerIndex) -> String {
         let trouble = &self.tunnels.peers[peer].trouble;
         match self.traversal.trouble(peer) {
             "" => trouble.clone(),
@@ -26,7 +27,7 @@ impl View<'_> {
             info: Some(own),
             unreachable: None,
         };
-        let others = self.tunnels.peers.iter().enumerate().map(|(index, peer)| {
+        let others = self.tunnels.peers.iter().map(|(index, peer)| {
             let up = self.tunnels.pair_of(&peer.site).is_some_and(Pair::is_up);
             let info = self.membership.directory.other(&peer.site).cloned();
             let unreachable = match (up, &info) {
@@ -59,7 +60,7 @@ impl View<'_> {
                 (*token, status)
             })
             .collect();
-        for (_, leg) in &self.site.legs {
+        for (_, leg) in self.site.legs.iter() {
             if let Some(job) = jobs.get_mut(&leg.token) {
                 job.streams += 1;
                 job.sent_bytes += leg.sent_bytes;

@@ -1,5 +1,6 @@
 //! Ways between gateways neither of which can dial the other: punched holes, and relays.
 
+use crate::keys::PeerIndex;
 use punch::Meetings;
 use relay::client::Search;
 use relay::server::RelayServer;
@@ -20,19 +21,19 @@ pub(crate) struct Traversal {
 
 impl Traversal {
     /// How looking for a relay to a peer goes. Peers are only ever added.
-    pub(crate) fn search_mut(&mut self, peer: usize) -> &mut Search {
-        while self.searches.len() <= peer {
+    pub(crate) fn search_mut(&mut self, peer: PeerIndex) -> &mut Search {
+        while self.searches.len() <= peer.0 {
             self.searches.push(Search::new());
         }
-        &mut self.searches[peer]
+        &mut self.searches[peer.0]
     }
 
-    pub(crate) fn search(&self, peer: usize) -> Option<&Search> {
-        self.searches.get(peer)
+    pub(crate) fn search(&self, peer: PeerIndex) -> Option<&Search> {
+        self.searches.get(peer.0)
     }
 
     /// A peer has said who it is; whether it is reached by a lane of the two gateways' own.
-    pub(crate) fn on_introduced(&mut self, peer: usize, has_lane: bool) {
+    pub(crate) fn on_introduced(&mut self, peer: PeerIndex, has_lane: bool) {
         self.search_mut(peer).trouble.clear();
         if has_lane {
             self.on_met_well(peer);
@@ -40,7 +41,7 @@ impl Traversal {
     }
 
     /// Why no relay serves; empty where none was looked for.
-    pub(crate) fn trouble(&self, peer: usize) -> &str {
+    pub(crate) fn trouble(&self, peer: PeerIndex) -> &str {
         self.search(peer).map_or("", |search| &search.trouble)
     }
 }

@@ -5,6 +5,7 @@
 //! kernel bounds what one connection has on its way by its buffers, which an ordinary user cannot raise.
 
 use crate::config::{Config, Transport};
+use crate::keys::{LaneNumber, List, PeerIndex};
 use crate::tunnels::pair::Pair;
 use crate::tunnels::peer::Peer;
 use causeway_tunnel::tunnel::MAX_LANES;
@@ -51,9 +52,9 @@ pub(crate) fn holds(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
 }
 
 /// A lane's share of what is reserved on the way to a peer, in bytes per second.
-pub(crate) fn most_rate(config: &Config, peers: &[Peer], pair: &Pair) -> Option<u64> {
+pub(crate) fn most_rate(config: &Config, peers: &List<PeerIndex, Peer>, pair: &Pair) -> Option<u64> {
     let bits = peers.get(pair.peer)?.reserved?;
-    let lanes = pair.lanes.iter().flatten().count();
+    let lanes = pair.lanes.values().flatten().count();
     // The lane over QUIC carries everything while it is there; the others nothing worth counting.
     let spare = config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
     let lanes = if spare { 1 } else { lanes.max(1) };
@@ -61,7 +62,7 @@ pub(crate) fn most_rate(config: &Config, peers: &[Peer], pair: &Pair) -> Option<
 }
 
 /// Number of the lane over QUIC beside those over TCP.
-pub(crate) const QUIC_LANE: usize = MAX_LANES - 1;
+pub(crate) const QUIC_LANE: LaneNumber = LaneNumber(MAX_LANES - 1);
 
 /// A lane's share of [`UNSENT_BYTES`].
 pub(crate) fn unsent_share(lanes: usize) -> u32 {

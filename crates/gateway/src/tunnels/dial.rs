@@ -2,6 +2,7 @@
 
 use crate::config::Transport;
 use crate::driver::Driver;
+use crate::keys::{LaneNumber, PeerIndex};
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::QUIC_LANE;
@@ -9,7 +10,6 @@ use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::pair::Pair;
 use crate::tunnels::peer::{Dial, FIRST_BACKOFF};
-use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
 use std::io;
 use std::net::SocketAddr;
@@ -29,8 +29,8 @@ pub(crate) const REDIAL: Duration = Duration::from_millis(20);
 
 impl Tunnels {
     /// Dials every lane of a peer that this gateway dials at all.
-    pub(crate) fn dial_all(&mut self, driver: &mut Driver, index: usize, pause: Duration) {
-        for lane in 0..MAX_LANES {
+    pub(crate) fn dial_all(&mut self, driver: &mut Driver, index: PeerIndex, pause: Duration) {
+        for lane in LaneNumber::all() {
             if self.wants_lane(driver, index, lane) {
                 self.dial_after(driver, index, lane, pause);
             }
@@ -39,7 +39,7 @@ impl Tunnels {
     }
 
     /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
-    pub(crate) fn redial(&mut self, driver: &mut Driver, index: usize, lane: usize) {
+    pub(crate) fn redial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         if self.wants_lane(driver, index, lane) {
             let known = self.pair_of(&self.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
@@ -51,7 +51,13 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn dial_after(&mut self, driver: &mut Driver, index: usize, lane: usize, pause: Duration) {
+    pub(crate) fn dial_after(
+        &mut self,
+        driver: &mut Driver,
+        index: PeerIndex,
+        lane: LaneNumber,
+        pause: Duration,
+    ) {
         let dials = self.peers[index].address.is_some();
         if dials && !std::mem::replace(&mut self.peers[index].dials[lane].under_way, true) {
             driver.timers.set(pause, Deadline::Dial(index, lane));
@@ -59,13 +65,13 @@ impl Tunnels {
     }
 
     /// Dials a lane unless it is up and well.
-    pub(crate) fn dial(&mut self, driver: &mut Driver, index: usize, lane: usize) {
+    pub(crate) fn dial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         let peer = &self.peers[index];
         let Some(address) = peer.address else { return };
         let is_well = |pair: &Pair| {
             let known = pair.lanes[lane].and_then(|key| self.lanes.get(key));
             // One that goes through a relay is to be replaced.
-            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(lane)
+            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(lane.0)
         };
         if self.pair_of(&peer.site).is_some_and(is_well) {
             self.peers[index].dials[lane] = Dial::IDLE;
@@ -83,7 +89,7 @@ impl Tunnels {
         driver: &mut Driver,
         site: &str,
         address: SocketAddr,
-        lane: usize,
+        lane: LaneNumber,
     ) -> io::Result<Carrier> {
         if driver.config.transport == Transport::Quic || lane == QUIC_LANE {
             return self.dial_quic(driver, site, address);
@@ -92,7 +98,7 @@ impl Tunnels {
         self.tcp_carrier(driver, socket, Some(site))
     }
 
-    pub(crate) fn dial_failed(&mut self, index: usize, lane: usize, why: &str) {
+    pub(crate) fn dial_failed(&mut self, index: PeerIndex, lane: LaneNumber, why: &str) {
         self.events.push_back(TunnelsEvent::DialFailed {
             peer: index,
             number: lane,
@@ -101,7 +107,7 @@ impl Tunnels {
     }
 
     /// Dials a lane again that did not come up, and that nobody else brings up.
-    pub(crate) fn dial_later(&mut self, driver: &mut Driver, index: usize, lane: usize, why: &str) {
+    pub(crate) fn dial_later(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber, why: &str) {
         if lane == QUIC_LANE {
             return self.spare_failed(driver, index, why);
         }
@@ -131,7 +137,7 @@ impl Tunnels {
     }
 
     /// No lane over QUIC beside those over TCP.
-    fn spare_failed(&mut self, driver: &mut Driver, index: usize, why: &str) {
+    fn spare_failed(&mut self, driver: &mut Driver, index: PeerIndex, why: &str) {
         let peer = &mut self.peers[index];
         let site = &peer.site;
         if peer.spare_trouble != why {
@@ -147,20 +153,20 @@ impl Tunnels {
     }
 
     /// A lane that this gateway dialled is through its handshake.
-    pub(crate) fn dial_ended(&mut self, index: usize, lane: usize) {
+    pub(crate) fn dial_ended(&mut self, index: PeerIndex, lane: LaneNumber) {
         self.peers[index].dials[lane].under_way = false;
         self.events.push_back(TunnelsEvent::Met { peer: index });
     }
 
     /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
-    pub(crate) fn dial_succeeded(&mut self, index: usize) {
+    pub(crate) fn dial_succeeded(&mut self, index: PeerIndex) {
         let has_lane = self.has_lane(index);
         let peer = &mut self.peers[index];
         // Through a relay: why there is no better way is still to be said.
         if has_lane {
             peer.trouble.clear();
         }
-        for dial in &mut peer.dials {
+        for dial in peer.dials.values_mut() {
             dial.backoff = FIRST_BACKOFF;
         }
         self.events.push_back(TunnelsEvent::Introduced {

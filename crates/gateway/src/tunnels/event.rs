@@ -1,5 +1,6 @@
 //! What becomes of tunnels that others act on. The loop hands each to its owner before it looks at anything else.
 
+use crate::keys::{LaneKey, LaneNumber, LegKey, PairKey, PeerIndex};
 use crate::tunnels::handshake::errand::Errand;
 use crate::tunnels::origin::Through;
 use causeway_tunnel::ticket::Ticket;
@@ -9,41 +10,48 @@ use std::time::Duration;
 
 pub(crate) enum TunnelsEvent {
     /// The tunnel of this pair is new: the far gateway is to hear who this one is, and which jobs run.
-    Begun { pair: usize },
+    Begun { pair: PairKey },
     /// A tunnel is over, with its streams; others may be tried after the pause.
     Ended {
-        peer: usize,
+        peer: PeerIndex,
         site: String,
-        legs: Vec<usize>,
+        legs: Vec<LegKey>,
         why: String,
         pause: Duration,
     },
     /// A lane stands.
-    LaneUp { peer: usize, lane: usize },
+    LaneUp { peer: PeerIndex, lane: LaneKey },
     /// A lane to this peer is through its handshake, which this gateway began.
-    Met { peer: usize },
+    Met { peer: PeerIndex },
     /// So is one through a relay.
-    MetAtRelay { peer: usize, number: usize },
+    MetAtRelay { peer: PeerIndex, number: LaneNumber },
     /// The peer has said who it is; whether it is reached by a lane of the two gateways' own.
-    Introduced { peer: usize, has_lane: bool },
+    Introduced { peer: PeerIndex, has_lane: bool },
     /// A lane is lost, or is to have a rival. `through` is the relay that it went through, if it did.
     LaneLost {
-        peer: usize,
-        number: usize,
+        peer: PeerIndex,
+        number: LaneNumber,
         through: Option<Through>,
     },
     /// No lane is left; what became of the relay that carried the last one, if one did.
-    Down { peer: usize, relayed: Option<String> },
+    Down {
+        peer: PeerIndex,
+        relayed: Option<String>,
+    },
     /// Lanes to this peer are wanted that are not there.
-    Wanted { peer: usize, pause: Duration },
+    Wanted { peer: PeerIndex, pause: Duration },
     /// More lanes than before.
-    MoreWanted { peer: usize },
+    MoreWanted { peer: PeerIndex },
     /// A lane that was dialled did not come up.
-    DialFailed { peer: usize, number: usize, why: String },
+    DialFailed {
+        peer: PeerIndex,
+        number: LaneNumber,
+        why: String,
+    },
     /// What was to be done at a relay came to nothing.
     ErrandFailed {
         errand: Errand,
-        dialled: Option<(usize, usize)>,
+        dialled: Option<(PeerIndex, LaneNumber)>,
         why: String,
     },
     /// A stranger shows a ticket.

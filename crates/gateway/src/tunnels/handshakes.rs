@@ -2,6 +2,7 @@
 
 use super::handshake::exchange::{Failure, First, Handshake};
 use crate::driver::Driver;
+use crate::keys::{LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
@@ -59,7 +60,7 @@ impl Tunnels {
         driver: &mut Driver,
         mut carrier: Carrier,
         address: SocketAddr,
-        dialled: Option<(usize, usize)>,
+        dialled: Option<(PeerIndex, LaneNumber)>,
         errand: Option<Errand>,
     ) {
         let mut nonce = [0; NONCE_BYTES];
@@ -83,7 +84,7 @@ impl Tunnels {
             nonce,
             session: dialled.map_or(0, |(index, _)| self.peers[index].session),
             // Fits: below MAX_LANES.
-            lane: dialled.map_or(0, |(_, lane)| lane as u8),
+            lane: dialled.map_or(0, |(_, lane)| lane.0 as u8),
         };
         let is_stranger = dialled.is_none() && errand.is_none();
         let may_show_ticket = driver.config.relay && is_stranger && carrier.tcp().is_some();
@@ -173,7 +174,8 @@ impl Tunnels {
         let is_member = self.trust.is_some();
         // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
         let answer = |peer: &Hello| {
-            let index = contacts.iter().position(|known| known.site == peer.site);
+            let mut known = contacts.iter();
+            let index = known.find_map(|(index, known)| (known.site == peer.site).then_some(index));
             let index = index.ok_or_else(|| Failure {
                 kind: "unknown-site",
                 why: match is_member {
@@ -207,7 +209,7 @@ impl Tunnels {
         }
     }
 
-    fn errand_ended(&mut self, errand: Errand, dialled: Option<(usize, usize)>, why: String) {
+    fn errand_ended(&mut self, errand: Errand, dialled: Option<(PeerIndex, LaneNumber)>, why: String) {
         let event = TunnelsEvent::ErrandFailed { errand, dialled, why };
         self.events.push_back(event);
     }
@@ -254,7 +256,7 @@ impl Tunnels {
         let Some(index) = self.peer_of(&peer.site) else {
             return;
         };
-        let number = usize::from(peer.lane);
+        let number = LaneNumber(peer.lane.into());
         let through = errand.map(|errand| errand.through);
         match (&through, dialled) {
             (Some(_), Some(_)) => self
@@ -282,7 +284,7 @@ impl Tunnels {
     fn is_expected(
         &self,
         errand: Option<&Errand>,
-        dialled: Option<(usize, usize)>,
+        dialled: Option<(PeerIndex, LaneNumber)>,
         site: &str,
     ) -> Result<(), String> {
         let (index, place) = match (errand, dialled) {
@@ -300,8 +302,8 @@ impl Tunnels {
         &mut self,
         driver: &mut Driver,
         mut carrier: Carrier,
-        pair: usize,
-        number: usize,
+        pair: PairKey,
+        number: LaneNumber,
         came: Came,
         received: &[u8],
     ) {
@@ -316,7 +318,7 @@ impl Tunnels {
             None => "own".to_owned(),
         };
         let key = self.lanes.vacant_key();
-        let token = Class::Lane.token(key);
+        let token = Class::Lane.token(key.0);
         if let Err(error) = carrier.register(driver.registry(), token, true) {
             return driver
                 .log
@@ -340,7 +342,7 @@ impl Tunnels {
         }
         self.join_lane(driver, pair, number, key, address);
         if let Some(pair) = self.pairs.get_mut(pair).filter(|_| is_favoured) {
-            pair.tunnel.favour(number);
+            pair.tunnel.favour(number.0);
         }
         if is_direct {
             self.retire_relayed(driver, pair);

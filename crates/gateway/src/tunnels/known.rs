@@ -1,6 +1,7 @@
 //! Who is known, who is reached, and what is told to them.
 
 use crate::driver::Driver;
+use crate::keys::{PairKey, PeerIndex};
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::lane_status::lane_status;
@@ -10,15 +11,15 @@ use crate::tunnels::peer::Peer;
 use causeway_control::{LaneStatus, TunnelStatus};
 
 impl Tunnels {
-    pub(crate) fn peer_of(&self, site: &str) -> Option<usize> {
-        self.peers.iter().position(|peer| peer.site == site)
+    pub(crate) fn peer_of(&self, site: &str) -> Option<PeerIndex> {
+        let mut peers = self.peers.iter();
+        peers.find_map(|(index, peer)| (peer.site == site).then_some(index))
     }
 
     /// Peers are only ever added: others are known by their places.
-    pub(crate) fn add_peer(&mut self, driver: &mut Driver, site: String) -> usize {
+    pub(crate) fn add_peer(&mut self, driver: &mut Driver, site: String) -> PeerIndex {
         let peer = Peer::new(site, None, driver.config.rate);
-        self.peers.push(peer);
-        self.peers.len() - 1
+        self.peers.push(peer)
     }
 
     pub(crate) fn pair_of(&self, site: &str) -> Option<&Pair> {
@@ -26,13 +27,13 @@ impl Tunnels {
     }
 
     /// A lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
-    pub(crate) fn has_lane(&self, index: usize) -> bool {
+    pub(crate) fn has_lane(&self, index: PeerIndex) -> bool {
         let pair = self.by_site.get(&self.peers[index].site);
         pair.is_some_and(|pair| self.has_direct_lane(*pair))
     }
 
     /// Sends a message to the gateway of another site.
-    pub(crate) fn tell(&mut self, driver: &mut Driver, pair_key: usize, message: GatewayToGateway) {
+    pub(crate) fn tell(&mut self, driver: &mut Driver, pair_key: PairKey, message: GatewayToGateway) {
         let Some(pair) = self.pairs.get_mut(pair_key) else {
             return;
         };
@@ -46,7 +47,7 @@ impl Tunnels {
     }
 
     /// A pair may have something to send: it gets its turn before the loop sleeps.
-    pub(crate) fn touch(&mut self, pair: usize) {
+    pub(crate) fn touch(&mut self, pair: PairKey) {
         if let Some(state) = self.pairs.get_mut(pair)
             && !std::mem::replace(&mut state.dirty, true)
         {
@@ -55,7 +56,11 @@ impl Tunnels {
     }
 
     pub(crate) fn tunnel_status(&self, pair: &Pair) -> TunnelStatus {
-        let lanes = pair.lanes.iter().flatten().filter_map(|key| self.lanes.get(*key));
+        let lanes = pair
+            .lanes
+            .values()
+            .flatten()
+            .filter_map(|key| self.lanes.get(*key));
         let lanes: Vec<LaneStatus> = lanes.map(lane_status).collect();
         let least = lanes.iter().map(|lane| lane.least_rtt_microseconds);
         let (retransmits, segments) = lanes.iter().fold((0, 0), |(again, all), lane| {

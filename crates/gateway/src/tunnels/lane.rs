@@ -3,6 +3,7 @@
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and process in
 //! each direction, and nowhere else while readers keep up and lanes do not overtake each other.
 
+use crate::keys::{LaneNumber, PairKey};
 use crate::sys::socket::{self, PathInfo};
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::origin::Through;
@@ -23,9 +24,9 @@ pub(super) const IDLE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Lane {
     pub(crate) carrier: Carrier,
-    pub(crate) pair: usize,
+    pub(crate) pair: PairKey,
     /// Its number in the pair.
-    pub(crate) number: usize,
+    pub(crate) number: LaneNumber,
     pub(crate) peer: SocketAddr,
     /// This gateway dialled.
     pub(crate) dialled: bool,
@@ -87,8 +88,8 @@ pub(crate) enum LaneEnd {
 impl Lane {
     pub(crate) fn new(
         mut carrier: Carrier,
-        pair: usize,
-        number: usize,
+        pair: PairKey,
+        number: LaneNumber,
         peer: SocketAddr,
         dialled: bool,
         rest: &[u8],

@@ -2,6 +2,7 @@
 
 use crate::config::Transport;
 use crate::driver::Driver;
+use crate::keys::{LaneNumber, PairKey, PeerIndex};
 use crate::sys::socket;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::{
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 impl Tunnels {
     /// Lanes this gateway wants to a peer.
-    pub(crate) fn lanes_wanted(&self, driver: &Driver, index: usize) -> usize {
+    pub(crate) fn lanes_wanted(&self, driver: &Driver, index: PeerIndex) -> usize {
         // One connection of QUIC has whatever the path holds under way.
         let chosen = match driver.config.transport {
             Transport::Quic => 1,
@@ -24,12 +25,12 @@ impl Tunnels {
     }
 
     /// Whether a lane that is lost is dialled again.
-    pub(crate) fn wants_lane(&self, driver: &Driver, index: usize, lane: usize) -> bool {
-        lane < self.lanes_wanted(driver, index) || (lane == QUIC_LANE && self.peers[index].is_lossy)
+    pub(crate) fn wants_lane(&self, driver: &Driver, index: PeerIndex, lane: LaneNumber) -> bool {
+        lane.0 < self.lanes_wanted(driver, index) || (lane == QUIC_LANE && self.peers[index].is_lossy)
     }
 
     /// A lane over TCP loses segments, or the far gateway says that its does: one over QUIC shall serve.
-    pub(crate) fn on_lossy(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn on_lossy(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -41,7 +42,7 @@ impl Tunnels {
     }
 
     /// Dials a lane over QUIC where the path is lossy, or asks who dials here.
-    pub(crate) fn ask_for_quic(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn ask_for_quic(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -56,7 +57,7 @@ impl Tunnels {
     }
 
     /// A lane over QUIC begins with what those beside it know of the path, and goes before them.
-    pub(crate) fn begin_course(&mut self, driver: &mut Driver, key: usize, lane: &mut Lane) {
+    pub(crate) fn begin_course(&mut self, driver: &mut Driver, key: PairKey, lane: &mut Lane) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -64,7 +65,7 @@ impl Tunnels {
         let contact = &self.peers[pair.peer];
         let beside = pair
             .lanes
-            .iter()
+            .values()
             .flatten()
             .filter_map(|lane| self.lanes.get(*lane));
         // What a relay carries takes another way.
@@ -93,11 +94,11 @@ impl Tunnels {
 
     /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their shares of what is
     /// reserved follow.
-    pub(crate) fn size_pair(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn size_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get_mut(key) else {
             return;
         };
-        let lanes = pair.lanes.iter().flatten();
+        let lanes = pair.lanes.values().flatten();
         let lanes: Vec<_> = lanes.filter_map(|lane| self.lanes.get(*lane)).collect();
         let least_rtt = lanes
             .iter()
@@ -130,7 +131,7 @@ impl Tunnels {
             }
         }
         let index = pair.peer;
-        let wanted = needed(product, connection_holds()).min(QUIC_LANE);
+        let wanted = needed(product, connection_holds()).min(QUIC_LANE.0);
         if driver.config.lanes.is_none() && wanted > self.peers[index].lanes {
             self.peers[index].lanes = wanted;
             self.dial_all(driver, index, Duration::ZERO);

@@ -11,7 +11,7 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         rate => rate,
     };
     LaneStatus {
-        number: lane.number,
+        number: lane.number.0,
         peer: lane.peer,
         rtt_microseconds: path.rtt_microseconds,
         congestion_control: lane.congestion_control.clone(),

@@ -1,5 +1,6 @@
 //! Tunnels to other sites: pairs, their lanes, what brings lanes up and keeps them supplied.
 
+use crate::keys::{LaneKey, List, PairKey, PeerIndex, Table};
 use crate::sys::admission::Admission;
 use causeway_broker::tls::Trust;
 use event::TunnelsEvent;
@@ -34,19 +35,19 @@ mod training;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {
-    pub(crate) lanes: Slab<Lane>,
-    pub(crate) pairs: Slab<Pair>,
+    pub(crate) lanes: Table<LaneKey, Lane>,
+    pub(crate) pairs: Table<PairKey, Pair>,
     /// Key of the pair with each site that has a tunnel.
-    pub(crate) by_site: HashMap<String, usize>,
+    pub(crate) by_site: HashMap<String, PairKey>,
     /// Of every other site that is known: only ever added to, since others know them by their places.
-    pub(crate) peers: Vec<Peer>,
+    pub(crate) peers: List<PeerIndex, Peer>,
     pub(crate) handshakes: Slab<Handshake>,
     /// The strangers among `handshakes`.
     pub(crate) strangers: Admission,
     /// Pairs that may have something to send.
-    pub(crate) dirty: Vec<usize>,
+    pub(crate) dirty: Vec<PairKey>,
     /// Lanes whose input was left for a later turn.
-    pub(crate) unread: Vec<usize>,
+    pub(crate) unread: Vec<LaneKey>,
     /// Lanes may be steered; see `pacing::remembered_rate`.
     pub(crate) steers: bool,
     /// Where lanes may be encrypted.
@@ -67,10 +68,10 @@ impl Tunnels {
         steers: bool,
     ) -> Tunnels {
         Tunnels {
-            lanes: Slab::new(),
-            pairs: Slab::new(),
+            lanes: Table::new(),
+            pairs: Table::new(),
             by_site: HashMap::new(),
-            peers,
+            peers: peers.into(),
             handshakes: Slab::new(),
             strangers: handshake::admission(),
             dirty: Vec::new(),
@@ -89,8 +90,3 @@ pub(crate) mod lane_status;
 pub(crate) mod origin;
 pub(crate) mod pairs;
 pub(crate) mod receive;
-
-/// Keys are taken first: what is done with an entry may remove others.
-pub(crate) fn keys<T>(slab: &Slab<T>) -> Vec<usize> {
-    slab.iter().map(|(key, _)| key).collect()
-}

@@ -1,5 +1,6 @@
 //! How a lane came about.
 
+use crate::keys::PeerIndex;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -17,7 +18,7 @@ pub(crate) struct Came {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Through {
     /// Its place among the configured peers, and its site.
-    pub(crate) relay: usize,
+    pub(crate) relay: PeerIndex,
     pub(crate) site: String,
     /// From there to the far gateway and back, as it said.
     pub(crate) beyond_microseconds: u32,

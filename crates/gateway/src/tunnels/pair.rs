@@ -4,8 +4,8 @@
 //! came back in time, when the far gateway has lost its state (another session), or when it breaks the protocol.
 
 use crate::inherited::InheritError;
+use crate::keys::{ByNumber, LaneKey, LegKey, PeerIndex};
 use causeway_tunnel::Snapshot;
-use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Settings, StreamId, Tunnel};
 use serde::{Deserialize, Serialize};
@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 pub(crate) struct Pair {
     /// Name of the other site, and its place among the configured peers.
     pub(crate) site: String,
-    pub(crate) peer: usize,
+    pub(crate) peer: PeerIndex,
     pub(crate) peer_session: u64,
     pub(crate) own_session: u64,
     pub(crate) tunnel: Tunnel,
-    pub(crate) legs: HashMap<StreamId, usize>,
+    pub(crate) legs: HashMap<StreamId, LegKey>,
     /// Legs that may have bytes and credit.
     pub(crate) turns: Turns,
     /// Keys of the lanes that are up, by their numbers.
-    pub(crate) lanes: [Option<usize>; MAX_LANES],
+    pub(crate) lanes: ByNumber<Option<LaneKey>>,
     /// The far gateway has said who it is.
     pub(crate) introduced: bool,
     /// Where the far gateway was last.
@@ -64,7 +64,7 @@ impl Pair {
 
     pub(crate) fn inherit(
         kept: KeptPair<'_>,
-        peer: usize,
+        peer: PeerIndex,
         settings: Settings,
         now: Instant,
     ) -> Result<Pair, InheritError> {
@@ -77,7 +77,7 @@ impl Pair {
             own_session: kept.own_session,
             legs: HashMap::new(),
             turns: Turns::default(),
-            lanes: [None; MAX_LANES],
+            lanes: ByNumber::default(),
             introduced: kept.introduced,
             address: kept.address,
             sent_bytes: kept.sent_bytes,

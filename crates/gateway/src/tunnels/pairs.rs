@@ -1,17 +1,16 @@
 //! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
 
 use crate::driver::Driver;
+use crate::keys::{ByNumber, LaneKey, LaneNumber, PairKey, PeerIndex};
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::keys;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::origin::Came;
 use crate::tunnels::origin::Through;
 use crate::tunnels::pair::Pair;
 use causeway_broker::tls::Expect;
 use causeway_tunnel::hello::Hello;
-use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, Tunnel};
 use std::collections::HashMap;
@@ -30,15 +29,15 @@ impl Tunnels {
     pub(crate) fn find_pair(
         &mut self,
         driver: &mut Driver,
-        index: usize,
+        index: PeerIndex,
         own: &Hello,
         peer: &Hello,
         came: &Came,
-    ) -> Option<usize> {
+    ) -> Option<PairKey> {
         if let Some(existing) = self.by_site.get(&peer.site).copied() {
             let pair = &self.pairs[existing];
             if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
-                let free = self.make_way(driver, existing, usize::from(peer.lane), &peer.site, came);
+                let free = self.make_way(driver, existing, LaneNumber(peer.lane.into()), &peer.site, came);
                 return free.then_some(existing);
             }
             // Our session stays: with the far side's new one, the tunnel has a name that was never used.
@@ -51,7 +50,14 @@ impl Tunnels {
 
     /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays. Whatever comes without a
     /// relay takes the place of what goes through one, and never the other way round.
-    fn make_way(&mut self, driver: &mut Driver, pair: usize, number: usize, site: &str, came: &Came) -> bool {
+    fn make_way(
+        &mut self,
+        driver: &mut Driver,
+        pair: PairKey,
+        number: LaneNumber,
+        site: &str,
+        came: &Came,
+    ) -> bool {
         let is_relayed = came.through.is_some();
         if is_relayed && self.has_direct_lane(pair) {
             return false;
@@ -72,28 +78,28 @@ impl Tunnels {
     }
 
     /// Whether a lane to this site goes through no relay and is well.
-    pub(crate) fn has_direct_lane(&self, pair: usize) -> bool {
+    pub(crate) fn has_direct_lane(&self, pair: PairKey) -> bool {
         let Some(pair) = self.pairs.get(pair) else {
             return false;
         };
-        let is_direct = |key: usize| self.lanes.get(key).is_some_and(|lane| lane.through.is_none());
-        let mut lanes = pair.lanes.iter().enumerate();
-        lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number))
+        let is_direct = |key: LaneKey| self.lanes.get(key).is_some_and(|lane| lane.through.is_none());
+        let mut lanes = pair.lanes.iter();
+        lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number.0))
     }
 
     /// Whether lanes to this site go through a relay.
     pub(crate) fn is_relayed(&self, site: &str) -> bool {
         let lanes = self.pair_of(site).map(|pair| pair.lanes);
-        let mut lanes = lanes.into_iter().flatten().flatten();
+        let mut lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
         lanes.any(|key| self.lanes.get(key).is_some_and(|lane| lane.through.is_some()))
     }
 
     /// A lane without a relay is up: those with one have served.
-    pub(crate) fn retire_relayed(&mut self, driver: &mut Driver, pair: usize) {
+    pub(crate) fn retire_relayed(&mut self, driver: &mut Driver, pair: PairKey) {
         let Some(pair) = self.pairs.get(pair) else {
             return;
         };
-        for key in pair.lanes.into_iter().flatten() {
+        for key in pair.lanes.into_values().flatten() {
             if self.lanes.get(key).is_some_and(|lane| lane.through.is_some()) {
                 self.close_lane(driver, key, &LaneEnd::Replaced);
             }
@@ -104,8 +110,8 @@ impl Tunnels {
     pub(crate) fn bring_back(
         &mut self,
         driver: &mut Driver,
-        index: usize,
-        lane: usize,
+        index: PeerIndex,
+        lane: LaneNumber,
         through: Option<&Through>,
     ) {
         self.redial(driver, index, lane);
@@ -117,9 +123,9 @@ impl Tunnels {
     }
 
     /// Least round-trip time of a pair's lanes, in microseconds, where it is known.
-    pub(crate) fn least_rtt(&self, pair: usize) -> Option<u32> {
+    pub(crate) fn least_rtt(&self, pair: PairKey) -> Option<u32> {
         let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
-        let lanes = lanes.into_iter().flatten().flatten();
+        let lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
         let lanes = lanes.filter_map(|key| self.lanes.get(key)?.path().ok());
         let rtt = lanes.map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds));
         rtt.min()
@@ -129,11 +135,11 @@ impl Tunnels {
     fn begin_pair(
         &mut self,
         driver: &mut Driver,
-        peer: usize,
+        peer: PeerIndex,
         own_session: u64,
         peer_session: u64,
         address: SocketAddr,
-    ) -> usize {
+    ) -> PairKey {
         let site = self.peers[peer].site.clone();
         let side = if driver.config.site < site {
             Side::Odd
@@ -148,7 +154,7 @@ impl Tunnels {
             own_session,
             legs: HashMap::new(),
             turns: Turns::default(),
-            lanes: [None; MAX_LANES],
+            lanes: ByNumber::default(),
             introduced: false,
             address,
             sent_bytes: 0,
@@ -166,7 +172,7 @@ impl Tunnels {
     }
 
     /// Says something of the tunnel with a peer, which may come and go as often as it likes.
-    fn say_of(&mut self, driver: &mut Driver, peer: usize, text: impl Display) {
+    fn say_of(&mut self, driver: &mut Driver, peer: PeerIndex, text: impl Display) {
         match self.peers[peer].allowance.take(driver.now) {
             None => {}
             Some(0) => driver.log.say(text),
@@ -180,9 +186,9 @@ impl Tunnels {
     pub(crate) fn join_lane(
         &mut self,
         driver: &mut Driver,
-        key: usize,
-        number: usize,
-        lane: usize,
+        key: PairKey,
+        number: LaneNumber,
+        lane: LaneKey,
         address: SocketAddr,
     ) {
         let now = driver.now;
@@ -190,7 +196,7 @@ impl Tunnels {
             return;
         };
         pair.lanes[number] = Some(lane);
-        pair.tunnel.lane_up(number, now);
+        pair.tunnel.lane_up(number.0, now);
         pair.address = address;
         let peer = pair.peer;
         if let Some(since) = pair.down_since.take() {
@@ -219,8 +225,8 @@ impl Tunnels {
     pub(crate) fn part_lane(
         &mut self,
         driver: &mut Driver,
-        key: usize,
-        number: usize,
+        key: PairKey,
+        number: LaneNumber,
         end: &LaneEnd,
         through: Option<&Through>,
     ) {
@@ -229,7 +235,7 @@ impl Tunnels {
             return;
         };
         pair.lanes[number] = None;
-        pair.tunnel.lane_down(number, now);
+        pair.tunnel.lane_down(number.0, now);
         pair.lanes_lost += 1;
         pair.last_end = end.to_string();
         let left = pair.tunnel.lanes_up();
@@ -267,11 +273,11 @@ impl Tunnels {
 
     /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session, so that the
     /// far one learns of it.
-    pub(crate) fn end_pair(&mut self, driver: &mut Driver, key: usize, end: &LaneEnd, forget: bool) {
+    pub(crate) fn end_pair(&mut self, driver: &mut Driver, key: PairKey, end: &LaneEnd, forget: bool) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
-        for lane in pair.lanes.into_iter().flatten() {
+        for lane in pair.lanes.into_values().flatten() {
             self.discard_lane(driver, lane);
         }
         let Some(pair) = self.pairs.try_remove(key) else {
@@ -308,7 +314,7 @@ impl Tunnels {
     }
 
     /// No lane came back in time.
-    pub(crate) fn expire_pair(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn expire_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -325,22 +331,24 @@ impl Tunnels {
     }
 
     /// The tunnel doubts a lane, gave one up, or itself.
-    pub(crate) fn on_lane_event(&mut self, driver: &mut Driver, key: usize, event: &Event<'_>) {
+    pub(crate) fn on_lane_event(&mut self, driver: &mut Driver, key: PairKey, event: &Event<'_>) {
         match event {
             Event::LaneSilent(number) => {
+                let number = LaneNumber(*number);
                 let Some(pair) = self.pairs.get(key) else {
                     return;
                 };
-                let lane = pair.lanes[*number].and_then(|lane| self.lanes.get(lane));
+                let lane = pair.lanes[number].and_then(|lane| self.lanes.get(lane));
                 let through = lane.and_then(|lane| lane.through.clone());
-                self.bring_back(driver, pair.peer, *number, through.as_ref());
+                self.bring_back(driver, pair.peer, number, through.as_ref());
             }
             Event::LaneDead(number) => {
-                let lane = self.pairs.get(key).and_then(|pair| pair.lanes[*number]);
+                let number = LaneNumber(*number);
+                let lane = self.pairs.get(key).and_then(|pair| pair.lanes[number]);
                 let silent = LaneEnd::Silent(driver.config.tunnel.lane_timeout);
                 match lane {
                     Some(lane) => self.close_lane(driver, lane, &silent),
-                    None => self.part_lane(driver, key, *number, &silent, None),
+                    None => self.part_lane(driver, key, number, &silent, None),
                 }
             }
             Event::Expired => self.expire_pair(driver, key),
@@ -350,7 +358,7 @@ impl Tunnels {
 
     /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.
     pub(crate) fn end_all(&mut self, driver: &mut Driver, why: &str) {
-        for pair in keys(&self.pairs) {
+        for pair in self.pairs.keys() {
             self.end_pair(driver, pair, &LaneEnd::Refused(why.to_owned()), true);
         }
     }
@@ -361,10 +369,10 @@ impl Tunnels {
             return;
         };
         let mut revoked = Vec::new();
-        for (key, pair) in &self.pairs {
+        for (key, pair) in self.pairs.iter() {
             let mut lanes = pair
                 .lanes
-                .iter()
+                .values()
                 .flatten()
                 .filter_map(|lane| self.lanes.get(*lane));
             let why = lanes.find_map(|lane| {

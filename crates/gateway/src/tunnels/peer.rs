@@ -1,9 +1,9 @@
 //! What is known of the gateway of each other site.
 
+use crate::keys::ByNumber;
 use crate::log::Allowance;
 use crate::tunnels::totals::Totals;
 use causeway_control::Link;
-use causeway_tunnel::tunnel::MAX_LANES;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(crate) struct Peer {
     pub(crate) spare_trouble: String,
     /// What is over with it.
     pub(crate) totals: Totals,
-    pub(crate) dials: [Dial; MAX_LANES],
+    pub(crate) dials: ByNumber<Dial>,
 }
 
 #[derive(Clone, Copy)]
@@ -47,6 +47,12 @@ pub(crate) struct Dial {
     pub(crate) backoff: Duration,
     /// Connecting, shaking hands, or waiting for the next attempt.
     pub(crate) under_way: bool,
+}
+
+impl Default for Dial {
+    fn default() -> Dial {
+        Dial::IDLE
+    }
 }
 
 impl Dial {
@@ -90,7 +96,7 @@ impl Peer {
             links: Vec::new(),
             spare_trouble: String::new(),
             totals: Totals::default(),
-            dials: [Dial::IDLE; MAX_LANES],
+            dials: ByNumber::default(),
         };
         peer.new_session();
         peer

@@ -1,13 +1,14 @@
 //! Sends what follows the last frame of a burst; see `tail_probe`.
 
 use crate::driver::Driver;
+use crate::keys::LaneKey;
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::Lane;
 use crate::tunnels::pacing::tail_probe::pause;
 
 impl Tunnels {
-    pub(crate) fn on_tail(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn on_tail(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
@@ -21,7 +22,7 @@ impl Tunnels {
             number,
             ..
         } = *lane;
-        if pair.tunnel.unsent_bytes(number) > 0 {
+        if pair.tunnel.unsent_bytes(number.0) > 0 {
             return;
         }
         let due = lane.sent_at.map_or(now, |at| at + pause(lane.tail.round));
@@ -30,8 +31,8 @@ impl Tunnels {
             lane.tail.armed = true;
             return driver.timers.set(due - now, Deadline::Tail(key));
         }
-        pair.tunnel.repeat_ack(number);
-        lane.tail.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number);
+        pair.tunnel.repeat_ack(number.0);
+        lane.tail.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number.0);
         self.touch(pair_key);
     }
 }

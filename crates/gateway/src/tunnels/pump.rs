@@ -2,11 +2,11 @@
 //! to say, small frames before bulk, each read straight into the lane's memory behind its frame header.
 
 use crate::driver::Driver;
+use crate::keys::{LaneKey, LaneNumber, PairKey, Table};
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::BATCH;
 use crate::tunnels::lane::Lane;
 use crate::tunnels::pair::Pair;
-use slab::Slab;
 use std::io;
 use std::time::Instant;
 
@@ -15,33 +15,34 @@ use std::time::Instant;
 pub(crate) struct Written {
     /// Bytes left, or a lane turned out to be full: another may take over.
     pub(crate) progress: bool,
-    pub(crate) lost: Option<(usize, io::Error)>,
+    pub(crate) lost: Option<(LaneKey, io::Error)>,
 }
 
 impl Tunnels {
     /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing when there
     /// is no such pair.
-    pub(crate) fn supply(&mut self, driver: &mut Driver, key: usize) -> Option<Option<usize>> {
+    pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Option<Option<LaneNumber>> {
         let now = driver.now;
         let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);
-        let writable = |number: usize| {
+        let writable = |number: LaneNumber| {
             let lane = pair.lanes[number].and_then(|lane| lanes.get(lane));
             lane.is_some_and(|lane| lane.writable)
         };
-        let number = pair.tunnel.choose_lane(writable);
-        let takes_data = number.filter(|number| pair.tunnel.prepare(*number, BATCH, now));
+        let number = pair.tunnel.choose_lane(|number| writable(LaneNumber(number)));
+        let number = number.map(LaneNumber);
+        let takes_data = number.filter(|number| pair.tunnel.prepare(number.0, BATCH, now));
         Some(takes_data)
     }
 }
 
 /// Writes what the lanes of a pair have to send, each until it is empty or the kernel has enough.
-pub(crate) fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant) -> Written {
+pub(crate) fn write_lanes(pair: &mut Pair, lanes: &mut Table<LaneKey, Lane>, now: Instant) -> Written {
     let mut written = Written::default();
-    for (number, key) in pair.lanes.iter().enumerate() {
+    for (number, key) in pair.lanes.iter() {
         let Some((key, lane)) = key.and_then(|key| Some((key, lanes.get_mut(key)?))) else {
             continue;
         };
-        pair.tunnel.put_ack(number, now);
+        pair.tunnel.put_ack(number.0, now);
         if lane.writable {
             match lane.carrier.flush() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => lane.writable = false,
@@ -50,13 +51,13 @@ pub(crate) fn write_lanes(pair: &mut Pair, lanes: &mut Slab<Lane>, now: Instant)
             }
         }
         while lane.writable {
-            let bytes = pair.tunnel.unsent(number);
+            let bytes = pair.tunnel.unsent(number.0);
             if bytes.is_empty() {
                 break;
             }
             match lane.carrier.write(bytes) {
                 Ok(count) => {
-                    pair.tunnel.sent(number, count, now);
+                    pair.tunnel.sent(number.0, count, now);
                     lane.on_sent(count, now);
                     written.progress = true;
                 }

@@ -3,6 +3,7 @@
 use super::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session, wire};
 use crate::config::Transport;
 use crate::driver::Driver;
+use crate::keys::LaneKey;
 use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
@@ -40,7 +41,7 @@ impl Tunnels {
             return Ok(());
         };
         let wan = driver.config.wan;
-        let far = self.peers.iter().filter_map(|peer| peer.address);
+        let far = self.peers.values().filter_map(|peer| peer.address);
         let is_ipv4 = wan.into_iter().chain(far).all(|address| address.is_ipv4());
         let token = Class::Quic.token(0);
         match Quic::open(tls, wan, is_ipv4, driver.registry(), token) {
@@ -237,7 +238,7 @@ impl Tunnels {
         let (class, key) = Class::of(token);
         let carrier = match class {
             Class::Handshake => self.handshakes.get_mut(key)?.carrier(),
-            Class::Lane => &mut self.lanes.get_mut(key)?.carrier,
+            Class::Lane => &mut self.lanes.get_mut(LaneKey(key))?.carrier,
             _ => return None,
         };
         let session = carrier.quic()?;
@@ -265,6 +266,7 @@ impl Tunnels {
                 (Class::Handshake, _) if driver.leaving => {}
                 (Class::Handshake, key) => self.on_handshake(driver, key),
                 (_, key) => {
+                    let key = LaneKey(key);
                     if let Some(lane) = self.lanes.get_mut(key) {
                         lane.writable |= writes;
                         let pair = lane.pair;

@@ -1,6 +1,7 @@
 //! What arrives on a lane, and how a lane ends. See `pump` for what it sends.
 
 use crate::driver::Driver;
+use crate::keys::{LaneKey, LaneNumber, PairKey};
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::{Lane, LaneEnd};
 use crate::tunnels::lane_status::lane_status;
@@ -8,7 +9,7 @@ use causeway_tunnel::ProtocolError;
 
 impl Tunnels {
     /// What the far gateway did wrong ends the pair: sent again, it would be as wrong. Anything else ends the lane.
-    pub(crate) fn fail_lane(&mut self, driver: &mut Driver, key: usize, end: &LaneEnd) {
+    pub(crate) fn fail_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
         let Some(lane) = self.lanes.get(key) else {
             return;
         };
@@ -20,7 +21,7 @@ impl Tunnels {
     }
 
     /// Ends a lane; its pair goes on.
-    pub(crate) fn close_lane(&mut self, driver: &mut Driver, key: usize, end: &LaneEnd) {
+    pub(crate) fn close_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
         let through = self.lanes.get(key).and_then(|lane| lane.through.clone());
         let Some((pair_key, number)) = self.discard_lane(driver, key) else {
             return;
@@ -34,7 +35,11 @@ impl Tunnels {
     }
 
     /// Forgets a lane and closes its socket; its pair and its number there.
-    pub(crate) fn discard_lane(&mut self, driver: &mut Driver, key: usize) -> Option<(usize, usize)> {
+    pub(crate) fn discard_lane(
+        &mut self,
+        driver: &mut Driver,
+        key: LaneKey,
+    ) -> Option<(PairKey, LaneNumber)> {
         let mut lane = self.lanes.try_remove(key)?;
         self.keep_counts(&lane);
         lane.carrier.deregister(driver.registry());

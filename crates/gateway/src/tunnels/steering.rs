@@ -1,6 +1,7 @@
 //! Looks after the lanes that have just sent.
 
 use crate::driver::Driver;
+use crate::keys::PairKey;
 use crate::sys::socket::{self};
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
@@ -11,20 +12,20 @@ use std::time::Duration;
 
 impl Tunnels {
     /// Looks after the lanes of a pair that have just sent.
-    pub(crate) fn steer(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn steer(&mut self, driver: &mut Driver, key: PairKey) {
         let now = driver.now;
         let mut lossy = false;
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
-        for (number, key) in pair.lanes.iter().enumerate() {
+        for (number, key) in pair.lanes.iter() {
             let Some((key, lane)) = key.and_then(|key| Some((key, self.lanes.get_mut(key)?))) else {
                 continue;
             };
             if lane.sent_at != Some(now) {
                 continue;
             }
-            if pair.tunnel.unsent_bytes(number) == 0
+            if pair.tunnel.unsent_bytes(number.0) == 0
                 && let Some(after) = lane.tail.arm(lane.sent_bytes, now)
             {
                 driver.timers.set(after, Deadline::Tail(key));

@@ -1,6 +1,7 @@
 //! Fills new lanes until their congestion control knows the path; see `train`.
 
 use crate::driver::Driver;
+use crate::keys::{LaneKey, LaneNumber, PairKey};
 use crate::sys::socket::{self};
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
@@ -10,7 +11,7 @@ use crate::tunnels::pacing::train::{TURN_LOOK, Training, Turn};
 
 impl Tunnels {
     /// A lane has come up whose rate nobody knows.
-    pub(crate) fn train_new(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn train_new(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
@@ -24,7 +25,7 @@ impl Tunnels {
         driver.timers.set(TURN_LOOK, Deadline::Turn(key));
     }
 
-    pub(crate) fn on_turn(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn on_turn(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
@@ -50,7 +51,7 @@ impl Tunnels {
     }
 
     /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
-    pub(crate) fn train(&mut self, driver: &mut Driver, key: usize) -> bool {
+    pub(crate) fn train(&mut self, driver: &mut Driver, key: PairKey) -> bool {
         let now = driver.now;
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;
@@ -58,7 +59,7 @@ impl Tunnels {
         let (mut trains, mut ended) = (false, false);
         // A lane over QUIC that has come up carries everything: the padding of others would only fill its queue.
         let is_spare = pair.lanes[capacity::QUIC_LANE].is_some();
-        for number in 0..pair.lanes.len() {
+        for number in LaneNumber::all() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
                 continue;
             };
@@ -84,12 +85,12 @@ impl Tunnels {
                 continue;
             }
             let training = lane.training.insert(training);
-            if !lane.writable || pair.tunnel.unsent_bytes(number) >= BATCH {
+            if !lane.writable || pair.tunnel.unsent_bytes(number.0) >= BATCH {
                 continue;
             }
-            let before = pair.tunnel.unsent_bytes(number);
-            if pair.tunnel.pad(number, now) {
-                training.sent_bytes += pair.tunnel.unsent_bytes(number) - before;
+            let before = pair.tunnel.unsent_bytes(number.0);
+            if pair.tunnel.pad(number.0, now) {
+                training.sent_bytes += pair.tunnel.unsent_bytes(number.0) - before;
                 trains = true;
             }
         }

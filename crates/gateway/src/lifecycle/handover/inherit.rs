@@ -10,6 +10,7 @@ use crate::commands::starter::Starter;
 use crate::config::Config;
 use crate::flow::Flow;
 use crate::inherited::{InheritError, descriptor};
+use crate::keys::PairKey;
 use crate::listeners::KeptListeners;
 use crate::listeners::Listeners;
 use crate::membership::jobs::Jobs;
@@ -19,7 +20,6 @@ use crate::site::leg::KeptLeg;
 use crate::site::leg::Leg;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
-use crate::tunnels::keys;
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::pair::KeptPair;
 use crate::tunnels::pair::Pair;
@@ -133,7 +133,7 @@ fn inherit_pairs(base: &mut Base<'_>, kept: Vec<(usize, KeptPair<'static>)>) -> 
             let text = format!("has no [[peer]] for {}", kept.site);
             return Err(InheritError::Configuration(text));
         };
-        base.tunnels.by_site.insert(kept.site.clone(), key);
+        base.tunnels.by_site.insert(kept.site.clone(), PairKey(key));
         pairs.push((key, Pair::inherit(kept, index, base.driver.config.tunnel, now)?));
     }
     base.tunnels.pairs = pairs.into_iter().collect();
@@ -141,7 +141,7 @@ fn inherit_pairs(base: &mut Base<'_>, kept: Vec<(usize, KeptPair<'static>)>) -> 
         return Ok(());
     }
     let own = base.membership.directory.own().clone();
-    for key in keys(&base.tunnels.pairs) {
+    for key in base.tunnels.pairs.keys() {
         // Its nodes may have changed with the configuration.
         base.tunnels
             .tell(base.driver, key, GatewayToGateway::Site(own.clone()));
@@ -156,9 +156,9 @@ fn inherit_legs(
 ) -> Result<(), InheritError> {
     let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
     site.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
-    for (key, leg) in &mut site.legs {
+    for (key, leg) in site.legs.iter_mut() {
         leg.socket
-            .register(base.driver.registry(), Class::Leg.token(key))?;
+            .register(base.driver.registry(), Class::Leg.token(key.0))?;
         if let Some(pair) = base.tunnels.pairs.get_mut(leg.pair) {
             pair.legs.insert(leg.id, key);
         }
@@ -167,7 +167,7 @@ fn inherit_legs(
             base.driver.timers.set(deliver::CONNECT_DEADLINE, deadline);
         }
     }
-    for key in keys(&site.legs) {
+    for key in site.legs.keys() {
         site.schedule(base, key);
     }
     Ok(())

@@ -22,7 +22,6 @@ use crate::flow::Flow;
 use crate::lifecycle::Lifecycle;
 use crate::listeners::Listeners;
 use crate::sys::socket;
-use crate::tunnels::keys;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pair::KeptPair;
 use crate::tunnels::peer::Peer;
@@ -137,7 +136,7 @@ pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &
         .say(format_args!("goes on itself: {error}"));
     flow.commands
         .answer_hand_over(&mut flow.below, &Reply::Error(error.to_string()));
-    for index in 0..flow.below.base.tunnels.peers.len() {
+    for index in flow.below.base.tunnels.peers.keys() {
         flow.below
             .base
             .tunnels
@@ -160,7 +159,7 @@ pub(crate) fn let_go(flow: &mut Flow<'_>) {
     flow.below.base.tunnels.handshakes.clear();
     flow.below.base.tunnels.strangers.clear();
     flow.below.base.tunnels.unread.clear();
-    for pair in keys(&flow.below.base.tunnels.pairs) {
+    for pair in flow.below.base.tunnels.pairs.keys() {
         while let Some(event) = flow
             .below
             .base
@@ -177,7 +176,7 @@ pub(crate) fn let_go(flow: &mut Flow<'_>) {
             }
         }
     }
-    for lane in keys(&flow.below.base.tunnels.lanes) {
+    for lane in flow.below.base.tunnels.lanes.keys() {
         if let Some((pair, number)) = flow.below.base.tunnels.discard_lane(flow.below.base.driver, lane) {
             flow.below.base.tunnels.part_lane(
                 flow.below.base.driver,
@@ -230,13 +229,13 @@ fn try_hand_over(
 fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
     let mut pairs = Vec::new();
-    for (key, pair) in &mut flow.below.base.tunnels.pairs {
+    for (key, pair) in flow.below.base.tunnels.pairs.iter_mut() {
         let site = pair.site.clone();
         let kept: KeptPair<'_> = pair.keep(now);
         kept.tunnel
             .check()
             .map_err(|error| HandOverError::Tunnel(site, error))?;
-        pairs.push((key, kept));
+        pairs.push((key.0, kept));
     }
     Ok(State {
         site: flow.below.base.driver.config.site.clone(),
@@ -250,7 +249,7 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         listeners: listeners.keep(),
         virtual_subnets: flow.below.base.membership.directory.virtual_subnets(),
         others: flow.below.base.membership.directory.others().cloned().collect(),
-        contacts: flow.below.base.tunnels.peers.iter().map(Peer::keep).collect(),
+        contacts: flow.below.base.tunnels.peers.values().map(Peer::keep).collect(),
         jobs: flow.below.base.membership.jobs.keep(),
         starters: flow
             .commands
@@ -264,7 +263,7 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
             .site
             .legs
             .iter_mut()
-            .map(|(key, leg)| (key, leg.keep()))
+            .map(|(key, leg)| (key.0, leg.keep()))
             .collect(),
         intakes: flow
             .below

@@ -159,7 +159,7 @@ struct Site<'a> {
 
 impl View<'_> {
     pub(super) fn exposition(&self, driver: &Driver) -> String {
-        let peers = self.tunnels.peers.iter();
+        let peers = self.tunnels.peers.values();
         exposition(
             &self.status(driver),
             peers.map(|peer| (&*peer.site, &peer.totals)),
@@ -213,7 +213,7 @@ fn of_sites(text: &mut Exposition, sites: &[Site<'_>]) {
     for (name, help, value) in LANE_COUNTERS {
         let mut family = text.family(Kind::Counter, name, help);
         for site in sites {
-            for (number, counts) in &site.total.lanes {
+            for (number, counts) in site.total.lanes.iter() {
                 family.sample(
                     &[("site", site.name), ("lane", &number.to_string())],
                     value(counts),
@@ -242,7 +242,7 @@ fn site<'a>(status: &'a Status, name: &'a str, over: &Totals) -> Site<'a> {
         total.sent_bytes += tunnel.sent_bytes;
         total.received_bytes += tunnel.received_bytes;
         total.lanes_lost += tunnel.lanes_lost;
-        for lane in &tunnel.lanes {
+        for lane in tunnel.lanes.iter() {
             total.add_lane(lane);
         }
     }

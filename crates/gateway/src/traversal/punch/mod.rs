@@ -19,6 +19,7 @@ mod over_udp;
 mod rounds;
 
 use crate::base::Base;
+use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
 use crate::tunnels::origin::Way;
 use message::{KIND, TCP_KIND};
@@ -46,11 +47,11 @@ const HEAD_START: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(crate) struct Meetings {
     /// By their places among the peers.
-    by_peer: BTreeMap<(usize, Way), Meeting>,
+    by_peer: BTreeMap<(PeerIndex, Way), Meeting>,
     /// Sockets of the rounds over TCP that are under way.
-    openings: BTreeMap<usize, Opening>,
+    openings: BTreeMap<PeerIndex, Opening>,
     /// How each peer was met last.
-    served: BTreeMap<usize, Way>,
+    served: BTreeMap<PeerIndex, Way>,
     /// Where the broker was found; nothing begins before that.
     broker: Option<SocketAddr>,
     /// The question to it that is under way.
@@ -60,7 +61,7 @@ pub(crate) struct Meetings {
 }
 
 impl Meetings {
-    fn of(&mut self, index: usize) -> impl Iterator<Item = (Way, &mut Meeting)> {
+    fn of(&mut self, index: PeerIndex) -> impl Iterator<Item = (Way, &mut Meeting)> {
         let both = self
             .by_peer
             .range_mut((index, Way::ALL[0])..=(index, Way::ALL[1]));
@@ -68,7 +69,7 @@ impl Meetings {
     }
 
     /// How much later this way is tried than the one that served last.
-    fn head_start(&self, index: usize, way: Way) -> Duration {
+    fn head_start(&self, index: PeerIndex, way: Way) -> Duration {
         let has_udp = self.by_peer.contains_key(&(index, Way::Udp));
         match (self.served.get(&index), way) {
             (Some(served), _) if *served != way => HEAD_START,
@@ -79,18 +80,18 @@ impl Meetings {
 }
 
 impl Traversal {
-    fn meeting(&mut self, index: usize, way: Way) -> Option<&mut Meeting> {
+    fn meeting(&mut self, index: PeerIndex, way: Way) -> Option<&mut Meeting> {
         self.meetings.by_peer.get_mut(&(index, way))
     }
 
     /// Only punching brings a lane to this peer.
-    pub(crate) fn meets(&self, index: usize) -> bool {
+    pub(crate) fn meets(&self, index: PeerIndex) -> bool {
         let mut ways = Way::ALL.into_iter();
         ways.any(|way| self.meetings.by_peer.contains_key(&(index, way)))
     }
 
     /// The broker tells where a peer can be dialled, if at all.
-    pub(crate) fn on_peer_known(&mut self, base: &mut Base<'_>, index: usize) {
+    pub(crate) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let now = base.driver.now;
         let site = base.tunnels.peers[index].site.clone();
         let closed = base.driver.config.public.is_empty() && base.tunnels.peers[index].addresses.is_empty();
@@ -127,7 +128,7 @@ impl Traversal {
         }
     }
 
-    pub(crate) fn forget_meeting(&mut self, index: usize) {
+    pub(crate) fn forget_meeting(&mut self, index: PeerIndex) {
         let meetings = &mut self.meetings;
         meetings.by_peer.retain(|(other, _), _| *other != index);
         meetings.openings.remove(&index);
@@ -141,7 +142,7 @@ impl Traversal {
     }
 
     /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
-    pub(crate) fn meet_again(&mut self, base: &mut Base<'_>, index: usize, introduced: bool) {
+    pub(crate) fn meet_again(&mut self, base: &mut Base<'_>, index: PeerIndex, introduced: bool) {
         let now = base.driver.now;
         let meetings = &mut self.meetings;
         for way in Way::ALL {
@@ -153,7 +154,7 @@ impl Traversal {
     }
 
     /// A lane stands. What a relay carries is not what the two gateways are meeting for.
-    pub(crate) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: usize, lane: usize) {
+    pub(crate) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
         let known = base.tunnels.lanes.get(lane);
         let Some(is_tcp) = known
             .filter(|lane| lane.through.is_none())
@@ -170,7 +171,7 @@ impl Traversal {
     }
 
     /// The handshake of a lane is through, at either side.
-    pub(crate) fn on_met(&mut self, base: &mut Base<'_>, index: usize) {
+    pub(crate) fn on_met(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let meetings = &mut self.meetings;
         meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
         meetings.openings.remove(&index);
@@ -183,7 +184,7 @@ impl Traversal {
     }
 
     /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
-    fn punched(&mut self, index: usize, is_tcp: bool) -> Option<Way> {
+    fn punched(&mut self, index: PeerIndex, is_tcp: bool) -> Option<Way> {
         let way = match is_tcp {
             true => Way::Tcp,
             false => Way::Udp,
@@ -195,13 +196,19 @@ impl Traversal {
     }
 
     /// The far gateway has said who it is.
-    pub(crate) fn on_met_well(&mut self, index: usize) {
+    pub(crate) fn on_met_well(&mut self, index: PeerIndex) {
         let meetings = self.meetings.of(index);
         meetings.for_each(|(_, meeting)| meeting.on_introduced());
     }
 
     /// The lane that was begun through the hole did not come up; false where none was.
-    pub(crate) fn punch_failed(&mut self, base: &mut Base<'_>, index: usize, lane: usize, why: &str) -> bool {
+    pub(crate) fn punch_failed(
+        &mut self,
+        base: &mut Base<'_>,
+        index: PeerIndex,
+        lane: LaneNumber,
+        why: &str,
+    ) -> bool {
         let now = base.driver.now;
         let way = match (base.driver.config.transport, lane) {
             (Transport::Quic, _) | (Transport::Auto, QUIC_LANE) => Way::Udp,
@@ -216,7 +223,7 @@ impl Traversal {
         dialled
     }
 
-    fn no_meeting(&mut self, base: &mut Base<'_>, index: usize) {
+    fn no_meeting(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         if base.tunnels.has_lane(index) {
             return;
         }
@@ -250,7 +257,7 @@ impl Traversal {
         }
         let due = self.meetings.by_peer.iter();
         let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
-        let due: Vec<(usize, Way)> = due.map(|(key, _)| *key).collect();
+        let due: Vec<(PeerIndex, Way)> = due.map(|(key, _)| *key).collect();
         for (index, way) in due {
             let is_well =
                 base.tunnels.has_lane(index) && (way == Way::Udp || self.missing_lane(base, index).is_none());
@@ -266,7 +273,7 @@ impl Traversal {
     fn with_meeting(
         &mut self,
         base: &mut Base<'_>,
-        index: usize,
+        index: PeerIndex,
         way: Way,
         act: impl FnOnce(&mut Meeting, &mut Vec<Action>),
     ) {
@@ -283,7 +290,7 @@ impl Traversal {
         }
     }
 
-    fn act(&mut self, base: &mut Base<'_>, index: usize, way: Way, action: Action) {
+    fn act(&mut self, base: &mut Base<'_>, index: PeerIndex, way: Way, action: Action) {
         match (action, way) {
             (Action::Locate, _) => {
                 let located = match way {
@@ -311,7 +318,7 @@ impl Traversal {
     }
 
     /// Tells the far gateway where this one is.
-    fn call(&mut self, base: &mut Base<'_>, index: usize, way: Way, answers: bool) {
+    fn call(&mut self, base: &mut Base<'_>, index: PeerIndex, way: Way, answers: bool) {
         let Some(grid) = &base.membership.session else {
             return;
         };

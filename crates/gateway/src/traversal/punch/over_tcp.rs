@@ -2,6 +2,7 @@
 
 use super::opening::{BROKER, Opening, SLOTS};
 use crate::base::Base;
+use crate::keys::{LaneNumber, PeerIndex};
 use crate::sys::token::Class;
 use crate::traversal::Traversal;
 use crate::tunnels::origin::Way;
@@ -15,22 +16,24 @@ const OPENINGS: usize = 32;
 
 impl Traversal {
     /// The first lane over TCP that is still to be punched by this gateway, once one serves.
-    pub(super) fn missing_lane(&self, base: &Base<'_>, index: usize) -> Option<usize> {
+    pub(super) fn missing_lane(&self, base: &Base<'_>, index: PeerIndex) -> Option<LaneNumber> {
         let site = &base.tunnels.peers[index].site;
         let served = self.meetings.served.get(&index);
         if served != Some(&Way::Tcp) || base.driver.config.site > *site || !base.tunnels.has_lane(index) {
             return None;
         }
         let pair = base.tunnels.pair_of(site)?;
-        let is_well = |lane: &usize| {
+        let is_well = |lane: &LaneNumber| {
             let known = pair.lanes[*lane].and_then(|key| base.tunnels.lanes.get(key));
-            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(*lane)
+            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(lane.0)
         };
-        (0..base.tunnels.lanes_wanted(base.driver, index)).find(|lane| !is_well(lane))
+        LaneNumber::all()
+            .take(base.tunnels.lanes_wanted(base.driver, index))
+            .find(|lane| !is_well(lane))
     }
 
     /// Takes a port for a round over TCP, and asks the broker from where it sees that.
-    pub(super) fn open(&mut self, base: &mut Base<'_>, index: usize) -> io::Result<()> {
+    pub(super) fn open(&mut self, base: &mut Base<'_>, index: PeerIndex) -> io::Result<()> {
         let meetings = &mut self.meetings;
         let Some(broker) = meetings
             .broker
@@ -48,7 +51,7 @@ impl Traversal {
         Ok(())
     }
 
-    pub(super) fn knock_over_tcp(&mut self, base: &mut Base<'_>, index: usize, to: SocketAddr) {
+    pub(super) fn knock_over_tcp(&mut self, base: &mut Base<'_>, index: PeerIndex, to: SocketAddr) {
         if let Some(opening) = self.meetings.openings.get_mut(&index) {
             opening.knock(to, base.driver.registry(), opening_token(index));
         }
@@ -56,7 +59,7 @@ impl Traversal {
 
     /// One of the sockets of a round over TCP reports something.
     pub(crate) fn on_opening(&mut self, base: &mut Base<'_>, key: usize) {
-        let (index, slot, now) = (key / SLOTS, key % SLOTS, base.driver.now);
+        let (index, slot, now) = (PeerIndex(key / SLOTS), key % SLOTS, base.driver.now);
         let Some(opening) = self.meetings.openings.get_mut(&index) else {
             return;
         };
@@ -87,7 +90,7 @@ impl Traversal {
         }
         self.meetings.openings.remove(&index);
         let site = base.tunnels.peers[index].site.clone();
-        let lane = self.missing_lane(base, index).unwrap_or(0);
+        let lane = self.missing_lane(base, index).unwrap_or(LaneNumber(0));
         match base.tunnels.tcp_carrier(base.driver, socket, Some(&site)) {
             Ok(carrier) => base
                 .tunnels
@@ -97,6 +100,6 @@ impl Traversal {
     }
 }
 
-fn opening_token(index: usize) -> impl Fn(usize) -> Token {
-    move |slot| Class::Opening.token(index * SLOTS + slot)
+fn opening_token(index: PeerIndex) -> impl Fn(usize) -> Token {
+    move |slot| Class::Opening.token(index.0 * SLOTS + slot)
 }

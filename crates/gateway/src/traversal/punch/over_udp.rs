@@ -3,6 +3,7 @@
 use super::message;
 use crate::base::Base;
 use crate::config::Transport;
+use crate::keys::{LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
 use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::origin::Way;
@@ -57,7 +58,7 @@ impl Traversal {
         }
         (meetings.asked, meetings.mapped) = (None, Some(mapped));
         let all = meetings.by_peer.keys().filter(|(_, way)| *way == Way::Udp);
-        let all: Vec<usize> = all.map(|(index, _)| *index).collect();
+        let all: Vec<PeerIndex> = all.map(|(index, _)| *index).collect();
         for index in all {
             self.with_meeting(base, index, Way::Udp, |meeting, out| meeting.on_located(now, out));
         }
@@ -76,9 +77,9 @@ impl Traversal {
         }
     }
 
-    pub(super) fn dial_punched(&mut self, base: &mut Base<'_>, index: usize, address: SocketAddr) {
+    pub(super) fn dial_punched(&mut self, base: &mut Base<'_>, index: PeerIndex, address: SocketAddr) {
         let lane = match base.driver.config.transport {
-            Transport::Quic => 0,
+            Transport::Quic => LaneNumber(0),
             _ => QUIC_LANE,
         };
         let site = base.tunnels.peers[index].site.clone();

@@ -6,6 +6,7 @@
 use super::selection::{Candidate, Offer, choose};
 use crate::base::Base;
 use crate::config::Transport;
+use crate::keys::{ByNumber, LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::Deadline;
 use crate::traversal::Traversal;
 use crate::tunnels::dial::{LAST_BACKOFF, REDIAL};
@@ -14,7 +15,6 @@ use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::origin::Through;
 use crate::tunnels::peer::Dial;
 use causeway_tunnel::ticket::Ticket;
-use causeway_tunnel::tunnel::MAX_LANES;
 use mio::net::TcpStream;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -40,28 +40,31 @@ const COMING: usize = 64;
 pub(crate) struct Search {
     /// Why none serves, for those who ask.
     pub(crate) trouble: String,
-    dials: [Dial; MAX_LANES],
+    dials: ByNumber<Dial>,
     /// The number of the last ask for each lane, and which relay has not answered it yet.
-    asked: [Option<(u64, usize)>; MAX_LANES],
+    asked: ByNumber<Option<(u64, PeerIndex)>>,
     /// What the peer said as a relay.
     pub(crate) offer: Option<Offer>,
     /// When each relay failed last.
-    failed: HashMap<usize, Instant>,
+    failed: HashMap<PeerIndex, Instant>,
 }
 
 impl Search {
     pub(crate) fn new() -> Search {
         Search {
             trouble: String::new(),
-            dials: [Dial::IDLE; MAX_LANES],
-            asked: [None; MAX_LANES],
+            dials: ByNumber::default(),
+            asked: ByNumber::default(),
             offer: None,
             failed: HashMap::new(),
         }
     }
 
-    fn take(&mut self, id: u64, relay: usize) -> Option<usize> {
-        let lane = self.asked.iter().position(|asked| *asked == Some((id, relay)))?;
+    fn take(&mut self, id: u64, relay: PeerIndex) -> Option<LaneNumber> {
+        let lane = self
+            .asked
+            .iter()
+            .find_map(|(lane, asked)| (*asked == Some((id, relay))).then_some(lane))?;
         self.asked[lane] = None;
         Some(lane)
     }
@@ -78,21 +81,21 @@ pub(crate) struct Invitation {
 
 impl Traversal {
     /// Of two sites, the one that sorts first asks. Lanes over QUIC are not relayed.
-    fn seeks(&self, base: &Base<'_>, index: usize) -> bool {
+    fn seeks(&self, base: &Base<'_>, index: PeerIndex) -> bool {
         base.driver.config.transport != Transport::Quic
             && base.driver.config.site < base.tunnels.peers[index].site
             && !base.tunnels.peers[index].is_gone
     }
 
     /// Looks for a relay for every lane that is not up by then.
-    pub(crate) fn seek_all(&mut self, base: &mut Base<'_>, index: usize, pause: Duration) {
-        for lane in 0..base.tunnels.lanes_wanted(base.driver, index) {
+    pub(crate) fn seek_all(&mut self, base: &mut Base<'_>, index: PeerIndex, pause: Duration) {
+        for lane in LaneNumber::all().take(base.tunnels.lanes_wanted(base.driver, index)) {
             self.seek_after(base, index, lane, pause);
         }
     }
 
-    fn seek_after(&mut self, base: &mut Base<'_>, index: usize, lane: usize, pause: Duration) {
-        let wanted = self.seeks(base, index) && lane < base.tunnels.lanes_wanted(base.driver, index);
+    fn seek_after(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber, pause: Duration) {
+        let wanted = self.seeks(base, index) && lane.0 < base.tunnels.lanes_wanted(base.driver, index);
         let dial = &mut self.search_mut(index).dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
             base.driver.timers.set(pause, Deadline::Seek(index, lane));
@@ -103,8 +106,8 @@ impl Traversal {
     pub(crate) fn seek_again(
         &mut self,
         base: &mut Base<'_>,
-        index: usize,
-        lane: usize,
+        index: PeerIndex,
+        lane: LaneNumber,
         through: Option<&Through>,
     ) {
         let pause = match through {
@@ -127,12 +130,12 @@ impl Traversal {
     }
 
     /// Asks a relay for a lane unless there is one, or a better one.
-    pub(crate) fn seek(&mut self, base: &mut Base<'_>, index: usize, lane: usize) {
+    pub(crate) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
         let site = base.tunnels.peers[index].site.clone();
         let key = base.tunnels.by_site.get(&site).copied();
         let is_well = key
             .and_then(|key| base.tunnels.pairs.get(key))
-            .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane));
+            .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane.0));
         if is_well || key.is_some_and(|key| base.tunnels.has_direct_lane(key)) {
             self.search_mut(index).dials[lane] = Dial::IDLE;
             return;
@@ -150,14 +153,19 @@ impl Traversal {
     }
 
     /// The one to ask for this lane: its place among the peers, and the pair with it.
-    fn best_relay(&self, base: &Base<'_>, index: usize, lane: usize) -> Option<(usize, usize)> {
-        let failed = |relay: usize| {
+    fn best_relay(
+        &self,
+        base: &Base<'_>,
+        index: PeerIndex,
+        lane: LaneNumber,
+    ) -> Option<(PeerIndex, PairKey)> {
+        let failed = |relay: PeerIndex| {
             let search = self.search(index)?;
             let at = search.failed.get(&relay);
             at.filter(|at| base.driver.now.saturating_duration_since(**at) < GRUDGE)
                 .copied()
         };
-        let willing = base.tunnels.peers.iter().enumerate().filter_map(|(relay, peer)| {
+        let willing = base.tunnels.peers.iter().filter_map(|(relay, peer)| {
             let key = base.tunnels.by_site.get(&peer.site).copied()?;
             let is_willing = base
                 .membership
@@ -185,9 +193,9 @@ impl Traversal {
     fn seek_failed(
         &mut self,
         base: &mut Base<'_>,
-        index: usize,
-        lane: usize,
-        relay: Option<usize>,
+        index: PeerIndex,
+        lane: LaneNumber,
+        relay: Option<PeerIndex>,
         why: &str,
     ) {
         let now = base.driver.now;
@@ -213,13 +221,19 @@ impl Traversal {
     }
 
     /// A lane through a relay is up, as far as this gateway knows.
-    pub(crate) fn seek_succeeded(&mut self, index: usize, lane: usize) {
+    pub(crate) fn seek_succeeded(&mut self, index: PeerIndex, lane: LaneNumber) {
         let search = self.search_mut(index);
         search.trouble.clear();
         search.dials[lane].under_way = false;
     }
 
-    pub(crate) fn on_ask_deadline(&mut self, base: &mut Base<'_>, index: usize, lane: usize, id: u64) {
+    pub(crate) fn on_ask_deadline(
+        &mut self,
+        base: &mut Base<'_>,
+        index: PeerIndex,
+        lane: LaneNumber,
+        id: u64,
+    ) {
         let asked = self.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
         if let Some((_, relay)) = asked {
             let site = &base.tunnels.peers[relay].site;
@@ -229,16 +243,16 @@ impl Traversal {
     }
 
     /// No lane to a site is left: it is no relay for anybody now.
-    pub(crate) fn lose_relay(&mut self, base: &mut Base<'_>, relay: usize) {
+    pub(crate) fn lose_relay(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
         self.search_mut(relay).offer = None;
         self.relay_is_gone(base, relay);
         self.tell_offer_soon(base);
     }
 
     /// The last lane to a site is gone: what it was asked as a relay is asked of others.
-    fn relay_is_gone(&mut self, base: &mut Base<'_>, relay: usize) {
-        for index in 0..base.tunnels.peers.len() {
-            for lane in 0..MAX_LANES {
+    fn relay_is_gone(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
+        for index in base.tunnels.peers.keys() {
+            for lane in LaneNumber::all() {
                 if self.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
                     let why = format!("relay {} was lost", base.tunnels.peers[relay].site);
                     self.seek_failed(base, index, lane, Some(relay), &why);
@@ -275,17 +289,22 @@ impl Traversal {
     }
 
     /// What was asked, of whom and for which lane.
-    fn find_ask(&mut self, base: &mut Base<'_>, from: &str, id: u64) -> Option<(usize, usize, usize)> {
-        let relay = base.tunnels.peers.iter().position(|peer| peer.site == from)?;
+    fn find_ask(
+        &mut self,
+        base: &mut Base<'_>,
+        from: &str,
+        id: u64,
+    ) -> Option<(PeerIndex, PeerIndex, LaneNumber)> {
+        let relay = base.tunnels.peer_of(from)?;
         let mut searches = self.searches.iter_mut().enumerate();
-        searches.find_map(|(index, search)| Some((relay, index, search.take(id, relay)?)))
+        searches.find_map(|(index, search)| Some((relay, PeerIndex(index), search.take(id, relay)?)))
     }
 
     /// Another site has asked a relay for this one.
     pub(crate) fn on_relay_come(
         &mut self,
         base: &mut Base<'_>,
-        pair: usize,
+        pair: PairKey,
         relay: &str,
         from: &str,
         invitation: &Invitation,
@@ -314,7 +333,7 @@ impl Traversal {
                     .to_owned(),
             );
         }
-        let place = |site: &str| base.tunnels.peers.iter().position(|peer| peer.site == site);
+        let place = |site: &str| base.tunnels.peer_of(site);
         let index = place(from).ok_or_else(|| format!("site {from} is not a [[peer]] of this gateway"))?;
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
             return Err("a site cannot be its own relay".to_owned());
@@ -331,9 +350,9 @@ impl Traversal {
     fn go(
         &mut self,
         base: &mut Base<'_>,
-        relay: usize,
-        index: usize,
-        lane: Option<usize>,
+        relay: PeerIndex,
+        index: PeerIndex,
+        lane: Option<LaneNumber>,
         invitation: &Invitation,
     ) -> Result<(), String> {
         let ticket = Ticket::from_hex(&invitation.ticket).map_err(|error| error.to_string())?;
@@ -368,7 +387,7 @@ impl Traversal {
         &mut self,
         base: &mut Base<'_>,
         errand: &Errand,
-        dialled: Option<(usize, usize)>,
+        dialled: Option<(PeerIndex, LaneNumber)>,
         why: &str,
     ) {
         let relay = errand.through.relay;

@@ -7,6 +7,7 @@
 //! lot is drawn from the names of all three sites and the lane's number: nothing has to be agreed on.
 
 use crate::base::Base;
+use crate::keys::{LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::Deadline;
 use crate::traversal::Traversal;
 use crate::tunnels::message::GatewayToGateway;
@@ -47,8 +48,8 @@ impl Offer {
 #[derive(Debug)]
 pub(crate) struct Candidate<'a> {
     /// Its place among the peers, and the pair with it.
-    pub(crate) relay: usize,
-    pub(crate) pair: usize,
+    pub(crate) relay: PeerIndex,
+    pub(crate) pair: PairKey,
     pub(crate) site: &'a str,
     /// The way to it.
     pub(crate) near_microseconds: u32,
@@ -79,7 +80,7 @@ impl Candidate<'_> {
 pub(crate) fn choose<'a, 'b>(
     candidates: &'b [Candidate<'a>],
     between: (&str, &str),
-    lane: usize,
+    lane: LaneNumber,
 ) -> Option<&'b Candidate<'a>> {
     let to = between.1;
     let rank = |one: &&Candidate<'_>| (one.failed, one.is_blind(to));
@@ -92,10 +93,10 @@ pub(crate) fn choose<'a, 'b>(
 
 /// FNV-1a (draft-eastlake-fnv), which spreads names well enough, and is the same in every version of the compiler's library; its last bytes
 /// hardly reach the high bits, so they are mixed once more (as in MurmurHash3).
-fn lot(names: &[&str], lane: usize) -> u64 {
+fn lot(names: &[&str], lane: LaneNumber) -> u64 {
     let bytes = names.iter().flat_map(|name| name.bytes().chain([0]));
     let sum = bytes
-        .chain([lane as u8])
+        .chain([lane.0 as u8])
         .fold(0xcbf2_9ce4_8422_2325u64, |sum, byte| {
             (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -118,11 +119,11 @@ impl Traversal {
     pub(crate) fn tell_offer(&mut self, base: &mut Base<'_>) {
         self.relay.tells = false;
         self.relay.told_at = Some(base.driver.now);
-        let reached: Vec<usize> = base.tunnels.pairs.iter().map(|(key, _)| key).collect();
+        let reached = base.tunnels.pairs.keys();
         let reached = reached
             .into_iter()
             .filter(|key| base.tunnels.has_direct_lane(*key));
-        let reached: Vec<usize> = reached.collect();
+        let reached: Vec<PairKey> = reached.collect();
         let beyond = reached.iter().filter_map(|key| {
             let site = base.tunnels.pairs.get(*key)?.site.clone();
             Some((site, base.tunnels.least_rtt(*key)?))
@@ -154,8 +155,8 @@ mod tests {
 
     fn candidate<'a>(relay: usize, site: &'a str, near: u32, offer: Option<&'a Offer>) -> Candidate<'a> {
         Candidate {
-            relay,
-            pair: relay,
+            relay: PeerIndex(relay),
+            pair: PairKey(relay),
             site,
             near_microseconds: near,
             offer,
@@ -164,7 +165,10 @@ mod tests {
     }
 
     fn chosen(candidates: &[Candidate<'_>], lane: usize) -> usize {
-        choose(candidates, ("nancy", "rennes"), lane).unwrap().relay
+        choose(candidates, ("nancy", "rennes"), LaneNumber(lane))
+            .unwrap()
+            .relay
+            .0
     }
 
     #[test]
@@ -208,7 +212,7 @@ mod tests {
         for pair in 0..100 {
             let near = format!("site{pair}");
             for lane in 0..4 {
-                let one = choose(&candidates, (&near, "rennes"), lane).unwrap();
+                let one = choose(&candidates, (&near, "rennes"), LaneNumber(lane)).unwrap();
                 *counts.entry(one.site).or_insert(0) += 1;
             }
         }
@@ -229,7 +233,10 @@ mod tests {
                 candidate(1, "lille", 5000, Some(&offers[1])),
             ];
             let near = format!("site{pair}");
-            carried[choose(&candidates, (&near, "rennes"), 0).unwrap().relay] += 1;
+            carried[choose(&candidates, (&near, "rennes"), LaneNumber(0))
+                .unwrap()
+                .relay
+                .0] += 1;
         }
         let [most, least] = [carried.iter().max().unwrap(), carried.iter().min().unwrap()];
         assert!(most - least <= most / 4 + 16, "{carried:?}");
@@ -251,7 +258,7 @@ mod tests {
         assert!((0..16).all(|lane| chosen(&candidates, lane) == 1));
         assert_eq!(chosen(&[failed(candidate(2, "metz", 10, None))], 0), 2);
         assert_eq!(chosen(&[candidate(0, "lyon", 10, Some(&blind))], 0), 0);
-        assert!(choose(&[], ("nancy", "rennes"), 0).is_none());
+        assert!(choose(&[], ("nancy", "rennes"), LaneNumber(0)).is_none());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
 use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
+use crate::keys::PairKey;
 use crate::sys::socket;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
@@ -165,7 +166,7 @@ impl Traversal {
     }
 
     /// A site wants to meet another one here.
-    pub(crate) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: usize, to: &str, ask: u64) {
+    pub(crate) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
         if let Err(why) = self.arrange(base, asker, to, ask) {
             let why = format!("{why} (says {})", base.driver.config.site);
             base.tunnels
@@ -173,7 +174,7 @@ impl Traversal {
         }
     }
 
-    fn arrange(&mut self, base: &mut Base<'_>, asker: usize, to: &str, ask: u64) -> Result<(), String> {
+    fn arrange(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) -> Result<(), String> {
         if !base.driver.config.relay {
             return Err("connections of other sites are not carried here (relay in [grid])".to_owned());
         }

@@ -1,5 +1,6 @@
 //! What is done at a relay before a handshake begins.
 
+use crate::keys::PeerIndex;
 use crate::tunnels::origin::Through;
 use causeway_tunnel::ticket::{MET, Ticket};
 use mio::net::TcpStream;
@@ -10,7 +11,7 @@ use std::io::{self, ErrorKind, Read, Write};
 pub(crate) struct Errand {
     pub(crate) through: Through,
     /// Index of the peer that is to be met.
-    pub(crate) peer: usize,
+    pub(crate) peer: PeerIndex,
     /// What the ask, or the meeting, is known by.
     pub(crate) id: u64,
     ticket: Ticket,
@@ -27,7 +28,7 @@ enum Stage {
 }
 
 impl Errand {
-    pub(crate) fn new(through: Through, peer: usize, id: u64, ticket: Ticket) -> Errand {
+    pub(crate) fn new(through: Through, peer: PeerIndex, id: u64, ticket: Ticket) -> Errand {
         Errand {
             through,
             peer,

@@ -3,6 +3,7 @@
 //! The proof keeps strangers out. What follows is hidden and protected under TLS (`encrypt` in `[grid]`) only; the proof is then made over the session's
 //! certificate too.
 
+use crate::keys::{LaneNumber, PeerIndex};
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::handshake::errand::Errand;
 use crate::tunnels::tls::Binding;
@@ -20,7 +21,7 @@ pub(crate) struct Handshake {
     pub(in crate::tunnels) carrier: Carrier,
     pub(in crate::tunnels) address: SocketAddr,
     /// Index of the peer this gateway dialled, and which lane.
-    pub(in crate::tunnels) dialled: Option<(usize, usize)>,
+    pub(in crate::tunnels) dialled: Option<(PeerIndex, LaneNumber)>,
     /// The relay that was dialled, and what is to be done there first.
     pub(in crate::tunnels) errand: Option<Errand>,
     /// A stranger's, which may show a ticket instead of a hello.
@@ -117,7 +118,7 @@ impl Handshake {
     }
 
     /// Index of the peer that was dialled, and which lane.
-    pub(crate) fn dialled(&self) -> Option<(usize, usize)> {
+    pub(crate) fn dialled(&self) -> Option<(PeerIndex, LaneNumber)> {
         self.dialled
     }
 
