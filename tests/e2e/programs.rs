@@ -51,7 +51,7 @@ pub struct Item {
 }
 
 /// NetPIPE and IMB stop here: the largest message the issue names for checked programs.
-const MOST_BYTES: u32 = 8 << 20;
+const MAX_BYTES: u32 = 8 << 20;
 
 /// The catalogue for one MPI.
 pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
@@ -238,12 +238,12 @@ fn ping_pong(mpi: &Mpi, extent: Extent) -> Item {
     let run = run(mpi, &format!("--sites {}", extent.pair()), 2);
     let (command, says) = match &mpi.ping_pong {
         PingPong::NetPipe(program) => (
-            format!("{run} {program} -l 1 -u {MOST_BYTES} -p 0 -n 2 -o $PWD/np.out && tail -n 1 np.out"),
-            MOST_BYTES.to_string(),
+            format!("{run} {program} -l 1 -u {MAX_BYTES} -p 0 -n 2 -o $PWD/np.out && tail -n 1 np.out"),
+            MAX_BYTES.to_string(),
         ),
         PingPong::Imb(program) => (
             format!("{run} {program} PingPong -iter 3 -msglog 0:23 -time 20"),
-            MOST_BYTES.to_string(),
+            MAX_BYTES.to_string(),
         ),
     };
     Item {

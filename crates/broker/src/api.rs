@@ -1,6 +1,6 @@
 //! What is said to the broker and answered, version 1: JSON over HTTPS, under `/v1`.
 //!
-//! Every body says its limits here: [`MOST_BODY`] or [`MOST_LIST_BODY`] bytes before it is read, [`Checked::check`] once it is. Unknown fields are
+//! Every body says its limits here: [`MAX_BODY`] or [`MAX_LIST_BODY`] bytes before it is read, [`Checked::check`] once it is. Unknown fields are
 //! refused in requests, so that a misspelt one is not silently nothing; answers may get more fields.
 
 mod checks;
@@ -12,22 +12,22 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
 /// Longest body of a request with a list in it ([`SYNC`]: nodes, [`REVOCATIONS`]: sites), and of any other.
-pub const MOST_LIST_BODY: usize = 1024 * 1024;
-/// See [`MOST_LIST_BODY`].
-pub const MOST_BODY: usize = 64 * 1024;
+pub const MAX_LIST_BODY: usize = 1024 * 1024;
+/// See [`MAX_LIST_BODY`].
+pub const MAX_BODY: usize = 64 * 1024;
 
 /// Longest an idle [`SYNC`] waits for something to tell.
-pub const MOST_WAIT_SECONDS: u64 = 30;
+pub const MAX_WAIT_SECONDS: u64 = 30;
 
 /// Longest message between gateways, and its kind.
-pub const MOST_MESSAGE: usize = 4096;
-/// See [`MOST_MESSAGE`].
-pub const MOST_KIND: usize = 32;
+pub const MAX_MESSAGE: usize = 4096;
+/// See [`MAX_MESSAGE`].
+pub const MAX_KIND: usize = 32;
 
 /// Longest name of a job, in bytes.
-pub const MOST_JOB_NAME: usize = 128;
+pub const MAX_JOB_NAME: usize = 128;
 /// Addresses that one [`REACH`] tries.
-pub const MOST_REACH: usize = 4;
+pub const MAX_REACH: usize = 4;
 
 /// Paths.
 pub const TIME: &str = "/v1/time";
@@ -51,7 +51,7 @@ pub const RELAYS: &str = "/v1/relays";
 /// A body that was read, and may still be nonsense.
 pub trait Checked {
     /// Longest body, in bytes.
-    const MOST_BYTES: usize = MOST_BODY;
+    const MAX_BYTES: usize = MAX_BODY;
 
     /// What is wrong with it, in one sentence.
     ///
@@ -178,7 +178,7 @@ pub struct SyncRequest {
     pub messages_until: u64,
     /// How busy it is as a relay, 0 to 1000.
     pub load: u32,
-    /// Longest to wait when there is nothing to tell; [`MOST_WAIT_SECONDS`] at most.
+    /// Longest to wait when there is nothing to tell; [`MAX_WAIT_SECONDS`] at most.
     pub wait_seconds: u64,
 }
 

@@ -32,7 +32,7 @@ pub(crate) const CERTIFICATE_FILE: &str = "ca.pem";
 pub(crate) const KEY_FILE: &str = "ca.key";
 
 /// Longest certificate request and certificate, as PEM: those of P-256 keys take a quarter.
-pub const MOST_PEM: usize = 4096;
+pub const MAX_PEM: usize = 4096;
 
 /// The certificate authority with its private key.
 pub struct Authority {
@@ -178,7 +178,7 @@ impl Authority {
         now: u64,
         begins: u64,
     ) -> Result<Issued, AuthorityError> {
-        if request.len() > MOST_PEM {
+        if request.len() > MAX_PEM {
             return Err(AuthorityError::Request("it is too long"));
         }
         let request = CertificateSigningRequestParams::from_pem(request)
@@ -367,7 +367,7 @@ mod tests {
                 .to_string()
         };
         assert!(refused("").contains("cannot be read"));
-        assert!(refused(&"a".repeat(MOST_PEM + 1)).contains("too long"));
+        assert!(refused(&"a".repeat(MAX_PEM + 1)).contains("too long"));
         let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
         let request = CertificateParams::default().serialize_request(&key).unwrap();
         assert!(refused(&request.pem().unwrap()).contains("P-256"));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const OTHERS_ANY: u32 = 0o077;
 
 /// Longest file read: a cached answer of a grid of a thousand sites with a hundred nodes each takes a tenth.
-const MOST_BYTES: u64 = 128 * 1024 * 1024;
+const MAX_BYTES: u64 = 128 * 1024 * 1024;
 
 /// What a file operation failed at, with its path.
 #[derive(Debug, thiserror::Error)]
@@ -108,11 +108,11 @@ fn read_bounded(path: &Path, secret: bool) -> io::Result<Vec<u8>> {
         return Err(Error::new(ErrorKind::PermissionDenied, text));
     }
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(Error::new(
             ErrorKind::InvalidData,
-            format!("is longer than {MOST_BYTES} bytes"),
+            format!("is longer than {MAX_BYTES} bytes"),
         ));
     }
     Ok(bytes)

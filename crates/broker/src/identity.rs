@@ -10,7 +10,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// Longest URI read.
-const MOST_URI: usize = 256;
+const MAX_URI: usize = 256;
 
 /// Who speaks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -87,8 +87,8 @@ impl Identity {
     /// # Errors
     /// Anything but exactly that form.
     pub fn parse(uri: &str) -> Result<Identity, IdentityError> {
-        let wrong = || IdentityError::Uri(uri.chars().take(MOST_URI).collect());
-        if uri.len() > MOST_URI {
+        let wrong = || IdentityError::Uri(uri.chars().take(MAX_URI).collect());
+        if uri.len() > MAX_URI {
             return Err(wrong());
         }
         let path = uri.strip_prefix("causeway://").ok_or_else(wrong)?;

@@ -36,6 +36,6 @@ pub use files::FileError;
 pub use say::Log;
 pub use server::admin;
 pub use server::{Broker, BrokerError, Limits, Options};
-pub use state::{ListedSite, ListedToken, Listing, MOST_TTL_SECONDS, StateError};
+pub use state::{ListedSite, ListedToken, Listing, MAX_TTL_SECONDS, StateError};
 pub use store::StoreError;
 pub use virtual_addresses::may_be_virtual;

@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Most sites a list may name: four times the largest grid.
-pub const MOST_REVOKED: usize = 4096;
+pub const MAX_REVOKED: usize = 4096;
 
 /// Longest list read: all of them with the longest names, and room in a body for the escaped quotes.
-pub const MOST_BYTES: usize = 512 * 1024;
+pub const MAX_BYTES: usize = 512 * 1024;
 
 /// The list, as it is signed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ impl RevocationSet {
         grid: &str,
         authority: &CertificateDer<'_>,
     ) -> Result<RevocationSet, RevocationError> {
-        if signed.list.len() > MOST_BYTES {
+        if signed.list.len() > MAX_BYTES {
             return Err(RevocationError::Format("it is too long".to_owned()));
         }
         let (_, parsed) =
@@ -152,7 +152,7 @@ impl RevocationSet {
     ) -> Result<Option<RevocationSet>, AuthorityError> {
         let mut revoked = self.revoked.clone();
         for (site, before) in more {
-            let fits = revoked.len() < MOST_REVOKED || revoked.contains_key(&site);
+            let fits = revoked.len() < MAX_REVOKED || revoked.contains_key(&site);
             if !fits || !grid::is_site_name(&site) {
                 continue;
             }

@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 
 /// Longest token read, and what it may hold: a handful of addresses with long names.
 pub const MAX_BYTES: usize = 2048;
-const MOST_BROKERS: usize = 4;
+const MAX_BROKERS: usize = 4;
 const CHECK_BYTES: usize = 4;
 
 /// SHA-256 of a certificate.
@@ -80,7 +80,7 @@ impl JoinToken {
         let secret = take(&mut rest, 32)?.try_into().ok()?;
         let site = word(&mut rest)?;
         let count = usize::from(take(&mut rest, 1)?[0]);
-        if !(1..=MOST_BROKERS).contains(&count) || !grid::is_site_name(&site) {
+        if !(1..=MAX_BROKERS).contains(&count) || !grid::is_site_name(&site) {
             return None;
         }
         let brokers = (0..count).map(|_| word(&mut rest).filter(|broker| is_host_and_port(broker)));

@@ -5,7 +5,7 @@ use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
 use causeway_broker::api::Job;
 use causeway_broker::clock::{Clock, date, seconds, span};
 use causeway_broker::grid::CONFIG_FILE;
-use causeway_broker::{BrokerConfig, ListedSite, Listing, MOST_TTL_SECONDS};
+use causeway_broker::{BrokerConfig, ListedSite, Listing, MAX_TTL_SECONDS};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -246,8 +246,8 @@ fn line(site: &ListedSite, now: u64) -> String {
 
 fn lifetime(text: &str) -> Result<u64, String> {
     match seconds(text) {
-        Some(seconds) if (1..=MOST_TTL_SECONDS).contains(&seconds) => Ok(seconds),
-        Some(_) => Err(format!("at most {}", span(MOST_TTL_SECONDS))),
+        Some(seconds) if (1..=MAX_TTL_SECONDS).contains(&seconds) => Ok(seconds),
+        Some(_) => Err(format!("at most {}", span(MAX_TTL_SECONDS))),
         None => Err("a time such as 30min, 1h or 2d".to_owned()),
     }
 }

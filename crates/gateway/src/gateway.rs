@@ -279,8 +279,8 @@ impl Gateway {
             Deadline::Splice(key, born) => self.traversal.on_splice_deadline(&mut base!(self), key, born),
             Deadline::Offer => self.traversal.tell_offer(&mut base!(self)),
             Deadline::Accept => self.on_accept_deadline(),
-            Deadline::Tail(key) => self.tunnels.on_tail(&mut self.driver, key),
-            Deadline::Turn(key) => self.tunnels.on_turn(&mut self.driver, key),
+            Deadline::TailProbe(key) => self.tunnels.on_tail_probe(&mut self.driver, key),
+            Deadline::TrainingTurn(key) => self.tunnels.on_training_turn(&mut self.driver, key),
             Deadline::Starters => self.commands.look_after_starters(),
         }
     }

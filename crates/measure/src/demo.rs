@@ -36,7 +36,7 @@ pub enum DemoError {
 }
 
 /// Longest NetPIPE message.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// No part takes a minute on two cores; a part that takes three hangs.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -212,7 +212,7 @@ impl Demo {
         for (name, launcher, program, _) in MPIS {
             let directory = self.directory(program)?;
             let command = format!(
-                "causeway run --sites rennes=1,nancy=1 -- {launcher} -n 2 {program} -u {MOST_BYTES} -p 0 -n 3 -o np.out"
+                "causeway run --sites rennes=1,nancy=1 -- {launcher} -n 2 {program} -u {MAX_BYTES} -p 0 -n 3 -o np.out"
             );
             self.say(&format!("$ {command}"));
             let ended = self.program(&command, &directory)?.succeed()?;
@@ -335,7 +335,7 @@ fn plot(
         })
         .collect();
     let limit = |bytes: u64| (bytes as f64, value(bytes, Link::RENNES_NANCY.one_way_us(bytes)));
-    let points = (0..=MOST_BYTES.ilog2()).map(|power| limit(1 << power)).collect();
+    let points = (0..=MAX_BYTES.ilog2()).map(|power| limit(1 << power)).collect();
     series.push(Series {
         name: "limit R/2 + s/B".into(),
         colour: "#555",

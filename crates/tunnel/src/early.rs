@@ -5,7 +5,7 @@ use crate::kept;
 use crate::open::OpenRequest;
 use crate::segments::SEGMENT_BYTES;
 use crate::stream::{Arrival, Stream};
-use crate::window::LEAST_BYTES;
+use crate::window::MIN_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -103,7 +103,7 @@ impl Early {
             return Err(ProtocolError::Early);
         }
         Ok(self.streams.entry(id).or_insert_with(|| Waiting {
-            stream: Stream::new(0, LEAST_BYTES, LEAST_BYTES),
+            stream: Stream::new(0, MIN_BYTES, MIN_BYTES),
             bytes: 0,
             open: None,
         }))

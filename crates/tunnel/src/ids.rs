@@ -17,7 +17,7 @@ pub enum Side {
 }
 
 /// How far opens may overtake each other. A million streams in one stall of a lane are beyond any machine's files.
-const MOST_AHEAD: u32 = 2 << 20;
+const MAX_AHEAD: u32 = 2 << 20;
 
 impl Side {
     pub(crate) fn first(self) -> u32 {
@@ -75,7 +75,7 @@ impl Seen {
     pub(crate) fn contains(&self, id: u32) -> Result<bool, ProtocolError> {
         let ahead = id.wrapping_sub(self.next);
         let past = ahead > u32::MAX / 2;
-        if !self.side.chooses(id) || (!past && ahead > MOST_AHEAD) {
+        if !self.side.chooses(id) || (!past && ahead > MAX_AHEAD) {
             return Err(ProtocolError::StreamId(id));
         }
         Ok(past || self.beyond.contains(&id))

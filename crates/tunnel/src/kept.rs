@@ -1,12 +1,12 @@
 //! How parts of a tunnel travel with its state, and what none of them exceeds.
 
-use crate::settings::MOST_LANE_BYTES;
+use crate::settings::MAX_LANE_BYTES;
 
 /// No window is larger: see [`Settings`].
-pub(crate) const MOST_WINDOW: u64 = MOST_LANE_BYTES;
+pub(crate) const MAX_WINDOW: u64 = MAX_LANE_BYTES;
 
 /// No stream comes this far: 300 years at 1 Gbit/s. Sums with a window stay far from the end of the numbers.
-pub(crate) const MOST_POSITION: u64 = 1 << 60;
+pub(crate) const MAX_POSITION: u64 = 1 << 60;
 
 /// A reset of a stream, its reason by number.
 pub(crate) mod reset {

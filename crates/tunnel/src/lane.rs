@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 /// soon and is not woken often.
 const ACK_BYTES: u64 = 256 * 1024;
 
-/// How long an acknowledgement waits for company. Well below [`LEAST_STALL`], so that it is never taken for silence.
+/// How long an acknowledgement waits for company. Well below [`MIN_STALL`], so that it is never taken for silence.
 const ACK_DELAY: Duration = Duration::from_millis(40);
 
 /// A lane without progress for this long, or four round trips, has its frames sent again on another. TCP's own first
 /// retransmission after a lost tail comes after 200 ms or more.
-const LEAST_STALL: Duration = Duration::from_millis(300);
+const MIN_STALL: Duration = Duration::from_millis(300);
 
 /// A lane that is silent for this long while an answer is due, or for four round trips, gets a rival. TCP has asked three
 /// times by then, and does so ever more rarely: where the network is back after 7 s, a lane begun at 0.2 s of
@@ -186,7 +186,7 @@ impl Lane {
 
     /// When the frames on it go to other lanes.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
-        Some(self.waits_since? + LEAST_STALL.max(self.round_trip * 4))
+        Some(self.waits_since? + MIN_STALL.max(self.round_trip * 4))
     }
 
     /// Whether it holds frames no other lane was given.

@@ -41,7 +41,7 @@ pub use frame::{Header, Kind, LaneReader, MAX_PAYLOAD, ProtocolError};
 pub use hello::Hello;
 pub use ids::Side;
 pub use open::{OpenRequest, Target};
-pub use settings::{CONTROL_BYTES, MOST_WAITING_BYTES, SMALL_FRAME, Settings};
+pub use settings::{CONTROL_BYTES, MAX_WAITING_BYTES, SMALL_FRAME, Settings};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use tunnel::{Event, StreamId, Tunnel};
 pub use window::Limits;

@@ -3,11 +3,11 @@
 use crate::early::Open;
 use crate::frame::{Header, Kind, Piece, ProtocolError};
 use crate::open::OpenRequest;
-use crate::segments::MOST_SEGMENTS;
-use crate::settings::MOST_WAITING_BYTES;
+use crate::segments::MAX_SEGMENTS;
+use crate::settings::MAX_WAITING_BYTES;
 use crate::stream::{Arrival, Stream};
 use crate::tunnel::{Event, StreamId, Tunnel};
-use crate::window::LEAST_BYTES;
+use crate::window::MIN_BYTES;
 use causeway_wire::Reason;
 use std::borrow::Cow;
 use std::time::Instant;
@@ -25,7 +25,7 @@ impl Tunnel {
             if let Some(event) = self.events.pop_front() {
                 return Ok(Some(event));
             }
-            if self.control.len() > MOST_WAITING_BYTES {
+            if self.control.len() > MAX_WAITING_BYTES {
                 return Err(ProtocolError::Unread(self.control.len()));
             }
             let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
@@ -115,7 +115,7 @@ impl Tunnel {
             }
             return Ok(None);
         };
-        if position > stream.received && self.segments >= MOST_SEGMENTS {
+        if position > stream.received && self.segments >= MAX_SEGMENTS {
             return Err(ProtocolError::Early);
         }
         let segments = stream.ahead.len();
@@ -174,7 +174,7 @@ impl Tunnel {
             self.early.on_open(id, open)?;
             self.open_early();
         } else {
-            self.begin(id, Stream::new(0, LEAST_BYTES, LEAST_BYTES), open);
+            self.begin(id, Stream::new(0, MIN_BYTES, MIN_BYTES), open);
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ pub(crate) const SEGMENT_BYTES: usize = 96;
 /// Segments of all open streams of a tunnel, 48 MiB beside their bytes: twice as many as a lane has frames of 16 bytes on
 /// its way (`Settings::lane_bytes`). Without it, a far gateway that sends every second byte of a window would make it
 /// fifty times as large.
-pub(crate) const MOST_SEGMENTS: usize = 1 << 19;
+pub(crate) const MAX_SEGMENTS: usize = 1 << 19;
 
 /// Invariant: segments are not empty and do not overlap.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //!
 //! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] (64 MiB on the longest paths) per lane on its way, once more while
 //! frames of a silent or dead lane wait for another one, and what the streams' opens, ends and credits take (some
-//! 100 bytes per stream): [`CONTROL_BYTES`] more per lane, and [`MOST_WAITING_BYTES`] that wait for one. At the receiving end: see
+//! 100 bytes per stream): [`CONTROL_BYTES`] more per lane, and [`MAX_WAITING_BYTES`] that wait for one. At the receiving end: see
 //! [`Limits`].
 
 use crate::window::Limits;
@@ -32,7 +32,7 @@ pub const CONTROL_BYTES: u64 = 16 << 20;
 
 /// Control frames that wait for a lane. Far gateways that have more than that to be answered, and take no answer, break the
 /// protocol. No stream is opened while a quarter of it waits, so that what this end does by itself never comes near it.
-pub const MOST_WAITING_BYTES: u64 = 64 << 20;
+pub const MAX_WAITING_BYTES: u64 = 64 << 20;
 
 /// Payload of a frame that is worth sending twice: less than two packets.
 pub const SMALL_FRAME: usize = 2048;
@@ -51,7 +51,7 @@ impl Default for Settings {
 }
 
 /// Most that a lane may hold on any path: the product of 1 Gbit/s and 134 ms four times.
-pub(crate) const MOST_LANE_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_LANE_BYTES: u64 = 64 << 20;
 
 impl Settings {
     /// The bounds for a path that holds `product` bytes (its rate times its round trip): a window must hold it twice,
@@ -63,13 +63,11 @@ impl Settings {
             limits: Limits {
                 initial: product
                     .saturating_mul(2)
-                    .clamp(least.limits.initial, MOST_LANE_BYTES / 2),
-                most: product
-                    .saturating_mul(4)
-                    .clamp(least.limits.most, MOST_LANE_BYTES),
+                    .clamp(least.limits.initial, MAX_LANE_BYTES / 2),
+                most: product.saturating_mul(4).clamp(least.limits.most, MAX_LANE_BYTES),
                 ..self.limits
             },
-            lane_bytes: product.saturating_mul(4).clamp(least.lane_bytes, MOST_LANE_BYTES),
+            lane_bytes: product.saturating_mul(4).clamp(least.lane_bytes, MAX_LANE_BYTES),
             ..self
         }
     }
@@ -88,7 +86,7 @@ mod tests {
             (atlantic.limits.initial, atlantic.limits.most, atlantic.lane_bytes),
             (22_500_000, 45_000_000, 45_000_000)
         );
-        assert_eq!(at(u64::MAX).lane_bytes, MOST_LANE_BYTES);
+        assert_eq!(at(u64::MAX).lane_bytes, MAX_LANE_BYTES);
         assert_eq!(at(1 << 40).limits.budget, Limits::default().budget);
     }
 }

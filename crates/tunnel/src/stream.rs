@@ -6,7 +6,7 @@
 use crate::frame::ProtocolError;
 use crate::kept;
 use crate::segments::Segments;
-use crate::window::LEAST_BYTES;
+use crate::window::MIN_BYTES;
 use causeway_wire::Reason;
 use serde::{Deserialize, Serialize};
 
@@ -68,8 +68,8 @@ impl Stream {
             && self.consumed <= self.received
             && self.received <= self.receive_limit
             && self.grown_at <= self.consumed
-            && (LEAST_BYTES..=kept::MOST_WINDOW).contains(&self.window)
-            && self.receive_limit <= kept::MOST_POSITION
+            && (MIN_BYTES..=kept::MAX_WINDOW).contains(&self.window)
+            && self.receive_limit <= kept::MAX_POSITION
             && self.ahead.is_sound(self.receive_limit)
     }
 

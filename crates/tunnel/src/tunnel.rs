@@ -11,9 +11,9 @@ use crate::lane::Lane;
 use crate::messages::Messages;
 use crate::open::OpenRequest;
 use crate::ring::Backlog;
-use crate::settings::{MOST_WAITING_BYTES, Settings};
+use crate::settings::{MAX_WAITING_BYTES, Settings};
 use crate::stream::Stream;
-use crate::window::{Budget, LEAST_BYTES};
+use crate::window::{Budget, MIN_BYTES};
 use causeway_wire::Reason;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
@@ -99,7 +99,7 @@ impl Tunnel {
 
     /// The path holds `product` bytes, its rate times its round trip: windows and lanes are to hold enough to fill it. Streams
     /// that are open keep the window they have, and may grow.
-    pub fn set_product(&mut self, product: u64) {
+    pub fn set_bandwidth_delay_product(&mut self, product: u64) {
         self.settings = self.settings.for_product(product);
     }
 
@@ -110,7 +110,7 @@ impl Tunnel {
 
     /// Whether so little waits for a lane that one more stream may be opened.
     pub fn may_open(&self) -> bool {
-        self.control.len() < MOST_WAITING_BYTES / 4
+        self.control.len() < MAX_WAITING_BYTES / 4
     }
 
     /// Opens a stream. Up to 64 KiB may be sent before the answer.
@@ -119,7 +119,7 @@ impl Tunnel {
         let window = self
             .budget
             .first_window(&self.settings.limits, self.streams.len());
-        self.streams.insert(id, Stream::new(LEAST_BYTES, window, window));
+        self.streams.insert(id, Stream::new(MIN_BYTES, window, window));
         let mut payload = self.messages.sent.to_be_bytes().to_vec();
         payload.extend(request.encode());
         self.put(Kind::Open, 0, id, window, &payload);

@@ -22,7 +22,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            least: LEAST_BYTES,
+            least: MIN_BYTES,
             initial: 2 << 20, // the bandwidth-delay product of 1 Gbit/s at 16 ms: most links within a country
             most: 16 << 20,   // 1 Gbit/s at 134 ms: across the Atlantic
             budget: 256 << 20,
@@ -32,7 +32,7 @@ impl Default for Limits {
 
 /// Both ends must agree on what may be sent before the first credit, so it is part of version 1 of the protocol.
 /// As large as the largest eager message of today's MPIs.
-pub const LEAST_BYTES: u64 = 64 << 10;
+pub const MIN_BYTES: u64 = 64 << 10;
 
 /// What is granted beyond [`Limits::least`], over all streams of a tunnel.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 
 use causeway_tunnel::frame::HEADER_BYTES;
 use causeway_tunnel::{
-    CONTROL_BYTES, Event, Header, Kind, MOST_WAITING_BYTES, OpenRequest, ProtocolError, Settings, Side,
+    CONTROL_BYTES, Event, Header, Kind, MAX_WAITING_BYTES, OpenRequest, ProtocolError, Settings, Side,
     Target, Tunnel,
 };
 use causeway_wire::{Reason, Token};
@@ -42,7 +42,7 @@ fn open(stream: u32) -> Vec<u8> {
 fn refuse_until_error(tunnel: &mut Tunnel, now: Instant, after_each: impl Fn(&mut Tunnel)) -> ProtocolError {
     let settings = Settings::default();
     // The lane holds frames that are not acknowledged, others wait, and one of each is under way.
-    let bound = settings.lane_bytes + CONTROL_BYTES + MOST_WAITING_BYTES + 2 * BATCH;
+    let bound = settings.lane_bytes + CONTROL_BYTES + MAX_WAITING_BYTES + 2 * BATCH;
     for stream in (2..).step_by(2) {
         match tunnel.on_input(0, &mut open(stream).as_slice(), now) {
             Ok(Some(Event::Open(id, _))) => tunnel.reset(id, Reason::Denied),
@@ -96,7 +96,7 @@ fn no_stream_is_opened_while_as_much_waits_as_may_and_one_is_when_it_was_taken()
         opened += 1;
     }
     assert!(opened > 10_000, "{opened}");
-    assert!(tunnel.kept_bytes() <= MOST_WAITING_BYTES / 4 + 200);
+    assert!(tunnel.kept_bytes() <= MAX_WAITING_BYTES / 4 + 200);
     // A dozen of frames further it is no fault of the far end's, which has done nothing.
     assert_eq!(tunnel.on_input(0, &mut [].as_slice(), now), Ok(None));
     tunnel.prepare(0, BATCH, now);

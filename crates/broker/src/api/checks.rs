@@ -1,23 +1,23 @@
 //! What a body of the API may hold: lengths, counts, and what cannot be.
 
 use super::{
-    Checked, EnrolRequest, JobsRequest, MOST_JOB_NAME, MOST_KIND, MOST_LIST_BODY, MOST_MESSAGE, MOST_REACH,
+    Checked, EnrolRequest, JobsRequest, MAX_JOB_NAME, MAX_KIND, MAX_LIST_BODY, MAX_MESSAGE, MAX_REACH,
     ReachRequest, Record, RenewRequest, SendRequest, SyncRequest,
 };
-use crate::authority::MOST_PEM;
+use crate::authority::MAX_PEM;
 use crate::revocation::{self, SignedRevocations};
 use causeway_wire::grid;
 use std::net::IpAddr;
 
-const MOST_SUBNETS: usize = 64;
-const MOST_NODES: usize = 16_384;
-const MOST_ADDRESSES: usize = 16;
-const MOST_VERSION: usize = 64;
+const MAX_SUBNETS: usize = 64;
+const MAX_NODES: usize = 16_384;
+const MAX_ADDRESSES: usize = 16;
+const MAX_VERSION: usize = 64;
 /// A host name's longest (RFC 1035).
-const MOST_NODE_NAME: usize = 253;
-const MOST_JOB_SITES: usize = 1000;
+const MAX_NODE_NAME: usize = 253;
+const MAX_JOB_SITES: usize = 1000;
 /// One of P-256 takes 96 at most.
-const MOST_SIGNATURE: usize = 128;
+const MAX_SIGNATURE: usize = 128;
 
 impl Checked for EnrolRequest {
     fn check(&self) -> Result<(), String> {
@@ -25,18 +25,18 @@ impl Checked for EnrolRequest {
             return Err("authority and secret are 64 hexadecimal digits each".to_owned());
         }
         check_site(&self.site)?;
-        check_length("request", &self.request, MOST_PEM)
+        check_length("request", &self.request, MAX_PEM)
     }
 }
 
 impl Checked for RenewRequest {
     fn check(&self) -> Result<(), String> {
-        check_length("request", &self.request, MOST_PEM)
+        check_length("request", &self.request, MAX_PEM)
     }
 }
 
 impl Checked for SyncRequest {
-    const MOST_BYTES: usize = MOST_LIST_BODY;
+    const MAX_BYTES: usize = MAX_LIST_BODY;
 
     fn check(&self) -> Result<(), String> {
         check_instance(&self.instance)?;
@@ -63,12 +63,12 @@ impl Checked for SyncRequest {
 impl Checked for Record {
     fn check(&self) -> Result<(), String> {
         check_instance(&self.instance)?;
-        check_length("version", &self.version, MOST_VERSION)?;
-        check_count("subnets", self.subnets.len(), MOST_SUBNETS)?;
-        check_count("virtual_subnets", self.virtual_subnets.len(), MOST_SUBNETS)?;
-        check_count("lan", self.lan.len(), MOST_ADDRESSES)?;
-        check_count("reach.public", self.reach.public.len(), MOST_ADDRESSES)?;
-        check_count("nodes", self.nodes.len(), MOST_NODES)?;
+        check_length("version", &self.version, MAX_VERSION)?;
+        check_count("subnets", self.subnets.len(), MAX_SUBNETS)?;
+        check_count("virtual_subnets", self.virtual_subnets.len(), MAX_SUBNETS)?;
+        check_count("lan", self.lan.len(), MAX_ADDRESSES)?;
+        check_count("reach.public", self.reach.public.len(), MAX_ADDRESSES)?;
+        check_count("nodes", self.nodes.len(), MAX_NODES)?;
         if self
             .reach
             .ports
@@ -80,13 +80,13 @@ impl Checked for Record {
             let name = &node.name;
             let shell_safe =
                 !name.is_empty() && !name.starts_with('-') && !name.contains(char::is_whitespace);
-            if !shell_safe || name.contains(char::is_control) || name.len() > MOST_NODE_NAME {
+            if !shell_safe || name.contains(char::is_control) || name.len() > MAX_NODE_NAME {
                 return Err(format!("{:?} is no name of a node", shortened(name)));
             }
             check_count(
                 &format!("the addresses of {name}"),
                 node.addresses.len(),
-                MOST_ADDRESSES,
+                MAX_ADDRESSES,
             )?;
             let outside = |address: &&IpAddr| !self.subnets.iter().any(|subnet| subnet.0.contains(**address));
             if let Some(address) = node.addresses.iter().find(outside) {
@@ -100,25 +100,25 @@ impl Checked for Record {
 }
 
 impl Checked for SignedRevocations {
-    const MOST_BYTES: usize = MOST_LIST_BODY;
+    const MAX_BYTES: usize = MAX_LIST_BODY;
 
     fn check(&self) -> Result<(), String> {
-        check_length("list", &self.list, revocation::MOST_BYTES)?;
-        check_length("signature", &self.signature, MOST_SIGNATURE)
+        check_length("list", &self.list, revocation::MAX_BYTES)?;
+        check_length("signature", &self.signature, MAX_SIGNATURE)
     }
 }
 
 impl Checked for SendRequest {
     fn check(&self) -> Result<(), String> {
         check_site(&self.to)?;
-        check_length("kind", &self.kind, MOST_KIND)?;
-        check_length("body", &self.body, MOST_MESSAGE)
+        check_length("kind", &self.kind, MAX_KIND)?;
+        check_length("body", &self.body, MAX_MESSAGE)
     }
 }
 
 impl Checked for ReachRequest {
     fn check(&self) -> Result<(), String> {
-        check_count("addresses", self.addresses.len(), MOST_REACH)
+        check_count("addresses", self.addresses.len(), MAX_REACH)
     }
 }
 
@@ -133,8 +133,8 @@ impl Checked for JobsRequest {
         match self {
             JobsRequest::Start(job) => {
                 id(&job.id)?;
-                check_length("name", &job.name, MOST_JOB_NAME)?;
-                check_count("sites", job.sites.len(), MOST_JOB_SITES)?;
+                check_length("name", &job.name, MAX_JOB_NAME)?;
+                check_count("sites", job.sites.len(), MAX_JOB_SITES)?;
                 job.sites.iter().try_for_each(|site| check_site(site))
             }
             JobsRequest::End { id: ended } => id(ended),

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 /// Longest answer: a megabyte of members, one that alone is as long, revocations, and messages with every letter escaped.
-const MOST_ANSWER: usize = 8 * 1024 * 1024;
+const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
 /// One address of the broker is given up after this; see the gateway's dialling for the reason.
 const CONNECT: Duration = Duration::from_secs(4);
@@ -175,13 +175,13 @@ impl Connection {
 async fn read<A: DeserializeOwned>(answer: Response<Incoming>) -> Result<A, CallError> {
     let good = answer.status().is_success();
     let status = answer.status();
-    let body = Limited::new(answer.into_body(), MOST_ANSWER)
+    let body = Limited::new(answer.into_body(), MAX_ANSWER)
         .collect()
         .await
         .map_err(|error| {
             let long = error.downcast_ref::<LengthLimitError>().is_some();
             CallError::Answer(if long {
-                format!("it is longer than {MOST_ANSWER} bytes")
+                format!("it is longer than {MAX_ANSWER} bytes")
             } else {
                 error.to_string()
             })

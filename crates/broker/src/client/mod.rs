@@ -33,10 +33,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
 /// Events that wait for the gateway; with more the thread waits, and the broker's answers with it.
-const MOST_EVENTS: usize = 1024;
+const MAX_EVENTS: usize = 1024;
 
 /// Commands that wait for the thread; more are refused.
-const MOST_COMMANDS: usize = 256;
+const MAX_COMMANDS: usize = 256;
 
 /// What a session is made of.
 pub struct ClientConfig {
@@ -142,7 +142,7 @@ enum Command {
 
 /// Too much is asked at a time, or the session has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the broker's session is busy with {MOST_COMMANDS} requests, or has ended")]
+#[error("the broker's session is busy with {MAX_COMMANDS} requests, or has ended")]
 pub struct Busy;
 
 /// Why there is no session.
@@ -184,8 +184,8 @@ impl Client {
             .membership
             .trust(Revocations::new(known), config.clock.clone())?;
         let cache = cache::Cache::open(&config.directory, grid)?;
-        let (events_in, events) = sync_channel(MOST_EVENTS);
-        let (commands, commands_out) = mpsc::channel(MOST_COMMANDS);
+        let (events_in, events) = sync_channel(MAX_EVENTS);
+        let (commands, commands_out) = mpsc::channel(MAX_COMMANDS);
         let record = watch::Sender::new(config.record.clone());
         let load = watch::Sender::new(0);
         let stop = watch::Sender::new(false);

@@ -5,7 +5,7 @@ use super::http::{ANSWER, CallError, Connection};
 use super::membership::{Membership, ahead, clock_difference, is_of_time};
 use super::{ClientConfig, Command, Event};
 use crate::api::{
-    self, CertificateAnswer, Done, ErrorAnswer, ErrorKind, JobsAnswer, JobsRequest, MOST_WAIT_SECONDS,
+    self, CertificateAnswer, Done, ErrorAnswer, ErrorKind, JobsAnswer, JobsRequest, MAX_WAIT_SECONDS,
     ReachAnswer, ReachRequest, Record, RelaysAnswer, RenewRequest, Since, SyncAnswer, SyncRequest,
 };
 use crate::authority::new_key;
@@ -185,7 +185,7 @@ impl Session {
             load: *self.load.borrow(),
             // The first answer tells that the broker is there; and a short certificate is to be renewed in time.
             wait_seconds: match self.connected.get() {
-                true => MOST_WAIT_SECONDS.min(self.seconds_until_renewal().max(1)),
+                true => MAX_WAIT_SECONDS.min(self.seconds_until_renewal().max(1)),
                 false => 0,
             },
         };

@@ -24,7 +24,7 @@ use tokio::time::{sleep, timeout};
 const VERSION: u32 = 1;
 
 /// Longest line: a listing of thousands of sites.
-const MOST_LINE: u64 = 4 * 1024 * 1024;
+const MAX_LINE: u64 = 4 * 1024 * 1024;
 
 /// How long a line may take; nothing that is answered waits for another host.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -144,7 +144,7 @@ fn ask_broker(mut stream: UnixStream, request: &AdminRequest, path: &Path) -> Re
         stream.write_all(&line)?;
         let mut answer = Vec::new();
         BufReader::new(&stream)
-            .take(MOST_LINE)
+            .take(MAX_LINE)
             .read_until(b'\n', &mut answer)?;
         Ok(answer)
     };
@@ -219,7 +219,7 @@ async fn answer(shared: Arc<Shared>, stream: tokio::net::UnixStream) -> io::Resu
     let (reader, mut writer) = stream.into_split();
     let mut line = Vec::new();
     tokio::io::BufReader::new(reader)
-        .take(MOST_LINE)
+        .take(MAX_LINE)
         .read_until(b'\n', &mut line)
         .await?;
     let body = match serde_json::from_slice::<Envelope<AdminRequest>>(&line) {

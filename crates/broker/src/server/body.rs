@@ -15,10 +15,10 @@ use tokio::time::timeout;
 /// Reads a body of this kind.
 pub(super) async fn read<T: Checked + DeserializeOwned>(shared: &Shared, body: Body) -> Result<T, Refusal> {
     let too_large = || {
-        let message = format!("the body is longer than {} bytes", T::MOST_BYTES);
+        let message = format!("the body is longer than {} bytes", T::MAX_BYTES);
         Refusal::new(ErrorKind::TooLarge, message)
     };
-    let collected = timeout(shared.limits.body, Limited::new(body, T::MOST_BYTES).collect()).await;
+    let collected = timeout(shared.limits.body, Limited::new(body, T::MAX_BYTES).collect()).await;
     let bytes = match collected {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.downcast_ref::<LengthLimitError>().is_some() => return Err(too_large()),

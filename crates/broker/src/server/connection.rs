@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 /// What arrives of a request's head before it is whole.
-const MOST_HEAD: usize = 16 * 1024;
+const MAX_HEAD: usize = 16 * 1024;
 
 /// A peer that acknowledges nothing for so long, or does not read, is gone (RFC 5482); no timer of ours would notice who
 /// never reads an answer.
@@ -108,7 +108,7 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
     let serving = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.head)
-        .max_buf_size(MOST_HEAD)
+        .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service);
     // How it ends is the other side's business: what was wrong with a request has been answered.
     if stranger {

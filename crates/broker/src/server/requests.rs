@@ -3,7 +3,7 @@
 use super::caller::Caller;
 use super::{Shared, body, reach};
 use crate::api::{
-    self, Done, EnrolRequest, ErrorKind, JobsRequest, MOST_WAIT_SECONDS, ReachRequest, RenewRequest,
+    self, Done, EnrolRequest, ErrorKind, JobsRequest, MAX_WAIT_SECONDS, ReachRequest, RenewRequest,
     SendRequest, SyncAnswer, SyncRequest, TimeAnswer,
 };
 use crate::identity::Certified;
@@ -198,7 +198,7 @@ async fn poll(
     turn: Turn,
     asked: Arc<SyncRequest>,
 ) -> Result<SyncAnswer, Refusal> {
-    let wait = Duration::from_secs(asked.wait_seconds.min(MOST_WAIT_SECONDS));
+    let wait = Duration::from_secs(asked.wait_seconds.min(MAX_WAIT_SECONDS));
     let deadline = Instant::now() + wait;
     let mut stopping = shared.stopping.subscribe();
     let mut news = turn.news.clone();

@@ -5,7 +5,7 @@ use crate::api::{ErrorKind, Job, JobStart, JobsAnswer, JobsRequest, Relay, Relay
 use crate::store::{self, Change};
 
 /// Jobs of one site at a time. More is a gateway that forgets to end them.
-const MOST_JOBS: usize = 1000;
+const MAX_JOBS: usize = 1000;
 
 /// A relay that has been silent for three questions is not offered.
 const RELAY_SILENCE_SECONDS: u64 = 90;
@@ -43,8 +43,8 @@ impl State {
             let message = format!("job {} is of site {}", job.id, other.from);
             return Err(Refusal::new(ErrorKind::NotYours, message));
         }
-        if self.jobs.values().filter(|job| job.from == site).count() >= MOST_JOBS {
-            let message = format!("site {site} has {MOST_JOBS} jobs that have not ended");
+        if self.jobs.values().filter(|job| job.from == site).count() >= MAX_JOBS {
+            let message = format!("site {site} has {MAX_JOBS} jobs that have not ended");
             return Err(Refusal::new(ErrorKind::Busy, message));
         }
         let age = std::mem::take(&mut job.age_seconds);

@@ -14,14 +14,14 @@ use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 
 /// Tokens that are kept at most, and how long after their end: so long a late one is told that it is late, not forged.
-const MOST_TOKENS: usize = 10_000;
+const MAX_TOKENS: usize = 10_000;
 const TOKEN_MEMORY_SECONDS: u64 = 30 * 86_400;
 
 /// Longest life of a token: it lies in mails and histories of shells meanwhile.
-pub const MOST_TTL_SECONDS: u64 = 7 * 86_400;
+pub const MAX_TTL_SECONDS: u64 = 7 * 86_400;
 
 /// Lists of revocations that are remembered as known; one that is not is asked for again.
-const MOST_ANCESTORS: usize = 4096;
+const MAX_ANCESTORS: usize = 4096;
 
 /// What is kept of a token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -99,17 +99,14 @@ impl State {
             let message = format!("{site:?} is no name of a site: 1 to 63 letters, digits, '-', '_' or '.'");
             return Err(refuse(message));
         }
-        if ttl_seconds == 0 || ttl_seconds > MOST_TTL_SECONDS {
-            return Err(refuse(format!(
-                "a token lives at most {}",
-                span(MOST_TTL_SECONDS)
-            )));
+        if ttl_seconds == 0 || ttl_seconds > MAX_TTL_SECONDS {
+            return Err(refuse(format!("a token lives at most {}", span(MAX_TTL_SECONDS))));
         }
         let now = self.now();
         self.forget_tokens(now)?;
-        if self.tokens.len() >= MOST_TOKENS {
+        if self.tokens.len() >= MAX_TOKENS {
             let message = format!(
-                "there are {MOST_TOKENS} tokens of the last {}",
+                "there are {MAX_TOKENS} tokens of the last {}",
                 span(TOKEN_MEMORY_SECONDS)
             );
             return Err(Refusal::new(ErrorKind::Busy, message));
@@ -370,7 +367,7 @@ impl State {
         if !before.is_empty() {
             ancestors.push(before);
         }
-        let surplus = ancestors.len().saturating_sub(MOST_ANCESTORS);
+        let surplus = ancestors.len().saturating_sub(MAX_ANCESTORS);
         ancestors.drain(..surplus);
         let mut change = Change::default()
             .put(store::META, REVOCATIONS, &set.signed())

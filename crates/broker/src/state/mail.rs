@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// Messages that wait for one site: two gateways agree on a meeting in a handful.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// A message nobody fetched by then is of no use any more: what it agrees on is a matter of seconds.
 const LIFE_SECONDS: u64 = 30;
@@ -60,9 +60,9 @@ impl Mail {
     fn put(&mut self, from: &str, asked: &SendRequest, now: u64) -> Result<(), Refusal> {
         let letters = self.boxes.entry(asked.to.clone()).or_default();
         letters.waiting.retain(|(expires, _)| *expires > now);
-        if letters.waiting.len() >= MOST_WAITING {
+        if letters.waiting.len() >= MAX_WAITING {
             let message = format!(
-                "{MOST_WAITING} messages wait for site {}, whose gateway does not fetch them; each is kept for \
+                "{MAX_WAITING} messages wait for site {}, whose gateway does not fetch them; each is kept for \
                  {LIFE_SECONDS} s",
                 asked.to
             );
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_full_box_refuses_more_until_what_is_in_it_is_too_old() {
         let mut mail = Mail::new(1000);
-        for _ in 0..MOST_WAITING {
+        for _ in 0..MAX_WAITING {
             mail.put("rennes", &letter("again"), 1000).unwrap();
         }
         let refusal = mail.put("rennes", &letter("again"), 1001).unwrap_err();

@@ -9,7 +9,7 @@ mod mail;
 mod syncing;
 
 pub(crate) use joining::site_of;
-pub use joining::{ListedSite, ListedToken, Listing, MOST_TTL_SECONDS};
+pub use joining::{ListedSite, ListedToken, Listing, MAX_TTL_SECONDS};
 pub(crate) use syncing::Turn;
 
 use crate::api::{self, ErrorAnswer, ErrorKind, Job, Member};

@@ -32,7 +32,7 @@ const ENDING: Duration = Duration::from_secs(15);
 const ALONE_SECONDS: u32 = 15;
 
 /// Ranks of a site at most: more say nothing new.
-const MOST_RANKS: u32 = 8;
+const MAX_RANKS: u32 = 8;
 
 /// Most that is kept of what the test says.
 const OUTPUT_BYTES: u64 = 256 * 1024;
@@ -97,7 +97,7 @@ pub fn look(subject: &Subject, wanted: Option<&OsStr>, seconds: u32) -> Step {
 fn placement<'a>(sites: impl Iterator<Item = (&'a str, &'a [NodeInfo])>) -> Vec<(String, u32)> {
     let wish = |nodes: &[NodeInfo]| {
         let slots: u32 = nodes.iter().map(|node| node.slots).sum();
-        (nodes.len() as u32 + 1).min(MOST_RANKS).min(slots)
+        (nodes.len() as u32 + 1).min(MAX_RANKS).min(slots)
     };
     let all = sites.map(|(name, nodes)| (name.to_owned(), wish(nodes)));
     all.filter(|(_, ranks)| *ranks > 0).collect()
@@ -359,7 +359,7 @@ mod tests {
         let placed = placement(sites.into_iter());
         assert_eq!(
             placed,
-            [("a".into(), 3), ("b".into(), 1), ("c".into(), MOST_RANKS)]
+            [("a".into(), 3), ("b".into(), 1), ("c".into(), MAX_RANKS)]
         );
     }
 

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Clocks that differ by more make logs of two sites hard to compare, and certificates end early.
-const MOST_CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
 
 /// Training a lane, and looking for more rate, lose some tenths of a percent where the bottleneck's queue is short.
-const MOST_LOSS: f64 = 0.01;
+const MAX_LOSS: f64 = 0.01;
 
 /// Least packet of IPv6 (RFC 8200, section 5): a path that takes less is broken or a tunnel in a tunnel.
-const LEAST_MTU: u32 = 1280;
+const MIN_MTU: u32 = 1280;
 
 /// One group for each other site.
 pub fn look(subject: &Subject) -> Vec<Group> {
@@ -202,7 +202,7 @@ fn lane(lane: &LaneStatus) -> Step {
 fn loss(tunnel: &TunnelStatus) -> Step {
     let detail = format!("{:.3} % of the segments were sent again", tunnel.loss * 100.0);
     let over_quic = tunnel.lanes.iter().any(|lane| lane.carrier == "QUIC");
-    if tunnel.loss <= MOST_LOSS {
+    if tunnel.loss <= MAX_LOSS {
         return Step::ok("loss", detail);
     }
     let remedy = match over_quic {
@@ -222,7 +222,7 @@ fn mtu(tunnel: &TunnelStatus) -> Option<Step> {
         .filter(|bytes| *bytes > 0);
     let least = known.min()?;
     let detail = format!("packets of {least} bytes, as far as this host knows");
-    Some(match least < LEAST_MTU {
+    Some(match least < MIN_MTU {
         false => Step::ok("MTU", detail),
         true => Step::warn(
             "MTU",
@@ -253,7 +253,7 @@ fn answered(pong: &Pong) -> [Step; 2] {
         ahead as f64 / 1e3,
         milliseconds / 2.0
     );
-    let clock = match u128::from(ahead.unsigned_abs()) <= MOST_CLOCK_DIFFERENCE.as_micros() {
+    let clock = match u128::from(ahead.unsigned_abs()) <= MAX_CLOCK_DIFFERENCE.as_micros() {
         true => Step::ok("clock", detail),
         false => Step::warn(
             "clock",

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Program headers read at most: linkers write about a dozen.
-const MOST_HEADERS: u16 = 256;
+const MAX_HEADERS: u16 = 256;
 
 /// Type of the program header that names the dynamic loader (elf(5)).
 const PT_INTERP: u32 = 3;
@@ -126,7 +126,7 @@ fn names_loader(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
     let short = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
     let mut offset = [0; 8];
     offset.copy_from_slice(&header[32..40]);
-    let (size, count) = (short(54), short(56).min(MOST_HEADERS));
+    let (size, count) = (short(54), short(56).min(MAX_HEADERS));
     for index in 0..u64::from(count) {
         let at = u64::from_ne_bytes(offset).checked_add(index * u64::from(size));
         file.seek(SeekFrom::Start(at.ok_or(io::ErrorKind::InvalidData)?))?;

@@ -24,7 +24,7 @@ pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
 
 /// Mbit/s. A lane that has carried little knows too low a rate: not below a tenth of what most links have.
-const LEAST_RATE: u64 = 100;
+const MIN_RATE: u64 = 100;
 
 /// Reductions in the order of ranks.
 pub const SAME_BITS: &str = "CAUSEWAY_COLLECTIVES_SAME_BITS";
@@ -89,7 +89,7 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
             let ends = (from.min(&link.to).as_str(), from.max(&link.to).as_str());
             let seen = (
                 link.rtt_microseconds,
-                (link.rate_bits_per_second / 1_000_000).max(LEAST_RATE),
+                (link.rate_bits_per_second / 1_000_000).max(MIN_RATE),
             );
             both.entry(ends)
                 .and_modify(|(round, rate)| (*round, *rate) = ((*round).min(seen.0), (*rate).min(seen.1)))

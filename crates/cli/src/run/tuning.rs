@@ -5,23 +5,23 @@
 //! Below it the receiver may have to keep the message until it is asked for, so the limit bounds memory.
 
 use causeway_control::Status;
-use causeway_gateway::lanes::product;
+use causeway_gateway::lanes::bandwidth_delay_product;
 
 /// Most that one unexpected message of a peer may occupy at its receiver.
-pub const MOST_EAGER_BYTES: u64 = 16 << 20;
+pub const MAX_EAGER_BYTES: u64 = 16 << 20;
 
 /// UCX asks twice, so its limit is so many times larger: 64 MB at 11.6 ms and 1 Gbit/s took 1.108 times the limit, sent at once 1.063.
 const UCX_TIMES: u64 = 4;
 
 /// Most in libfabric's ofi_rxm, by which Intel MPI uses TCP, and which keeps hundreds of buffers of that size: 256 kB take 110 MB of each rank, 1 MB 2 GB. A
 /// message of 64 kB took 18.6 ms instead of 6.5, collectives in segments of 256 kB twice as long.
-const MOST_RXM_BYTES: u64 = 256 << 10;
+const MAX_RXM_BYTES: u64 = 256 << 10;
 
 /// Most that one such message of every peer may occupy together.
-const MOST_TOGETHER_BYTES: u64 = 512 << 20;
+const MAX_TOGETHER_BYTES: u64 = 512 << 20;
 
 /// No MPI has a smaller limit by default.
-const LEAST_EAGER_BYTES: u64 = 64 << 10;
+const MIN_EAGER_BYTES: u64 = 64 << 10;
 
 /// Room for the MPI's own header: a message of a power of two is the usual one, and shall not miss the limit by it.
 const HEADER_BYTES: u64 = 1 << 10;
@@ -41,18 +41,18 @@ pub struct Eager {
 pub fn eager(status: &Status, ranks: u32) -> Option<Eager> {
     let tunnels = status.tunnels.iter();
     let largest = tunnels
-        .map(|tunnel| product(tunnel.rtt_microseconds, tunnel.rate_bits_per_second))
+        .map(|tunnel| bandwidth_delay_product(tunnel.rtt_microseconds, tunnel.rate_bits_per_second))
         .max()?;
     let wanted = largest
         .saturating_mul(PRODUCTS)
-        .clamp(LEAST_EAGER_BYTES, MOST_EAGER_BYTES)
+        .clamp(MIN_EAGER_BYTES, MAX_EAGER_BYTES)
         .next_power_of_two();
     let peers = u64::from(ranks.max(1)).next_power_of_two();
-    let most = (MOST_TOGETHER_BYTES / peers).max(LEAST_EAGER_BYTES);
+    let most = (MAX_TOGETHER_BYTES / peers).max(MIN_EAGER_BYTES);
     Some(Eager {
         usual_bytes: wanted.min(most) + HEADER_BYTES,
         ucx_bytes: (wanted * UCX_TIMES).min(most) + HEADER_BYTES,
-        rxm_bytes: wanted.min(most).min(MOST_RXM_BYTES) + HEADER_BYTES,
+        rxm_bytes: wanted.min(most).min(MAX_RXM_BYTES) + HEADER_BYTES,
     })
 }
 
@@ -104,13 +104,13 @@ mod tests {
         let limit =
             |links: &[(u32, u64)]| eager(&status(links), 2).map(|eager| eager.usual_bytes - HEADER_BYTES);
         assert_eq!(limit(&[]), None);
-        assert_eq!(limit(&[(10, GIGABIT)]), Some(LEAST_EAGER_BYTES));
+        assert_eq!(limit(&[(10, GIGABIT)]), Some(MIN_EAGER_BYTES));
         assert_eq!(limit(&[(100, GIGABIT), (500, GIGABIT)]), Some(1 << 20));
         assert_eq!(
             limit(&[(11_600, GIGABIT), (8_000, GIGABIT)]),
-            Some(MOST_EAGER_BYTES)
+            Some(MAX_EAGER_BYTES)
         );
-        assert_eq!(limit(&[(90_000, GIGABIT)]), Some(MOST_EAGER_BYTES));
+        assert_eq!(limit(&[(90_000, GIGABIT)]), Some(MAX_EAGER_BYTES));
         assert_eq!(limit(&[(100, 10 * GIGABIT)]), Some(2 << 20));
     }
 
@@ -130,6 +130,6 @@ mod tests {
         assert_eq!(limit(32), [16 << 20, 16 << 20, 256 << 10]);
         assert_eq!(limit(33), [8 << 20, 8 << 20, 256 << 10]);
         assert_eq!(limit(1000), [512 << 10, 512 << 10, 256 << 10]);
-        assert_eq!(limit(1_000_000), [LEAST_EAGER_BYTES; 3]);
+        assert_eq!(limit(1_000_000), [MIN_EAGER_BYTES; 3]);
     }
 }

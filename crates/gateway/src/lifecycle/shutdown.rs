@@ -87,7 +87,7 @@ impl Shutdown<'_> {
         self.flow.below.base.tunnels.steers = false;
         self.flow.below.base.driver.leaving = true;
         for (_, lane) in self.flow.below.base.tunnels.lanes.iter_mut() {
-            (lane.turn, lane.training) = (None, None);
+            (lane.training_turn, lane.training) = (None, None);
         }
         for pair in self.flow.below.base.tunnels.pairs.keys() {
             self.flow.below.base.tunnels.tell(

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 /// Jobs of another site at a time: each is a command that runs there.
-const MOST_OF_A_SITE: usize = 4096;
+const MAX_OF_A_SITE: usize = 4096;
 
 /// As long as a command's whole request.
-const MOST_NAME_BYTES: usize = 64 * 1024;
+const MAX_NAME_BYTES: usize = 64 * 1024;
 
 /// Where a job was started.
 #[derive(Debug, PartialEq, Eq)]
@@ -127,8 +127,8 @@ impl Jobs {
     /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none may end or change
     /// another's by calling it its own.
     pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), String> {
-        if job.name.len() > MOST_NAME_BYTES {
-            return Err(format!("a job's name is longer than {MOST_NAME_BYTES} bytes"));
+        if job.name.len() > MAX_NAME_BYTES {
+            return Err(format!("a job's name is longer than {MAX_NAME_BYTES} bytes"));
         }
         match self.0.get(&token) {
             Some(known) if known.origin != job.origin => {
@@ -137,8 +137,8 @@ impl Jobs {
             Some(_) => {}
             None => {
                 let theirs = self.0.values().filter(|known| known.origin == job.origin);
-                if theirs.count() >= MOST_OF_A_SITE {
-                    return Err(format!("more than {MOST_OF_A_SITE} of its jobs run"));
+                if theirs.count() >= MAX_OF_A_SITE {
+                    return Err(format!("more than {MAX_OF_A_SITE} of its jobs run"));
                 }
             }
         }
@@ -286,13 +286,13 @@ mod tests {
         }
         assert!(jobs.of_site("bordeaux").is_empty());
         jobs.learn(token(1), job("nancy")).unwrap();
-        for number in 2..=MOST_OF_A_SITE as u32 {
+        for number in 2..=MAX_OF_A_SITE as u32 {
             jobs.learn(token(number), job("nancy")).unwrap();
         }
         assert!(jobs.learn(token(u32::MAX), job("nancy")).is_err());
         jobs.learn(token(u32::MAX), job("bordeaux")).unwrap();
         let mut long = job("bordeaux");
-        long.name = "x".repeat(MOST_NAME_BYTES + 1);
+        long.name = "x".repeat(MAX_NAME_BYTES + 1);
         assert!(jobs.learn(token(u32::MAX - 1), long).is_err());
     }
 

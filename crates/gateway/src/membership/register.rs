@@ -7,7 +7,7 @@ use crate::driver::Driver;
 use crate::membership::Membership;
 use crate::membership::jobs::{Job, Origin};
 use crate::tunnels::Tunnels;
-use causeway_broker::api::{self, JobStart, MOST_JOB_NAME};
+use causeway_broker::api::{self, JobStart, MAX_JOB_NAME};
 use causeway_broker::clock::Clock;
 use causeway_wire::Token;
 use sha2::{Digest, Sha256};
@@ -38,7 +38,7 @@ impl Membership {
             sites = std::iter::once(driver.config.site.clone()).chain(met).collect();
         }
         let mut name = job.name.clone();
-        name.truncate(name.floor_char_boundary(MOST_JOB_NAME));
+        name.truncate(name.floor_char_boundary(MAX_JOB_NAME));
         // Busy: the next time that the broker is found it is told.
         let _ = grid.client.job_started(JobStart {
             id: number(token),

@@ -33,9 +33,9 @@ pub(crate) enum Deadline {
     /// Accept again: there was no room or no file for more, or others were to have their turn.
     Accept,
     /// What a lane has sent last may want to be followed.
-    Tail(LaneKey),
+    TailProbe(LaneKey),
     /// A lane that was dialled from afar may be trained.
-    Turn(LaneKey),
+    TrainingTurn(LaneKey),
     /// Look after the processes started on nodes.
     Starters,
 }

@@ -32,14 +32,16 @@ pub fn connection_holds() -> u64 {
     (buffers[0].min(buffers[1]) / 2).max(1)
 }
 
-/// Lanes that fill a path which holds `product` bytes.
-pub(crate) fn needed(product: u64, connection: u64) -> usize {
+/// Lanes that fill a path which holds `held_bytes` bytes.
+pub(crate) fn needed(held_bytes: u64, connection: u64) -> usize {
     // Fits: at most 8.
-    product.div_ceil(connection).clamp(*CHOSEN.start(), *CHOSEN.end()) as usize
+    held_bytes
+        .div_ceil(connection)
+        .clamp(*CHOSEN.start(), *CHOSEN.end()) as usize
 }
 
 /// The bytes a path holds, from its round trip and the rate it was seen to have; see the assumed rate.
-pub fn product(rtt_microseconds: u32, seen_bits_per_second: u64) -> u64 {
+pub fn bandwidth_delay_product(rtt_microseconds: u32, seen_bits_per_second: u64) -> u64 {
     holds(
         rtt_microseconds,
         seen_bits_per_second.max(ASSUMED_BITS_PER_SECOND),
@@ -66,7 +68,7 @@ pub(crate) const QUIC_LANE: LaneNumber = LaneNumber(MAX_LANES - 1);
 
 /// A lane's share of [`UNSENT_BYTES`].
 pub(crate) fn unsent_share(lanes: usize) -> u32 {
-    (UNSENT_BYTES / lanes.max(1) as u32).max(LEAST_UNSENT_BYTES)
+    (UNSENT_BYTES / lanes.max(1) as u32).max(MIN_UNSENT_BYTES)
 }
 
 /// Bytes that may wait unsent in the kernel, over all lanes of a pair (`socket::set_unsent_low_water`). Small frames
@@ -74,7 +76,7 @@ pub(crate) fn unsent_share(lanes: usize) -> u32 {
 pub(crate) const UNSENT_BYTES: u32 = 128 * 1024;
 
 /// A lane's share of [`UNSENT_BYTES`] is never less than one large frame.
-pub(crate) const LEAST_UNSENT_BYTES: u32 = 64 * 1024;
+pub(crate) const MIN_UNSENT_BYTES: u32 = 64 * 1024;
 
 /// What a lane is filled with before it is written.
 pub(crate) const BATCH: u64 = UNSENT_BYTES as u64;

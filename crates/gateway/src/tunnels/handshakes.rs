@@ -333,7 +333,7 @@ impl Tunnels {
             .pairs
             .get(pair)
             .is_some_and(|pair| pair.tunnel.streams() == 0);
-        self.begin_course(driver, pair, &mut lane);
+        self.begin_remembered_rate(driver, pair, &mut lane);
         let trains = driver.config.train && idle && !lane.knows_its_rate();
         let is_favoured = lane.carrier.quic().is_some();
         self.lanes.insert(lane);

@@ -8,9 +8,9 @@ use crate::sys::socket::{self, PathInfo};
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::origin::Through;
 use crate::tunnels::origin::Way;
-use crate::tunnels::pacing::remembered_rate::Course;
-use crate::tunnels::pacing::tail_probe::Tail;
-use crate::tunnels::pacing::train::{Training, Turn};
+use crate::tunnels::pacing::remembered_rate::RememberedRate;
+use crate::tunnels::pacing::tail_probe::TailProbe;
+use crate::tunnels::pacing::train::{Training, TrainingTurn};
 use causeway_tunnel::ProtocolError;
 use std::io;
 use std::net::SocketAddr;
@@ -44,12 +44,12 @@ pub(crate) struct Lane {
     pub(crate) sent_at: Option<Instant>,
     pub(crate) idle_restarts: u64,
     /// Until it may be trained.
-    pub(crate) turn: Option<Turn>,
+    pub(crate) training_turn: Option<TrainingTurn>,
     /// Until the congestion control knows the path.
     pub(crate) training: Option<Training>,
     /// What it knows of the path.
-    pub(crate) course: Course,
-    pub(crate) tail: Tail,
+    pub(crate) remembered: RememberedRate,
+    pub(crate) tail_probe: TailProbe,
     /// What came with the handshake is still to be acted on.
     pub(crate) is_new: bool,
     pub(crate) input: Vec<u8>,
@@ -113,10 +113,10 @@ impl Lane {
             end_known: false,
             sent_at: None,
             idle_restarts: 0,
-            turn: None,
+            training_turn: None,
             training: None,
-            course: Course::new(now),
-            tail: Tail::default(),
+            remembered: RememberedRate::new(now),
+            tail_probe: TailProbe::default(),
             is_new: !rest.is_empty(),
             input,
             filled: rest.len(),
@@ -127,7 +127,7 @@ impl Lane {
 impl Lane {
     /// Bytes per second that it was seen to deliver.
     pub(crate) fn rate(&self) -> u64 {
-        match self.course.rate() {
+        match self.remembered.rate() {
             0 => match self.carrier.tcp() {
                 Some(socket) => socket::bbr(socket).map_or(0, |bbr| bbr.bandwidth),
                 None => self.carrier.path().map_or(0, |path| path.delivery_rate),

@@ -6,7 +6,7 @@ use crate::keys::{LaneNumber, PairKey, PeerIndex};
 use crate::sys::socket;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::{
-    QUIC_LANE, connection_holds, holds, most_rate, needed, product, unsent_share,
+    QUIC_LANE, bandwidth_delay_product, connection_holds, holds, most_rate, needed, unsent_share,
 };
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::lane::Lane;
@@ -57,7 +57,7 @@ impl Tunnels {
     }
 
     /// A lane over QUIC begins with what those beside it know of the path, and goes before them.
-    pub(crate) fn begin_course(&mut self, driver: &mut Driver, key: PairKey, lane: &mut Lane) {
+    pub(crate) fn begin_remembered_rate(&mut self, driver: &mut Driver, key: PairKey, lane: &mut Lane) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -118,8 +118,8 @@ impl Tunnels {
             self.peers[pair.peer].seen_rate = seen / 8;
         }
         let Some(rtt) = least_rtt else { return };
-        let product = reserved.map_or_else(|| product(rtt, seen), |rate| holds(rtt, rate));
-        pair.tunnel.set_product(product);
+        let held_bytes = reserved.map_or_else(|| bandwidth_delay_product(rtt, seen), |rate| holds(rtt, rate));
+        pair.tunnel.set_bandwidth_delay_product(held_bytes);
         let share = most_rate(&driver.config, &self.peers, pair);
         let unsent = unsent_share(lanes.len());
         for lane in lanes.iter().filter(|lane| lane.training.is_none()) {
@@ -131,7 +131,7 @@ impl Tunnels {
             }
         }
         let index = pair.peer;
-        let wanted = needed(product, connection_holds()).min(QUIC_LANE.0);
+        let wanted = needed(held_bytes, connection_holds()).min(QUIC_LANE.0);
         if driver.config.lanes.is_none() && wanted > self.peers[index].lanes {
             self.peers[index].lanes = wanted;
             self.dial_all(driver, index, Duration::ZERO);

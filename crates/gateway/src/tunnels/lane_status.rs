@@ -28,7 +28,7 @@ pub(crate) fn lane_status(lane: &Lane) -> LaneStatus {
         out_of_order: path.out_of_order,
         repaired: path.repaired,
         mtu_bytes: path.mtu_bytes,
-        trains: lane.turn.is_some() || lane.training.is_some(),
+        trains: lane.training_turn.is_some() || lane.training.is_some(),
         idle_restarts: lane.idle_restarts,
     }
 }

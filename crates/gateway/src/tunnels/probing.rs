@@ -8,12 +8,12 @@ use crate::tunnels::lane::Lane;
 use crate::tunnels::pacing::tail_probe::pause;
 
 impl Tunnels {
-    pub(crate) fn on_tail(&mut self, driver: &mut Driver, key: LaneKey) {
+    pub(crate) fn on_tail_probe(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
-        lane.tail.armed = false;
+        lane.tail_probe.armed = false;
         let Some(pair) = self.pairs.get_mut(lane.pair) else {
             return;
         };
@@ -25,14 +25,14 @@ impl Tunnels {
         if pair.tunnel.unsent_bytes(number.0) > 0 {
             return;
         }
-        let due = lane.sent_at.map_or(now, |at| at + pause(lane.tail.round));
+        let due = lane.sent_at.map_or(now, |at| at + pause(lane.tail_probe.rtt));
         if due > now {
             // It has sent since: the burst goes on, or another has ended.
-            lane.tail.armed = true;
-            return driver.timers.set(due - now, Deadline::Tail(key));
+            lane.tail_probe.armed = true;
+            return driver.timers.set(due - now, Deadline::TailProbe(key));
         }
         pair.tunnel.repeat_ack(number.0);
-        lane.tail.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number.0);
+        lane.tail_probe.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number.0);
         self.touch(pair_key);
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn write_lanes(pair: &mut Pair, lanes: &mut Table<LaneKey, Lane>, now
         }
         // TLS has taken bytes that the kernel has not: it will tell when it can.
         lane.writable &= !lane.carrier.has_pending();
-        lane.course.on_written(!lane.writable, now);
+        lane.remembered.on_written(!lane.writable, now);
         // Training has always more.
         let full = !lane.writable || lane.training.is_some();
         lane.carrier.on_written(full, now);

@@ -26,25 +26,25 @@ impl Tunnels {
                 continue;
             }
             if pair.tunnel.unsent_bytes(number.0) == 0
-                && let Some(after) = lane.tail.arm(lane.sent_bytes, now)
+                && let Some(after) = lane.tail_probe.arm(lane.sent_bytes, now)
             {
-                driver.timers.set(after, Deadline::Tail(key));
+                driver.timers.set(after, Deadline::TailProbe(key));
             }
-            if !self.steers || lane.training.is_some() || now < lane.course.look_at {
+            if !self.steers || lane.training.is_some() || now < lane.remembered.look_at {
                 continue;
             }
             let Some(tcp) = lane.carrier.tcp() else { continue };
             let (Some(bbr), Ok(path)) = (socket::bbr(tcp), socket::path_info(tcp)) else {
                 continue;
             };
-            let round = Duration::from_micros(path.rtt_microseconds.into());
-            lane.course.count_sent(lane.sent_bytes, now);
-            lane.tail.learn(path.retransmits, round, now);
-            lossy |= lane.course.loses_by_chance(&path, now);
+            let rtt = Duration::from_micros(path.rtt_microseconds.into());
+            lane.remembered.count_sent(lane.sent_bytes, now);
+            lane.tail_probe.learn(path.retransmits, rtt, now);
+            lossy |= lane.remembered.loses_by_chance(&path, now);
             let reserved = capacity::most_rate(&driver.config, &self.peers, pair);
             // A lane over QUIC carries everything while it is there: padding of others would only fill its queue.
             let trains = driver.config.train && pair.lanes[capacity::QUIC_LANE].is_none();
-            match lane.course.look(&path, &bbr, (reserved, trains), now) {
+            match lane.remembered.look(&path, &bbr, (reserved, trains), now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.
                     let _ = socket::set_most_rate(tcp, Some(rate));

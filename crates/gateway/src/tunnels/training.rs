@@ -7,7 +7,7 @@ use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity;
 use crate::tunnels::capacity::BATCH;
-use crate::tunnels::pacing::train::{TURN_LOOK, Training, Turn};
+use crate::tunnels::pacing::train::{TURN_LOOK, Training, TrainingTurn};
 
 impl Tunnels {
     /// A lane has come up whose rate nobody knows.
@@ -21,23 +21,23 @@ impl Tunnels {
             return;
         }
         let path = lane.carrier.path().unwrap_or_default();
-        lane.turn = Some(Turn::new(path.rtt_microseconds, now));
-        driver.timers.set(TURN_LOOK, Deadline::Turn(key));
+        lane.training_turn = Some(TrainingTurn::new(path.rtt_microseconds, now));
+        driver.timers.set(TURN_LOOK, Deadline::TrainingTurn(key));
     }
 
-    pub(crate) fn on_turn(&mut self, driver: &mut Driver, key: LaneKey) {
+    pub(crate) fn on_training_turn(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
         };
         // A deadline that comes too early was another lane's of the same key.
-        let Some(turn) = lane.turn.as_mut().filter(|turn| now >= turn.look_at) else {
+        let Some(turn) = lane.training_turn.as_mut().filter(|turn| now >= turn.look_at) else {
             return;
         };
         if !turn.has_come(lane.received_bytes, now) {
-            return driver.timers.set(TURN_LOOK, Deadline::Turn(key));
+            return driver.timers.set(TURN_LOOK, Deadline::TrainingTurn(key));
         }
-        lane.turn = None;
+        lane.training_turn = None;
         let Some(pair) = self.pairs.get(lane.pair) else {
             return;
         };
@@ -74,7 +74,7 @@ impl Tunnels {
                         // The last bound was a step on the way up.
                         let _ = socket::set_most_rate(tcp, rate);
                     }
-                    lane.course.trained(tcp, found, lane.sent_bytes, now);
+                    lane.remembered.trained(tcp, found, lane.sent_bytes, now);
                     true
                 }
                 Some(_) => false,

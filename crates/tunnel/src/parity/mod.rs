@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub const HEAD_BYTES: usize = 10;
 
 /// Longest datagram after its head: the packets of all usual links.
-pub const MOST_BYTES: usize = 1500;
+pub const MAX_BYTES: usize = 1500;
 
 const PLAIN: u8 = 0x20;
 const MEMBER: u8 = 0x21;
@@ -158,7 +158,7 @@ impl Head {
             PARITY => (1..=MOST).contains(&head.place),
             _ => false,
         };
-        (known && body.len() <= MOST_BYTES).then_some((head, body))
+        (known && body.len() <= MAX_BYTES).then_some((head, body))
     }
 
     /// The body is a datagram of QUIC.

@@ -138,7 +138,7 @@ fn what_is_not_ours_is_refused() {
         &[0x21, 64, 0, 0, 0, 0, 0, 0, 0, 0, 1],
         &[0x22, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
         &[0x22, 65, 0, 0, 0, 0, 0, 0, 0, 0, 1],
-        &[0x20; HEAD_BYTES + MOST_BYTES + 1],
+        &[0x20; HEAD_BYTES + MAX_BYTES + 1],
     ] {
         assert_eq!(Head::split(wrong), None, "{wrong:?}");
     }

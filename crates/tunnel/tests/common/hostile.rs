@@ -10,14 +10,14 @@ use causeway_wire::Reason;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-const MOST_STEPS: usize = 2000;
+const MAX_STEPS: usize = 2000;
 const LANES: usize = 2;
 const BATCH: u64 = 128 * 1024;
 
 pub fn play(bytes: &[u8]) {
     let mut program = Bytes(bytes);
     let mut target = Target::new(&mut program);
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         if program.0.is_empty() {
             return;
         }

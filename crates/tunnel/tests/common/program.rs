@@ -11,11 +11,11 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// What a sender of messages keeps to; see [`Tunnel::message`].
-const MOST_UNDER_WAY: usize = 2 * MAX_MESSAGE;
+const MAX_UNDER_WAY: usize = 2 * MAX_MESSAGE;
 
 /// A program that reaches a state with more steps or streams reaches it with fewer.
-const MOST_STEPS: usize = 2000;
-const MOST_STREAMS: usize = 24;
+const MAX_STEPS: usize = 2000;
+const MAX_STREAMS: usize = 24;
 
 /// What a driver puts into a lane before it writes.
 const BATCH: u64 = 128 * 1024;
@@ -69,7 +69,7 @@ pub fn settings(program: &mut Bytes<'_>) -> Settings {
 pub fn play(program: &[u8]) {
     let mut program = Bytes(program);
     let mut world = World::new(&mut program);
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         if program.0.is_empty() {
             break;
         }
@@ -195,7 +195,7 @@ impl World {
     }
 
     fn open(&mut self, end: usize) {
-        if self.streams.len() >= MOST_STREAMS {
+        if self.streams.len() >= MAX_STREAMS {
             return;
         }
         let state = &mut self.ends[end];
@@ -298,7 +298,7 @@ impl World {
         let length = length.max(1);
         let heard = self.ends[1 - end].heard;
         let state = &mut self.ends[end];
-        if state.messages[heard..].iter().sum::<usize>() + length > MOST_UNDER_WAY {
+        if state.messages[heard..].iter().sum::<usize>() + length > MAX_UNDER_WAY {
             return;
         }
         let bytes = message(state.messages.len(), length);

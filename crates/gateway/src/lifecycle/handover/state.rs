@@ -25,10 +25,10 @@ use std::io::{self, BufWriter, Read, Seek, Write};
 const MAGIC: &[u8; 16] = b"causeway gateway";
 
 /// More than the bounds of dozens of tunnels add up to: a file that is longer is no state.
-const MOST_BYTES: u64 = 16 << 30;
+const MAX_BYTES: u64 = 16 << 30;
 
 /// Keys beyond this are of no gateway: no process may have so many files.
-const MOST_KEYS: usize = 1 << 24;
+const MAX_KEYS: usize = 1 << 24;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct State<'a> {
@@ -68,7 +68,7 @@ impl State<'_> {
         writer.into_inner().map_err(io::IntoInnerError::into_error)?;
         let length = file.stream_position()?;
         file.rewind()?;
-        if length > MOST_BYTES {
+        if length > MAX_BYTES {
             return Err(StateError::Length(length));
         }
         Ok(())
@@ -76,12 +76,12 @@ impl State<'_> {
 
     pub(crate) fn read(file: &File) -> Result<State<'static>, StateError> {
         let length = file.metadata()?.len();
-        if length > MOST_BYTES {
+        if length > MAX_BYTES {
             return Err(StateError::Length(length));
         }
         // A pipe has no length; nor does it end a read at the bound by itself.
         let mut bytes = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        file.take(MAX_BYTES).read_to_end(&mut bytes)?;
         State::decode(&bytes)
     }
 
@@ -113,7 +113,7 @@ impl State<'_> {
         let keys = keys.chain(self.intakes.iter().map(|(key, _)| key));
         let keys = keys.chain(self.commands.iter().map(|(key, _)| key));
         let mut keys = keys.chain(self.splices.iter().map(|(key, _)| key));
-        if keys.any(|key| *key > MOST_KEYS) {
+        if keys.any(|key| *key > MAX_KEYS) {
             return Err(StateError::Contradiction("a key is too large"));
         }
         // kill(2) takes 0 and less for many processes at a time, and 1 is nobody's child.

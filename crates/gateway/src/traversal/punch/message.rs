@@ -19,10 +19,10 @@ pub(crate) const TCP_KIND: &str = "punch-tcp";
 const VERSION: u32 = 1;
 
 /// Addresses that are knocked at: the mapped one, and some of hosts with several.
-pub(crate) const MOST_ADDRESSES: usize = 8;
+pub(crate) const MAX_ADDRESSES: usize = 8;
 
 /// Ports below are other programs', for which somebody had to be root.
-const LEAST_PORT: u16 = 1024;
+const MIN_PORT: u16 = 1024;
 
 const KNOCK_VERSION: u8 = 1;
 
@@ -51,7 +51,7 @@ impl Punch {
             answers,
             key: key.map(|key| format!("{:032x}", u128::from_be_bytes(key))),
             mapped,
-            local: local.iter().copied().take(MOST_ADDRESSES - 1).collect(),
+            local: local.iter().copied().take(MAX_ADDRESSES - 1).collect(),
         }
     }
 
@@ -68,8 +68,8 @@ impl Punch {
         if punch.key.is_some() && punch.key().is_none() {
             return Err("its key is not one of 32 hexadecimal digits".to_owned());
         }
-        if punch.local.len() >= MOST_ADDRESSES {
-            return Err(format!("more than {} local addresses", MOST_ADDRESSES - 1));
+        if punch.local.len() >= MAX_ADDRESSES {
+            return Err(format!("more than {} local addresses", MAX_ADDRESSES - 1));
         }
         Ok(punch)
     }
@@ -100,7 +100,7 @@ pub(crate) fn connectable(punch: &Punch, own: SocketAddr, subnets: &[Cidr]) -> V
     let behind_one = punch.mapped.ip() == own.ip();
     let may = |address: &SocketAddr| {
         address.is_ipv4() == own.is_ipv4()
-            && address.port() >= LEAST_PORT
+            && address.port() >= MIN_PORT
             && (!address.ip().is_loopback() || own.ip().is_loopback())
             && !subnets.iter().any(|subnet| subnet.contains(address.ip()))
     };
@@ -168,7 +168,7 @@ mod tests {
             let error = Punch::decode(&good.replacen(from, to, 1)).unwrap_err();
             assert!(error.contains(why), "{error}");
         }
-        let many = ["\"10.0.0.1:1\""; MOST_ADDRESSES].join(",");
+        let many = ["\"10.0.0.1:1\""; MAX_ADDRESSES].join(",");
         let error = Punch::decode(&good.replace("[]", &format!("[{many}]"))).unwrap_err();
         assert!(error.contains("more than 7"), "{error}");
         assert!(Punch::decode("").is_err());

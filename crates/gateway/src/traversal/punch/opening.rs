@@ -9,7 +9,7 @@
 //! Linux takes the round trip of two segments that cross for half of what it is, and keeps it for five minutes. So only one site, that which sorts
 //! first, connects in earnest: its sockets let no first segment in, and the other's answer to theirs. What the other sends opens the way for that.
 
-use super::message::MOST_ADDRESSES;
+use super::message::MAX_ADDRESSES;
 use crate::tunnels::carrier;
 use causeway_broker::reflection::{self, Id};
 use mio::net::TcpStream;
@@ -19,7 +19,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Sockets that report to the loop: the one to the broker, and one for each address.
-pub(crate) const SLOTS: usize = 1 + MOST_ADDRESSES;
+pub(crate) const SLOTS: usize = 1 + MAX_ADDRESSES;
 
 /// Slot of the connection to the broker.
 pub(crate) const BROKER: usize = 0;
@@ -139,7 +139,7 @@ impl Opening {
     pub(crate) fn knock(&mut self, to: SocketAddr, registry: &Registry, token: impl Fn(usize) -> Token) {
         let slot = match self.attempts.iter().position(|attempt| attempt.to == to) {
             Some(slot) => slot,
-            None if self.attempts.len() < MOST_ADDRESSES => {
+            None if self.attempts.len() < MAX_ADDRESSES => {
                 self.attempts.push(Attempt {
                     to,
                     socket: None,
@@ -310,7 +310,7 @@ mod tests {
                 token(0),
             );
         }
-        assert_eq!(one.attempts.len(), MOST_ADDRESSES);
+        assert_eq!(one.attempts.len(), MAX_ADDRESSES);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //!
 //! Over TCP a knock is a connection that both try at once, and what comes up is the lane's: dialling is to speak first.
 
-use super::message::{Key, MOST_ADDRESSES};
+use super::message::{Key, MAX_ADDRESSES};
 use crate::tunnels::dial::REDIAL;
 use crate::tunnels::origin::Way;
 use std::net::SocketAddr;
@@ -225,7 +225,7 @@ impl Meeting {
         if self.dials {
             self.phase = Phase::Dialling;
             out.push(Action::Dial { at: from });
-        } else if !self.addresses.contains(&from) && self.addresses.len() < MOST_ADDRESSES {
+        } else if !self.addresses.contains(&from) && self.addresses.len() < MAX_ADDRESSES {
             self.addresses.push(from);
         }
     }

@@ -19,13 +19,13 @@ const CROWD: u64 = 64;
 
 /// Differences that nobody notices: a quarter of the way, or a millisecond.
 const SHARE: u64 = 4;
-const LEAST_MICROSECONDS: u64 = 1000;
+const MIN_MICROSECONDS: u64 = 1000;
 
 /// Between two tellings to the same sites.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Sites in a telling that are kept: more than grids have.
-const MOST_SITES: usize = 4096;
+const MAX_SITES: usize = 4096;
 
 /// What a relay said last.
 #[derive(Debug, Default, Clone)]
@@ -37,7 +37,7 @@ pub(crate) struct Offer {
 
 impl Offer {
     pub(crate) fn new(carried: u32, mut beyond: BTreeMap<String, u32>) -> Offer {
-        while beyond.len() > MOST_SITES {
+        while beyond.len() > MAX_SITES {
             beyond.pop_last();
         }
         Offer { carried, beyond }
@@ -67,7 +67,7 @@ impl Candidate<'_> {
         let beyond = self.offer.and_then(|offer| offer.beyond.get(to));
         let beyond = beyond.map_or(near, |beyond| u64::from(*beyond));
         let carried = self.offer.map_or(0, |offer| u64::from(offer.carried));
-        (near + beyond + LEAST_MICROSECONDS) * (CROWD + carried) / CROWD
+        (near + beyond + MIN_MICROSECONDS) * (CROWD + carried) / CROWD
     }
 
     /// It has said where it gets to, and this is not among it.
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn an_offer_keeps_no_more_sites_than_grids_have() {
-        let sites = (0..2 * MOST_SITES).map(|number| (format!("site{number}"), 1));
-        assert_eq!(Offer::new(0, sites.collect()).beyond.len(), MOST_SITES);
+        let sites = (0..2 * MAX_SITES).map(|number| (format!("site{number}"), 1));
+        assert_eq!(Offer::new(0, sites.collect()).beyond.len(), MAX_SITES);
     }
 }

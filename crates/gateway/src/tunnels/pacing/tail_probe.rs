@@ -10,28 +10,28 @@ use std::time::{Duration, Instant};
 pub(in crate::tunnels) const LOSSY: Duration = Duration::from_secs(60);
 
 /// RACK waits for a quarter of the least round trip; a little more, since clocks tick and round trips vary.
-pub(in crate::tunnels) fn pause(round: Duration) -> Duration {
-    round * 5 / 16
+pub(in crate::tunnels) fn pause(rtt: Duration) -> Duration {
+    rtt * 5 / 16
 }
 
 /// Whether a lane's last frames are followed, and by when.
 #[derive(Debug, Default)]
-pub(crate) struct Tail {
+pub(crate) struct TailProbe {
     pub(in crate::tunnels) lost_at: Option<Instant>,
     pub(in crate::tunnels) retransmits: u32,
-    pub(in crate::tunnels) round: Duration,
+    pub(in crate::tunnels) rtt: Duration,
     pub(in crate::tunnels) armed: bool,
     /// What the lane has sent when nothing but a following frame was sent last.
     pub(in crate::tunnels) end: u64,
 }
 
-impl Tail {
+impl TailProbe {
     /// The kernel's count of segments sent again, and the round trip.
-    pub(crate) fn learn(&mut self, retransmits: u32, round: Duration, now: Instant) {
+    pub(crate) fn learn(&mut self, retransmits: u32, rtt: Duration, now: Instant) {
         if retransmits != self.retransmits {
             (self.retransmits, self.lost_at) = (retransmits, Some(now));
         }
-        self.round = round;
+        self.rtt = rtt;
     }
 
     /// A burst has ended: after how long to look whether it was the last.
@@ -42,7 +42,7 @@ impl Tail {
         if !lossy || sent_bytes == self.end || std::mem::replace(&mut self.armed, true) {
             return None;
         }
-        Some(pause(self.round))
+        Some(pause(self.rtt))
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_lane_that_has_lost_nothing_lately_sends_no_more_than_it_must() {
         let now = Instant::now();
-        let mut tail = Tail::default();
+        let mut tail = TailProbe::default();
         tail.learn(0, ROUND, now);
         assert_eq!(tail.arm(1000, now), None);
         tail.learn(1, ROUND, now);
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn the_last_frame_of_a_lossy_lane_is_followed_once() {
         let now = Instant::now();
-        let mut tail = Tail::default();
+        let mut tail = TailProbe::default();
         tail.learn(1, ROUND, now);
         assert_eq!(tail.arm(1000, now), Some(Duration::from_millis(5)));
         assert_eq!(tail.arm(2000, now), None, "one look at a time");

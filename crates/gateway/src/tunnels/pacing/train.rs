@@ -22,16 +22,16 @@ use mio::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// At most this is sent to train one lane. 1 Gbit/s at 11.6 ms takes 30 to 65 MB, the starts that confirm it among them.
-pub(in crate::tunnels) const MOST_BYTES: u64 = 64 << 20;
+pub(in crate::tunnels) const MAX_BYTES: u64 = 64 << 20;
 
 /// At most this long, or so many round trips where these are longer: half as much again in each needs 16 to fill 1 Gbit/s at 90 ms.
 pub(in crate::tunnels) const LONGEST: Duration = Duration::from_secs(2);
 pub(in crate::tunnels) const LONGEST_ROUNDS: u32 = 40;
 
-pub(in crate::tunnels) const MOST_STARTS: u32 = 6;
+pub(in crate::tunnels) const MAX_STARTS: u32 = 6;
 
 /// What a start-up sends at least that has found something out.
-pub(in crate::tunnels) const LEAST_BYTES: u64 = 4 << 20;
+pub(in crate::tunnels) const MIN_BYTES: u64 = 4 << 20;
 
 /// What arrives is counted over so many round trips, and at least so long: a busy machine's turns are some milliseconds.
 pub(in crate::tunnels) const COUNTED_ROUNDS: u32 = 2;
@@ -65,7 +65,7 @@ pub(in crate::tunnels) const TURN_ENDS: Duration = Duration::from_secs(3);
 
 /// Of the end that was dialled: until it may train its lane.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct TrainingTurn {
     pub(in crate::tunnels) since: Instant,
     pub(in crate::tunnels) look_at: Instant,
     pub(in crate::tunnels) begins: Duration,
@@ -73,10 +73,10 @@ pub(crate) struct Turn {
     pub(in crate::tunnels) received_bytes: u64,
 }
 
-impl Turn {
-    pub(in crate::tunnels) fn new(rtt_microseconds: u32, now: Instant) -> Turn {
+impl TrainingTurn {
+    pub(in crate::tunnels) fn new(rtt_microseconds: u32, now: Instant) -> TrainingTurn {
         let rounds = Duration::from_micros(rtt_microseconds.into()) * TURN_ROUNDS;
-        Turn {
+        TrainingTurn {
             since: now,
             look_at: now + TURN_LOOK,
             begins: TURN_BEGINS.max(rounds),
@@ -141,9 +141,9 @@ impl Training {
             let _ = socket::set_unsent_low_water(socket, unsent);
         }
         let path = carrier.path().unwrap_or_default();
-        let round = Duration::from_micros(path.rtt_microseconds.into());
+        let rtt = Duration::from_micros(path.rtt_microseconds.into());
         Training {
-            until: now + LONGEST.max(round * LONGEST_ROUNDS),
+            until: now + LONGEST.max(rtt * LONGEST_ROUNDS),
             sent_bytes: 0,
             best: 0,
             look_at: now,
@@ -193,21 +193,21 @@ impl Training {
             }
             None => self.sent_bytes >= BLIND_BYTES,
         };
-        knows || self.sent_bytes >= MOST_BYTES || now >= self.until
+        knows || self.sent_bytes >= MAX_BYTES || now >= self.until
     }
 
     /// QUIC's own model knows when it knows the path.
     pub(in crate::tunnels) fn is_over_for(&self, knows_its_rate: bool, now: Instant) -> bool {
-        knows_its_rate || self.sent_bytes >= MOST_BYTES || now >= self.until
+        knows_its_rate || self.sent_bytes >= MAX_BYTES || now >= self.until
     }
 
     /// Whether the start-up that has just ended is to be repeated: then it is.
     pub(in crate::tunnels) fn begins_anew(&mut self, socket: &TcpStream, rate: Option<u64>) -> bool {
-        if self.starts >= MOST_STARTS {
+        if self.starts >= MAX_STARTS {
             return false;
         }
         self.counted = false;
-        if self.sent_bytes < LEAST_BYTES {
+        if self.sent_bytes < MIN_BYTES {
             // A loss among the first segments, or a pause of a busy machine: nothing was found.
             (self.starts, self.flat, self.best) = (self.starts + 1, 0, 0);
             let _ = socket::set_most_rate(socket, rate);
@@ -295,7 +295,7 @@ mod tests {
     /// What has arrived at each look, and whether the turn has come then.
     fn looks(rtt_microseconds: u32, received: &[u64]) -> Vec<bool> {
         let now = Instant::now();
-        let mut turn = Turn::new(rtt_microseconds, now);
+        let mut turn = TrainingTurn::new(rtt_microseconds, now);
         let look = |(number, bytes): (u32, &u64)| turn.has_come(*bytes, now + TURN_LOOK * number);
         (1..).zip(received).map(look).collect()
     }

@@ -36,7 +36,7 @@ pub(in crate::tunnels) const PIECES: usize = 8;
 pub const KERNEL_BYTES: usize = 4 << 20;
 
 /// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes longer is asked once too often).
-pub(in crate::tunnels) const FIRST_ROUND: Duration = Duration::from_millis(100);
+pub(in crate::tunnels) const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// What may be under way and unread: as much as a lane keeps on the longest paths.
 pub(in crate::tunnels) const WINDOW: u32 = 64 << 20;
@@ -206,7 +206,7 @@ fn transport(is_ipv4: bool, model: model::Shared) -> TransportConfig {
         .max_concurrent_bidi_streams(VarInt::from_u32(1))
         .max_concurrent_uni_streams(VarInt::from_u32(0))
         .datagram_receive_buffer_size(None)
-        .initial_rtt(FIRST_ROUND)
+        .initial_rtt(FIRST_RTT)
         .keep_alive_interval(Some(KEEP_ALIVE))
         // Handshakes and lanes have time limits of their own.
         .max_idle_timeout(None)

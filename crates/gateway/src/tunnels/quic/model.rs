@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What is under way at first, and never less: ten segments (RFC 9002, section 7.2).
-const LEAST_WINDOW: u64 = 14_520;
+const MIN_WINDOW: u64 = 14_520;
 
 /// What is under way at most: as a lane keeps (`causeway_tunnel::Settings`).
-const MOST_WINDOW: u64 = 64 << 20;
+const MAX_WINDOW: u64 = 64 << 20;
 
 /// What an acknowledgement may be late beside the path's own time: it waits for others, and for the turns of two gateways.
 const SLACK: Duration = Duration::from_millis(2);
@@ -37,7 +37,7 @@ const LOG: usize = 4096;
 const CONFIRMED: Duration = Duration::from_millis(80);
 const CONFIRMED_ROUNDS: u32 = 2;
 const CONFIRMATIONS: u32 = 3;
-const MOST_TRIES: u32 = 4;
+const MAX_TRIES: u32 = 4;
 
 /// Later, arrivals are counted over two round trips and at least so long.
 const COUNTED: Duration = Duration::from_millis(40);
@@ -50,13 +50,13 @@ const CYCLE: u32 = 8;
 
 /// Lost of a count's bytes: more than chance.
 const HEAVY_LOSS: u64 = 8;
-const LEAST_JUDGED: u64 = 64 * 1200;
+const MIN_JUDGED: u64 = 64 * 1200;
 
 /// After so long without heavy loss what was found is tried again.
 const FORGIVEN: Duration = Duration::from_secs(30);
 
 /// A round trip is taken for the path's own while none was shorter within twice that time: paths change.
-const LEAST_KEPT: Duration = Duration::from_secs(10);
+const MIN_KEPT: Duration = Duration::from_secs(10);
 
 /// Messages go so much faster than remembered: a busy machine loses some turns.
 const HEADROOM: u64 = 16;
@@ -80,8 +80,8 @@ pub(crate) struct Model {
     /// What is reserved: sent at, and never exceeded.
     reserved: Option<u64>,
     window: u64,
-    round: Duration,
-    /// Least of the last time of [`LEAST_KEPT`] and of the one before, and when that one began.
+    rtt: Duration,
+    /// Least of the last time of [`MIN_KEPT`] and of the one before, and when that one began.
     least: [Duration; 2],
     least_since: Option<Instant>,
     heavy_at: Option<Instant>,
@@ -112,8 +112,8 @@ impl Model {
             rate: 0,
             best: 0,
             reserved: None,
-            window: LEAST_WINDOW,
-            round: Duration::ZERO,
+            window: MIN_WINDOW,
+            rtt: Duration::ZERO,
             least: [Duration::MAX; 2],
             least_since: None,
             heavy_at: None,
@@ -192,7 +192,7 @@ impl Model {
     }
 
     fn on_sent(&mut self, now: Instant) {
-        let apart = self.round / LOGGED;
+        let apart = self.rtt / LOGGED;
         let is_due = |(last, _): &(Instant, u64)| now.saturating_duration_since(*last) >= apart;
         if matches!(self.phase, Phase::Startup(_)) && self.log.back().is_none_or(is_due) {
             self.log.push_back((now, self.delivered));
@@ -252,17 +252,17 @@ impl Model {
 
     fn confirm_window(&self) -> u64 {
         self.holds(self.rate, 1.5)
-            .saturating_add(LEAST_WINDOW)
-            .min(MOST_WINDOW)
+            .saturating_add(MIN_WINDOW)
+            .min(MAX_WINDOW)
     }
 
     fn startup_window(&self) -> u64 {
         match self.fastest {
-            0 => MOST_WINDOW,
+            0 => MAX_WINDOW,
             best => self
                 .holds(best, STARTUP_WINDOW)
-                .saturating_add(LEAST_WINDOW)
-                .min(MOST_WINDOW),
+                .saturating_add(MIN_WINDOW)
+                .min(MAX_WINDOW),
         }
     }
 
@@ -270,20 +270,20 @@ impl Model {
         self.lost += bytes;
     }
 
-    fn on_round(&mut self, round: Duration) {
-        self.round = round;
+    fn on_round(&mut self, rtt: Duration) {
+        self.rtt = rtt;
     }
 
-    fn keep_least(&mut self, round: Duration, now: Instant) {
+    fn keep_least(&mut self, rtt: Duration, now: Instant) {
         // A clock that stood still for a moment says nothing.
-        let round = round.max(Duration::from_micros(10));
+        let rtt = rtt.max(Duration::from_micros(10));
         let since = *self.least_since.get_or_insert(now);
-        if now.saturating_duration_since(since) > LEAST_KEPT {
+        if now.saturating_duration_since(since) > MIN_KEPT {
             self.least = [Duration::MAX, self.least[0]];
             self.least_since = Some(now);
         }
-        if round < self.least[0] {
-            self.least[0] = round;
+        if rtt < self.least[0] {
+            self.least[0] = rtt;
             if self.phase == Phase::Steady {
                 self.fit_window();
             }
@@ -296,8 +296,8 @@ impl Model {
     }
 
     fn holds(&self, rate: u64, times: f64) -> u64 {
-        let round = self.least_round().min(Duration::from_secs(2)) + SLACK;
-        (rate as f64 * round.as_secs_f64() * times) as u64
+        let rtt = self.least_round().min(Duration::from_secs(2)) + SLACK;
+        (rate as f64 * rtt.as_secs_f64() * times) as u64
     }
 
     fn fit_window(&mut self) {
@@ -306,10 +306,10 @@ impl Model {
         if self.least_round() < Duration::MAX {
             self.window = self
                 .holds(self.rate, times)
-                .saturating_add(2 * LEAST_WINDOW)
-                .min(MOST_WINDOW);
+                .saturating_add(2 * MIN_WINDOW)
+                .min(MAX_WINDOW);
         } else {
-            self.window = self.window.max(8 * LEAST_WINDOW);
+            self.window = self.window.max(8 * MIN_WINDOW);
         }
     }
 
@@ -327,8 +327,8 @@ impl Model {
         };
         let lasts = match self.phase {
             Phase::Startup(_) => return self.give_up_early(),
-            Phase::Confirm(_) => (self.round * CONFIRMED_ROUNDS).max(CONFIRMED),
-            Phase::Steady => (self.round * 2).max(COUNTED),
+            Phase::Confirm(_) => (self.rtt * CONFIRMED_ROUNDS).max(CONFIRMED),
+            Phase::Steady => (self.rtt * 2).max(COUNTED),
         };
         let time = now.saturating_duration_since(since);
         if time < lasts {
@@ -338,7 +338,7 @@ impl Model {
         let seen = (self.arrived as f64 / time.as_secs_f64()) as u64;
         let heavy = self.is_heavy();
         // What arrived in this count was sent a round trip before.
-        let busy = self.busy_since.is_some_and(|at| at + self.round <= since);
+        let busy = self.busy_since.is_some_and(|at| at + self.rtt <= since);
         let now_heavy = heavy.then_some(now);
         (self.since, self.arrived, self.lost) = (Some(now), 0, 0);
         self.counts = self.counts.wrapping_add(1);
@@ -358,7 +358,7 @@ impl Model {
     }
 
     fn is_heavy(&self) -> bool {
-        self.lost > self.arrived / HEAVY_LOSS && self.arrived + self.lost > LEAST_JUDGED
+        self.lost > self.arrived / HEAVY_LOSS && self.arrived + self.lost > MIN_JUDGED
     }
 
     fn found(&mut self, times: u32, seen: u64) {
@@ -366,7 +366,7 @@ impl Model {
         match times + 1 < CONFIRMATIONS {
             true => self.phase = Phase::Confirm(times + 1),
             // A busy machine looks like a slow path: while more arrives than was looked for, more is looked for.
-            false if self.best > self.rate + self.rate / 32 && self.tries < MOST_TRIES => {
+            false if self.best > self.rate + self.rate / 32 && self.tries < MAX_TRIES => {
                 self.tries += 1;
                 self.rate = self.best;
                 self.window = self.confirm_window();
@@ -385,7 +385,7 @@ impl Model {
         let looked = self.seen.len() >= BULK && self.counts % CYCLE <= 2;
         if heavy.is_some() && !looked {
             self.heavy_at = heavy;
-            self.rate = (self.rate - self.rate / 4).max(LEAST_WINDOW);
+            self.rate = (self.rate - self.rate / 4).max(MIN_WINDOW);
             self.seen.clear();
         } else if self.reserved.is_some() {
             self.rate = (self.rate + self.rate / 8).min(self.best);
@@ -404,7 +404,7 @@ impl Model {
             let lossy = self
                 .heavy_at
                 .is_some_and(|at| now.saturating_duration_since(at) < FORGIVEN);
-            if !lossy && self.round <= self.least_round() / 4 * 5 {
+            if !lossy && self.rtt <= self.least_round() / 4 * 5 {
                 self.rate = (self.rate + self.rate / 8).min(self.best);
             }
         }
@@ -456,7 +456,7 @@ impl Controller for Shared {
     }
 
     fn initial_window(&self) -> u64 {
-        LEAST_WINDOW
+        MIN_WINDOW
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -32,7 +32,7 @@ const RECORD_OVERHEAD: usize = 5 + 1 + 16;
 const FIRST_INCOMING: usize = RECORD + 256 + 5;
 
 /// What may be said before the session stands: a hello.
-const MOST_EARLY: usize = 1024;
+const MAX_EARLY: usize = 1024;
 
 /// Told in the handshake, so that another program's TLS is refused by its name (RFC 7301).
 const PROTOCOL: &[u8] = b"causeway/2";
@@ -272,7 +272,7 @@ impl Tls {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.flush()?;
         if !self.buffers.open {
-            if self.buffers.early.len() + bytes.len() > MOST_EARLY {
+            if self.buffers.early.len() + bytes.len() > MAX_EARLY {
                 return Err(io::Error::other("too much was said before the TLS session stood"));
             }
             self.buffers.early.extend_from_slice(bytes);

@@ -53,14 +53,14 @@ pub(in crate::tunnels) const LATE_MICROSECONDS: u32 = 4000;
 
 /// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 pub(in crate::tunnels) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
-pub(in crate::tunnels) const MOST_PAUSE: Duration = Duration::from_secs(3600);
+pub(in crate::tunnels) const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
 /// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to BBR.
-pub(in crate::tunnels) const LEAST_OF_FOUND: u64 = 4;
+pub(in crate::tunnels) const MIN_OF_FOUND: u64 = 4;
 
 /// What a lane knows of its path.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct RememberedRate {
     /// Bytes per second; 0 while unknown.
     pub(in crate::tunnels) rate: u64,
     /// The most it was since training: a transfer on a busy machine, or beside another one, finds less than the path has.
@@ -104,9 +104,9 @@ pub(in crate::tunnels) enum Step {
     Train,
 }
 
-impl Course {
-    pub(crate) fn new(now: Instant) -> Course {
-        Course {
+impl RememberedRate {
+    pub(crate) fn new(now: Instant) -> RememberedRate {
+        RememberedRate {
             rate: 0,
             best: 0,
             found: 0,
@@ -172,11 +172,11 @@ impl Course {
         (reserved, trains): (Option<u64>, bool),
         now: Instant,
     ) -> Step {
-        let round = Duration::from_micros(path.rtt_microseconds.into());
-        self.look_at = now + round;
+        let rtt = Duration::from_micros(path.rtt_microseconds.into());
+        self.look_at = now + rtt;
         let busy = self.busy_for(now);
-        let empty_round = Duration::from_micros(path.least_rtt_microseconds.into());
-        let is_bulk = busy >= empty_round * BULK_ROUNDS;
+        let empty_rtt = Duration::from_micros(path.least_rtt_microseconds.into());
+        let is_bulk = busy >= empty_rtt * BULK_ROUNDS;
         if is_bulk {
             self.pressed_at = Some(now);
         }
@@ -187,18 +187,18 @@ impl Course {
             };
         }
         if is_bulk {
-            let is_trusted = busy >= empty_round * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
+            let is_trusted = busy >= empty_rtt * TRUSTED_ROUNDS && bbr.pacing_gain < STARTUP_GAIN;
             return self.look_at_bulk(path, bbr, is_trusted);
         }
         self.judge_loss(path);
         if path.is_recovering {
             return Step::Nothing;
         }
-        let product = capacity::holds(path.least_rtt_microseconds, self.rate.saturating_mul(8));
-        let begins = self.rate > 0 && path.window_bytes >= product;
+        let held_bytes = capacity::holds(path.least_rtt_microseconds, self.rate.saturating_mul(8));
+        let begins = self.rate > 0 && path.window_bytes >= held_bytes;
         if begins && !self.doubtful {
             let lost = std::mem::replace(&mut self.retransmits_seen, path.retransmits) != path.retransmits;
-            if busy >= empty_round * QUEUE_ROUNDS && has_queue(path) {
+            if busy >= empty_rtt * QUEUE_ROUNDS && has_queue(path) {
                 self.pressed_at = Some(now);
                 return Step::Begin(self.rate);
             }
@@ -210,7 +210,7 @@ impl Course {
         }
         self.doubtful = true;
         if trains && now - self.trained_at >= self.pause && busy.is_zero() {
-            self.pause = (self.pause * 2).min(MOST_PAUSE);
+            self.pause = (self.pause * 2).min(MAX_PAUSE);
             return Step::Train;
         }
         // A bound that nobody looks after any more would stay for ever.
@@ -268,7 +268,7 @@ impl Course {
         self.count_loss(path);
         if again > sent / HEAVY_LOSS {
             self.rate -= self.rate / 4;
-            if self.rate < self.found / LEAST_OF_FOUND {
+            if self.rate < self.found / MIN_OF_FOUND {
                 self.rate = 0;
             }
             self.best = self.rate;

@@ -26,13 +26,13 @@ fn lossy(segments: u32, retransmits: u32) -> PathInfo {
     }
 }
 
-fn trained(now: Instant) -> Course {
-    Course {
+fn trained(now: Instant) -> RememberedRate {
+    RememberedRate {
         rate: RATE,
         best: RATE,
         found: RATE,
         doubtful: false,
-        ..Course::new(now)
+        ..RememberedRate::new(now)
     }
 }
 
@@ -90,7 +90,7 @@ fn a_queue_that_a_transfer_has_made_does_not_grow_and_does_not_make_its_round_tr
 #[test]
 fn a_rate_that_a_transfer_found_low_grows_back_while_no_queue_stands_and_nothing_is_lost() {
     let now = Instant::now();
-    let slowed = || Course {
+    let slowed = || RememberedRate {
         rate: RATE / 2,
         ..trained(now)
     };
@@ -216,7 +216,7 @@ fn a_window_smaller_than_the_path_is_trained_again_but_not_at_once() {
 #[test]
 fn a_reserved_rate_holds_in_a_long_transfer_too() {
     let now = Instant::now();
-    let mut course = Course::new(now);
+    let mut course = RememberedRate::new(now);
     course.on_written(true, now);
     let later = now + ROUND * 100;
     let step = course.look(&path(), &FORGETFUL, (Some(RATE / 2), true), later);
@@ -242,7 +242,7 @@ fn a_path_is_lossy_when_messages_lose_something_again_and_again_but_not_when_it_
         timeouts,
         ..path()
     };
-    let lossy = |course: &mut Course, looks: &[(u64, u32, u16)]| -> Vec<bool> {
+    let lossy = |course: &mut RememberedRate, looks: &[(u64, u32, u16)]| -> Vec<bool> {
         let look = |(when, again, timeouts): &(u64, u32, u16)| {
             course.loses_by_chance(&path(*again, *timeouts), at(*when))
         };

@@ -7,7 +7,7 @@ const PACKET: u64 = 1400;
 /// A path in virtual time: a bottleneck with a queue, packets that are lost by chance.
 struct Network {
     rate: f64,
-    round: Duration,
+    rtt: Duration,
     queue_bytes: f64,
     /// One of so many is lost.
     loses: Option<u64>,
@@ -26,7 +26,7 @@ impl Network {
         let rate = megabits as f64 * 125_000.0;
         Network {
             rate,
-            round: Duration::from_secs_f64(milliseconds / 1000.0),
+            rtt: Duration::from_secs_f64(milliseconds / 1000.0),
             queue_bytes: (rate * milliseconds / 1000.0).max(64_000.0),
             loses,
             now,
@@ -53,7 +53,7 @@ impl Network {
 
     fn send(&mut self, model: &mut Model) {
         self.now = self.now.max(self.next_at);
-        let paced = model.window() as f64 * 1.25 / self.round.as_secs_f64();
+        let paced = model.window() as f64 * 1.25 / self.rtt.as_secs_f64();
         let pace = model.pace().map_or(paced, |pace| pace as f64);
         self.next_at = self.now + Duration::from_secs_f64(PACKET as f64 / pace);
         self.sent += 1;
@@ -69,7 +69,7 @@ impl Network {
         self.lost += u64::from(is_full || by_chance);
         model.on_sent(self.now);
         self.under_way
-            .push_back((self.free_at + self.round, self.now, is_full || by_chance));
+            .push_back((self.free_at + self.rtt, self.now, is_full || by_chance));
     }
 
     fn hear(&mut self, model: &mut Model) {
@@ -107,7 +107,7 @@ fn a_start_up_finds_the_rate_of_any_path_whatever_chance_loses() {
                 let mut model = Model::new();
                 network.fill(&mut model, SECOND * 5);
                 // More than may be under way is out of reach.
-                let most = MOST_WINDOW as f64 / network.round.as_secs_f64();
+                let most = MAX_WINDOW as f64 / network.rtt.as_secs_f64();
                 let of_path = model.rate() as f64 / network.rate.min(most);
                 let case = format!("{megabits} Mbit/s, {milliseconds} ms, {loses:?}: {of_path:.3}");
                 assert!(model.is_known() && (0.9..1.13).contains(&of_path), "{case}");
@@ -191,7 +191,7 @@ fn a_path_that_has_become_longer_keeps_its_rate() {
     let mut model = Model::new();
     network.fill(&mut model, SECOND);
     network.rest(&mut model, SECOND);
-    network.round *= 5;
+    network.rtt *= 5;
     network.fill(&mut model, SECOND * 60);
     let of_path = model.rate() as f64 / network.rate;
     assert!((0.9..1.2).contains(&of_path), "{of_path:.3}");
@@ -242,5 +242,5 @@ fn what_is_under_way_is_bounded_on_every_path() {
     let mut model = Model::new();
     model.settle(u64::MAX / 4);
     model.keep_least(Duration::from_secs(3), Instant::now());
-    assert_eq!(model.window(), MOST_WINDOW);
+    assert_eq!(model.window(), MAX_WINDOW);
 }
