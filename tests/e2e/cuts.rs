@@ -1,7 +1,9 @@
-//! Networks that fail under a running job: its data must be right and its status 0, whatever happened to the lanes.
+//! Networks that fail under a running job: its data must be right and its status 0, whatever happened to the
+//! lanes.
 //!
-//! `traffic` (tests/mpi) exchanges checked messages between all ranks until it is told that it is enough, and tells
-//! how many rounds are done. A round needs both directions of the WAN, so rounds show whether the job stands or goes.
+//! `traffic` (tests/mpi) exchanges checked messages between all ranks until it is told that it is enough, and
+//! tells how many rounds are done. A round needs both directions of the WAN, so rounds show whether the job
+//! stands or goes.
 
 use crate::grid::{Lab, root};
 use crate::mpi::{self, Mpi};
@@ -14,14 +16,15 @@ use std::time::{Duration, Instant};
 /// A job that has not moved for this long after its network came back hangs.
 const PROGRESS: Duration = Duration::from_secs(60);
 
-/// Start of the launcher, the daemons and the ranks: 3 s on two free cores, above a minute seen beside fifteen compilers.
+/// Start of the launcher, the daemons and the ranks: 3 s on two free cores, above a minute seen beside
+/// fifteen compilers.
 const START: Duration = Duration::from_secs(180);
 
 /// What starts and ends a job, beside what is done to it, in seconds.
 const START_AND_END: u32 = 240;
 
-/// Rounds a job may still end once nothing crosses the WAN any more. One: what rank 0 needs for it may have arrived;
-/// for the next, the far ranks need what rank 0 sends afterwards.
+/// Rounds a job may still end once nothing crosses the WAN any more. One: what rank 0 needs for it may have
+/// arrived; for the next, the far ranks need what rank 0 sends afterwards.
 const ON_THEIR_WAY: u64 = 1;
 
 /// Where the lanes over TCP are counted: cuts may make a path look lossy, and one over QUIC would join them.
@@ -177,8 +180,9 @@ impl Forgetting {
     };
 }
 
-/// A chain for TCP packets that leave the site, begin no connection and belong to none that is known: its beginning
-/// was forgotten. Only what leaves: the kernel may show the LAN's own frames to the router's firewall (br_netfilter).
+/// A chain for TCP packets that leave the site, begin no connection and belong to none that is known: its
+/// beginning was forgotten. Only what leaves: the kernel may show the LAN's own frames to the router's
+/// firewall (br_netfilter).
 const MIDDLE: &str = "add table inet test; \
     add chain inet test middle; \
     add chain inet test forward { type filter hook forward priority -10; policy accept; }; \
@@ -191,7 +195,8 @@ struct Job {
 }
 
 impl Job {
-    /// As many ranks at one site as at the other; `seconds` is the time the test takes for what it does to them.
+    /// As many ranks at one site as at the other; `seconds` is the time the test takes for what it does to
+    /// them.
     fn start(scenario: &str, label: &str, grid: &[&str], mpi: &Mpi, seconds: u32) -> Option<Job> {
         let item = format!("{}-traffic-{}", mpi.name, mpi.suite_ranks);
         let command = format!(
@@ -246,7 +251,8 @@ impl Job {
         println!("    {}: goes on {after:.1?} after a cut of {time:?}", self.item);
     }
 
-    /// Resets one lane after the other on the way, each a second after the one before, or as soon as it is replaced.
+    /// Resets one lane after the other on the way, each a second after the one before, or as soon as it is
+    /// replaced.
     fn loses_a_lane_every_second(&mut self, times: u64) {
         self.lab.causeway(&["exec", "rennes-router", "--", "nft", RESETS]);
         let lost = |lab: &Lab| ["rennes", "nancy"].map(|site| tunnel(lab, site).lanes_lost);

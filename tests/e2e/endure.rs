@@ -1,7 +1,8 @@
-//! What happens to a grid under running jobs: its broker is killed, a relay dies, a certificate is renewed, a site is put out. Jobs go on; those of the
-//! site that was put out end, and say why.
+//! What happens to a grid under running jobs: its broker is killed, a relay dies, a certificate is renewed, a
+//! site is put out. Jobs go on; those of the site that was put out end, and say why.
 //!
-//! Sites join as people have them join. The job is `traffic` (tests/mpi): checked messages, all with all, until it is told that it is enough.
+//! Sites join as people have them join. The job is `traffic` (tests/mpi): checked messages, all with all,
+//! until it is told that it is enough.
 
 use crate::grid::root;
 use crate::members::Grid;
@@ -12,7 +13,8 @@ use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Start of the launcher, its daemons and the ranks: 3 s on two free cores, a minute beside fifteen compilers. What takes longer hangs.
+/// Start of the launcher, its daemons and the ranks: 3 s on two free cores, a minute beside fifteen
+/// compilers. What takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(180);
 
 /// Rounds that a job may still end whatever happens to its network: what they need has arrived.

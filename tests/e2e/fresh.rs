@@ -123,7 +123,8 @@ impl Fresh {
         self.running.push(child.unwrap());
     }
 
-    /// Ends what was left running under this name without a word, as a lost host would, and waits until it is gone: its sockets take connections until then.
+    /// Ends what was left running under this name without a word, as a lost host would, and waits until it is
+    /// gone: its sockets take connections until then.
     pub fn kill(&self, site: &str, name: &str) {
         let pid = fs::read_to_string(self.directory.join(format!("{name}.pid"))).unwrap();
         let pid = pid.trim();

@@ -1,5 +1,5 @@
-//! Starts one lab for a list of items, lets the test meddle with it, waits for its end with a deadline and judges what
-//! the items left.
+//! Starts one lab for a list of items, lets the test meddle with it, waits for its end with a deadline and
+//! judges what the items left.
 
 use crate::namespaces;
 use crate::programs::{Expected, Item};
@@ -60,7 +60,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Starts it, with `grid` as lines of every gateway's `[grid]`; nothing where the machine does not let us.
+    /// Starts it, with `grid` as lines of every gateway's `[grid]`; nothing where the machine does not let
+    /// us.
     pub fn start(scenario: &str, label: &str, grid: &[&str], items: Vec<Item>) -> Option<Lab> {
         if let Err(reason) = namespaces::probe() {
             println!("skipped: {reason}");

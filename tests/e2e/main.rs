@@ -1,7 +1,8 @@
 //! End to end: unmodified MPI programs over the sites of an emulated grid, through the real binaries.
 //!
-//! Ignored by a plain `cargo test`, which needs neither namespaces nor an MPI; `make test` and `make test-mpis` run
-//! them. `programs` says what runs and what a right answer is, `mpi` how each MPI is called, `grid` starts the lab.
+//! Ignored by a plain `cargo test`, which needs neither namespaces nor an MPI; `make test` and `make
+//! test-mpis` run them. `programs` says what runs and what a right answer is, `mpi` how each MPI is called,
+//! `grid` starts the lab.
 // A panic here is the report of a test.
 #![allow(clippy::unwrap_used, clippy::panic)]
 

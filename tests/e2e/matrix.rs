@@ -1,6 +1,8 @@
-//! Every kind of site with every kind of site: how they meet, how long that takes and what it costs, and that a job runs over them.
+//! Every kind of site with every kind of site: how they meet, how long that takes and what it costs, and that
+//! a job runs over them.
 //!
-//! A third site, which everybody can dial, has the grid's broker and carries streams of those who cannot meet.
+//! A third site, which everybody can dial, has the grid's broker and carries streams of those who cannot
+//! meet.
 
 use crate::fresh::Fresh;
 use crate::grid::root;
@@ -77,7 +79,8 @@ fn scenario(one: &Kind, other: &Kind) -> String {
     text
 }
 
-/// How a pair is to meet. Both firewalls filter by address and port, so that behind a symmetric NAT nothing can be punched.
+/// How a pair is to meet. Both firewalls filter by address and port, so that behind a symmetric NAT nothing
+/// can be punched.
 fn expected(one: &Kind, other: &Kind) -> &'static [&'static str] {
     match (
         one.is_dialled || other.is_dialled,

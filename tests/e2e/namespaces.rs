@@ -1,5 +1,5 @@
-//! What decides whether a test with a lab runs at all. It asks the kernel and nothing of ours: a lab that fails where the
-//! probe succeeds is a failure.
+//! What decides whether a test with a lab runs at all. It asks the kernel and nothing of ours: a lab that
+//! fails where the probe succeeds is a failure.
 
 use std::process::Command;
 

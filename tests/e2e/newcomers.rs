@@ -1,5 +1,6 @@
-//! The way of somebody who has never used Causeway: a grid, its broker, a token and one line for each of two sites, a job. One of the sites is behind
-//! a NAT; nobody is root of anything but the emulated nodes, which have but one user.
+//! The way of somebody who has never used Causeway: a grid, its broker, a token and one line for each of two
+//! sites, a job. One of the sites is behind a NAT; nobody is root of anything but the emulated nodes, which
+//! have but one user.
 
 use crate::fresh::Fresh;
 use crate::grid::root;

@@ -1,7 +1,8 @@
-//! Sites whose addresses are not one IPv4 network: IPv6 alone, both versions, nodes with a second network that is the same everywhere, private
-//! addresses beside public ones.
+//! Sites whose addresses are not one IPv4 network: IPv6 alone, both versions, nodes with a second network
+//! that is the same everywhere, private addresses beside public ones.
 //!
-//! The lab gives every node one IPv4 address; the tests change that in the namespaces of their own lab before anything of ours starts.
+//! The lab gives every node one IPv4 address; the tests change that in the namespaces of their own lab before
+//! anything of ours starts.
 
 use crate::members::Grid;
 use crate::mpi::{self, Mpi};
@@ -69,7 +70,8 @@ fn debian_mpis_run_over_nodes_with_a_second_network_that_both_sites_have_and_pub
     };
     for (number, site) in (1..).zip(["rennes", "nancy"]) {
         for (node, host) in [("1", 1), ("2", 2), ("head", 253)] {
-            // As containers' bridges have it, the same addresses at every site; and a public address on the site's own interface.
+            // As containers' bridges have it, the same addresses at every site; and a public address on the
+            // site's own interface.
             let script = format!(
                 "ip link add docker0 type veth peer name inside; ip address add 172.17.0.{host}/16 dev docker0; \
                  ip link set docker0 up; ip link set inside up; \

@@ -1,4 +1,5 @@
-//! Two sites whose nodes have the same private addresses: every MPI over virtual ones, and newcomers to whom the broker gives them.
+//! Two sites whose nodes have the same private addresses: every MPI over virtual ones, and newcomers to whom
+//! the broker gives them.
 
 use crate::fresh::Fresh;
 use crate::grid::root;

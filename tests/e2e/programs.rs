@@ -13,8 +13,8 @@ pub enum Extent {
     ThreeSites,
     /// The rings and exchanges over three sites alone.
     ThreeSitesInShort,
-    /// All of mpi4py's point-to-point and collective tests: several minutes for each MPI, since most of them duplicate
-    /// communicators, and each of those takes many round trips.
+    /// All of mpi4py's point-to-point and collective tests: several minutes for each MPI, since most of them
+    /// duplicate communicators, and each of those takes many round trips.
     Suite,
 }
 
@@ -83,8 +83,8 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
     if extent == Extent::TwoSites {
         items.push(data(mpi));
     }
-    // The tests of objects on MPI_COMM_WORLD itself; those of buffers, on its duplicates and on its subsets belong to
-    // Extent::Suite.
+    // The tests of objects on MPI_COMM_WORLD itself; those of buffers, on its duplicates and on its subsets
+    // belong to Extent::Suite.
     items.extend(suite(
         mpi,
         "part",
@@ -171,9 +171,11 @@ fn checked(mpi: &Mpi, program: &str, ranks: u32) -> Item {
     }
 }
 
-/// What crosses between sites in each collective, random ones against the MPI's own, and what programs are told of sites.
+/// What crosses between sites in each collective, random ones against the MPI's own, and what programs are
+/// told of sites.
 fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 5] {
-    // A rank on each node: MPICH 4.0.2 by itself adds up wrongly where nodes have unlike numbers (mpi/tests/compare.c).
+    // A rank on each node: MPICH 4.0.2 by itself adds up wrongly where nodes have unlike numbers
+    // (mpi/tests/compare.c).
     let (placement, sizes, ranks, first, groups) = match extent {
         Extent::TwoSites | Extent::Suite => ("rennes=2,nancy=2", "2 2", 4, "rennes of 2", "first,there,-,-"),
         Extent::ThreeSites | Extent::ThreeSitesInShort => (
@@ -203,7 +205,8 @@ fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 5] {
     ]
 }
 
-/// Every improved operation called from Fortran 77, 90 and 2008: values, and that something crossed between sites for each.
+/// Every improved operation called from Fortran 77, 90 and 2008: values, and that something crossed between
+/// sites for each.
 fn fortran_collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
     let (placement, ranks) = match extent {
         Extent::TwoSites | Extent::Suite => ("rennes=2,nancy=2", 4),
@@ -221,7 +224,8 @@ fn fortran_collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
     })
 }
 
-/// Whether what is received is what was sent, layout by layout: from a rank to itself, on a node, in a site, between sites.
+/// Whether what is received is what was sent, layout by layout: from a rank to itself, on a node, in a site,
+/// between sites.
 fn data(mpi: &Mpi) -> Item {
     let run = run(mpi, "--sites rennes=3,nancy=1", 4);
     Item {

@@ -1,5 +1,6 @@
-//! Two sites that let nobody in, one of them behind a NAT, and their broker at a third: a way is punched for their lanes, and again after the network
-//! between them was down for longer than a lane bears. Where they let no UDP out, it is punched over TCP, and an MPI job runs over that.
+//! Two sites that let nobody in, one of them behind a NAT, and their broker at a third: a way is punched for
+//! their lanes, and again after the network between them was down for longer than a lane bears. Where they
+//! let no UDP out, it is punched over TCP, and an MPI job runs over that.
 
 use crate::fresh::Fresh;
 use crate::grid::root;
@@ -18,7 +19,8 @@ const PHYSICAL_MICROSECONDS: u32 = 11_500;
 /// As many a campus has it.
 const NO_UDP: &str = "insert rule inet lab forward oifname \"wan0\" meta l4proto udp drop";
 
-/// What nobody has asked for is refused instead of dropped, so that only what crosses on the way gets through.
+/// What nobody has asked for is refused instead of dropped, so that only what crosses on the way gets
+/// through.
 const REFUSED: &str =
     "insert rule inet lab forward iifname \"wan0\" ct state new meta l4proto tcp reject with tcp reset";
 
@@ -26,7 +28,8 @@ fn scenario() -> PathBuf {
     root().join("tests/e2e/punched.toml")
 }
 
-/// Both sites and the broker, joined but not met yet, and the broker's site, which everybody can dial, as a relay or not at all. The routers of both take these rules first.
+/// Both sites and the broker, joined but not met yet, and the broker's site, which everybody can dial, as a
+/// relay or not at all. The routers of both take these rules first.
 fn join(name: &str, scenario: &Path, rules: &[&str], relay: bool) -> Fresh {
     let mut fresh = Fresh::up(name, scenario);
     for router in ["rennes-router", "nancy-router"] {
@@ -132,7 +135,8 @@ fn meet_over_tcp(name: &str, scenario: &Path, rules: &[&str], relay: bool) {
     fresh.wait_for("the lane punched anew", both);
     let again = handed.elapsed();
     runs();
-    // Kernels take the round trip of segments that cross for half of what it is; what TCP's timestamps tell of one is in whole milliseconds.
+    // Kernels take the round trip of segments that cross for half of what it is; what TCP's timestamps tell
+    // of one is in whole milliseconds.
     for site in ["rennes", "nancy"] {
         let status = fresh.says(site, &["status", "--json"]);
         let status: Status = serde_json::from_str(&status).unwrap();

@@ -1,4 +1,5 @@
-//! Sites that let nobody in, and a third that does: a job of the two goes through the gateway of the third, which takes no part in it.
+//! Sites that let nobody in, and a third that does: a job of the two goes through the gateway of the third,
+//! which takes no part in it.
 
 use crate::grid::Lab;
 use crate::mpi::{self, Mpi, PingPong};

@@ -1,5 +1,6 @@
-//! Two sites whose head nodes are the routers to each other and take connections by the rules that `causeway gateway --print-nft` prints,
-//! without the shim: a statically linked program and an MPI, and beside them a job under the shim.
+//! Two sites whose head nodes are the routers to each other and take connections by the rules that `causeway
+//! gateway --print-nft` prints, without the shim: a statically linked program and an MPI, and beside them a
+//! job under the shim.
 
 use crate::fresh::Fresh;
 use crate::grid::root;
@@ -188,7 +189,8 @@ fn debian_mpis_and_a_static_program_run_without_the_shim_where_routers_hand_conn
     };
     let said = job(&fresh, &two, "mpirun.openmpi -n 2", &[&truth, &told("nodes")]);
     sees_the_truth(&said, "10.1.0.1");
-    // The gateway's own host takes part, where mpirun itself is called by nancy's daemon in each of these jobs.
+    // The gateway's own host takes part, where mpirun itself is called by nancy's daemon in each of these
+    // jobs.
     administers(&fresh, "rennes-head", &commands(&fresh, "rennes", "h"));
     let hosts = "mpirun.openmpi -n 2 --host rennes-head:1,nancy-1:1";
     let said = job(&fresh, &["--transparent"], hosts, &[&truth, &told("head")]);

@@ -1,7 +1,8 @@
 //! What is said to the broker and answered, version 1: JSON over HTTPS, under `/v1`.
 //!
-//! Every body says its limits here: [`MAX_BODY`] or [`MAX_LIST_BODY`] bytes before it is read, [`Checked::check`] once it is. Unknown fields are
-//! refused in requests, so that a misspelt one is not silently nothing; answers may get more fields.
+//! Every body says its limits here: [`MAX_BODY`] or [`MAX_LIST_BODY`] bytes before it is read,
+//! [`Checked::check`] once it is. Unknown fields are refused in requests, so that a misspelt one is not
+//! silently nothing; answers may get more fields.
 
 mod checks;
 
@@ -164,7 +165,8 @@ pub struct CertificateAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SyncRequest {
-    /// The gateway's own record, whenever it differs from what this broker was told last; always the first time.
+    /// The gateway's own record, whenever it differs from what this broker was told last; always the first
+    /// time.
     pub record: Option<Record>,
     /// Random, of this start of the gateway, 32 hexadecimal digits; the record has the same.
     pub instance: String,

@@ -17,11 +17,12 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use time::OffsetDateTime;
 
-/// How long a certificate lives unless the broker's configuration says otherwise: a stolen one dies by itself, and a gateway may be switched
-/// off for a holiday.
+/// How long a certificate lives unless the broker's configuration says otherwise: a stolen one dies by
+/// itself, and a gateway may be switched off for a holiday.
 pub const LIFE_SECONDS: u64 = 30 * 86_400;
 
-/// How much earlier than now a certificate begins, so that hosts whose clocks are a few minutes apart take each other's.
+/// How much earlier than now a certificate begins, so that hosts whose clocks are a few minutes apart take
+/// each other's.
 pub const BACKDATED_SECONDS: u64 = 300;
 
 /// The authority outlives its grid; to change it is to make a new grid.
@@ -166,11 +167,12 @@ impl Authority {
         Sha256::digest(&self.certificate).into()
     }
 
-    /// Certifies the key of a request for `identity`. What else the request asks for is ignored: who somebody is, is for the
-    /// caller to know. `begins` is the first second at the earliest.
+    /// Certifies the key of a request for `identity`. What else the request asks for is ignored: who somebody
+    /// is, is for the caller to know. `begins` is the first second at the earliest.
     ///
     /// # Errors
-    /// A request that is none, whose sender has not the key, or whose key is not of the one kind that is used here.
+    /// A request that is none, whose sender has not the key, or whose key is not of the one kind that is used
+    /// here.
     pub fn certify(
         &self,
         request: &str,

@@ -74,7 +74,8 @@ pub fn span(seconds: u64) -> String {
     }
 }
 
-/// The seconds of a length of time as a person types it: a whole number with a unit, such as `30min`, `1h` or `2d`.
+/// The seconds of a length of time as a person types it: a whole number with a unit, such as `30min`, `1h` or
+/// `2d`.
 pub fn seconds(text: &str) -> Option<u64> {
     let units = [("min", 60), ("h", 3600), ("d", 86_400), ("s", 1)];
     units.into_iter().find_map(|(unit, seconds)| {

@@ -1,4 +1,5 @@
-//! The broker's configuration, a short TOML file in the grid's directory. `configs/broker.toml` shows every key.
+//! The broker's configuration, a short TOML file in the grid's directory. `configs/broker.toml` shows every
+//! key.
 
 use crate::authority::LIFE_SECONDS;
 use crate::clock;
@@ -10,16 +11,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// Where a broker listens when nothing else is said: HTTPS's port needs root, this one nobody else has (IANA: unassigned
-/// for TCP).
+/// Where a broker listens when nothing else is said: HTTPS's port needs root, this one nobody else has (IANA:
+/// unassigned for TCP).
 pub const PORT: u16 = 7443;
 
 /// Connections at a time: a thousand gateways have two or three each.
 pub const CONNECTIONS: usize = 4096;
 
-/// Shortest and longest life of a certificate that may be asked for. It begins five minutes before it is made and is renewed after two thirds of
-/// all that: with less than three minutes it would be due for renewal at once. Longer than a year, and a stolen one is no
-/// better than a password.
+/// Shortest and longest life of a certificate that may be asked for. It begins five minutes before it is made
+/// and is renewed after two thirds of all that: with less than three minutes it would be due for renewal at
+/// once. Longer than a year, and a stolen one is no better than a password.
 const LIVES: std::ops::RangeInclusive<u64> = 180..=366 * 86_400;
 
 /// Fewest and most that may be asked for.

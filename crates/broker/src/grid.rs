@@ -32,7 +32,8 @@ pub enum GridError {
     Own(String),
 }
 
-/// Makes a grid in a directory of its own; the configuration of its broker. Nothing that is there is overwritten.
+/// Makes a grid in a directory of its own; the configuration of its broker. Nothing that is there is
+/// overwritten.
 ///
 /// # Errors
 /// See [`GridError`].

@@ -1,7 +1,7 @@
 //! Who a certificate speaks for: a site of a grid, or the grid's broker.
 //!
-//! It stands in the certificate as its one URI name, `causeway://GRID/site/SITE` or `causeway://GRID/broker`. Host names
-//! and addresses play no part: gateways move, and addresses repeat behind translators.
+//! It stands in the certificate as its one URI name, `causeway://GRID/site/SITE` or `causeway://GRID/broker`.
+//! Host names and addresses play no part: gateways move, and addresses repeat behind translators.
 
 use causeway_wire::grid;
 use rustls::pki_types::CertificateDer;
@@ -155,7 +155,8 @@ impl Certified {
     }
 }
 
-/// When a certificate that begins and ends then, in seconds since 1970, is to be renewed; see [`Certified::renew_at`].
+/// When a certificate that begins and ends then, in seconds since 1970, is to be renewed; see
+/// [`Certified::renew_at`].
 pub fn renew_at(not_before: u64, not_after: u64) -> u64 {
     not_before + not_after.saturating_sub(not_before) / 3 * 2
 }

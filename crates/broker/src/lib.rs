@@ -1,4 +1,5 @@
-//! The broker: who is in the grid, where, and who may be. Gateways dial out to it; it is never on the data path.
+//! The broker: who is in the grid, where, and who may be. Gateways dial out to it; it is never on the data
+//! path.
 //!
 //! ```text
 //! causeway grid create ── authority, broker.toml          [gateway] ── client ─┐
@@ -6,8 +7,8 @@
 //!                                                                              v
 //! causeway grid list, revoke ── broker.sock ──────────> [server] ── state ── store.redb
 //! ```
-//! Read `identity` and `tls` (who is who), then `api` (what is said), `state` (what it does), `server` (how it gets there) and
-//! `client` (the gateway's end). No type of the async runtime is in any public interface.
+//! Read `identity` and `tls` (who is who), then `api` (what is said), `state` (what it does), `server` (how
+//! it gets there) and `client` (the gateway's end). No type of the async runtime is in any public interface.
 #![deny(unsafe_code)]
 
 pub mod api;

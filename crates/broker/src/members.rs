@@ -2,7 +2,8 @@
 //!
 //! Broker and gateways keep the same index.
 //!
-//! Invariants: every site has one revision, and no two have the same; a site is a member or was removed, never both.
+//! Invariants: every site has one revision, and no two have the same; a site is a member or was removed,
+//! never both.
 
 use crate::api::{Member, Record};
 use crate::identity::Certified;

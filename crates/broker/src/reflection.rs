@@ -1,5 +1,6 @@
-//! What a host asks the broker: from which address do you see me? Over UDP, where both datagrams have 36 bytes, so that nobody gains by asking in
-//! another's name, and in the same words over TCP, since a NAT may map the two differently.
+//! What a host asks the broker: from which address do you see me? Over UDP, where both datagrams have 36
+//! bytes, so that nobody gains by asking in another's name, and in the same words over TCP, since a NAT may
+//! map the two differently.
 //!
 //! ```text
 //! byte 0       0x30 question, 0x31 answer. Neither QUIC's own datagrams (RFC 9000, section 17) nor those of a lane begin so, nor TLS
@@ -9,7 +10,8 @@
 //! byte 18-33   the address as IPv6, IPv4 in its form there (RFC 4291, section 2.5.5.2); zeros in a question
 //! byte 34-35   the port; zeros in a question
 //! ```
-//! Address and port are hidden under the id (XOR): some NATs put another address wherever they see their own (RFC 8489, section 14.2).
+//! Address and port are hidden under the id (XOR): some NATs put another address wherever they see their own
+//! (RFC 8489, section 14.2).
 
 use std::net::{Ipv6Addr, SocketAddr};
 

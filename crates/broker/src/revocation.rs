@@ -1,8 +1,8 @@
 //! Which certificates are void before their time.
 //!
-//! A revocation names a site and a moment: every certificate of that site that begins until then is void. The list is
-//! signed by the grid's authority and counts its versions. Gateways keep it for ever and give it back to a broker that lost
-//! it: nobody is let in again because a disk was restored.
+//! A revocation names a site and a moment: every certificate of that site that begins until then is void. The
+//! list is signed by the grid's authority and counts its versions. Gateways keep it for ever and give it back
+//! to a broker that lost it: nobody is let in again because a disk was restored.
 
 use crate::authority::{Authority, AuthorityError, BACKDATED_SECONDS};
 use crate::clock::date;
@@ -114,7 +114,8 @@ impl RevocationSet {
         self.signed.as_ref()
     }
 
-    /// Names this very list: two of one counter may differ after a broker was restored. Empty for the empty set.
+    /// Names this very list: two of one counter may differ after a broker was restored. Empty for the empty
+    /// set.
     pub fn digest(&self) -> String {
         let list = self.signed.as_ref();
         list.map_or_else(String::new, |signed| hexadecimal(&Sha256::digest(&signed.list)))
@@ -197,7 +198,8 @@ impl Revocations {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes a later list in the place of the present one; an earlier one changes nothing. True when it was taken.
+    /// Takes a later list in the place of the present one; an earlier one changes nothing. True when it was
+    /// taken.
     pub fn adopt(&self, set: RevocationSet) -> bool {
         let mut present = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let later = set.counter > present.counter;

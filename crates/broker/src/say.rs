@@ -1,4 +1,5 @@
-//! What the broker says on standard error. A refusal is said once for each kind and origin: strangers must not fill a log.
+//! What the broker says on standard error. A refusal is said once for each kind and origin: strangers must
+//! not fill a log.
 
 use std::collections::HashSet;
 use std::fmt::Display;

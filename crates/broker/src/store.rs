@@ -1,6 +1,7 @@
 //! What the broker must not forget, in one file: JSON values in the tables of an embedded database.
 //!
-//! A change is on the disk before anybody is told of it. The database is locked by the one process that uses it.
+//! A change is on the disk before anybody is told of it. The database is locked by the one process that uses
+//! it.
 
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 use serde::Serialize;

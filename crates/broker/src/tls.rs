@@ -1,7 +1,7 @@
 //! Mutual TLS 1.3 inside a grid: who may speak, and to whom.
 //!
-//! [`Trust`] is what a process believes: the grid's authority, the revocations and the clock. Configurations for rustls are
-//! made from it and a process's own [`Credentials`]; both ends prove themselves.
+//! [`Trust`] is what a process believes: the grid's authority, the revocations and the clock. Configurations
+//! for rustls are made from it and a process's own [`Credentials`]; both ends prove themselves.
 
 use crate::authority::Credentials;
 use crate::clock::Clock;
@@ -55,7 +55,8 @@ pub fn server_config(
     )
 }
 
-/// For the broker: who shows no certificate may join, and whether a certificate's time has come is answered in words.
+/// For the broker: who shows no certificate may join, and whether a certificate's time has come is answered
+/// in words.
 pub(crate) fn broker_config(own: &Credentials, trust: &Trust) -> Result<ServerConfig, rustls::Error> {
     server(
         own,
@@ -194,7 +195,11 @@ fn refused(error: TrustError) -> rustls::Error {
     rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
 }
 
-fn verify_signature(
+/// Whether the holder of a certificate has signed a handshake of TLS 1.3.
+///
+/// # Errors
+/// Where it has not.
+pub fn verify_signature(
     message: &[u8],
     certificate: &CertificateDer<'_>,
     signature: &DigitallySignedStruct,
@@ -203,11 +208,16 @@ fn verify_signature(
     verify_tls13_signature(message, certificate, signature, &algorithms)
 }
 
-fn no_tls12() -> Result<HandshakeSignatureValid, rustls::Error> {
+/// The answer to a handshake of TLS 1.2.
+///
+/// # Errors
+/// Always: it is not spoken here.
+pub fn no_tls12() -> Result<HandshakeSignatureValid, rustls::Error> {
     Err(rustls::Error::General("TLS 1.2 is not spoken here".into()))
 }
 
-fn schemes() -> Vec<SignatureScheme> {
+/// Signatures that are taken.
+pub fn schemes() -> Vec<SignatureScheme> {
     let provider: CryptoProvider = ring::default_provider();
     provider.signature_verification_algorithms.supported_schemes()
 }

@@ -4,8 +4,8 @@
 //! cw1.BASE64URL( version 1 | expiry 8 | CA fingerprint 32 | secret 32
 //!                | site: length 1, bytes | brokers: count 1, each length 1, bytes | check 4 )
 //! ```
-//! Numbers are big-endian. The check is the beginning of the SHA-256 of all before it: a line that was not copied whole is
-//! told apart from a forged one.
+//! Numbers are big-endian. The check is the beginning of the SHA-256 of all before it: a line that was not
+//! copied whole is told apart from a forged one.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -106,7 +106,8 @@ fn word(rest: &mut &[u8]) -> Option<String> {
     String::from_utf8(take(rest, length)?.to_vec()).ok()
 }
 
-/// Whether a text is `HOST:PORT`, as a broker's place is written: a name, an IPv4 address, or an IPv6 address in brackets.
+/// Whether a text is `HOST:PORT`, as a broker's place is written: a name, an IPv4 address, or an IPv6 address
+/// in brackets.
 pub fn is_host_and_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else {
         return false;

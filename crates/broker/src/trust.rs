@@ -129,7 +129,8 @@ impl Trust {
         &self.clock
     }
 
-    /// Who showed these certificates, the own one first, whether or not their time has come: see [`Trust::standing`].
+    /// Who showed these certificates, the own one first, whether or not their time has come: see
+    /// [`Trust::standing`].
     ///
     /// # Errors
     /// Certificates of another authority, and what names nobody of this grid.
@@ -143,7 +144,8 @@ impl Trust {
         };
         let parsed = EndEntityCert::try_from(end_entity).map_err(|error| stranger(error.to_string()))?;
         let dates = Certified::read(end_entity);
-        // A time within its life, or any where it names none: whether that life is now is told apart, in words.
+        // A time within its life, or any where it names none: whether that life is now is told apart, in
+        // words.
         let time = dates.as_ref().map_or(0, |certified| certified.not_before);
         for usage in [KeyUsage::client_auth(), KeyUsage::server_auth()] {
             parsed

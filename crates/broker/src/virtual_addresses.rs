@@ -1,7 +1,8 @@
 //! Which virtual addresses a site gets whose real ones another site may have too. Pure.
 //!
-//! They come from the shared address space of RFC 6598, which no site routes to the outside and hardly any uses inside,
-//! and for IPv6 from a unique local prefix (RFC 4193). A site keeps what it has for as long as that fits.
+//! They come from the shared address space of RFC 6598, which no site routes to the outside and hardly any
+//! uses inside, and for IPv6 from a unique local prefix (RFC 4193). A site keeps what it has for as long as
+//! that fits.
 
 use crate::api::{Member, Record, Subnet};
 use crate::members::Members;
@@ -77,9 +78,9 @@ pub fn may_be_virtual(range: &Cidr) -> bool {
     ranges.any(|outer| outer.prefix() <= range.prefix() && outer.contains(range.address()))
 }
 
-/// The first free range for each subnet, from a place in the pool that the site's name tells: so a site that comes back
-/// has what it had, even from a broker that has forgotten it, and a newcomer not what somebody else had until a moment
-/// ago, whose jobs may still run.
+/// The first free range for each subnet, from a place in the pool that the site's name tells: so a site that
+/// comes back has what it had, even from a broker that has forgotten it, and a newcomer not what somebody
+/// else had until a moment ago, whose jobs may still run.
 fn choose(site: &str, subnets: &[Subnet], mut taken: Vec<Cidr>) -> Result<Vec<Subnet>, String> {
     let digest = Sha256::digest(site);
     let start = digest[..16]
@@ -129,7 +130,8 @@ fn first_free(
 ) -> Option<Cidr> {
     let count = 1_u128 << (bits - host_bits);
     let mut number = start % count;
-    // Every step that is not the last passes a range that is taken, the first of them twice where the search goes round.
+    // Every step that is not the last passes a range that is taken, the first of them twice where the search
+    // goes round.
     for _ in 0..=2 * taken.len() {
         let address = base + (number << host_bits);
         let address = match bits {

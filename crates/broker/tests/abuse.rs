@@ -1,4 +1,5 @@
-//! Who tries what they must not: strangers, other grids, sites that claim what is another's, and those that were put out.
+//! Who tries what they must not: strangers, other grids, sites that claim what is another's, and those that
+//! were put out.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

@@ -1,5 +1,6 @@
-//! A hundred thousand connections that never say who they are, opened one after the other, some thousands at a time: as many as
-//! descriptors allow where both ends are in one process. A file of its own, so that nobody else opens any.
+//! A hundred thousand connections that never say who they are, opened one after the other, some thousands at
+//! a time: as many as descriptors allow where both ends are in one process. A file of its own, so that nobody
+//! else opens any.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -63,7 +64,8 @@ fn a_hundred_thousand_strangers_who_speak_a_byte_now_and_then_keep_out_no_site_a
             member(&session, "nancy");
         }
     }
-    // Besides the strangers 64 that have to go and have not gone yet, one that is being let in, and the two sites' own.
+    // Besides the strangers 64 that have to go and have not gone yet, one that is being let in, and the two
+    // sites' own.
     let bound = before + limits.strangers + 64 + 1 + 2 * limits.per_site;
     assert!(most <= bound, "{most} files, not {bound} at most");
     grid.sync(&rennes, &question(&record(1))).unwrap();

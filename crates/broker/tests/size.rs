@@ -1,6 +1,6 @@
-//! A thousand gateways with a hundred thousand nodes: what that takes. Nothing is asserted about time; docs/broker.md has the
-//! figures. In a release build, for people:
-//! `cargo test --release -p causeway-broker --test size -- --ignored --nocapture`
+//! A thousand gateways with a hundred thousand nodes: what that takes. Nothing is asserted about time;
+//! docs/broker.md has the figures. In a release build, for people: `cargo test --release -p causeway-broker
+//! --test size -- --ignored --nocapture`
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod common;

@@ -1,7 +1,8 @@
-//! `causeway collectives explain`: which algorithm each collective operation gets, and what it is reckoned to cost.
+//! `causeway collectives explain`: which algorithm each collective operation gets, and what it is reckoned to
+//! cost.
 //!
-//! What decides is the preload library's code (mpi/src/select/model.c), which a small program beside this one shows: nothing of it is
-//! written twice. docs/collectives.md explains the table.
+//! What decides is the preload library's code (mpi/src/select/model.c), which a small program beside this one
+//! shows: nothing of it is written twice. docs/collectives.md explains the table.
 
 use crate::run::collectives::{MEGABITS, RTT_MICROSECONDS, is_set, links_of, settings};
 use crate::run::rules::{PROGRAM, RULES, RulesError, rules, tell, with_rules};
@@ -26,7 +27,8 @@ pub struct Explain {
     /// Ranks of each site [default: the slots of the sites that this host's gateway knows; with --link 4,4].
     #[arg(long, value_name = "RANKS,...")]
     sites: Option<String>,
-    /// Round trip and rate between sites [default: the longest and the slowest that this host's gateway knows].
+    /// Round trip and rate between sites [default: the longest and the slowest that this host's gateway
+    /// knows].
     #[arg(long, value_name = "TIME,RATE", value_parser = link)]
     link: Option<Link>,
     /// Only these operations.

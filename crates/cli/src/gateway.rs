@@ -13,7 +13,8 @@ use std::time::Instant;
 /// Serve this site: run on its head node.
 #[derive(Args)]
 pub struct GatewayArgs {
-    /// Configuration. configs/gateway.toml in the sources shows every key [default: ~/.config/causeway/gateway.toml].
+    /// Configuration. configs/gateway.toml in the sources shows every key [default:
+    /// ~/.config/causeway/gateway.toml].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -21,8 +22,8 @@ pub struct GatewayArgs {
     /// Hand the running gateway over to this program, with all its streams and jobs, and return.
     #[arg(long)]
     drain: bool,
-    /// Print the nft rules by which this host, as the site's router, hands connections to its gateway, and the commands
-    /// that go with them. The gateway must run. Applies nothing (docs/transparent.md).
+    /// Print the nft rules by which this host, as the site's router, hands connections to its gateway, and
+    /// the commands that go with them. The gateway must run. Applies nothing (docs/transparent.md).
     #[arg(long, conflicts_with_all = ["drain", "join"])]
     print_nft: bool,
     /// Go on from the state in this descriptor; a gateway that is handed over says so to its successor.

@@ -1,4 +1,5 @@
-//! `causeway gateway --join`: makes this host a site of a grid, and writes the gateway's configuration where there is none.
+//! `causeway gateway --join`: makes this host a site of a grid, and writes the gateway's configuration where
+//! there is none.
 
 use causeway_broker::client::{JoinError, join};
 use causeway_broker::clock::Clock;
@@ -31,7 +32,8 @@ pub struct JoinArgs {
     /// A compute node and its number of processes, such as node-1:4 or node-1=10.1.0.1:4. With --join.
     #[arg(long, value_name = "NAME[=ADDRESS][:SLOTS]", requires = "join")]
     node: Vec<String>,
-    /// Where this site's nodes find the gateway. With --join [default: this host's address in the subnet, port 7000].
+    /// Where this site's nodes find the gateway. With --join [default: this host's address in the subnet,
+    /// port 7000].
     #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
     lan: Option<SocketAddr>,
     /// Where other sites' gateways may dial this one. Without it this one dials them. With --join.

@@ -1,5 +1,5 @@
-//! Lines for the user. `println!` and `eprintln!` panic when nobody can read them, as in `causeway status | head -1`:
-//! the crate denies both, and says everything through here.
+//! Lines for the user. `println!` and `eprintln!` panic when nobody can read them, as in `causeway status |
+//! head -1`: the crate denies both, and says everything through here.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};

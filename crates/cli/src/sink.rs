@@ -1,4 +1,5 @@
-//! `causeway sink`: reads its input to the end and says how many bytes came. A gateway starts it for `causeway probe --measure`.
+//! `causeway sink`: reads its input to the end and says how many bytes came. A gateway starts it for
+//! `causeway probe --measure`.
 
 use crate::say;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};

@@ -1,5 +1,5 @@
-//! `causeway collectives explain` and the rules of `causeway run --collectives`, without gateways and MPIs. Skips, with the reason, where the program
-//! that decides is not built beside the command.
+//! `causeway collectives explain` and the rules of `causeway run --collectives`, without gateways and MPIs.
+//! Skips, with the reason, where the program that decides is not built beside the command.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

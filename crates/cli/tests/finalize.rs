@@ -1,4 +1,5 @@
-//! The library of compat/ against an MPI of a few lines (compat/tests). Skips, with the reason, where there is no C compiler.
+//! The library of compat/ against an MPI of a few lines (compat/tests). Skips, with the reason, where there
+//! is no C compiler.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

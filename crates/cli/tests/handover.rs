@@ -1,5 +1,5 @@
-//! Two gateways that are handed over to another program while jobs run over them: `causeway gateway --drain`. Loopback only:
-//! site one owns 127.x.1.0/24, site two 127.x.2.0/24, and x is the test's own.
+//! Two gateways that are handed over to another program while jobs run over them: `causeway gateway --drain`.
+//! Loopback only: site one owns 127.x.1.0/24, site two 127.x.2.0/24, and x is the test's own.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -199,7 +199,8 @@ impl Grid {
         TcpListener::bind(SocketAddr::from(([127, self.net, 2, 1], 0))).unwrap()
     }
 
-    /// A connection of a process of site one to its gateway, with a preface that asks for a verdict and is not sent yet.
+    /// A connection of a process of site one to its gateway, with a preface that asks for a verdict and is
+    /// not sent yet.
     fn dial(&self, destination: SocketAddr) -> (TcpStream, Vec<u8>) {
         let stream = TcpStream::connect(SocketAddr::from(([127, self.net, 1, 253], 7000))).unwrap();
         patient(&stream);
@@ -759,7 +760,8 @@ fn a_program_that_cannot_be_executed_leaves_the_old_one_running_with_all_streams
     cross(&near, &far);
 }
 
-/// Descriptors that another program started by this process would have: those without O_CLOEXEC (proc(5), fdinfo).
+/// Descriptors that another program started by this process would have: those without O_CLOEXEC (proc(5),
+/// fdinfo).
 fn inheritable(pid: u32) -> usize {
     let files = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap();
     let flags = files.filter_map(|file| {

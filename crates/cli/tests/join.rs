@@ -1,4 +1,5 @@
-//! A grid as its people make it: create, broker, a token for each site, one line at each site. On loopback, without privilege.
+//! A grid as its people make it: create, broker, a token for each site, one line at each site. On loopback,
+//! without privilege.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use causeway_control::{Reply, Request, Status, ask};
@@ -152,7 +153,8 @@ impl Grid {
         }
     }
 
-    /// A connection of a process of site one to one of site two, whose bytes arrive as they were sent, in both directions.
+    /// A connection of a process of site one to one of site two, whose bytes arrive as they were sent, in
+    /// both directions.
     fn streams_are_whole(&self) {
         let request = Request::Job {
             name: "whole".to_owned(),

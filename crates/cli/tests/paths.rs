@@ -1,5 +1,5 @@
-//! `causeway ping`, `probe`, `connect` and `check` against two real gateways. Loopback only: site one owns 127.x.1.0/24, site
-//! two 127.x.2.0/24, and x is the test's own.
+//! `causeway ping`, `probe`, `connect` and `check` against two real gateways. Loopback only: site one owns
+//! 127.x.1.0/24, site two 127.x.2.0/24, and x is the test's own.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,5 @@
-//! `causeway run` against a gateway that only answers: a signal that comes before the launcher runs leaves nothing behind.
+//! `causeway run` against a gateway that only answers: a signal that comes before the launcher runs leaves
+//! nothing behind.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -58,20 +59,9 @@ fn serve(listener: UnixListener) {
         } else {
             Reply::Status(Box::new(Status {
                 site: "rennes".into(),
-                version: String::new(),
                 pid: 1,
-                handed_over: 0,
-                grid: None,
-                resident_bytes: 0,
-                relayed: 0,
-                relayed_bytes: 0,
-                streams: 0,
-                streams_peak: 0,
-                streams_opened: 0,
-                refused: Default::default(),
-                jobs: Vec::new(),
                 sites: sites(),
-                tunnels: Vec::new(),
+                ..Status::default()
             }))
         };
         let version = VERSION;
@@ -101,7 +91,8 @@ fn a_signal_before_the_launcher_runs_leaves_no_directory() {
     let listener = UnixListener::bind(path("gateway.sock")).unwrap();
     std::thread::spawn(|| serve(listener));
 
-    // A full pipe for what it tells of itself holds it between making the directory and starting the launcher.
+    // A full pipe for what it tells of itself holds it between making the directory and starting the
+    // launcher.
     let (mut messages, mut full) = std::io::pipe().unwrap();
     let capacity = nix::fcntl::fcntl(&full, nix::fcntl::FcntlArg::F_GETPIPE_SZ).unwrap();
     full.write_all(&vec![b'.'; capacity as usize]).unwrap();

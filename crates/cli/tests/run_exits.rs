@@ -1,7 +1,7 @@
 //! However a job of `causeway run` ends, no process of it stays at any site: real MPIs in an emulated grid.
 //!
-//! Every case compares the processes of the whole lab before and after. Skips, with the reason, where there are no
-//! namespaces, no preload library beside the binary, or not this MPI; a lab that does not start fails.
+//! Every case compares the processes of the whole lab before and after. Skips, with the reason, where there
+//! are no namespaces, no preload library beside the binary, or not this MPI; a lab that does not start fails.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -31,7 +31,8 @@ const MESSAGES: &str = "stderr";
 struct Shell {
     lab: Child,
     lines: Receiver<String>,
-    /// Where the lab keeps its state: another lab of the same name may run beside this one. Its messages, too.
+    /// Where the lab keeps its state: another lab of the same name may run beside this one. Its messages,
+    /// too.
     directory: tempfile::TempDir,
 }
 

@@ -1,5 +1,5 @@
-//! What `causeway start-node` and what it starts look like when a gateway has started them. No lab, no ssh: `sh` stands
-//! in for the site's remote shell.
+//! What `causeway start-node` and what it starts look like when a gateway has started them. No lab, no ssh:
+//! `sh` stands in for the site's remote shell.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -47,7 +47,8 @@ fn nothing_is_started_with_the_gateways_signals_blocked() {
     }
     signals.thread_block().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    // A process that is just starting another has all signals blocked, which it is not told from outside: some looks, then what there is.
+    // A process that is just starting another has all signals blocked, which it is not told from outside:
+    // some looks, then what there is.
     let shell = "for look in $(seq 500); do cat /proc/$PPID/status > start-node; \
                  grep -q 'SigBlk:.*0000000000000000' start-node && break; done; cat /proc/self/status > shell; exec sh -c \"$1\"";
     let command = "cat /proc/self/status > command";

@@ -1,5 +1,5 @@
-//! `causeway status --watch` with a gateway that only answers, so many times: it goes on when the gateway has gone, and
-//! ends with its reader or with Ctrl-C.
+//! `causeway status --watch` with a gateway that only answers, so many times: it goes on when the gateway has
+//! gone, and ends with its reader or with Ctrl-C.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -41,17 +41,10 @@ fn gateway(directory: &Path, answers: u64) -> std::thread::JoinHandle<()> {
 fn status(sent_bytes: u64) -> Status {
     Status {
         site: "rennes".into(),
-        version: String::new(),
         pid: 1,
-        handed_over: 0,
-        grid: None,
-        resident_bytes: 0,
-        relayed: 0,
-        relayed_bytes: 0,
         streams: 1,
         streams_peak: 1,
         streams_opened: 1,
-        refused: Default::default(),
         jobs: vec![JobStatus {
             name: "mpirun".into(),
             weight: 2,
@@ -59,7 +52,6 @@ fn status(sent_bytes: u64) -> Status {
             sent_bytes,
             received_bytes: 0,
         }],
-        sites: Vec::new(),
         tunnels: vec![TunnelStatus {
             site: "nancy".into(),
             peer: ([198, 51, 100, 5], 7001).into(),
@@ -75,6 +67,7 @@ fn status(sent_bytes: u64) -> Status {
             down_seconds: None,
             hindrance: String::new(),
         }],
+        ..Status::default()
     }
 }
 
@@ -85,7 +78,8 @@ struct Watching {
 }
 
 fn watch(directory: &Path, words: &[&str]) -> Watching {
-    // A shell that starts tests in the background has them ignore SIGINT, which children inherit (POSIX, 2.11).
+    // A shell that starts tests in the background has them ignore SIGINT, which children inherit (POSIX,
+    // 2.11).
     let mut command = Command::new("env");
     command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_causeway")]);
     command.args(["status", "--watch", "0.1"]).args(words);

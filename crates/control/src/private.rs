@@ -1,7 +1,7 @@
 //! What nobody but this user may have made or may read: the control socket's directory, the grid's key.
 //!
-//! Where there is no `$XDG_RUNTIME_DIR`, the control socket lies in /tmp, where another user could have put a directory
-//! of that name first: they would then be asked in the gateway's place.
+//! Where there is no `$XDG_RUNTIME_DIR`, the control socket lies in /tmp, where another user could have put a
+//! directory of that name first: they would then be asked in the gateway's place.
 
 use nix::sys::stat::{Mode, fchmod};
 use nix::unistd::AccessFlags;
@@ -27,8 +27,8 @@ pub fn make_directory_of(socket: &Path) -> io::Result<()> {
     check_directory_of(socket)
 }
 
-/// Refuses a directory in which another user could put a socket of theirs. One that is not there is fine: so is nothing
-/// in it.
+/// Refuses a directory in which another user could put a socket of theirs. One that is not there is fine: so
+/// is nothing in it.
 pub fn check_directory_of(socket: &Path) -> io::Result<()> {
     let directory = directory_of(socket);
     let refuse = |why: String| {
@@ -99,7 +99,8 @@ pub fn check_program(path: &Path) -> io::Result<()> {
 /// A socket to which only this user can connect.
 pub fn bind(path: &Path) -> io::Result<UnixListener> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect before it.
+    // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect
+    // before it.
     fchmod(&socket, Mode::from_bits_truncate(0o600))?;
     socket.bind(&SockAddr::unix(path)?)?;
     socket.set_nonblocking(true)?;

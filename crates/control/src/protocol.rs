@@ -26,20 +26,22 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Plan>,
     },
-    /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the answer.
+    /// Start the site's remote shell to a node; raw bytes to and from `causeway node-exec` there follow the
+    /// answer.
     Spawn {
         /// The job's token in hexadecimal.
         token: String,
         /// Node name or address, in any site.
         node: String,
     },
-    /// Start a job for one connection of `causeway connect`, which the far gateway makes without a preface: whoever takes it
-    /// is no process of a job. The job ends when this connection closes.
+    /// Start a job for one connection of `causeway connect`, which the far gateway makes without a preface:
+    /// whoever takes it is no process of a job. The job ends when this connection closes.
     Connect {
         /// Where to, for `causeway status` and logs.
         name: String,
     },
-    /// Start a job as [`Request::Job`] does, whose processes are not under the shim: routers hand their connections to the gateways.
+    /// Start a job as [`Request::Job`] does, whose processes are not under the shim: routers hand their
+    /// connections to the gateways.
     Transparent {
         /// What runs, for `causeway status` and logs.
         name: String,
@@ -56,8 +58,8 @@ pub enum Request {
     },
     /// What the gateway sees at present.
     Status {},
-    /// Go on as another program, with all streams and jobs. This request is the same in every version, since it comes from
-    /// a newer one; so is its answer, which the other program gives.
+    /// Go on as another program, with all streams and jobs. This request is the same in every version, since
+    /// it comes from a newer one; so is its answer, which the other program gives.
     HandOver {
         /// The version of the state that the program goes on from; see `STATE_VERSION` of the gateway.
         state_version: u32,
@@ -68,8 +70,9 @@ pub enum Request {
     },
 }
 
-/// At this port of a gateway's LAN address, a connection of a [`Request::Connect`] job reaches `causeway sink`, which reads it to
-/// its end and then says how many bytes came: for `causeway probe --measure`. Discard's number (RFC 863); nothing listens.
+/// At this port of a gateway's LAN address, a connection of a [`Request::Connect`] job reaches `causeway
+/// sink`, which reads it to its end and then says how many bytes came: for `causeway probe --measure`.
+/// Discard's number (RFC 863); nothing listens.
 pub const SINK_PORT: u16 = 9;
 
 /// Most that a job may weigh: with more, others would wait longer than MPIs do.
@@ -104,7 +107,8 @@ pub struct Envelope<T> {
 pub enum Reply {
     /// The job is registered with every site that has a tunnel.
     Job(JobReply),
-    /// A line more to who holds a job with a [`Plan`]: a site of it is lost, in one sentence for the user. More may follow.
+    /// A line more to who holds a job with a [`Plan`]: a site of it is lost, in one sentence for the user.
+    /// More may follow.
     Lost(String),
     /// The bytes of the spawned process follow.
     Spawn {},
@@ -167,7 +171,8 @@ pub struct JobReply {
     pub site: String,
     /// All sites, the own one first.
     pub sites: Vec<SiteStatus>,
-    /// Those of each site whose gateway has told them, by its name. The other end of a link may have measured it otherwise.
+    /// Those of each site whose gateway has told them, by its name. The other end of a link may have measured
+    /// it otherwise.
     #[serde(default)]
     pub links: std::collections::BTreeMap<String, Vec<Link>>,
 }

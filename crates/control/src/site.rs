@@ -4,8 +4,8 @@ use causeway_wire::grid::{self, GridError};
 use causeway_wire::{Cidr, Site};
 use serde::{Deserialize, Serialize};
 
-/// Sites of a grid up to which all links are told: as many as collectives weigh (mpi/src/select/links.c), and few enough for an answer's line and a process's
-/// environment.
+/// Sites of a grid up to which all links are told: as many as collectives weigh (mpi/src/select/links.c), and
+/// few enough for an answer's line and a process's environment.
 pub const LINKED_SITES: usize = 64;
 
 /// One link of a site.
@@ -35,7 +35,8 @@ pub struct SiteInfo {
     pub delivery_ports: String,
     /// Its compute nodes, in the order in which they are to be used.
     pub nodes: Vec<NodeInfo>,
-    /// Ports below 1024 to which its gateway carries `causeway connect`; `None` where it knows nothing of that.
+    /// Ports below 1024 to which its gateway carries `causeway connect`; `None` where it knows nothing of
+    /// that.
     #[serde(default)]
     pub low_ports: Option<Vec<u16>>,
     /// Its gateway carries connections of others.

@@ -15,7 +15,7 @@ pub struct SiteStatus {
 }
 
 /// A gateway's state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The gateway's own site.
     pub site: String,
@@ -101,7 +101,8 @@ pub struct TunnelStatus {
     /// How long all lanes have been down, its streams waiting.
     #[serde(default)]
     pub down_seconds: Option<f64>,
-    /// Why there is no better way than through a relay, or no lane over QUIC where the path loses; empty where nothing is known to be in the way.
+    /// Why there is no better way than through a relay, or no lane over QUIC where the path loses; empty
+    /// where nothing is known to be in the way.
     #[serde(default)]
     pub hindrance: String,
 }
@@ -128,7 +129,8 @@ pub struct GridStatus {
     pub observed: Option<std::net::SocketAddr>,
     /// Own public addresses that the broker could not dial, and why.
     pub unreached: Vec<(std::net::SocketAddr, String)>,
-    /// When the certificate begins and ends, in seconds since 1970. It is renewed after two thirds of its life.
+    /// When the certificate begins and ends, in seconds since 1970. It is renewed after two thirds of its
+    /// life.
     #[serde(default)]
     pub certificate_begins: u64,
     /// See `certificate_begins`.
@@ -155,11 +157,12 @@ pub struct LaneStatus {
     /// "clear", "TLS 1.3" or "QUIC".
     #[serde(default)]
     pub carrier: String,
-    /// "direct" where this gateway dialled, "dialled in" where the other did, "punched" or "punched (TCP)" where both made a way, over UDP or TCP, or "relay through SITE".
+    /// "direct" where this gateway dialled, "dialled in" where the other did, "punched" or "punched (TCP)"
+    /// where both made a way, over UDP or TCP, or "relay through SITE".
     #[serde(default)]
     pub technique: String,
-    /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of the present
-    /// connection.
+    /// Bytes given to the kernel, frame headers and frames sent again among them. Like all that follows, of
+    /// the present connection.
     pub sent_bytes: u64,
     /// Bytes taken from the kernel.
     pub received_bytes: u64,

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 pub(crate) struct Driver {
     pub(crate) config: Config,
-    /// Where this program lay when it started: what it starts on nodes is the same program, even when that was replaced
-    /// meanwhile, as an upgrade does.
+    /// Where this program lay when it started: what it starts on nodes is the same program, even when that
+    /// was replaced meanwhile, as an upgrade does.
     pub(crate) program: PathBuf,
     pub(crate) poll: Poll,
     pub(crate) timers: Timers,

@@ -3,10 +3,12 @@
 use crate::commands::{Below, Commands};
 use crate::keys::{LaneKey, PairKey};
 use crate::site::streams::Delivery;
+use crate::tunnels::Tunnels;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pump::write_lanes;
 use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
 use std::io;
+use std::time::Instant;
 
 /// Reads of one lane before the others get their turn.
 const ROUNDS: usize = 8;
@@ -32,15 +34,23 @@ macro_rules! flow {
 pub(crate) use flow;
 
 impl Flow<'_> {
+    fn tunnels(&mut self) -> &mut Tunnels {
+        self.below.base.tunnels
+    }
+
+    fn now(&self) -> Instant {
+        self.below.base.driver.now
+    }
+
     /// The kernel says that a lane is readable or writable.
     pub(crate) fn on_lane(&mut self, key: LaneKey, event: &mio::event::Event) {
-        let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) else {
+        let Some(lane) = self.tunnels().lanes.get_mut(key) else {
             return;
         };
         lane.writable |= event.is_writable();
         lane.end_known |= event.is_read_closed() || event.is_error();
         let pair = lane.pair;
-        self.below.base.tunnels.touch(pair);
+        self.tunnels().touch(pair);
         if event.is_readable() {
             self.receive(key);
         }
@@ -49,24 +59,23 @@ impl Flow<'_> {
     /// Takes in what has arrived.
     pub(crate) fn receive(&mut self, key: LaneKey) {
         match self.try_receive(key) {
-            Ok(true) => self.below.base.tunnels.unread.push(key),
+            Ok(true) => self.tunnels().unread.push(key),
             Ok(false) => {}
-            Err(end) => self
-                .below
-                .base
-                .tunnels
-                .fail_lane(self.below.base.driver, key, &end),
+            Err(end) => {
+                let base = &mut self.below.base;
+                base.tunnels.fail_lane(base.driver, key, &end);
+            }
         }
     }
 
     /// True when there may be more to read.
     fn try_receive(&mut self, key: LaneKey) -> Result<bool, LaneEnd> {
-        let lane = self.below.base.tunnels.lanes.get_mut(key);
+        let lane = self.tunnels().lanes.get_mut(key);
         if lane.is_some_and(|lane| std::mem::take(&mut lane.is_new)) {
             self.digest(key)?;
         }
         for _ in 0..ROUNDS {
-            let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) else {
+            let Some(lane) = self.tunnels().lanes.get_mut(key) else {
                 return Ok(false);
             };
             let space = &mut lane.input[lane.filled..];
@@ -76,7 +85,8 @@ impl Flow<'_> {
                 Ok(count) => {
                     lane.filled += count;
                     lane.received_bytes += count as u64;
-                    // As with a leg: a short read has emptied the socket, unless its end is known and still to be read.
+                    // As with a leg: a short read has emptied the socket, unless its end is known and still
+                    // to be read.
                     count < room && !lane.end_known && lane.carrier.short_read_empties()
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -93,8 +103,8 @@ impl Flow<'_> {
 
     /// Acts on the whole frames of a lane's input and keeps the rest.
     pub(crate) fn digest(&mut self, key: LaneKey) -> Result<(), LaneEnd> {
-        let now = self.below.base.driver.now;
-        let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) else {
+        let now = self.now();
+        let Some(lane) = self.tunnels().lanes.get_mut(key) else {
             return Ok(());
         };
         let (pair_key, number) = (lane.pair, lane.number);
@@ -103,7 +113,7 @@ impl Flow<'_> {
         let filled = lane.filled;
         let mut rest = &input[..filled];
         let mut result = Ok(());
-        while let Some(pair) = self.below.base.tunnels.pairs.get_mut(pair_key) {
+        while let Some(pair) = self.tunnels().pairs.get_mut(pair_key) {
             result = match pair.tunnel.on_input(number.0, &mut rest, now) {
                 Ok(None) => break,
                 Ok(Some(event)) => self.on_tunnel_event(pair_key, event),
@@ -115,7 +125,7 @@ impl Flow<'_> {
         }
         let left = rest.len();
         input.copy_within(filled - left..filled, 0);
-        if let Some(lane) = self.below.base.tunnels.lanes.get_mut(key) {
+        if let Some(lane) = self.tunnels().lanes.get_mut(key) {
             lane.input = input;
             lane.filled = left;
         }
@@ -124,92 +134,76 @@ impl Flow<'_> {
 
     /// Lets time pass for the tunnels that wait for it.
     pub(crate) fn look_after_tunnels(&mut self) {
-        let now = self.below.base.driver.now;
-        let due = self.below.base.tunnels.pairs.iter();
+        let now = self.now();
+        let due = self.tunnels().pairs.iter();
         let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
         let due: Vec<PairKey> = due.map(|(key, _)| key).collect();
         for key in due {
-            if let Some(pair) = self.below.base.tunnels.pairs.get_mut(key) {
+            if let Some(pair) = self.tunnels().pairs.get_mut(key) {
                 pair.tunnel.on_time(now);
             }
             while let Some(event) = self
-                .below
-                .base
-                .tunnels
+                .tunnels()
                 .pairs
                 .get_mut(key)
                 .and_then(|pair| pair.tunnel.poll_event())
             {
                 if let Err(end) = self.on_tunnel_event(key, event) {
-                    self.below
-                        .base
-                        .tunnels
-                        .end_pair(self.below.base.driver, key, &end, true);
+                    let base = &mut self.below.base;
+                    base.tunnels.end_pair(base.driver, key, &end, true);
                 }
             }
-            self.below.base.tunnels.touch(key);
+            self.tunnels().touch(key);
         }
     }
 
-    /// Fills and writes a pair's lanes until there is nothing to send, the kernel has enough, or others must have their
-    /// turn.
+    /// Fills and writes a pair's lanes until there is nothing to send, the kernel has enough, or others must
+    /// have their turn.
     pub(crate) fn pump(&mut self, key: PairKey) {
         for _ in 0..FILLINGS {
-            let Some(number) = self.below.base.tunnels.supply(self.below.base.driver, key) else {
+            let base = &mut self.below.base;
+            let Some(number) = base.tunnels.supply(base.driver, key) else {
                 return;
             };
             if let Some(number) = number {
-                self.below.site.fill(&mut self.below.base, key, number);
+                self.below.site.fill(base, key, number);
             }
-            let trains = self.below.base.tunnels.train(self.below.base.driver, key);
-            let tunnels = &mut *self.below.base.tunnels;
+            let trains = base.tunnels.train(base.driver, key);
+            let tunnels = &mut *base.tunnels;
             let Some(pair) = tunnels.pairs.get_mut(key) else {
                 return;
             };
-            let written = write_lanes(pair, &mut tunnels.lanes, self.below.base.driver.now);
+            let written = write_lanes(pair, &mut tunnels.lanes, base.driver.now);
             let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
             // A leg that ended in this round put a frame in where nothing else was to be written.
             let takes = number.is_some_and(|number| pair.tunnel.has_control_for(number.0));
             let progress = written.progress || takes;
             if written.progress {
                 // After the bytes have left: a message does not wait for it.
-                self.below.base.tunnels.steer(self.below.base.driver, key);
+                base.tunnels.steer(base.driver, key);
             }
             if let Some((lane, error)) = written.lost {
-                self.below
-                    .base
-                    .tunnels
-                    .close_lane(self.below.base.driver, lane, &LaneEnd::Io(error));
+                base.tunnels.close_lane(base.driver, lane, &LaneEnd::Io(error));
             } else if !progress || !more {
                 return;
             }
         }
-        self.below.base.tunnels.touch(key);
+        self.tunnels().touch(key);
     }
 
     pub(crate) fn on_tunnel_event(&mut self, pair_key: PairKey, event: Event<'_>) -> Result<(), LaneEnd> {
+        let Below { base, site, .. } = &mut self.below;
         match event {
-            Event::Data(id, bytes) => self
-                .below
-                .site
-                .on_data(&mut self.below.base, pair_key, id, &bytes),
-            Event::Sendable(id) => self
-                .below
-                .site
-                .schedule_stream(&mut self.below.base, pair_key, id),
+            Event::Data(id, bytes) => site.on_data(base, pair_key, id, &bytes),
+            Event::Sendable(id) => site.schedule_stream(base, pair_key, id),
             Event::Open(id, request) => self.on_open(pair_key, id, request),
-            Event::Opened(id) => self.below.site.on_opened(&mut self.below.base, pair_key, id),
-            Event::Finished(id) => self.below.site.on_finished(&mut self.below.base, pair_key, id),
-            Event::Reset(id, reason) => self
-                .below
-                .site
-                .on_reset(&mut self.below.base, pair_key, id, reason),
+            Event::Opened(id) => site.on_opened(base, pair_key, id),
+            Event::Finished(id) => site.on_finished(base, pair_key, id),
+            Event::Reset(id, reason) => site.on_reset(base, pair_key, id, reason),
             Event::Message(bytes) => return self.commands.on_message(&mut self.below, pair_key, &bytes),
-            Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => self
-                .below
-                .base
-                .tunnels
-                .on_lane_event(self.below.base.driver, pair_key, &event),
+            Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
+                base.tunnels.on_lane_event(base.driver, pair_key, &event);
+            }
         }
         Ok(())
     }
@@ -217,9 +211,7 @@ impl Flow<'_> {
     pub(crate) fn on_open(&mut self, pair_key: PairKey, id: StreamId, request: OpenRequest) {
         self.below.site.streams_opened += 1;
         let streams = self
-            .below
-            .base
-            .tunnels
+            .tunnels()
             .pairs
             .get(pair_key)
             .map_or(0, |pair| pair.legs.len());
@@ -248,7 +240,7 @@ impl Flow<'_> {
                     .open_node(&mut self.below, pair_key, id, request.token, &node)
             }
         };
-        if let (Err(reason), Some(pair)) = (result, self.below.base.tunnels.pairs.get_mut(pair_key)) {
+        if let (Err(reason), Some(pair)) = (result, self.tunnels().pairs.get_mut(pair_key)) {
             pair.tunnel.reset(id, reason);
         }
     }

@@ -10,7 +10,7 @@ use crate::flow::flow;
 use crate::keys::{LaneKey, LegKey};
 use crate::lifecycle::Lifecycle;
 use crate::lifecycle::handover;
-use crate::lifecycle::shutdown::Shutdown;
+use crate::lifecycle::shutdown::shut_down;
 use crate::listeners::Listeners;
 use crate::membership::Membership;
 use crate::membership::broker_session::BrokerSession;
@@ -63,8 +63,8 @@ impl Gateway {
         Gateway::listening(config, listeners)
     }
 
-    /// The gateway whose state is in the file with this descriptor, as it was when its program gave it away. Nothing is
-    /// dialled before [`Gateway::run`].
+    /// The gateway whose state is in the file with this descriptor, as it was when its program gave it away.
+    /// Nothing is dialled before [`Gateway::run`].
     ///
     /// # Errors
     /// [`GatewayError::Inherit`] when there is no going on from there.
@@ -161,7 +161,7 @@ impl Gateway {
             for event in &events {
                 if self.dispatch(event).is_break() {
                     self.driver.log.say("stopping");
-                    Shutdown::new(flow!(self)).run();
+                    shut_down(&mut flow!(self));
                     return Ok(());
                 }
                 self.settle();
@@ -177,7 +177,8 @@ impl Gateway {
         }
     }
 
-    /// What is to be done after the events of a turn. `left`: the UDP socket had more than the turn before took.
+    /// What is to be done after the events of a turn. `left`: the UDP socket had more than the turn before
+    /// took.
     fn go_on(&mut self, left: bool) {
         if left {
             self.tunnels.receive_quic(&mut self.driver);

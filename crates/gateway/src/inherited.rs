@@ -1,4 +1,5 @@
-//! What is common to all that a gateway takes over from its predecessor: its version, the errors, and the descriptors.
+//! What is common to all that a gateway takes over from its predecessor: its version, the errors, and the
+//! descriptors.
 
 use crate::sys::socket;
 use causeway_tunnel::SnapshotError;
@@ -8,8 +9,8 @@ use std::borrow::Cow;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 
-/// A gateway hands over only to a program that reads this version; it goes up with every change of what is written, here or
-/// in `causeway_tunnel::Snapshot`. A test below knows the bytes.
+/// A gateway hands over only to a program that reads this version; it goes up with every change of what is
+/// written, here or in `causeway_tunnel::Snapshot`. A test below knows the bytes.
 pub const STATE_VERSION: u32 = 4;
 
 /// Why a file is no state to go on from.

@@ -1,8 +1,9 @@
 //! The gateway: one per site, on its head node.
 //!
-//! It accepts connections from shims, carries them as streams through a tunnel to the gateway of the destination's
-//! site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then follow a byte:
-//! `site::intake` -> `site::leg` -> `tunnels::pump` == WAN == `tunnels::lane` -> `site::deliver` -> `site::leg`.
+//! It accepts connections from shims, carries them as streams through a tunnel to the gateway of the
+//! destination's site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then
+//! follow a byte: `site::intake` -> `site::leg` -> `tunnels::pump` == WAN == `tunnels::lane` ->
+//! `site::deliver` -> `site::leg`.
 #![deny(unsafe_code)]
 
 mod accept;

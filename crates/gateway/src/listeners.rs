@@ -1,5 +1,5 @@
-//! Where the gateway listens: for its site, for other gateways, for commands, for Prometheus, and for what the site's router
-//! hands over.
+//! Where the gateway listens: for its site, for other gateways, for commands, for Prometheus, and for what
+//! the site's router hands over.
 
 use crate::config::Config;
 use crate::error::GatewayError;

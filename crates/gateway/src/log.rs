@@ -1,11 +1,13 @@
-//! What the gateway says on stderr, and what it counts. A refusal is said once per kind and origin, and counted always.
+//! What the gateway says on stderr, and what it counts. A refusal is said once per kind and origin, and
+//! counted always.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// Kinds and origins remembered as said. More distinct ones than this are only counted: a scan must not fill a log.
+/// Kinds and origins remembered as said. More distinct ones than this are only counted: a scan must not fill
+/// a log.
 const SAID_AT_MOST: usize = 1024;
 
 /// A restart of a far gateway takes two; a network that comes back now and then some more.
@@ -33,7 +35,8 @@ impl Log {
     }
 
     pub(crate) fn say(&self, text: impl Display) {
-        // Not eprintln!, which panics where stderr cannot be written: a full disk must not end every job of the site.
+        // Not eprintln!, which panics where stderr cannot be written: a full disk must not end every job of
+        // the site.
         let line = format!("causeway gateway {}: {text}\n", self.site);
         let _ = io::stderr().write_all(line.as_bytes());
     }
@@ -58,7 +61,8 @@ impl Log {
     }
 }
 
-/// What may be said of one site's coming and going: a minute's lines are bounded, and those left out are counted.
+/// What may be said of one site's coming and going: a minute's lines are bounded, and those left out are
+/// counted.
 #[derive(Debug, Default)]
 pub(crate) struct Allowance {
     since: Option<Instant>,

@@ -1,5 +1,5 @@
-//! Who may have a lane in a grid with a broker: the test plays gateways at the WAN port of a real one, with certificates of its grid,
-//! of another one that has the same name, of another site, and with none.
+//! Who may have a lane in a grid with a broker: the test plays gateways at the WAN port of a real one, with
+//! certificates of its grid, of another one that has the same name, of another site, and with none.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

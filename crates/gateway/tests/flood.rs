@@ -1,6 +1,6 @@
-//! A hundred thousand connections at a gateway's ports that never say what they want, or say it a byte now and then. They are opened
-//! one after the other, some thousands at a time, as descriptors allow; the gateway is a process of its own, whose files, memory
-//! and log are looked at.
+//! A hundred thousand connections at a gateway's ports that never say what they want, or say it a byte now
+//! and then. They are opened one after the other, some thousands at a time, as descriptors allow; the gateway
+//! is a process of its own, whose files, memory and log are looked at.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

@@ -1,4 +1,5 @@
-//! A gateway that holds the grid's key and does what none does. It ends its own tunnel; the other sites' streams and jobs go on.
+//! A gateway that holds the grid's key and does what none does. It ends its own tunnel; the other sites'
+//! streams and jobs go on.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

@@ -1,4 +1,5 @@
-//! Connections of `causeway connect`: delivered without a preface, to programs that know nothing of it; and round trips.
+//! Connections of `causeway connect`: delivered without a preface, to programs that know nothing of it; and
+//! round trips.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

@@ -1,5 +1,5 @@
-//! A site that the grid knows by other addresses than its own: what is said between sites is virtual, what reaches a
-//! process of the site is real.
+//! A site that the grid knows by other addresses than its own: what is said between sites is virtual, what
+//! reaches a process of the site is real.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

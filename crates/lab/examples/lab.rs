@@ -1,5 +1,5 @@
-//! Starts a lab and runs a command on the first site's head node: `lab SCENARIO [-- COMMAND]`. For trying the library
-//! by hand and for its tests; the product's own command is `causeway lab`.
+//! Starts a lab and runs a command on the first site's head node: `lab SCENARIO [-- COMMAND]`. For trying the
+//! library by hand and for its tests; the product's own command is `causeway lab`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,5 @@
-//! What `ip`, `tc` and `nft` are told, as text. Pure, so that a rule can be read and tested without a namespace.
+//! What `ip`, `tc` and `nft` are told, as text. Pure, so that a rule can be read and tested without a
+//! namespace.
 
 use std::fmt::Write;
 
@@ -6,7 +7,8 @@ use crate::plan::{Node, Plan, Role, SitePlan};
 use crate::scenario::Firewall;
 use crate::wan::TXQUEUELEN;
 
-/// `ip -batch` for a router, before its TUN exists. `peer_netns` gives the path of each node's network namespace.
+/// `ip -batch` for a router, before its TUN exists. `peer_netns` gives the path of each node's network
+/// namespace.
 pub(crate) fn router_links(site: &SitePlan, peer_netns: impl Fn(&Node) -> String) -> String {
     let mut text = String::from("link set lo up\n");
     let lan = format!("{}/{}", site.router_lan, site.site.subnet.prefix());
@@ -101,7 +103,8 @@ fn queue(site: &SitePlan) -> String {
     }
 }
 
-/// `tc -batch` that limits these interfaces to the LAN's rate; empty when it is not limited or not a kernel bridge.
+/// `tc -batch` that limits these interfaces to the LAN's rate; empty when it is not limited or not a kernel
+/// bridge.
 pub(crate) fn lan_rate(site: &SitePlan, devices: &[String]) -> String {
     let Some(rate) = site
         .site
@@ -159,8 +162,8 @@ fn inbound(firewall: &Firewall) -> String {
     }
 }
 
-/// `/etc/hosts` of a node: every node it could mean by that name. Where LANs overlap, the other sites' LAN addresses
-/// mean somebody else here, so only its own site is listed.
+/// `/etc/hosts` of a node: every node it could mean by that name. Where LANs overlap, the other sites' LAN
+/// addresses mean somebody else here, so only its own site is listed.
 pub(crate) fn hosts(plan: &Plan, own: &SitePlan) -> String {
     let mut text = String::from("127.0.0.1 localhost\n");
     for site in &plan.sites {
@@ -185,7 +188,8 @@ pub(crate) fn settings(router: bool) -> Vec<(&'static str, &'static str, bool)> 
         // Without IPv6 no MPI prefers an address that leads nowhere (FACTS 3.7).
         ("net/ipv6/conf/all/disable_ipv6", "1", false),
         ("net/ipv6/conf/default/disable_ipv6", "1", false),
-        // 32 MB: three times the bandwidth-delay product of 1 Gbit/s and 90 ms, because half is kept for overhead.
+        // 32 MB: three times the bandwidth-delay product of 1 Gbit/s and 90 ms, because half is kept for
+        // overhead.
         ("net/ipv4/tcp_rmem", "4096 131072 33554432", false),
         ("net/ipv4/tcp_wmem", "4096 65536 33554432", false),
         // sshd on port 22 as an ordinary user.

@@ -1,4 +1,5 @@
-//! How other processes talk to a lab's supervisor: one line of JSON each way over a socket in its state directory.
+//! How other processes talk to a lab's supervisor: one line of JSON each way over a socket in its state
+//! directory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -77,7 +78,8 @@ pub(crate) fn listen(dir: &Path) -> Result<UnixListener, LabError> {
     })
 }
 
-/// Serves one waiting client, if there is one; a client that says nothing or nonsense only loses its own connection.
+/// Serves one waiting client, if there is one; a client that says nothing or nonsense only loses its own
+/// connection.
 pub(crate) fn serve_one(listener: &UnixListener, answer: impl FnOnce(Request) -> Answer) -> io::Result<()> {
     let (mut stream, _) = listener.accept()?;
     stream.set_nonblocking(false)?;

@@ -1,5 +1,5 @@
-//! Starts the emulators in user space on the devices the keeper opened: one WAN for the lab, one switch for each LAN
-//! that has a round-trip time of its own.
+//! Starts the emulators in user space on the devices the keeper opened: one WAN for the lab, one switch for
+//! each LAN that has a round-trip time of its own.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;

@@ -1,5 +1,6 @@
-//! Process 1 of a node: arranges what the node sees, starts sshd, reaps what others leave, and ends, which kills the
-//! whole node, as soon as the supervisor is gone. Runs as a child that never execs; see `sys::child`.
+//! Process 1 of a node: arranges what the node sees, starts sshd, reaps what others leave, and ends, which
+//! kills the whole node, as soon as the supervisor is gone. Runs as a child that never execs; see
+//! `sys::child`.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -72,7 +73,8 @@ impl Init<'_> {
         let _ = prctl::set_name(c"lab-init");
         nix::unistd::setsid()?;
         nix::unistd::sethostname(self.name)?;
-        // Not a core dump's business, but `lab exec` needs to look at us from another process of the same user.
+        // Not a core dump's business, but `lab exec` needs to look at us from another process of the same
+        // user.
         prctl::set_dumpable(true)?;
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);

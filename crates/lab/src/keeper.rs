@@ -1,6 +1,7 @@
-//! The one process that makes and holds the lab's namespaces: forked by the supervisor, single-threaded, owner of the
-//! user namespace where one is needed, parent of every node's init. It reports once and then only waits to be the
-//! last one out. No namespace has a name or a mount outside, so when these processes are gone, so is everything.
+//! The one process that makes and holds the lab's namespaces: forked by the supervisor, single-threaded,
+//! owner of the user namespace where one is needed, parent of every node's init. It reports once and then
+//! only waits to be the last one out. No namespace has a name or a mount outside, so when these processes are
+//! gone, so is everything.
 //!
 //! ```text
 //! supervisor --fork--> keeper --clone--> init of rennes-head, init of rennes-1, ...
@@ -351,7 +352,8 @@ fn wait_for_the_end(life: &OwnedFd, namespaces: Vec<SiteNamespaces>) -> i32 {
         }
     }
     drop(namespaces);
-    // With SIGCHLD ignored this returns (ECHILD) once the last init, and so the last process of the lab, is gone.
+    // With SIGCHLD ignored this returns (ECHILD) once the last init, and so the last process of the lab, is
+    // gone.
     let _ = nix::sys::wait::wait();
     0
 }

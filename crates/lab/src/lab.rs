@@ -1,4 +1,5 @@
-//! A running lab, owned by its supervisor. Dropping it, or the end of the process that holds it, ends all of it.
+//! A running lab, owned by its supervisor. Dropping it, or the end of the process that holds it, ends all of
+//! it.
 
 use std::fmt;
 use std::fs;
@@ -37,7 +38,8 @@ pub struct LabOptions {
     pub state_dir: Option<PathBuf>,
 }
 
-/// A running lab. Fields are dropped in this order: first everything in the nodes ends, then the WAN, then the files.
+/// A running lab. Fields are dropped in this order: first everything in the nodes ends, then the WAN, then
+/// the files.
 pub struct Lab {
     _keeper: KeeperHandle,
     emulators: Emulators,
@@ -47,22 +49,25 @@ pub struct Lab {
     dir: StateDir,
 }
 
-/// The keeper and our end of the life pipe. Dropping it ends every process of the lab and waits until they are gone.
+/// The keeper and our end of the life pipe. Dropping it ends every process of the lab and waits until they
+/// are gone.
 struct KeeperHandle {
     pid: i32,
     life: Option<OwnedFd>,
 }
 
 impl Lab {
-    /// Starts it: namespaces, firewalls, sshd in every node, the WAN between them. Must be called from a thread that
-    /// outlives the lab. From now on and until the lab is dropped SIGINT, SIGTERM, SIGHUP and SIGQUIT are blocked
-    /// in this thread and those it starts; [`Lab::serve`] reports them.
+    /// Starts it: namespaces, firewalls, sshd in every node, the WAN between them. Must be called from a
+    /// thread that outlives the lab. From now on and until the lab is dropped SIGINT, SIGTERM, SIGHUP and
+    /// SIGQUIT are blocked in this thread and those it starts; [`Lab::serve`] reports them.
     ///
-    /// As root it may add the scenario's congestion control to the machine's net.ipv4.tcp_allowed_congestion_control,
-    /// without which no new namespace can choose it, and leaves it there. Nothing else outside the lab is changed.
+    /// As root it may add the scenario's congestion control to the machine's
+    /// net.ipv4.tcp_allowed_congestion_control, without which no new namespace can choose it, and leaves it
+    /// there. Nothing else outside the lab is changed.
     ///
     /// # Errors
-    /// What the machine lacks, a lab of this name that runs already, or the step that failed. Nothing is left then.
+    /// What the machine lacks, a lab of this name that runs already, or the step that failed. Nothing is left
+    /// then.
     pub fn start(scenario: &Scenario, options: &LabOptions) -> Result<Lab, LabError> {
         let owner = Owner::current();
         let tools = preflight::check(scenario, owner)?;

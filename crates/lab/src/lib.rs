@@ -1,8 +1,10 @@
-//! An emulated grid on one machine: every site is a router, a head node and compute nodes in namespaces of their
-//! own, with real firewall rules, a real sshd in each node, and a WAN in user space between the routers.
+//! An emulated grid on one machine: every site is a router, a head node and compute nodes in namespaces of
+//! their own, with real firewall rules, a real sshd in each node, and a WAN in user space between the
+//! routers.
 //!
-//! Knows nothing of the product it is used to test: no gateway, no shim, no job. Read first: [`Scenario`] (what is
-//! asked for), `plan` (who gets which address), `keeper` (who makes the namespaces), `enter` (how a command gets in).
+//! Knows nothing of the product it is used to test: no gateway, no shim, no job. Read first: [`Scenario`]
+//! (what is asked for), `plan` (who gets which address), `keeper` (who makes the namespaces), `enter` (how a
+//! command gets in).
 
 mod commands;
 mod control;

@@ -1,5 +1,5 @@
-//! What a node sees of the file system: the host's, except for what makes it a machine of its own. Runs in the node's
-//! init, inside its own mount namespace, so nothing here shows outside or outlives it.
+//! What a node sees of the file system: the host's, except for what makes it a machine of its own. Runs in
+//! the node's init, inside its own mount namespace, so nothing here shows outside or outlives it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -30,8 +30,8 @@ pub(crate) fn arrange(state: &Path, own: &Path) -> Result<(), (String, io::Error
     bind(&state.join("ssh"), "/etc/ssh").map_err(at("mount /etc/ssh"))?;
     fresh("proc", "/proc", "").map_err(at("mount /proc"))?;
     bind(&own.join("boot_id"), "/proc/sys/kernel/random/boot_id").map_err(at("mount boot_id"))?;
-    // A sysfs shows the network interfaces of the namespace it was mounted in; UCX looks there (FACTS 3.7). Without
-    // one the host's stays, which is wrong about interfaces only.
+    // A sysfs shows the network interfaces of the namespace it was mounted in; UCX looks there (FACTS 3.7).
+    // Without one the host's stays, which is wrong about interfaces only.
     if fresh("sysfs", "/sys", "").is_ok()
         && let Ok(cgroups) = &cgroups
     {
@@ -61,8 +61,8 @@ pub(crate) fn arrange(state: &Path, own: &Path) -> Result<(), (String, io::Error
     Ok(())
 }
 
-/// The directory of /tmp in which the lab was started, if it was started there: what commands write beside their
-/// user must not be lost with the node.
+/// The directory of /tmp in which the lab was started, if it was started there: what commands write beside
+/// their user must not be lost with the node.
 fn work_below_tmp(current: &Path) -> Option<PathBuf> {
     let first = current.strip_prefix("/tmp").ok()?.components().next()?;
     Some(Path::new("/tmp").join(first))
@@ -76,7 +76,8 @@ fn temporary() -> io::Result<()> {
     directory(&format!("{LAYERS}/upper"), 0o1777)?;
     directory(&format!("{LAYERS}/work"), 0o700)?;
     let options = format!("lowerdir=/tmp,upperdir={LAYERS}/upper,workdir={LAYERS}/work");
-    // Inside a user namespace overlayfs keeps its marks in user.* attributes; as root it needs no such option.
+    // Inside a user namespace overlayfs keeps its marks in user.* attributes; as root it needs no such
+    // option.
     let overlay = |options: &str| {
         plain(
             Some("overlay"),

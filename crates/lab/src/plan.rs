@@ -25,10 +25,11 @@ pub struct Node {
     pub role: Role,
     /// Address in the LAN of its site (eth0).
     pub lan: IpAddr,
-    /// Where other sites can open connections to it; `None` for compute nodes and where the firewall lets nothing in.
-    /// With a firewall of kind `ports` only those ports answer.
+    /// Where other sites can open connections to it; `None` for compute nodes and where the firewall lets
+    /// nothing in. With a firewall of kind `ports` only those ports answer.
     pub wan: Option<IpAddr>,
-    /// Source address other sites see of its connections; `None` for a node whose packets do not leave the site.
+    /// Source address other sites see of its connections; `None` for a node whose packets do not leave the
+    /// site.
     pub seen_as: Option<IpAddr>,
     /// Its own WAN address (eth1), which behind NAT is a private one; head nodes only.
     pub uplink: Option<IpAddr>,

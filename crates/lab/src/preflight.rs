@@ -1,5 +1,5 @@
-//! Whether this machine can hold a lab, asked before anything is started: tools, devices and settings. Each answer
-//! names what is missing and the remedy.
+//! Whether this machine can hold a lab, asked before anything is started: tools, devices and settings. Each
+//! answer names what is missing and the remedy.
 
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
@@ -105,8 +105,8 @@ fn user_namespaces() -> Result<(), LabError> {
     Ok(())
 }
 
-/// A new network namespace may only choose an algorithm the first one lists as allowed, whoever asks. Root adds it to
-/// that list (which only widens what programs may ask for); an ordinary user is told how.
+/// A new network namespace may only choose an algorithm the first one lists as allowed, whoever asks. Root
+/// adds it to that list (which only widens what programs may ask for); an ordinary user is told how.
 fn congestion_control(algorithm: &str, owner: Owner) -> Result<(), LabError> {
     let listed = |name: &str| {
         setting(name)

@@ -24,8 +24,8 @@ pub enum Ended {
 }
 
 impl Lab {
-    /// Serves requests until `child` ends, somebody asks for the lab's end, an ending signal arrives or `timeout` is
-    /// over. Call it again after a signal or a timeout to go on.
+    /// Serves requests until `child` ends, somebody asks for the lab's end, an ending signal arrives or
+    /// `timeout` is over. Call it again after a signal or a timeout to go on.
     ///
     /// # Errors
     /// The kernel refuses to wait.

@@ -1,5 +1,5 @@
-//! Keys and settings with which a plain `ssh rennes-2 hostname` works between nodes, made anew for each lab. They are
-//! mounted over /etc/ssh in each node, so nothing of the user's own ssh set-up is read or changed.
+//! Keys and settings with which a plain `ssh rennes-2 hostname` works between nodes, made anew for each lab.
+//! They are mounted over /etc/ssh in each node, so nothing of the user's own ssh set-up is read or changed.
 
 use std::fs;
 use std::io;
@@ -68,8 +68,9 @@ Host *
   LogLevel ERROR
 ";
 
-// SHLVL: bash reads ~/.bashrc for a command of sshd unless it is a shell within a shell; a version manager started there
-// took a lock that a killed session left behind, and every later one waited a minute for it. MaxStartups and MaxSessions: an MPI launcher opens all its connections at once.
+// SHLVL: bash reads ~/.bashrc for a command of sshd unless it is a shell within a shell; a version manager
+// started there took a lock that a killed session left behind, and every later one waited a minute for it.
+// MaxStartups and MaxSessions: an MPI launcher opens all its connections at once.
 const SSHD_CONFIG: &str = "\
 Port 22
 ListenAddress 0.0.0.0

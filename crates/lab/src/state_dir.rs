@@ -1,5 +1,5 @@
-//! The lab's directory of keys, logs and sockets: `${XDG_RUNTIME_DIR:-/tmp}/causeway-lab-$UID/<name>/`. A lock says
-//! whether its supervisor lives, so what a killed one left behind is recognised and removed.
+//! The lab's directory of keys, logs and sockets: `${XDG_RUNTIME_DIR:-/tmp}/causeway-lab-$UID/<name>/`. A
+//! lock says whether its supervisor lives, so what a killed one left behind is recognised and removed.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -33,7 +33,8 @@ impl StateDir {
             let path = path.clone();
             move |source: io::Error| LabError::State { step, path, source }
         };
-        // Renamed into place with its lock held, so that nobody ever sees it without and takes it for a stale one.
+        // Renamed into place with its lock held, so that nobody ever sees it without and takes it for a stale
+        // one.
         let new = root.join(format!(".{name}.{}", std::process::id()));
         let _ = fs::remove_dir_all(&new);
         // It holds keys: nobody else has business here.

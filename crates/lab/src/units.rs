@@ -1,5 +1,6 @@
-//! Reads quantities as people write them: "11.6ms", "1 Gbit/s", "2MB", "0.1%". A bare number is refused, because
-//! nobody can tell later what it meant. Decimal prefixes are powers of 1000, "KiB" and "MiB" powers of 1024.
+//! Reads quantities as people write them: "11.6ms", "1 Gbit/s", "2MB", "0.1%". A bare number is refused,
+//! because nobody can tell later what it meant. Decimal prefixes are powers of 1000, "KiB" and "MiB" powers
+//! of 1024.
 
 use std::time::Duration;
 

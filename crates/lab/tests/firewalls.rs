@@ -1,7 +1,7 @@
 //! Each kind of firewall lets in what its name says, seen from the other site, and always lets replies in.
 //!
-//! That something is dropped shows only as silence, so those checks wait two seconds for a connection that, allowed,
-//! takes four milliseconds.
+//! That something is dropped shows only as silence, so those checks wait two seconds for a connection that,
+//! allowed, takes four milliseconds.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which clippy does not take for tests
 
 mod common;

@@ -1,4 +1,5 @@
-//! However a lab ends, nothing of it stays: no process, no interface, no mount, and no files once `down --all` ran.
+//! However a lab ends, nothing of it stays: no process, no interface, no mount, and no files once `down
+//! --all` ran.
 //!
 //! The supervisor is the example program `lab`, which `cargo test` builds beside the tests.
 #![allow(clippy::unwrap_used, clippy::panic)] // helpers of tests, which clippy does not take for tests
@@ -183,7 +184,8 @@ impl Supervisor {
         }
     }
 
-    /// A node's namespaces live as long as its processes, so their end is the end of interfaces and mounts too.
+    /// A node's namespaces live as long as its processes, so their end is the end of interfaces and mounts
+    /// too.
     fn nothing_is_left(&self, state: &LabState) {
         let deadline = Instant::now() + END_DEADLINE;
         for pid in state.nodes.iter().map(|node| node.pid).chain([state.keeper]) {

@@ -1,5 +1,6 @@
-//! `make demo`: two emulated sites without a route between them, an MPI program that fails over them and then does not,
-//! NetPIPE beside the physical limit. Five parts in order, on the terminal, in a log and in one HTML page.
+//! `make demo`: two emulated sites without a route between them, an MPI program that fails over them and then
+//! does not, NetPIPE beside the physical limit. Five parts in order, on the terminal, in a log and in one
+//! HTML page.
 
 use crate::lab::Lab;
 use crate::limit::Link;

@@ -1,4 +1,5 @@
-//! What a figure was measured on: processor, cores, memory, kernel, commit, MPI versions. Unknown is said, not guessed.
+//! What a figure was measured on: processor, cores, memory, kernel, commit, MPI versions. Unknown is said,
+//! not guessed.
 
 use std::process::Command;
 

@@ -1,4 +1,5 @@
-//! A lab of our own, driven from outside: started under a name nobody else uses, ended with this value or this process.
+//! A lab of our own, driven from outside: started under a name nobody else uses, ended with this value or
+//! this process.
 
 use crate::program::{Program, ProgramError, Running, io, repository};
 use serde_json::Value;
@@ -42,7 +43,8 @@ impl Lab {
         let _ = std::fs::remove_file(directory.join("stdout"));
         let words: Vec<_> = shape.iter().map(|word| quoted(word)).collect();
         let shape = words.join(" ");
-        // The kernel stops it should this process be killed: a lab left behind would disturb whatever is measured next.
+        // The kernel stops it should this process be killed: a lab left behind would disturb whatever is
+        // measured next.
         let command = format!(
             "exec setpriv --pdeathsig TERM {} lab up --foreground --name {name} {shape}",
             quoted(&causeway()?)

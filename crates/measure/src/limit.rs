@@ -23,7 +23,8 @@ impl Link {
         self.round_trip.as_secs_f64() * 1e6 / 2.0 + size_bytes as f64 * 8.0 * 1e6 / self.rate_bits_per_second
     }
 
-    /// Earliest end of an all-to-all of `size_bytes` for each pair, in microseconds: all that goes one way shares the link.
+    /// Earliest end of an all-to-all of `size_bytes` for each pair, in microseconds: all that goes one way
+    /// shares the link.
     pub fn all_to_all_us(&self, size_bytes: u64, ranks_here: u64, ranks_there: u64) -> f64 {
         self.one_way_us(size_bytes * ranks_here * ranks_there)
     }

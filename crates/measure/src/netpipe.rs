@@ -1,4 +1,5 @@
-//! Reads the file NetPIPE 3.7 leaves (`-o FILE`): bytes, Mbit/s and one-way seconds in columns, best of its trials.
+//! Reads the file NetPIPE 3.7 leaves (`-o FILE`): bytes, Mbit/s and one-way seconds in columns, best of its
+//! trials.
 
 /// One size.
 #[derive(Debug, Clone, Copy, PartialEq)]

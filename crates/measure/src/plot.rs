@@ -1,4 +1,5 @@
-//! Line plots as inline SVG: both axes logarithmic or the vertical one linear, no script and no outside resource.
+//! Line plots as inline SVG: both axes logarithmic or the vertical one linear, no script and no outside
+//! resource.
 
 use std::fmt::Write as _;
 

@@ -11,7 +11,8 @@ pub struct Summary {
     pub median: f64,
     /// Arithmetic mean.
     pub mean: f64,
-    /// 99 of 100 values are at most this: one of the values, by the nearest rank. Of fewer than a hundred, the largest.
+    /// 99 of 100 values are at most this: one of the values, by the nearest rank. Of fewer than a hundred,
+    /// the largest.
     pub p99: f64,
     /// Largest.
     pub max: f64,

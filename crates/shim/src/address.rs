@@ -1,6 +1,7 @@
 //! Socket addresses between C's bytes and Rust's types, without pointers.
 //!
-//! IPv4-mapped IPv6 addresses are left as they are: which form to show depends on the socket, not the address.
+//! IPv4-mapped IPv6 addresses are left as they are: which form to show depends on the socket, not the
+//! address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

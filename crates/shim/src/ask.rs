@@ -1,9 +1,11 @@
-//! Asks the gateways of several sites which of them is this node's: where sites have the same private addresses,
-//! the node's own ones do not tell, and nothing that differs between sites may travel in the environment.
+//! Asks the gateways of several sites which of them is this node's: where sites have the same private
+//! addresses, the node's own ones do not tell, and nothing that differs between sites may travel in the
+//! environment.
 //!
-//! All are asked at once. The own site's is on the node's network; the addresses of the others lead nowhere here, or to
-//! this site's own hosts, which may be anybody's. So an answer counts only from who knows the job's token, and only for a
-//! site that has its gateway at the address that was asked: what another gateway says is not passed off as its own.
+//! All are asked at once. The own site's is on the node's network; the addresses of the others lead nowhere
+//! here, or to this site's own hosts, which may be anybody's. So an answer counts only from who knows the
+//! job's token, and only for a site that has its gateway at the address that was asked: what another gateway
+//! says is not passed off as its own.
 
 use crate::address::Sockaddr;
 use crate::sys::{self, Errno};
@@ -16,8 +18,8 @@ use std::time::{Duration, Instant};
 /// A gateway of the site answers within milliseconds.
 const DEADLINE: Duration = Duration::from_secs(3);
 
-/// A connection that does not stand by then is begun anew: the kernel sends a lost SYN again only after a second, as said
-/// in `connect`.
+/// A connection that does not stand by then is begun anew: the kernel sends a lost SYN again only after a
+/// second, as said in `connect`.
 const ATTEMPT: Duration = Duration::from_millis(300);
 
 /// One question under way; its socket is closed with it.

@@ -5,9 +5,9 @@
 //! non-blocking   connect to gateway, preface, return 0; a later refusal arrives as a reset
 //! ```
 //!
-//! O_NONBLOCK is never touched, as other threads and processes may share it: a send timeout bounds the connect
-//! of a blocking socket, and all else is done with MSG_DONTWAIT and poll. The LAN leg's local address is what
-//! getsockname() shows and the preface tells the far side, so both ends agree by construction.
+//! O_NONBLOCK is never touched, as other threads and processes may share it: a send timeout bounds the
+//! connect of a blocking socket, and all else is done with MSG_DONTWAIT and poll. The LAN leg's local address
+//! is what getsockname() shows and the preface tells the far side, so both ends agree by construction.
 
 use crate::address::{self, Sockaddr};
 use crate::context::{Context, context, leads_nowhere};

@@ -3,8 +3,8 @@
 //! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
 //! lock, which a fork in another thread could leave locked for ever in the child.
 //!
-//! Where several sites have the node's addresses and no gateway answers, the rest is known all the same: what surely
-//! leads to no neighbour is refused, and a later call asks again.
+//! Where several sites have the node's addresses and no gateway answers, the rest is known all the same: what
+//! surely leads to no neighbour is refused, and a later call asks again.
 
 use crate::address::in_family_of;
 use crate::report::{self, Matter};
@@ -63,8 +63,9 @@ pub fn context() -> Option<&'static Context> {
     }
 }
 
-/// The context for a connection from this peer. One that looks delivered by a gateway of this node's shows that this gateway is
-/// there: it is asked at once, as without an answer the program would get the preface as data.
+/// The context for a connection from this peer. One that looks delivered by a gateway of this node's shows
+/// that this gateway is there: it is asked at once, as without an answer the program would get the preface as
+/// data.
 pub fn context_for(peer: SocketAddr) -> Option<&'static Context> {
     let State::Lost(lost) = state() else {
         return context();
@@ -78,8 +79,8 @@ pub fn context_for(peer: SocketAddr) -> Option<&'static Context> {
     }
 }
 
-/// Whether an address leads nowhere while the own site is not known: it is a virtual one, which no kernel knows, so that a
-/// native attempt would hang.
+/// Whether an address leads nowhere while the own site is not known: it is a virtual one, which no kernel
+/// knows, so that a native attempt would hang.
 pub fn leads_nowhere(destination: IpAddr) -> bool {
     let State::Lost(lost) = state() else { return false };
     let mut sites = lost.grid.sites.iter();
@@ -95,8 +96,8 @@ fn state() -> &'static State {
     unsafe { &*state }
 }
 
-/// Puts a state in the place of none, or of a [`State::Lost`]. What is replaced or loses a race stays allocated, as others
-/// may read it: that happens once or twice in a process's life.
+/// Puts a state in the place of none, or of a [`State::Lost`]. What is replaced or loses a race stays
+/// allocated, as others may read it: that happens once or twice in a process's life.
 fn publish(new: State) -> &'static State {
     let is_better = matches!(new, State::At(_));
     let new = Box::into_raw(Box::new(new));
@@ -211,8 +212,9 @@ impl Lost {
     }
 }
 
-/// When to ask again: a gateway that is being started anew answers some seconds later, and one that is not there at all
-/// must not hold every call up. A child of fork goes on with what its parent had left, asked or not.
+/// When to ask again: a gateway that is being started anew answers some seconds later, and one that is not
+/// there at all must not hold every call up. A child of fork goes on with what its parent had left, asked or
+/// not.
 struct Again {
     since: Instant,
     /// Milliseconds from then on.

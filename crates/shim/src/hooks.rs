@@ -54,7 +54,8 @@ pub unsafe extern "C-unwind" fn connect(fd: c_int, address: *const sockaddr, len
     }
 }
 
-/// The name of the site at which this process is, for the library of collectives in the same process; empty when it is not known.
+/// The name of the site at which this process is, for the library of collectives in the same process; empty
+/// when it is not known.
 ///
 /// # Safety
 /// `name` points to `bytes` bytes that may be written.
@@ -378,8 +379,8 @@ unsafe fn show_one(entry: *mut u8) -> c_int {
     }
 }
 
-/// What the grid calls an address that the kernel has given. The context is asked for only where it could matter: a
-/// program that uses local sockets alone must not wait for a gateway.
+/// What the grid calls an address that the kernel has given. The context is asked for only where it could
+/// matter: a program that uses local sockets alone must not wait for a gateway.
 fn shown_instead(kernel: Result<SocketAddr, Errno>) -> Option<SocketAddr> {
     let real = kernel.ok().filter(|real| address::is_of_network(*real))?;
     with_virtual_addresses()?.shown(real)

@@ -1,5 +1,5 @@
-//! Shows a process of a multi-homed node only the addresses of its site (and loopback), so that every MPI picks
-//! one that all sites agree on without any flag; and these as the grid knows them.
+//! Shows a process of a multi-homed node only the addresses of its site (and loopback), so that every MPI
+//! picks one that all sites agree on without any flag; and these as the grid knows them.
 //!
 //! Covers getifaddrs() (libfabric, newer UCX), SIOCGIFCONF (Open MPI) and SIOCGIFADDR (UCX, Open MPI). Not
 //! /proc/net/if_inet6 nor netlink.
@@ -72,7 +72,8 @@ pub unsafe fn show(head: *mut ifaddrs) {
         return;
     }
     let mut next = head;
-    // SAFETY: entries of the list, which is exclusively ours for the time of the call, and so are their addresses.
+    // SAFETY: entries of the list, which is exclusively ours for the time of the call, and so are their
+    // addresses.
     while let Some(entry) = unsafe { next.as_ref() } {
         for address in [entry.ifa_addr, entry.ifa_ifu] {
             // SAFETY: as above.

@@ -1,16 +1,17 @@
 //! Preload library: sends connections between sites through the gateway of the own site, at set-up only.
 //!
-//! It hooks connect, accept, bind, getpeername, getsockname, the dup family and the listing of interfaces; payload
-//! calls stay the kernel's. Whatever is not plainly a matter of two sites passes through untouched. Read `route` (what goes
-//! where), then `connect` and `accept` (what is done about it), then `hooks` (how C gets here).
+//! It hooks connect, accept, bind, getpeername, getsockname, the dup family and the listing of interfaces;
+//! payload calls stay the kernel's. Whatever is not plainly a matter of two sites passes through untouched.
+//! Read `route` (what goes where), then `connect` and `accept` (what is done about it), then `hooks` (how C
+//! gets here).
 //!
-//! Where another site has the same private addresses, a process sees its site's virtual ones wherever it asks for an
-//! address, and may use them wherever it gives one.
+//! Where another site has the same private addresses, a process sees its site's virtual ones wherever it asks
+//! for an address, and may use them wherever it gives one.
 //!
-//! Not handled: virtual addresses in `sendto`, `sendmsg` and `recvfrom` of datagrams; names, which resolve to real addresses
-//! (`getaddrinfo` of the own one too); listings of interfaces other than getifaddrs, SIOCGIFCONF and SIOCGIFADDR, as netlink
-//! and `/proc/net/if_inet6`; sockets made by raw system calls or io_uring, `sendto(MSG_FASTOPEN)`, and the true peer of a
-//! socket that was inherited across exec.
+//! Not handled: virtual addresses in `sendto`, `sendmsg` and `recvfrom` of datagrams; names, which resolve to
+//! real addresses (`getaddrinfo` of the own one too); listings of interfaces other than getifaddrs,
+//! SIOCGIFCONF and SIOCGIFADDR, as netlink and `/proc/net/if_inet6`; sockets made by raw system calls or
+//! io_uring, `sendto(MSG_FASTOPEN)`, and the true peer of a socket that was inherited across exec.
 
 mod accept;
 mod address;

@@ -1,6 +1,7 @@
 //! The functions behind the hooks: the next definition in the search order, found on first use.
 //!
-//! `C-unwind`, because accept and connect are cancellation points: a cancelled thread unwinds through the hook.
+//! `C-unwind`, because accept and connect are cancellation points: a cancelled thread unwinds through the
+//! hook.
 
 use libc::{c_int, c_ulong, c_void, sockaddr, socklen_t};
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -36,8 +36,8 @@ pub enum Matter {
 
 static TOLD: AtomicU64 = AtomicU64::new(0);
 
-/// Tells about a matter of one gateway (`which`: its place in the list of the own site's gateways) unless this
-/// process has done so before.
+/// Tells about a matter of one gateway (`which`: its place in the list of the own site's gateways) unless
+/// this process has done so before.
 pub fn once(matter: Matter, which: usize, line: Arguments<'_>) {
     let bit = 1_u64 << (matter as usize * GATEWAYS_APART + which.min(GATEWAYS_APART - 1));
     if TOLD.fetch_or(bit, Ordering::Relaxed) & bit == 0 {

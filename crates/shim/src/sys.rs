@@ -178,7 +178,8 @@ pub fn wait(fd: c_int, events: libc::c_short, deadline: Instant) -> Result<bool,
     poll_until(&mut poll, deadline).map(|ready| ready > 0)
 }
 
-/// Waits as [`wait`] does, for any of several; the places of those that are ready, in order, none at the deadline.
+/// Waits as [`wait`] does, for any of several; the places of those that are ready, in order, none at the
+/// deadline.
 pub fn wait_any(wanted: &[(c_int, libc::c_short)], deadline: Instant) -> Result<Vec<usize>, Errno> {
     let mut polls: Vec<_> = wanted.iter().map(|(fd, events)| unready(*fd, *events)).collect();
     poll_until(&mut polls, deadline)?;

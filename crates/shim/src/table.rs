@@ -1,8 +1,8 @@
 //! Which sockets have a true peer other than the kernel's, by file descriptor.
 //!
-//! Readers take no lock and nothing is ever freed, so it is safe in signal handlers and after fork. Each entry
-//! remembers its socket's cookie: when a descriptor was closed and used again behind our back, the cookies
-//! differ and the entry does not count. That spares a hook of close().
+//! Readers take no lock and nothing is ever freed, so it is safe in signal handlers and after fork. Each
+//! entry remembers its socket's cookie: when a descriptor was closed and used again behind our back, the
+//! cookies differ and the entry does not count. That spares a hook of close().
 
 use crate::sys;
 use libc::c_int;
@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 const CHUNK_SLOTS: usize = 256;
-/// 1 048 576 descriptors, the kernel's own default bound (fs.nr_open). A socket beyond it works; only its peer
-/// is shown as the gateway.
+/// 1 048 576 descriptors, the kernel's own default bound (fs.nr_open). A socket beyond it works; only its
+/// peer is shown as the gateway.
 const CHUNKS: usize = 4096;
 /// A writer holds a slot for some ten nanoseconds. One that holds it longer was lost in a fork.
 const SPINS: usize = 1000;

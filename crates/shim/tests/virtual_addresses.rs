@@ -1,4 +1,5 @@
-//! A node whose addresses another site has too: its program sees and uses virtual ones, its kernel the real ones.
+//! A node whose addresses another site has too: its program sees and uses virtual ones, its kernel the real
+//! ones.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod support;

@@ -15,8 +15,8 @@
 /// Length of every header.
 pub const HEADER_BYTES: usize = 16;
 
-/// Longest payload. 60 kB keep the added wait of a small frame behind a large one under 0.5 ms at 1 Gbit/s and the
-/// header's share under 0.03 %.
+/// Longest payload. 60 kB keep the added wait of a small frame behind a large one under 0.5 ms at 1 Gbit/s
+/// and the header's share under 0.03 %.
 pub const MAX_PAYLOAD: usize = 60 * 1024;
 
 /// What a frame is. A number never gets a second meaning.
@@ -32,13 +32,13 @@ pub enum Kind {
     Opened = 3,
     /// The sender's half of the stream ends at `position`.
     Finish = 4,
-    /// The stream ends both ways once the bytes up to `position` are there; detail: reason. Also the refusal of an
-    /// open.
+    /// The stream ends both ways once the bytes up to `position` are there; detail: reason. Also the refusal
+    /// of an open.
     Reset = 5,
     /// The sender takes bytes up to `position`.
     Credit = 6,
-    /// Says nothing, whatever its payload; like every frame but an ack it is acknowledged, so that a silent lane shows
-    /// whether it lives.
+    /// Says nothing, whatever its payload; like every frame but an ack it is acknowledged, so that a silent
+    /// lane shows whether it lives.
     Ping = 7,
     // 8 was the pong of version 1.
     /// Bytes for the gateway itself, in order; detail 1: the message goes on in the next frame.
@@ -134,8 +134,8 @@ pub enum ProtocolError {
     /// An acknowledgement of bytes that were not sent.
     #[error("acknowledgement of byte {0}, which was not sent")]
     Ack(u64),
-    /// More arrived ahead of the opens of its streams, or in more pieces ahead of what goes before them, than this end
-    /// keeps. Sent again once that is here, it is welcome.
+    /// More arrived ahead of the opens of its streams, or in more pieces ahead of what goes before them, than
+    /// this end keeps. Sent again once that is here, it is welcome.
     #[error("too much arrived out of turn")]
     Early,
     /// It has this end make answers, and does not take them.

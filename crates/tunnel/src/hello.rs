@@ -9,9 +9,9 @@
 //! byte 46      length of the site's name
 //! byte 47-     name
 //! ```
-//! The two sessions name a tunnel: a lane whose two hellos name an existing one resumes it, any other begins anew.
-//! The proof (32 bytes, an HMAC the driver makes over [`Hello::transcript`]) follows in each direction. Frames begin
-//! after it.
+//! The two sessions name a tunnel: a lane whose two hellos name an existing one resumes it, any other begins
+//! anew. The proof (32 bytes, an HMAC the driver makes over [`Hello::transcript`]) follows in each direction.
+//! Frames begin after it.
 
 /// Nonce length.
 pub const NONCE_BYTES: usize = 32;
@@ -37,8 +37,8 @@ pub struct Hello {
     pub nonce: [u8; NONCE_BYTES],
     /// The speaker's half of the tunnel's identity.
     pub session: u64,
-    /// Which lane of the tunnel this is, below [`crate::tunnel::MAX_LANES`]; the dialling side chooses, the other
-    /// repeats it.
+    /// Which lane of the tunnel this is, below [`crate::tunnel::MAX_LANES`]; the dialling side chooses, the
+    /// other repeats it.
     pub lane: u8,
 }
 
@@ -111,8 +111,8 @@ impl Hello {
         Ok(Some((hello, length)))
     }
 
-    /// What the speaker of `self` proves the grid key over, having heard `other`: both hellos, the prover's first, so
-    /// that a proof cannot be played back to the one who made it.
+    /// What the speaker of `self` proves the grid key over, having heard `other`: both hellos, the prover's
+    /// first, so that a proof cannot be played back to the one who made it.
     pub fn transcript(&self, other: &Hello) -> Vec<u8> {
         let mut bytes = b"causeway lane 2".to_vec();
         bytes.extend(self.encode());

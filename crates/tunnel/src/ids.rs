@@ -1,7 +1,7 @@
 //! Stream ids: who may choose which, and which have been seen.
 //!
-//! Ids go up, so that a late frame of a closed stream does not meet a new one. After two thousand million streams
-//! they start again and pass over those in use.
+//! Ids go up, so that a late frame of a closed stream does not meet a new one. After two thousand million
+//! streams they start again and pass over those in use.
 
 use crate::frame::ProtocolError;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,8 @@ pub enum Side {
     Even,
 }
 
-/// How far opens may overtake each other. A million streams in one stall of a lane are beyond any machine's files.
+/// How far opens may overtake each other. A million streams in one stall of a lane are beyond any machine's
+/// files.
 const MAX_AHEAD: u32 = 2 << 20;
 
 impl Side {

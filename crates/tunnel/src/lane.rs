@@ -5,21 +5,22 @@ use crate::ring::Ring;
 use crate::settings::Settings;
 use std::time::{Duration, Instant};
 
-/// Bytes after which an acknowledgement goes out at once: 2 ms of 1 Gbit/s, so that the sender's memory is free again
-/// soon and is not woken often.
+/// Bytes after which an acknowledgement goes out at once: 2 ms of 1 Gbit/s, so that the sender's memory is
+/// free again soon and is not woken often.
 const ACK_BYTES: u64 = 256 * 1024;
 
-/// How long an acknowledgement waits for company. Well below [`MIN_STALL`], so that it is never taken for silence.
+/// How long an acknowledgement waits for company. Well below [`MIN_STALL`], so that it is never taken for
+/// silence.
 const ACK_DELAY: Duration = Duration::from_millis(40);
 
-/// A lane without progress for this long, or four round trips, has its frames sent again on another. TCP's own first
-/// retransmission after a lost tail comes after 200 ms or more.
+/// A lane without progress for this long, or four round trips, has its frames sent again on another. TCP's
+/// own first retransmission after a lost tail comes after 200 ms or more.
 const MIN_STALL: Duration = Duration::from_millis(300);
 
-/// A lane that is silent for this long while an answer is due, or for four round trips, gets a rival. TCP has asked three
-/// times by then, and does so ever more rarely: where the network is back after 7 s, a lane begun at 0.2 s of
-/// retransmission timeout may stand until 12.6 s, a new connection's first packets pass at once. No sooner: a far gateway
-/// that gets no processor for a second is not to be dialled.
+/// A lane that is silent for this long while an answer is due, or for four round trips, gets a rival. TCP has
+/// asked three times by then, and does so ever more rarely: where the network is back after 7 s, a lane begun
+/// at 0.2 s of retransmission timeout may stand until 12.6 s, a new connection's first packets pass at once.
+/// No sooner: a far gateway that gets no processor for a second is not to be dialled.
 const SILENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -41,7 +42,7 @@ pub(crate) struct Lane {
     probe: Option<(u64, Instant)>,
     round_trip: Duration,
     /// Frames up to here were given to other lanes.
-    pub(crate) rescued: u64,
+    pub(crate) retransmitted: u64,
     /// No progress for too long: others go first.
     pub(crate) stalled: bool,
     /// Goes before others.
@@ -64,7 +65,7 @@ impl Lane {
             spoke: now,
             probe: None,
             round_trip: Duration::ZERO,
-            rescued: 0,
+            retransmitted: 0,
             stalled: false,
             favoured: false,
             silent: false,
@@ -190,8 +191,8 @@ impl Lane {
     }
 
     /// Whether it holds frames no other lane was given.
-    pub(crate) fn has_more_to_rescue(&self) -> bool {
-        self.rescued.max(self.ring.acked()) < self.asked
+    pub(crate) fn has_more_to_retransmit(&self) -> bool {
+        self.retransmitted.max(self.ring.acked()) < self.asked
     }
 
     /// When this lane wants to be looked at next.

@@ -1,21 +1,20 @@
 //! The tunnel core: many streams over a few lanes.
 //!
-//! No sockets, no clock, no threads: bytes and `now` in, events and bytes out, so that every loss, cut and reordering
-//! can be played in a test. A lane is any ordered byte stream between two gateways, as long as it lasts; the drivers
-//! (crates/gateway) own the sockets and never interpret a frame.
+//! No sockets, no clock, no threads: bytes and `now` in, events and bytes out, so that every loss, cut and
+//! reordering can be played in a test. A lane is any ordered byte stream between two gateways, as long as it
+//! lasts; the drivers (crates/gateway) own the sockets and never interpret a frame.
 //!
 //! ```text
 //! streams --> prepare, reserve, commit --> lane: [acknowledged | sent | unsent] --> unsent, sent --> socket
-//!                    ^ orphans of lanes that stall or die <-'
+//!                    ^ retransmits of lanes that stall or die <-'
 //! streams <-- in order, once <-- receiving <-- on_input <-- socket
 //! ```
-//! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` and `sending`. One stream's state
-//! is in `stream`, `segments` and `window`, one lane's in `lane` and `ring`; `hello` opens a lane, `ticket` a
-//! connection through a third gateway; `turns` says
-//! whose bytes go next; `snapshot` carries a tunnel into another process.
+//! Read `frame` (what is on the wire), then `tunnel` (what it means), `receiving` and `sending`. One stream's
+//! state is in `stream`, `segments` and `window`, one lane's in `lane` and `ring`; `hello` opens a lane,
+//! `ticket` a connection through a third gateway; `turns` says whose bytes go next; `snapshot` carries a
+//! tunnel into another process.
 #![forbid(unsafe_code)]
 
-mod early;
 pub mod frame;
 pub mod hello;
 mod ids;
@@ -25,6 +24,7 @@ pub mod messages;
 pub mod open;
 mod padding;
 pub mod parity;
+mod pre_open;
 mod receiving;
 mod ring;
 mod segments;

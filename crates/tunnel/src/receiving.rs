@@ -1,8 +1,8 @@
 //! What arrives on the lanes, in whatever order and however often, and what it means.
 
-use crate::early::Open;
 use crate::frame::{Header, Kind, Piece, ProtocolError};
 use crate::open::OpenRequest;
+use crate::pre_open::Open;
 use crate::segments::MAX_SEGMENTS;
 use crate::settings::MAX_WAITING_BYTES;
 use crate::stream::{Arrival, Stream};
@@ -15,8 +15,8 @@ use std::time::Instant;
 type Handed<'a> = Result<Option<Event<'a>>, ProtocolError>;
 
 impl Tunnel {
-    /// Takes bytes of a lane off the front of `input` until there is something to tell; `None` when more bytes are
-    /// needed. The lane must be up.
+    /// Takes bytes of a lane off the front of `input` until there is something to tell; `None` when more
+    /// bytes are needed. The lane must be up.
     ///
     /// # Errors
     /// When the far side breaks the protocol; the lane must then be closed.
@@ -96,7 +96,7 @@ impl Tunnel {
         if let Some(stream) = self.streams.get_mut(&id) {
             note(stream)
         } else if self.is_early(id)? {
-            note(self.early.stream(id)?)
+            note(self.pre_open.stream(id)?)
         } else {
             Ok(())
         }
@@ -111,7 +111,7 @@ impl Tunnel {
         let Some(stream) = self.streams.get_mut(&id) else {
             // Bytes of a stream that is over, or that this side has reset meanwhile, end here.
             if self.is_early(id)? {
-                self.early.on_data(id, position, payload)?;
+                self.pre_open.on_data(id, position, payload)?;
             }
             return Ok(None);
         };
@@ -170,8 +170,8 @@ impl Tunnel {
             after,
             send_limit,
         };
-        if after > self.messages.received || self.early.contains(id) {
-            self.early.on_open(id, open)?;
+        if after > self.messages.received || self.pre_open.contains(id) {
+            self.pre_open.on_open(id, open)?;
             self.open_early();
         } else {
             self.begin(id, Stream::new(0, MIN_BYTES, MIN_BYTES), open);
@@ -181,8 +181,8 @@ impl Tunnel {
 
     /// Begins the streams whose open and messages are here.
     fn open_early(&mut self) {
-        for id in self.early.ready(self.messages.received) {
-            if let Some((stream, open)) = self.early.take(id) {
+        for id in self.pre_open.ready(self.messages.received) {
+            if let Some((stream, open)) = self.pre_open.take(id) {
                 self.begin(id, stream, open);
             }
         }
@@ -205,7 +205,7 @@ impl Tunnel {
         while let Some(message) = self.messages.next()? {
             self.events.push_back(Event::Message(message));
         }
-        if !self.early.is_empty() {
+        if !self.pre_open.is_empty() {
             self.open_early();
         }
         Ok(())

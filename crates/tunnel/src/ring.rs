@@ -1,8 +1,8 @@
-//! What one lane has to carry: `[acknowledged | sent | unsent]`, kept until the far side has it, so that a lane that
-//! dies loses nothing.
+//! What one lane has to carry: `[acknowledged | sent | unsent]`, kept until the far side has it, so that a
+//! lane that dies loses nothing.
 //!
-//! The bytes lie in blocks that are used again once acknowledged. A frame never crosses a block, so that a socket can
-//! be read straight into the place from which another is written.
+//! The bytes lie in blocks that are used again once acknowledged. A frame never crosses a block, so that a
+//! socket can be read straight into the place from which another is written.
 
 use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -29,7 +29,8 @@ impl Block {
     }
 }
 
-/// Invariants: `acked <= sent <= end`; the blocks hold every byte from `acked` to `end`, and each begins with a frame.
+/// Invariants: `acked <= sent <= end`; the blocks hold every byte from `acked` to `end`, and each begins with
+/// a frame.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     blocks: VecDeque<Block>,

@@ -10,9 +10,9 @@ const JOINED_BYTES: usize = 256 * 1024;
 /// Memory of one segment beside its bytes, at most: 96 bytes were measured for segments of one byte.
 pub(crate) const SEGMENT_BYTES: usize = 96;
 
-/// Segments of all open streams of a tunnel, 48 MiB beside their bytes: twice as many as a lane has frames of 16 bytes on
-/// its way (`Settings::lane_bytes`). Without it, a far gateway that sends every second byte of a window would make it
-/// fifty times as large.
+/// Segments of all open streams of a tunnel, 48 MiB beside their bytes: twice as many as a lane has frames of
+/// 16 bytes on its way (`Settings::lane_bytes`). Without it, a far gateway that sends every second byte of a
+/// window would make it fifty times as large.
 pub(crate) const MAX_SEGMENTS: usize = 1 << 19;
 
 /// Invariant: segments are not empty and do not overlap.

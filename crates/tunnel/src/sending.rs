@@ -1,5 +1,5 @@
-//! What goes out on the lanes: which one takes a frame, what goes first, and what becomes of the frames of a lane
-//! that stalls or dies.
+//! What goes out on the lanes: which one takes a frame, what goes first, and what becomes of the frames of a
+//! lane that stalls or dies.
 
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};
 use crate::lane::Lane;
@@ -7,7 +7,8 @@ use crate::settings::{CONTROL_BYTES, SMALL_FRAME};
 use crate::tunnel::{Event, MAX_LANES, StreamId, Tunnel};
 use std::time::{Duration, Instant};
 
-/// A block's rest that a read may be cut to, so that few bytes of a block stay unused and few reads are short.
+/// A block's rest that a read may be cut to, so that few bytes of a block stay unused and few reads are
+/// short.
 const SHORTEST_READ: usize = 16 * 1024;
 
 impl Tunnel {
@@ -18,9 +19,10 @@ impl Tunnel {
         self.dark_since = None;
     }
 
-    /// A lane is gone. What it carried and the far side has not acknowledged waits for the others, ahead of new data.
+    /// A lane is gone. What it carried and the far side has not acknowledged waits for the others, ahead of
+    /// new data.
     pub fn lane_down(&mut self, lane: usize, now: Instant) {
-        self.rescue(lane);
+        self.retransmit(lane);
         if self.lanes[lane].take().is_some() && self.lanes_up() == 0 {
             self.dark_since = Some(now);
         }
@@ -44,8 +46,8 @@ impl Tunnel {
         }
     }
 
-    /// The best lane for the next frames among those the driver can write to: the one with the least to send. Stalled
-    /// ones are left alone while there is another, and others while there is a favoured one.
+    /// The best lane for the next frames among those the driver can write to: the one with the least to send.
+    /// Stalled ones are left alone while there is another, and others while there is a favoured one.
     pub fn choose_lane(&self, usable: impl Fn(usize) -> bool) -> Option<usize> {
         let any_favoured = self
             .lanes
@@ -71,8 +73,8 @@ impl Tunnel {
             .map(|(index, _)| index)
     }
 
-    /// Puts onto a lane what goes before data: control frames, and orphans while it has less than
-    /// `batch` bytes to send. False when orphans are left, which new data must not overtake.
+    /// Puts onto a lane what goes before data: control frames, and retransmits while it has less than
+    /// `batch` bytes to send. False when retransmits are left, which new data must not overtake.
     pub fn prepare(&mut self, lane: usize, batch: u64, now: Instant) -> bool {
         let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) else {
             return false;
@@ -83,15 +85,16 @@ impl Tunnel {
         self.control.move_to(&mut state.ring, unsent);
         let room = self.settings.lane_bytes.saturating_sub(state.ring.kept());
         let most = batch.min(state.ring.unsent_bytes() + room);
-        let all = self.orphans.move_to(&mut state.ring, most);
+        let all = self.retransmits.move_to(&mut state.ring, most);
         if state.ring.end() > before {
             state.asked(now);
         }
         all
     }
 
-    /// Puts the acknowledgement of what arrived onto a lane, if there is one that may wait no longer or that has company.
-    /// Call it before a lane is written: alone, it would cost a packet and wake the far gateway for nothing.
+    /// Puts the acknowledgement of what arrived onto a lane, if there is one that may wait no longer or that
+    /// has company. Call it before a lane is written: alone, it would cost a packet and wake the far gateway
+    /// for nothing.
     pub fn put_ack(&mut self, lane: usize, now: Instant) {
         // Twice the room: who withheld them where the far end does the same would wait for ever.
         let most = self.settings.lane_bytes + 2 * CONTROL_BYTES;
@@ -103,8 +106,8 @@ impl Tunnel {
         }
     }
 
-    /// Puts the acknowledgement of what arrived onto a lane though the far side knows it: something small that arrives after what
-    /// was sent before.
+    /// Puts the acknowledgement of what arrived onto a lane though the far side knows it: something small
+    /// that arrives after what was sent before.
     pub fn repeat_ack(&mut self, lane: usize) {
         if let Some(state) = self.lanes.get_mut(lane).and_then(Option::as_mut) {
             state.repeat_ack();
@@ -167,7 +170,8 @@ impl Tunnel {
     }
 
     fn duplicate(&mut self, lane: usize, frame: &[u8], now: Instant) {
-        // A second lane that is itself behind would bring the copy too late to help, and one that is full keeps enough.
+        // A second lane that is itself behind would bring the copy too late to help, and one that is full
+        // keeps enough.
         let idle = |index: usize, state: &Lane| {
             index != lane
                 && self.has_room(index)
@@ -193,10 +197,11 @@ impl Tunnel {
         state.map_or(0, |state| state.ring.unsent_bytes())
     }
 
-    /// Memory of frames that wait to be sent or acknowledged, in bytes; bounded as said in [`crate::Settings`].
+    /// Memory of frames that wait to be sent or acknowledged, in bytes; bounded as said in
+    /// [`crate::Settings`].
     pub fn kept_bytes(&self) -> u64 {
         let lanes = self.lanes.iter().flatten().map(|lane| lane.ring.kept());
-        lanes.sum::<u64>() + self.orphans.len() + self.control.len()
+        lanes.sum::<u64>() + self.retransmits.len() + self.control.len()
     }
 
     /// Control frames are waiting.
@@ -213,7 +218,7 @@ impl Tunnel {
 
     /// Something waits for a lane beside the streams' own data.
     pub fn has_frames(&self) -> bool {
-        !self.control.is_empty() || !self.orphans.is_empty()
+        !self.control.is_empty() || !self.retransmits.is_empty()
     }
 
     /// The lane's socket took `count` bytes of [`Tunnel::unsent`].
@@ -235,12 +240,12 @@ impl Tunnel {
         lanes.chain(dark).chain(stalls).min()
     }
 
-    /// Time has passed: lanes are asked whether they live, given up, or relieved of their frames. Afterwards take
-    /// [`Tunnel::poll_event`]'s events and send what there is.
+    /// Time has passed: lanes are asked whether they live, given up, or relieved of their frames. Afterwards
+    /// take [`Tunnel::poll_event`]'s events and send what there is.
     pub fn on_time(&mut self, now: Instant) {
         for lane in 0..MAX_LANES {
             if self.stalls_at(lane).is_some_and(|at| at <= now) {
-                self.rescue(lane);
+                self.retransmit(lane);
                 if let Some(state) = &mut self.lanes[lane] {
                     state.stalled = true;
                 }
@@ -271,22 +276,24 @@ impl Tunnel {
         let mut others = self.lanes.iter().enumerate();
         let relief =
             others.any(|(other, state)| other != lane && state.as_ref().is_some_and(|state| !state.stalled));
-        state.stalls_at().filter(|_| relief && state.has_more_to_rescue())
+        state
+            .stalls_at()
+            .filter(|_| relief && state.has_more_to_retransmit())
     }
 
     /// Queues what a lane carries for the others, once.
-    fn rescue(&mut self, lane: usize) {
+    fn retransmit(&mut self, lane: usize) {
         let Some(state) = &mut self.lanes[lane] else {
             return;
         };
-        let from = state.rescued.max(state.ring.acked());
+        let from = state.retransmitted.max(state.ring.acked());
         for frame in state.ring.frames_beyond(from) {
             let (header, payload) = frame.split_at(HEADER_BYTES);
             let of_this_lane = [Kind::Ack as u8, Kind::Ping as u8].contains(&header[0]);
             if !of_this_lane {
-                self.orphans.push(header, payload);
+                self.retransmits.push(header, payload);
             }
         }
-        state.rescued = state.ring.end();
+        state.retransmitted = state.ring.end();
     }
 }

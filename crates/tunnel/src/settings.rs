@@ -1,9 +1,9 @@
 //! What a tunnel may hold and how long it waits.
 //!
-//! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] (64 MiB on the longest paths) per lane on its way, once more while
-//! frames of a silent or dead lane wait for another one, and what the streams' opens, ends and credits take (some
-//! 100 bytes per stream): [`CONTROL_BYTES`] more per lane, and [`MAX_WAITING_BYTES`] that wait for one. At the receiving end: see
-//! [`Limits`].
+//! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] (64 MiB on the longest paths)
+//! per lane on its way, once more while frames of a silent or dead lane wait for another one, and what the
+//! streams' opens, ends and credits take (some 100 bytes per stream): [`CONTROL_BYTES`] more per lane, and
+//! [`MAX_WAITING_BYTES`] that wait for one. At the receiving end: see [`Limits`].
 
 use crate::window::Limits;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use std::time::Duration;
 pub struct Settings {
     /// Receive windows.
     pub limits: Limits,
-    /// Payload a lane holds until the far side has acknowledged it. Throughput of a lane is at most this per round
-    /// trip.
+    /// Payload a lane holds until the far side has acknowledged it. Throughput of a lane is at most this per
+    /// round trip.
     pub lane_bytes: u64,
     /// How long streams wait when every lane is down.
     pub resume: Duration,
@@ -22,16 +22,18 @@ pub struct Settings {
     pub lane_timeout: Duration,
     /// A lane on which nothing was said for this long is asked whether it lives.
     pub keepalive: Duration,
-    /// Frames of at most [`SMALL_FRAME`] bytes travel on two lanes, so that the loss of one costs them no time.
+    /// Frames of at most [`SMALL_FRAME`] bytes travel on two lanes, so that the loss of one costs them no
+    /// time.
     pub duplicate_small: bool,
 }
 
-/// What control frames may take of a lane beyond [`Settings::lane_bytes`], until they are acknowledged: they do not wait for
-/// data's room. A hundred thousand opens.
+/// What control frames may take of a lane beyond [`Settings::lane_bytes`], until they are acknowledged: they
+/// do not wait for data's room. A hundred thousand opens.
 pub const CONTROL_BYTES: u64 = 16 << 20;
 
-/// Control frames that wait for a lane. Far gateways that have more than that to be answered, and take no answer, break the
-/// protocol. No stream is opened while a quarter of it waits, so that what this end does by itself never comes near it.
+/// Control frames that wait for a lane. Far gateways that have more than that to be answered, and take no
+/// answer, break the protocol. No stream is opened while a quarter of it waits, so that what this end does by
+/// itself never comes near it.
 pub const MAX_WAITING_BYTES: u64 = 64 << 20;
 
 /// Payload of a frame that is worth sending twice: less than two packets.
@@ -54,9 +56,9 @@ impl Default for Settings {
 pub(crate) const MAX_LANE_BYTES: u64 = 64 << 20;
 
 impl Settings {
-    /// The bounds for a path that holds `product` bytes (its rate times its round trip): a window must hold it twice,
-    /// since credit is a round trip old, and what waits for acknowledgements holds it up to four times while BBR
-    /// looks for more. Never less than the defaults.
+    /// The bounds for a path that holds `product` bytes (its rate times its round trip): a window must hold
+    /// it twice, since credit is a round trip old, and what waits for acknowledgements holds it up to four
+    /// times while BBR looks for more. Never less than the defaults.
     pub(crate) fn for_product(self, product: u64) -> Settings {
         let least = Settings::default();
         Settings {

@@ -1,12 +1,12 @@
 //! A tunnel's state on its way into another process, such as a newer version of the same gateway.
 //!
-//! Lanes do not travel: what they carried and the far side has not acknowledged is among the frames that wait for the
-//! next one, as after any loss of a lane. Times travel as the time that has passed. The format is the serializer's and
-//! ours alone: both processes are of one machine, and whoever writes it names its version.
+//! Lanes do not travel: what they carried and the far side has not acknowledged is among the frames that wait
+//! for the next one, as after any loss of a lane. Times travel as the time that has passed. The format is the
+//! serializer's and ours alone: both processes are of one machine, and whoever writes it names its version.
 
-use crate::early::Early;
 use crate::ids::{Seen, Side};
 use crate::messages::Messages;
+use crate::pre_open::PreOpen;
 use crate::ring::Backlog;
 use crate::settings::Settings;
 use crate::stream::Stream;
@@ -24,10 +24,10 @@ pub struct Snapshot<'a> {
     next_id: u32,
     streams: Cow<'a, HashMap<u32, Stream>>,
     seen: Cow<'a, Seen>,
-    early: Cow<'a, Early>,
+    pre_open: Cow<'a, PreOpen>,
     messages: Cow<'a, Messages>,
     control: Cow<'a, Backlog>,
-    orphans: Cow<'a, Backlog>,
+    retransmits: Cow<'a, Backlog>,
     /// How long there has been no lane.
     dark: Duration,
 }
@@ -60,10 +60,10 @@ impl Tunnel {
             next_id: self.next_id,
             streams: Cow::Borrowed(&self.streams),
             seen: Cow::Borrowed(&self.seen),
-            early: Cow::Borrowed(&self.early),
+            pre_open: Cow::Borrowed(&self.pre_open),
             messages: Cow::Borrowed(&self.messages),
             control: Cow::Borrowed(&self.control),
-            orphans: Cow::Borrowed(&self.orphans),
+            retransmits: Cow::Borrowed(&self.retransmits),
             dark: now.saturating_duration_since(since),
         }
     }
@@ -85,13 +85,14 @@ impl Snapshot<'_> {
             segments: streams.values().map(|stream| stream.ahead.len()).sum(),
             streams,
             seen: self.seen.into_owned(),
-            early: self.early.into_owned(),
+            pre_open: self.pre_open.into_owned(),
             messages: self.messages.into_owned(),
             events: VecDeque::new(),
             lanes: Default::default(),
             control: self.control.into_owned(),
-            orphans: self.orphans.into_owned(),
-            // A clock that has not run for so long is that of a machine that was started since: the wait begins anew.
+            retransmits: self.retransmits.into_owned(),
+            // A clock that has not run for so long is that of a machine that was started since: the wait
+            // begins anew.
             dark_since: Some(now.checked_sub(self.dark).unwrap_or(now)),
         })
     }
@@ -107,7 +108,7 @@ impl Snapshot<'_> {
         if !self.side.chooses(self.next_id) || !self.seen.is_of(self.side.other()) {
             return Err(SnapshotError::Side);
         }
-        if !self.early.is_sound() || !self.messages.is_sound() {
+        if !self.pre_open.is_sound() || !self.messages.is_sound() {
             return Err(SnapshotError::Early);
         }
         Ok(())
@@ -128,8 +129,8 @@ mod tests {
         }
     }
 
-    /// An end with something of every kind: streams of both sides, one reset and not all arrived, one known before its
-    /// open, bytes out of turn, half a message, frames of a lost lane.
+    /// An end with something of every kind: streams of both sides, one reset and not all arrived, one known
+    /// before its open, bytes out of turn, half a message, frames of a lost lane.
     fn busy(now: Instant) -> Tunnel {
         let mut far = Tunnel::new(Side::Even, Settings::default(), now);
         let mut near = Tunnel::new(Side::Odd, Settings::default(), now);
@@ -170,7 +171,7 @@ mod tests {
         for part in ["Refused", "Waiting", "nancy-1"] {
             assert!(format!("{tunnel:?}").contains(part), "{part}");
         }
-        assert!(!tunnel.orphans.is_empty());
+        assert!(!tunnel.retransmits.is_empty());
         assert_eq!(again.streams(), 1);
         assert_eq!(again.sendable(StreamId(1)), tunnel.sendable(StreamId(1)));
     }

@@ -1,15 +1,15 @@
 //! The state machine of one tunnel, the same at both ends: its streams and what the driver asks of them.
 //!
 //! A driver feeds it what arrives on its lanes ([`Tunnel::on_input`]), acts on the events, and keeps each
-//! lane supplied: [`Tunnel::prepare`] for what goes first, then sockets read straight into [`Tunnel::reserve`], then
-//! [`Tunnel::unsent`] written. Read `receiving` and `sending` next.
+//! lane supplied: [`Tunnel::prepare`] for what goes first, then sockets read straight into
+//! [`Tunnel::reserve`], then [`Tunnel::unsent`] written. Read `receiving` and `sending` next.
 
-use crate::early::Early;
 use crate::frame::{Header, Kind, MAX_PAYLOAD};
 use crate::ids::{Seen, Side};
 use crate::lane::Lane;
 use crate::messages::Messages;
 use crate::open::OpenRequest;
+use crate::pre_open::PreOpen;
 use crate::ring::Backlog;
 use crate::settings::{MAX_WAITING_BYTES, Settings};
 use crate::stream::Stream;
@@ -43,8 +43,8 @@ pub enum Event<'a> {
     Sendable(StreamId),
     /// The far gateway says something to this one.
     Message(Vec<u8>),
-    /// This lane has been silent for so long that a new connection in its place may get through sooner, if the network
-    /// is back or has forgotten it. It may also be heard again: see [`Tunnel::is_silent`].
+    /// This lane has been silent for so long that a new connection in its place may get through sooner, if
+    /// the network is back or has forgotten it. It may also be heard again: see [`Tunnel::is_silent`].
     LaneSilent(usize),
     /// This lane has been silent for too long: close it and tell [`Tunnel::lane_down`].
     LaneDead(usize),
@@ -62,7 +62,7 @@ pub struct Tunnel {
     pub(crate) streams: HashMap<u32, Stream>,
     /// The far side's ids.
     pub(crate) seen: Seen,
-    pub(crate) early: Early,
+    pub(crate) pre_open: PreOpen,
     /// What arrived ahead of its turn, in pieces, over all of `streams`.
     pub(crate) segments: usize,
     pub(crate) messages: Messages,
@@ -71,7 +71,7 @@ pub struct Tunnel {
     /// Frames about streams and messages, for the next lane that takes some.
     pub(crate) control: Backlog,
     /// Frames of lanes that died or stall.
-    pub(crate) orphans: Backlog,
+    pub(crate) retransmits: Backlog,
     /// Since when there has been no lane.
     pub(crate) dark_since: Option<Instant>,
 }
@@ -86,19 +86,19 @@ impl Tunnel {
             next_id: side.first(),
             streams: HashMap::new(),
             seen: Seen::new(side.other()),
-            early: Early::default(),
+            pre_open: PreOpen::default(),
             segments: 0,
             messages: Messages::default(),
             events: VecDeque::new(),
             lanes: Default::default(),
             control: Backlog::default(),
-            orphans: Backlog::default(),
+            retransmits: Backlog::default(),
             dark_since: Some(now),
         }
     }
 
-    /// The path holds `product` bytes, its rate times its round trip: windows and lanes are to hold enough to fill it. Streams
-    /// that are open keep the window they have, and may grow.
+    /// The path holds `product` bytes, its rate times its round trip: windows and lanes are to hold enough to
+    /// fill it. Streams that are open keep the window they have, and may grow.
     pub fn set_bandwidth_delay_product(&mut self, product: u64) {
         self.settings = self.settings.for_product(product);
     }
@@ -157,8 +157,8 @@ impl Tunnel {
         self.remove_if_done(id.0);
     }
 
-    /// Ends the stream both ways once the far side has what was sent, or refuses to open it. Nothing more of it arrives
-    /// here.
+    /// Ends the stream both ways once the far side has what was sent, or refuses to open it. Nothing more of
+    /// it arrives here.
     pub fn reset(&mut self, id: StreamId, reason: Reason) {
         if let Some(stream) = self.remove(id.0) {
             self.put(Kind::Reset, reason as u8, id.0, stream.sent, &[]);
@@ -188,8 +188,9 @@ impl Tunnel {
         }
     }
 
-    /// Sends bytes to the far gateway itself, at most [`crate::messages::MAX_MESSAGE`]. A stream opened later is
-    /// opened there after it. Of more than twice that under way, the far end may close lanes that run ahead of the others.
+    /// Sends bytes to the far gateway itself, at most [`crate::messages::MAX_MESSAGE`]. A stream opened later
+    /// is opened there after it. Of more than twice that under way, the far end may close lanes that run
+    /// ahead of the others.
     pub fn message(&mut self, bytes: &[u8]) {
         let mut parts = bytes.chunks(MAX_PAYLOAD).peekable();
         while let Some(part) = parts.next() {

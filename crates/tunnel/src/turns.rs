@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 /// A read of at most this much is a message, not a part of bulk. The size to which MPIs send at once.
 const SMALL_READ: usize = 4096;
 
-/// A stream that had nothing to say for this long starts anew with a small frame's right: longer than the gap between
-/// two chunks of a sender that is merely slow.
+/// A stream that had nothing to say for this long starts anew with a small frame's right: longer than the gap
+/// between two chunks of a sender that is merely slow.
 const IDLE: Duration = Duration::from_millis(10);
 
-/// Small frames in a row before bulk gets a turn: it slows a flood of small frames by a few per cent and never stops.
+/// Small frames in a row before bulk gets a turn: it slows a flood of small frames by a few per cent and
+/// never stops.
 const SMALL_RUN: u32 = 32;
 
 /// How one stream has behaved.
@@ -41,8 +42,9 @@ impl Pace {
 /// What a job of weight 1 may send before the next one has its turn: one large frame.
 const QUANTUM: i64 = MAX_PAYLOAD as i64;
 
-/// Streams that may have something to send, by the keys of a driver. Small frames in the order in which they came; bulk by
-/// deficit round robin over the jobs (Shreedhar and Varghese 1995), in turn over the streams of each.
+/// Streams that may have something to send, by the keys of a driver. Small frames in the order in which they
+/// came; bulk by deficit round robin over the jobs (Shreedhar and Varghese 1995), in turn over the streams of
+/// each.
 #[derive(Debug, Default)]
 pub struct Turns {
     urgent: VecDeque<usize>,
@@ -67,7 +69,8 @@ impl Turns {
         self.urgent.push_back(key);
     }
 
-    /// Queues a stream of bulk behind the others of its job. A job has `weight` times the bytes of one of weight 1.
+    /// Queues a stream of bulk behind the others of its job. A job has `weight` times the bytes of one of
+    /// weight 1.
     pub fn push_bulk(&mut self, key: usize, token: Token, weight: u32) {
         if let Some(job) = self.jobs.iter_mut().find(|job| job.token == token) {
             return job.streams.push_back(key);
@@ -81,7 +84,8 @@ impl Turns {
         });
     }
 
-    /// Whose turn it is. Say with [`Turns::spent`] what it took, and push it again if it has more, before the next one.
+    /// Whose turn it is. Say with [`Turns::spent`] what it took, and push it again if it has more, before the
+    /// next one.
     pub fn pop(&mut self) -> Option<usize> {
         let starved = self.run >= SMALL_RUN && self.jobs.iter().any(|job| !job.streams.is_empty());
         let urgent = if starved { None } else { self.urgent.pop_front() };

@@ -1,15 +1,16 @@
-//! How many bytes a stream's receiver grants, so that a slow reader slows its own stream only and the memory of
-//! a tunnel stays bounded.
+//! How many bytes a stream's receiver grants, so that a slow reader slows its own stream only and the memory
+//! of a tunnel stays bounded.
 //!
-//! A stream starts with its share of the budget and grows towards the most while its reader keeps up, as long as
-//! the budget lasts. At worst, with every reader stuck, a tunnel holds
-//! `budget + least x streams` bytes: 256 MiB + 64 KiB x streams with the defaults. What keeping bytes that arrive out of
-//! turn takes beside them is bounded in `segments` and `early`.
+//! A stream starts with its share of the budget and grows towards the most while its reader keeps up, as long
+//! as the budget lasts. At worst, with every reader stuck, a tunnel holds `budget + least x streams` bytes:
+//! 256 MiB + 64 KiB x streams with the defaults. What keeping bytes that arrive out of turn takes beside them
+//! is bounded in `segments` and `pre_open`.
 
 /// Bounds on the receive windows of one tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// What a stream gets however many there are, and what may be sent before the far side has answered the open.
+    /// What a stream gets however many there are, and what may be sent before the far side has answered the
+    /// open.
     pub least: u64,
     /// What a stream starts with while streams are few.
     pub initial: u64,
@@ -30,8 +31,8 @@ impl Default for Limits {
     }
 }
 
-/// Both ends must agree on what may be sent before the first credit, so it is part of version 1 of the protocol.
-/// As large as the largest eager message of today's MPIs.
+/// Both ends must agree on what may be sent before the first credit, so it is part of version 1 of the
+/// protocol. As large as the largest eager message of today's MPIs.
 pub const MIN_BYTES: u64 = 64 << 10;
 
 /// What is granted beyond [`Limits::least`], over all streams of a tunnel.

@@ -1,5 +1,5 @@
-//! What streams notice of lanes that delay, stall, overtake each other, die and come back: nothing but time. Seeded, in
-//! virtual time.
+//! What streams notice of lanes that delay, stall, overtake each other, die and come back: nothing but time.
+//! Seeded, in virtual time.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -429,7 +429,8 @@ fn what_waits_for_lanes_stays_within_the_stated_bound() {
     for index in 0..20 {
         sim.ends[0].open(pattern(index, 400_000));
     }
-    // Two lanes, once more for what was taken from them, a frame each, and the control frames of twenty streams.
+    // Two lanes, once more for what was taken from them, a frame each, and the control frames of twenty
+    // streams.
     let bound = 2 * 2 * (settings().lane_bytes + 62_000) + 20 * 200;
     for _ in 0..4000 {
         sim.step();

@@ -1,5 +1,6 @@
-//! Two ends of a tunnel joined by a lane that cuts the bytes anywhere: what goes in comes out, in order, once,
-//! whatever the cuts, the order of reading and the slowness of readers. Seeded; a failure prints the seed.
+//! Two ends of a tunnel joined by a lane that cuts the bytes anywhere: what goes in comes out, in order,
+//! once, whatever the cuts, the order of reading and the slowness of readers. Seeded; a failure prints the
+//! seed.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

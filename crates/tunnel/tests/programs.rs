@@ -1,5 +1,5 @@
-//! Random programs on two ends of a tunnel, and on one end with a hostile far gateway: the same interpreters as the fuzz
-//! targets `tunnel` and `tunnel_input`, seeded, in virtual time. A failure prints the seed.
+//! Random programs on two ends of a tunnel, and on one end with a hostile far gateway: the same interpreters
+//! as the fuzz targets `tunnel` and `tunnel_input`, seeded, in virtual time. A failure prints the seed.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

@@ -1,5 +1,5 @@
-//! A far end that has this one make frames and takes none of them: what waits for it is bounded, and it is told from one whose
-//! network is slow.
+//! A far end that has this one make frames and takes none of them: what waits for it is bounded, and it is
+//! told from one whose network is slow.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use causeway_tunnel::frame::HEADER_BYTES;
@@ -38,7 +38,8 @@ fn open(stream: u32) -> Vec<u8> {
     [&header.encode()[..], &payload].concat()
 }
 
-/// Refuses one stream after the other that the far end opens, until that is an error; `after_each` is what the driver does then.
+/// Refuses one stream after the other that the far end opens, until that is an error; `after_each` is what
+/// the driver does then.
 fn refuse_until_error(tunnel: &mut Tunnel, now: Instant, after_each: impl Fn(&mut Tunnel)) -> ProtocolError {
     let settings = Settings::default();
     // The lane holds frames that are not acknowledged, others wait, and one of each is under way.

@@ -1,7 +1,7 @@
 //! Formats of the LAN leg, between the shim and the gateway of its site.
 //!
-//! No sockets, no clock, no allocation worth counting: the shim links this into every process of a job.
-//! Read `preface` first (what both directions of the LAN leg open with), then `grid` (what every process knows).
+//! No sockets, no clock, no allocation worth counting: the shim links this into every process of a job. Read
+//! `preface` first (what both directions of the LAN leg open with), then `grid` (what every process knows).
 #![forbid(unsafe_code)]
 
 pub mod grid;
@@ -17,8 +17,8 @@ pub use verdict::{Reason, Verdict};
 
 /// Names of the environment variables that carry the grid to every process of a job.
 ///
-/// They hold the same value in every process of the job, at every site: a launcher forwards its own environment
-/// whole, so nothing in them may depend on the site.
+/// They hold the same value in every process of the job, at every site: a launcher forwards its own
+/// environment whole, so nothing in them may depend on the site.
 pub mod env {
     /// The grid map, see [`crate::Grid`].
     pub const GRID: &str = "CAUSEWAY_GRID";

@@ -1,8 +1,8 @@
-//! A node's question to a gateway: whose are you? Where two sites have the same private addresses, a process cannot
-//! tell from its own ones where it is; the gateway that answers at its site's address can.
+//! A node's question to a gateway: whose are you? Where two sites have the same private addresses, a process
+//! cannot tell from its own ones where it is; the gateway that answers at its site's address can.
 //!
-//! The address of another site's gateway may be anybody's here, so neither says what a stranger could use: both prove
-//! that they know the job's token, and never send it.
+//! The address of another site's gateway may be anybody's here, so neither says what a stranger could use:
+//! both prove that they know the job's token, and never send it.
 //!
 //! ```text
 //! question   PROXY v2, command LOCAL, no addresses; TLV 0xE1: version, 2; nonce, 16 bytes; tag, 8 bytes
@@ -122,11 +122,11 @@ impl Question {
     }
 }
 
-/// SipHash-2-4 (Aumasson and Bernstein 2012), made as a MAC for short messages under a key of 128 bits. Who does not
-/// know the token guesses a tag once in 2^64 connections.
+/// SipHash-2-4 (Aumasson and Bernstein 2012), made as a MAC for short messages under a key of 128 bits. Who
+/// does not know the token guesses a tag once in 2^64 connections.
 ///
-/// From the standard library, as the shim depends on this crate and libc alone. What is deprecated there is its use for
-/// hash tables: what it computes under given keys is fixed by the algorithm.
+/// From the standard library, as the shim depends on this crate and libc alone. What is deprecated there is
+/// its use for hash tables: what it computes under given keys is fixed by the algorithm.
 #[expect(deprecated, reason = "the successor does not say which algorithm it is")]
 fn tag(token: &Token, parts: &[&[u8]]) -> Tag {
     let key = u128::from_le_bytes(token.0);

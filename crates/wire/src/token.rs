@@ -11,7 +11,8 @@ impl Token {
     /// Length on the wire.
     pub const BYTES: usize = 16;
 
-    /// Compares without stopping at the first difference, so that the time taken does not tell how much matched.
+    /// Compares without stopping at the first difference, so that the time taken does not tell how much
+    /// matched.
     pub fn matches(&self, other: &Token) -> bool {
         self.0.iter().zip(other.0).fold(0, |diff, (a, b)| diff | (a ^ b)) == 0
     }

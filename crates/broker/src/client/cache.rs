@@ -1,7 +1,7 @@
 //! What a gateway knows of its grid while the broker is away: the last answers, in a file of its own.
 //!
-//! Revocations are written before anything else happens and never forgotten; members with a delay, since the broker has
-//! them too.
+//! Revocations are written before anything else happens and never forgotten; members with a delay, since the
+//! broker has them too.
 
 use crate::api::{Member, Since, SyncAnswer};
 use crate::files::{self, FileError};
@@ -44,7 +44,8 @@ pub(super) struct Changes {
 }
 
 impl Cache {
-    /// What was kept. A file of another grid, or one that is damaged, counts for nothing: the broker has it all.
+    /// What was kept. A file of another grid, or one that is damaged, counts for nothing: the broker has it
+    /// all.
     pub(super) fn open(directory: &Path, grid: &str) -> Result<Cache, FileError> {
         let bytes = files::read_if_there(&directory.join(MEMBERS_FILE))?;
         let kept = bytes.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());

@@ -19,7 +19,8 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Longest answer: a megabyte of members, one that alone is as long, revocations, and messages with every letter escaped.
+/// Longest answer: a megabyte of members, one that alone is as long, revocations, and messages with every
+/// letter escaped.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
 /// One address of the broker is given up after this; see the gateway's dialling for the reason.
@@ -229,7 +230,8 @@ fn wrong(broker: &str, error: &io::Error) -> CallError {
     }
 }
 
-/// With TLS 1.3 a server's refusal of the client's certificate arrives after the client's handshake has ended.
+/// With TLS 1.3 a server's refusal of the client's certificate arrives after the client's handshake has
+/// ended.
 fn wrong_later(broker: &str, error: &hyper::Error) -> CallError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = source {

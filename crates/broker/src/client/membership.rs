@@ -93,7 +93,8 @@ pub enum JoinError {
     Thread(std::io::Error),
 }
 
-/// Joins a grid: makes a key in `directory`, which stays there, and has it certified. Blocks until that is done or refused.
+/// Joins a grid: makes a key in `directory`, which stays there, and has it certified. Blocks until that is
+/// done or refused.
 ///
 /// # Errors
 /// See [`JoinError`].
@@ -264,8 +265,8 @@ impl Membership {
         Trust::new(&self.grid, &self.credentials.authority, revocations, clock)
     }
 
-    /// When the certificate is to be renewed, in seconds since 1970: after two thirds of its life. A [`super::Client`] does
-    /// that by itself.
+    /// When the certificate is to be renewed, in seconds since 1970: after two thirds of its life. A
+    /// [`super::Client`] does that by itself.
     pub fn renew_at(&self) -> u64 {
         self.certified.renew_at()
     }

@@ -5,7 +5,8 @@
 //!               <── poll_event, wake ──────────        |
 //!                                             members.json, revocations.json, membership.json
 //! ```
-//! The broker may be away: what was known is read back from the directory at a start, and events go on once it is back.
+//! The broker may be away: what was known is read back from the directory at a start, and events go on once
+//! it is back.
 
 mod cache;
 mod http;
@@ -57,7 +58,8 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// With the usual pauses: a broker that comes back is noticed within half a minute, by a thousand gateways not at once.
+    /// With the usual pauses: a broker that comes back is noticed within half a minute, by a thousand
+    /// gateways not at once.
     pub fn new(
         membership: Membership,
         directory: PathBuf,
@@ -105,7 +107,8 @@ pub enum Event {
         /// Why, for people.
         message: String,
     },
-    /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. Said when that changes.
+    /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. Said
+    /// when that changes.
     ClockSkew {
         /// Seconds that this host's clock is ahead.
         ahead: i64,

@@ -28,7 +28,8 @@ const KEEP: Duration = Duration::from_secs(5);
 /// So few are written at once.
 const FEW: usize = 64;
 
-/// Between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's certificates are shorter.
+/// Between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's
+/// certificates are shorter.
 const RENEW_AGAIN_SECONDS: u64 = 3600;
 
 pub(super) struct Parts {
@@ -183,7 +184,8 @@ impl Session {
             revocations_digest: revocations.digest(),
             messages_until: self.messages_until.get(),
             load: *self.load.borrow(),
-            // The first answer tells that the broker is there; and a short certificate is to be renewed in time.
+            // The first answer tells that the broker is there; and a short certificate is to be renewed in
+            // time.
             wait_seconds: match self.connected.get() {
                 true => MAX_WAIT_SECONDS.min(self.seconds_until_renewal().max(1)),
                 false => 0,
@@ -379,8 +381,8 @@ impl Session {
             None => connection.insert(self.connect().await?),
         };
         match self.ask(open, command).await {
-            // The broker ends a connection that is idle, and this one may be of an old certificate; all commands may be given
-            // twice.
+            // The broker ends a connection that is idle, and this one may be of an old certificate; all
+            // commands may be given twice.
             Err(
                 CallError::Lost { .. }
                 | CallError::Refused(ErrorAnswer {
@@ -430,8 +432,8 @@ impl Session {
     }
 }
 
-/// Twice as long after each failure, and somewhere between half of that and all of it, so that gateways that lost the broker
-/// together do not come back together.
+/// Twice as long after each failure, and somewhere between half of that and all of it, so that gateways that
+/// lost the broker together do not come back together.
 fn backoff(config: &ClientConfig, failures: u32) -> Duration {
     let doubled = config
         .retry

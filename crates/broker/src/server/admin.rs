@@ -1,4 +1,5 @@
-//! Commands of this host: one JSON line asked, one answered, on a Unix socket that is the user's own (mode 0600).
+//! Commands of this host: one JSON line asked, one answered, on a Unix socket that is the user's own (mode
+//! 0600).
 //!
 //! Where no broker runs, a command acts on the store itself; the store's lock tells the two apart.
 
@@ -177,7 +178,8 @@ fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
     done.unwrap_or_else(|Refusal { message, .. }| AdminReply::Error(message))
 }
 
-/// A socket to which only this user can connect, in the place of one that a killed broker left: this one holds the store.
+/// A socket to which only this user can connect, in the place of one that a killed broker left: this one
+/// holds the store.
 pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
     use std::os::unix::fs::FileTypeExt;
     match std::fs::symlink_metadata(path) {
@@ -192,7 +194,8 @@ pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
         Err(error) => return Err(error),
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect before it.
+    // Linux gives the file the mode of the unbound socket: with a chmod after bind anyone could connect
+    // before it.
     fchmod(&socket, Mode::from_bits_truncate(0o600))?;
     socket.bind(&SockAddr::unix(path)?)?;
     socket.set_nonblocking(true)?;

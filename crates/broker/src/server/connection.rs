@@ -20,8 +20,8 @@ use tokio_rustls::TlsAcceptor;
 /// What arrives of a request's head before it is whole.
 const MAX_HEAD: usize = 16 * 1024;
 
-/// A peer that acknowledges nothing for so long, or does not read, is gone (RFC 5482); no timer of ours would notice who
-/// never reads an answer.
+/// A peer that acknowledges nothing for so long, or does not read, is gone (RFC 5482); no timer of ours would
+/// notice who never reads an answer.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Between tries when there are no descriptors left.

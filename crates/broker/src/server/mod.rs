@@ -1,7 +1,7 @@
 //! The broker's server: HTTPS for gateways, a Unix socket for this host's commands, in threads of its own.
 //!
-//! `crowd` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back, `admin` serves
-//! commands, `reflect` tells over UDP who comes from where.
+//! `crowd` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back,
+//! `admin` serves commands, `reflect` tells over UDP who comes from where.
 
 pub mod admin;
 mod body;
@@ -44,8 +44,8 @@ pub struct Limits {
     pub head: Duration,
     /// A request's body: a megabyte at a hundred kilobytes a second.
     pub body: Duration,
-    /// Connections of those who have shown no certificate, in all and from one address, behind which there may be several
-    /// sites. The oldest ends when there is one more: who joins is through in a moment.
+    /// Connections of those who have shown no certificate, in all and from one address, behind which there
+    /// may be several sites. The oldest ends when there is one more: who joins is through in a moment.
     pub strangers: usize,
     /// See `strangers`.
     pub strangers_per_address: usize,
@@ -57,8 +57,8 @@ pub struct Limits {
     pub reaching: usize,
     /// How long one is dialled.
     pub reach: Duration,
-    /// How long a poll waits for more to tell once there is something: gateways that begin at the same time are told of each
-    /// other in one answer.
+    /// How long a poll waits for more to tell once there is something: gateways that begin at the same time
+    /// are told of each other in one answer.
     pub gather: Duration,
 }
 
@@ -173,7 +173,8 @@ pub struct Broker {
     socket: std::path::PathBuf,
 }
 
-/// How long a start waits for a command that has the store, which takes it for some milliseconds, and a command for a broker that starts or stops.
+/// How long a start waits for a command that has the store, which takes it for some milliseconds, and a
+/// command for a broker that starts or stops.
 const STORE_BUSY: Duration = Duration::from_secs(5);
 
 fn open_state(config: &BrokerConfig, clock: &Clock) -> Result<State, StateError> {

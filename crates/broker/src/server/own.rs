@@ -15,7 +15,8 @@ use std::time::Duration;
 const CERTIFICATE_FILE: &str = "broker.pem";
 const KEY_FILE: &str = "broker.key";
 
-/// How often the broker looks whether its certificate is old: a third of the shortest life that the configuration allows is a minute.
+/// How often the broker looks whether its certificate is old: a third of the shortest life that the
+/// configuration allows is a minute.
 const LOOK: Duration = Duration::from_secs(30);
 
 pub(super) struct OwnCertificate {
@@ -97,7 +98,8 @@ pub(super) async fn keep_fresh(shared: Arc<Shared>) {
 pub(crate) fn make(directory: &Path, authority: &Authority, now: u64) -> Result<Credentials, OwnError> {
     let (key, request) = new_key()?;
     let issued = authority.certify(&request, &Identity::broker(authority.grid()), now, 0)?;
-    // The certificate goes first: one without its key is made anew at the next start, as is one of another key.
+    // The certificate goes first: one without its key is made anew at the next start, as is one of another
+    // key.
     files::replace(&directory.join(CERTIFICATE_FILE), issued.pem.as_bytes(), 0o644)?;
     files::replace(&directory.join(KEY_FILE), key.as_bytes(), 0o600)?;
     Ok(Credentials::from_pem(

@@ -1,8 +1,8 @@
 //! Dials a gateway back: can it be reached where it says?
 //!
-//! A gateway names addresses of its own record only, at most four, ports above 1023, and learns no more than whether a
-//! connection came up. So the broker is no scanner of other people's networks; which of its own networks a member could ask
-//! about is written in docs/broker.md.
+//! A gateway names addresses of its own record only, at most four, ports above 1023, and learns no more than
+//! whether a connection came up. So the broker is no scanner of other people's networks; which of its own
+//! networks a member could ask about is written in docs/broker.md.
 
 use super::Shared;
 use crate::api::{ErrorKind, Reached};

@@ -1,4 +1,5 @@
-//! Answers from which address a question came (`crate::reflection`): over UDP, at the port where the broker listens for TCP, and there too.
+//! Answers from which address a question came (`crate::reflection`): over UDP, at the port where the broker
+//! listens for TCP, and there too.
 
 use super::Shared;
 use crate::reflection;
@@ -11,8 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep, timeout};
 
-/// Answers in a second: in all, so that a flood costs little of the host, and to one address, behind which there may be
-/// several sites that ask a few times in a minute.
+/// Answers in a second: in all, so that a flood costs little of the host, and to one address, behind which
+/// there may be several sites that ask a few times in a minute.
 const IN_ALL: u32 = 2000;
 const TO_ONE: u32 = 32;
 
@@ -43,8 +44,8 @@ pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
     }
 }
 
-/// A connection that begins as a question does instead of as TLS. It stays until the other side has met whom it wants to: its NAT keeps the port
-/// meanwhile.
+/// A connection that begins as a question does instead of as TLS. It stays until the other side has met whom
+/// it wants to: its NAT keeps the port meanwhile.
 pub(super) async fn once(shared: &Shared, mut socket: TcpStream, from: SocketAddr) {
     let answered = async {
         let mut question = [0; reflection::BYTES];

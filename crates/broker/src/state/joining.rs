@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 
-/// Tokens that are kept at most, and how long after their end: so long a late one is told that it is late, not forged.
+/// Tokens that are kept at most, and how long after their end: so long a late one is told that it is late,
+/// not forged.
 const MAX_TOKENS: usize = 10_000;
 const TOKEN_MEMORY_SECONDS: u64 = 30 * 86_400;
 
@@ -200,8 +201,8 @@ impl State {
         Ok(self.trust.revocations().now().counter())
     }
 
-    /// The latest beginning that a certificate of this site may have. Certificates are made with an earlier one than now, but the
-    /// clock may have been ahead when that was.
+    /// The latest beginning that a certificate of this site may have. Certificates are made with an earlier
+    /// one than now, but the clock may have been ahead when that was.
     fn last_beginning(&self, site: &str) -> u64 {
         let joined = self.tokens.values().filter(|token| token.site == site);
         let joined = joined

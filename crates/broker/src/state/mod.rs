@@ -1,7 +1,9 @@
-//! What the broker knows, and what each request does to it. No sockets; the disk through [`Store`], the time through a clock.
+//! What the broker knows, and what each request does to it. No sockets; the disk through [`Store`], the time
+//! through a clock.
 //!
-//! One lock holds all of it, and what must not be forgotten is on the disk before it is released: answers never tell of what
-//! a crash could undo. A thousand gateways that ask every half minute are forty requests a second.
+//! One lock holds all of it, and what must not be forgotten is on the disk before it is released: answers
+//! never tell of what a crash could undo. A thousand gateways that ask every half minute are forty requests a
+//! second.
 
 mod jobs;
 pub(crate) mod joining;
@@ -46,7 +48,8 @@ pub(crate) struct State {
     mail: Mail,
     /// Hashes of lists of revocations that the present one holds all of; the newest last.
     ancestors: Vec<String>,
-    /// Random, of this start: revisions of another mean nothing, even after an old copy of the store was put back.
+    /// Random, of this start: revisions of another mean nothing, even after an old copy of the store was put
+    /// back.
     history: String,
     /// When it was last written who had spoken when.
     seen_kept: u64,

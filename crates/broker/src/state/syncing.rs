@@ -12,7 +12,8 @@ use tokio::sync::{Notify, watch};
 /// Members in one answer, as JSON: a thousand gateways that begin at once take a gigabyte together.
 const ANSWER_BYTES: usize = 1024 * 1024;
 
-/// How long what is known of who has spoken when may be unwritten: gateways speak twice a minute, and people ask since when one has been silent.
+/// How long what is known of who has spoken when may be unwritten: gateways speak twice a minute, and people
+/// ask since when one has been silent.
 const KEEP_SEEN_SECONDS: u64 = 60;
 
 /// Who polls for a site at present.

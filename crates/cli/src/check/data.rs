@@ -1,7 +1,8 @@
-//! The data test on this grid's own nodes: `causeway run` starts it with the user's MPI, and what it says is told as a step.
+//! The data test on this grid's own nodes: `causeway run` starts it with the user's MPI, and what it says is
+//! told as a step.
 //!
-//! It is for MPIs and networks that nobody has tested. What is wrong through Causeway is tried once more on this host without
-//! it: an MPI may err by itself.
+//! It is for MPIs and networks that nobody has tested. What is wrong through Causeway is tried once more on
+//! this host without it: an MPI may err by itself.
 
 use super::Subject;
 use super::report::Step;
@@ -22,7 +23,8 @@ use std::time::{Duration, Instant};
 /// File name of the program that loads the test, beside the causeway binary; see tests/mpi/data/loader.
 const PROGRAM: &str = "causeway-data";
 
-/// For a job to start and to end, beyond the time that the test takes: a large message of the last turn over a slow link.
+/// For a job to start and to end, beyond the time that the test takes: a large message of the last turn over
+/// a slow link.
 const GRACE: Duration = Duration::from_secs(90);
 
 /// For `causeway run` to end what it started, once it is told to.
@@ -209,7 +211,8 @@ impl Test {
     }
 }
 
-/// Where the MPI's library may be: beside its launcher, or where the system looks. Distributions give MPICH another name.
+/// Where the MPI's library may be: beside its launcher, or where the system looks. Distributions give MPICH
+/// another name.
 fn libraries(launcher: &Launcher) -> String {
     let names: &[&str] = match launcher.mpi.is_open_mpi() {
         true => &["libmpi.so.40"],

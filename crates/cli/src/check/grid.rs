@@ -1,4 +1,5 @@
-//! This site as a member of a grid with a broker: its certificate, the broker, the clocks, and whether others can dial it.
+//! This site as a member of a grid with a broker: its certificate, the broker, the clocks, and whether others
+//! can dial it.
 
 use super::Subject;
 use super::report::Step;

@@ -1,6 +1,7 @@
 //! `causeway check`: looks at everything a job rests on, and says of each what is wrong and what to do.
 //!
-//! It changes nothing: no file, no setting, and no gateway. `report` is what a step is; the other files each look at one thing.
+//! It changes nothing: no file, no setting, and no gateway. `report` is what a step is; the other files each
+//! look at one thing.
 
 mod data;
 mod gateway;
@@ -33,7 +34,8 @@ pub struct Args {
     /// Also reach each node of this site by its remote shell.
     #[arg(long)]
     nodes: bool,
-    /// Test on nodes of all sites whether an MPI delivers what was sent, for so many seconds (60). Nothing else should run.
+    /// Test on nodes of all sites whether an MPI delivers what was sent, for so many seconds (60). Nothing
+    /// else should run.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60",
           value_parser = clap::value_parser!(u32).range(1..=86_400))]
     data: Option<u32>,

@@ -10,7 +10,8 @@ use std::time::Duration;
 /// Clocks that differ by more make logs of two sites hard to compare, and certificates end early.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(5);
 
-/// Training a lane, and looking for more rate, lose some tenths of a percent where the bottleneck's queue is short.
+/// Training a lane, and looking for more rate, lose some tenths of a percent where the bottleneck's queue is
+/// short.
 const MAX_LOSS: f64 = 0.01;
 
 /// Least packet of IPv6 (RFC 8200, section 5): a path that takes less is broken or a tunnel in a tunnel.

@@ -112,7 +112,8 @@ fn kind(program: &Path) -> io::Result<Kind> {
     })
 }
 
-/// Whether a program names a dynamic loader; `None` where it is no 64-bit ELF program of this byte order (elf(5)).
+/// Whether a program names a dynamic loader; `None` where it is no 64-bit ELF program of this byte order
+/// (elf(5)).
 fn names_loader(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
     let mut header = [0; 64];
     match file.read_exact(&mut header) {

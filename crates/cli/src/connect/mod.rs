@@ -3,8 +3,9 @@
 //! ```text
 //! ssh -- connect -- gateway == tunnel == gateway -- HOST:PORT
 //! ```
-//! It does what `causeway run` and a shim do: a job of its own, which ends with this process, and one connection to the gateway
-//! with a preface that asks for a verdict. The far gateway knows by the job that what it connects to reads no preface.
+//! It does what `causeway run` and a shim do: a job of its own, which ends with this process, and one
+//! connection to the gateway with a preface that asks for a verdict. The far gateway knows by the job that
+//! what it connects to reads no preface.
 
 mod copy;
 pub mod place;

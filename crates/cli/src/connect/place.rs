@@ -146,7 +146,8 @@ pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> 
     }
 }
 
-/// The address, as the grid knows it, of a host that is of a site. At the own one it may be asked for by its real one.
+/// The address, as the grid knows it, of a host that is of a site. At the own one it may be asked for by its
+/// real one.
 fn address_in(info: &SiteInfo, host: &str, is_own: bool) -> Option<IpAddr> {
     if let Some(node) = info.nodes.iter().find(|node| node.name == host) {
         return Some(node.address);
@@ -259,7 +260,8 @@ mod tests {
         );
     }
 
-    /// Seen from lyon, whose addresses are its own alone: rennes and nancy have the same ones, and a node-1 each.
+    /// Seen from lyon, whose addresses are its own alone: rennes and nancy have the same ones, and a node-1
+    /// each.
     fn overlap() -> JobReply {
         let mut job = job();
         for (at, site) in job.sites[..2].iter_mut().enumerate() {

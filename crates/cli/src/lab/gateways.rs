@@ -132,7 +132,8 @@ impl Gateways {
 }
 
 impl Drop for Gateways {
-    /// Ended and waited for before their nodes: a node does not end while it has a process that its parent, this one, has not waited for.
+    /// Ended and waited for before their nodes: a node does not end while it has a process that its parent,
+    /// this one, has not waited for.
     fn drop(&mut self) {
         for running in &mut self.running {
             let _ = running.child.signal(nix::libc::SIGKILL);
@@ -177,7 +178,8 @@ fn gateway_command(site: &str) -> Result<Vec<OsString>, Failure> {
     ])
 }
 
-/// Pairs of sites without a tunnel, and why; and whether any lane is trained: what starts meanwhile would spoil what that finds.
+/// Pairs of sites without a tunnel, and why; and whether any lane is trained: what starts meanwhile would
+/// spoil what that finds.
 fn missing(lab: &Lab) -> (Vec<String>, bool) {
     let (mut missing, mut trains) = (Vec::new(), false);
     for node in lab.nodes().iter().filter(|node| node.role == Role::Head) {

@@ -1,5 +1,5 @@
-//! `causeway lab`: an emulated grid with a gateway at each site. The library crates/lab knows nothing of gateways; this
-//! is where the two meet.
+//! `causeway lab`: an emulated grid with a gateway at each site. The library crates/lab knows nothing of
+//! gateways; this is where the two meet.
 
 mod bench;
 mod gateways;
@@ -58,7 +58,8 @@ pub struct Shape {
     /// Name of this grid; the scenario's by default. Two at a time need two names.
     #[arg(long)]
     name: Option<String>,
-    /// A line for the table 'grid' of every gateway's configuration, such as 'lanes = 1'; may be given several times.
+    /// A line for the table 'grid' of every gateway's configuration, such as 'lanes = 1'; may be given
+    /// several times.
     #[arg(long, value_name = "KEY = VALUE")]
     grid: Vec<String>,
     /// Start no gateways.

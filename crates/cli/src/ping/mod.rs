@@ -1,6 +1,7 @@
 //! `causeway ping SITE`: round trips to another site's gateway through the tunnel, in the manner of ping(8).
 //!
-//! Measured by the gateway of this host, so that what this command costs does not count. `trips` is what they add up to.
+//! Measured by the gateway of this host, so that what this command costs does not count. `trips` is what they
+//! add up to.
 
 pub mod trips;
 
@@ -26,7 +27,8 @@ pub struct Args {
     /// How many round trips to make. Without it, until Ctrl-C.
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Seconds from the start of one round trip to the start of the next. The next still waits for the answer.
+    /// Seconds from the start of one round trip to the start of the next. The next still waits for the
+    /// answer.
     #[arg(long, short, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: Duration,
     /// Print one JSON object a line: each round trip, then the summary.

@@ -1,7 +1,8 @@
 //! `causeway probe [SITE]`: what each pair of sites has, for people and for programs that choose by it.
 //!
-//! Round trips, jitter and clock are measured, a bounded time long, beside whatever else crosses. Rate and loss are what the
-//! lanes have seen of the path; only with --measure is anything sent to find out more, so many bytes.
+//! Round trips, jitter and clock are measured, a bounded time long, beside whatever else crosses. Rate and
+//! loss are what the lanes have seen of the path; only with --measure is anything sent to find out more, so
+//! many bytes.
 
 mod measure;
 
@@ -16,7 +17,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Measure round trip, jitter and clock of the tunnels, and show the rate and loss that their lanes have seen.
+/// Measure round trip, jitter and clock of the tunnels, and show the rate and loss that their lanes have
+/// seen.
 #[derive(clap::Args)]
 pub struct Args {
     /// One site. Without it, all others.
@@ -33,7 +35,8 @@ pub struct Args {
     json: bool,
 }
 
-/// From the end of one round trip to the next: some hundred bytes each, and twenty a second where the path is short.
+/// From the end of one round trip to the next: some hundred bytes each, and twenty a second where the path is
+/// short.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a pair of sites has.

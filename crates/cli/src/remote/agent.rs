@@ -1,7 +1,7 @@
 //! `causeway agent [SSH OPTIONS] HOST COMMAND...`: what MPI launchers call in place of ssh.
 //!
-//! Asks the gateway of this site for the node, wherever that is, and passes standard input, output, error and the
-//! exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
+//! Asks the gateway of this site for the node, wherever that is, and passes standard input, output, error and
+//! the exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request, STDIN_WINDOW};
 use crate::say;
@@ -33,8 +33,9 @@ const SENT: &[&str] = &[
     "LD_LIBRARY_PATH",
 ];
 
-/// Families of variables: what the library of collectives is told, and what an MPI reads when its daemon starts: permission to run as root,
-/// where the MPI lies, and settings that the launcher does not put on the daemon's command line.
+/// Families of variables: what the library of collectives is told, and what an MPI reads when its daemon
+/// starts: permission to run as root, where the MPI lies, and settings that the launcher does not put on the
+/// daemon's command line.
 const SENT_FAMILIES: &[&str] = &[
     "CAUSEWAY_COLLECTIVES_",
     "OMPI_ALLOW_RUN_AS_ROOT",
@@ -97,9 +98,8 @@ pub fn called_by_name() -> Option<Vec<OsString>> {
 
 /// Runs the command at the node; the exit status is the command's, 255 when it could not be run.
 pub fn main(args: Args) -> ExitCode {
-    // Launcher and agent share a terminal's process group with some launchers: Ctrl-C is the launcher's to handle,
-    // and the end of the launcher is the agent's end.
-    // SAFETY: SIG_IGN installs no handler.
+    // Launcher and agent share a terminal's process group with some launchers: Ctrl-C is the launcher's to
+    // handle, and the end of the launcher is the agent's end. SAFETY: SIG_IGN installs no handler.
     unsafe {
         let _ = nix::sys::signal::signal(
             nix::sys::signal::Signal::SIGINT,
@@ -123,7 +123,8 @@ pub fn main(args: Args) -> ExitCode {
     }
 }
 
-/// Host and command in ssh's arguments; options are of no meaning here, as the site's own shell settings apply.
+/// Host and command in ssh's arguments; options are of no meaning here, as the site's own shell settings
+/// apply.
 fn split(words: &[OsString]) -> Option<(OsString, &[OsString])> {
     let mut rest = words;
     while let Some((word, more)) = rest.split_first() {
@@ -167,8 +168,8 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     relay(reader, &window).inspect_err(|_| end_launcher())
 }
 
-/// hydra does not look after an agent whose daemon runs: without this a node that is lost leaves a job that waits
-/// for ever. Every launcher takes SIGTERM as the order to end the job in good order.
+/// hydra does not look after an agent whose daemon runs: without this a node that is lost leaves a job that
+/// waits for ever. Every launcher takes SIGTERM as the order to end the job in good order.
 fn end_launcher() {
     let launcher = nix::unistd::getppid();
     if launcher.as_raw() > 1 {

@@ -2,10 +2,10 @@
 //!
 //! `[version u8][kind u8][length u32, big endian][payload]`. No sockets here: any reader, any writer.
 //!
-//! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way, `Credit`,
-//! `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. The agent sends at most [`STDIN_WINDOW`] bytes of
-//! standard input that no `Credit` has given back: node-exec thus always reads on and sees the end of its input,
-//! which is the order to kill, even when the command never reads.
+//! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way,
+//! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. The agent sends at most
+//! [`STDIN_WINDOW`] bytes of standard input that no `Credit` has given back: node-exec thus always reads on
+//! and sees the end of its input, which is the order to kill, even when the command never reads.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
@@ -16,7 +16,8 @@ pub const VERSION: u8 = 1;
 /// Longest payload of program data: a read of a pipe yields no more.
 pub const MAX_DATA: usize = 64 * 1024;
 
-/// Longest request: a grid map of [`causeway_wire::grid::MAX_BYTES`] and long host lists on command lines fit.
+/// Longest request: a grid map of [`causeway_wire::grid::MAX_BYTES`] and long host lists on command lines
+/// fit.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
 
 /// Bytes of standard input under way at most.

@@ -5,8 +5,8 @@
 //!                                   <--report--
 //! ```
 //! Each byte of the orders is a signal for the command, their end the order to end everything. Two processes,
-//! because one that is killed with SIGKILL can end nobody: the guard sees the end of the orders when its owner is
-//! killed, and the owner inherits everything when the guard is.
+//! because one that is killed with SIGKILL can end nobody: the guard sees the end of the orders when its
+//! owner is killed, and the owner inherits everything when the guard is.
 
 use super::tree;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -37,8 +37,8 @@ pub enum Outcome {
 }
 
 impl Guarded {
-    /// Starts the command under a guard; returns it and where the orders go. `not_for_guard` are descriptors that
-    /// must not stay open in it; `last` is what it does last.
+    /// Starts the command under a guard; returns it and where the orders go. `not_for_guard` are descriptors
+    /// that must not stay open in it; `last` is what it does last.
     ///
     /// # Errors
     /// Those of pipe, fork and of becoming a guard. To be called while the process has one thread.
@@ -106,8 +106,8 @@ fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd) {
     let _ = File::from(reporter).write_all(&report);
 }
 
-/// Makes this process the one that inherits orphans and takes SIGCHLD by reading. To be called before any thread
-/// is started: threads take over the signal mask.
+/// Makes this process the one that inherits orphans and takes SIGCHLD by reading. To be called before any
+/// thread is started: threads take over the signal mask.
 ///
 /// # Errors
 /// Those of prctl, sigprocmask and signalfd.
@@ -122,8 +122,8 @@ fn become_guard() -> io::Result<SignalFd> {
     )?)
 }
 
-/// Makes a guard's child an ordinary process: no signal is blocked, as shells start programs, and the kernel sends
-/// it SIGTERM when the guard itself is killed.
+/// Makes a guard's child an ordinary process: no signal is blocked, as shells start programs, and the kernel
+/// sends it SIGTERM when the guard itself is killed.
 pub fn prepare(command: &mut Command) {
     // SAFETY: both are system calls; nothing is allocated or locked between fork and exec.
     unsafe {
@@ -134,8 +134,8 @@ pub fn prepare(command: &mut Command) {
     }
 }
 
-/// Waits for the end of `main`, a child of this process, and carries out orders; then ends every descendant that
-/// is left. Returns the command's status as shells count it; 143 if it left none.
+/// Waits for the end of `main`, a child of this process, and carries out orders; then ends every descendant
+/// that is left. Returns the command's status as shells count it; 143 if it left none.
 ///
 /// # Errors
 /// Those of poll.

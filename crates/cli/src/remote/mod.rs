@@ -5,8 +5,8 @@
 //!             `------------- frames (frame.rs), one byte stream -------------------'
 //! ```
 //!
-//! Whichever piece of the chain dies, the others see the end of the stream, and `node-exec` leaves no process of
-//! the job behind. Read `frame` first, then `guard`.
+//! Whichever piece of the chain dies, the others see the end of the stream, and `node-exec` leaves no process
+//! of the job behind. Read `frame` first, then `guard`.
 
 pub mod agent;
 pub mod frame;

@@ -120,7 +120,8 @@ fn command(request: &Request) -> Result<(String, Command), NodeError> {
     Ok((shell.display().to_string(), command))
 }
 
-/// Reads to the end of the input, whatever the command does with its own; dropping `order` is the order to kill.
+/// Reads to the end of the input, whatever the command does with its own; dropping `order` is the order to
+/// kill.
 fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, order: File) {
     loop {
         match Frame::read(&mut input) {

@@ -1,7 +1,8 @@
 //! `causeway start-node --word=ssh --word={node} NODE`: a gateway's way to a node of its own site.
 //!
-//! Standard input and output are the byte stream to the agent. Input goes to the site's remote shell untouched;
-//! output is read frame by frame, so that a shell that fails becomes one clear line at the user's terminal.
+//! Standard input and output are the byte stream to the agent. Input goes to the site's remote shell
+//! untouched; output is read frame by frame, so that a shell that fails becomes one clear line at the user's
+//! terminal.
 
 use super::frame::{Frame, FrameError};
 use causeway_gateway::config::REMOTE_SHELL;
@@ -22,8 +23,8 @@ const COMPLAINT_BYTES: u64 = 8 * 1024;
 /// See the module.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A word of the site's remote shell, given once for each; {node} stands for the node's name. The command to run
-    /// is added behind them, as one word.
+    /// A word of the site's remote shell, given once for each; {node} stands for the node's name. The command
+    /// to run is added behind them, as one word.
     #[arg(long = "word", value_name = "WORD", default_values = REMOTE_SHELL)]
     pub shell: Vec<String>,
     /// The node to start on.
@@ -50,8 +51,8 @@ enum StartError {
 
 /// Runs until the node's side ends; failures travel to the agent as a frame.
 pub fn main(args: Args) -> ExitCode {
-    // The gateway takes its signals by reading, so this process inherits them blocked. One that waits would not end
-    // it, neither the gateway's death nor a user's kill.
+    // The gateway takes its signals by reading, so this process inherits them blocked. One that waits would
+    // not end it, neither the gateway's death nor a user's kill.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);
     // SAFETY: descriptor 1 is open (std sees to it) and used through this owner alone.
@@ -82,8 +83,8 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         .stdout
         .take()
         .map_or(Ok(false), |stdout| copy(stdout, output));
-    // Its output ended: the shell has no more to do, and its status is the reason if it said nothing. One whose
-    // output cannot be passed on, or that stays, must not keep us.
+    // Its output ended: the shell has no more to do, and its status is the reason if it said nothing. One
+    // whose output cannot be passed on, or that stays, must not keep us.
     let status = wait_or_kill(&mut child, result.is_ok())?;
     let complaints = complaints
         .and_then(|thread| thread.join().ok())

@@ -46,8 +46,8 @@ fn exit_status(ended: WaitStatus) -> Option<u8> {
     }
 }
 
-/// Ends every descendant: SIGTERM, after [`GRACE`] SIGKILL, until none is left. Returns the status of `main` if
-/// it ended now.
+/// Ends every descendant: SIGTERM, after [`GRACE`] SIGKILL, until none is left. Returns the status of `main`
+/// if it ended now.
 pub fn end_all(main: Pid, children: &SignalFd) -> Option<u8> {
     let deadline = Instant::now() + GRACE;
     let mut told = HashSet::new();

@@ -1,4 +1,5 @@
-//! mpirun as a guarded child: signals, terminal and status pass through, and nothing of it is left in any case.
+//! mpirun as a guarded child: signals, terminal and status pass through, and nothing of it is left in any
+//! case.
 
 use super::directory;
 use crate::remote::guard::{Guarded, Outcome};
@@ -74,8 +75,9 @@ pub fn run(
     }
     let name = command.get_program().to_string_lossy().into_owned();
     let fail = |error: io::Error| ChildError::Guard(name.clone(), error);
-    // Ctrl-C at a terminal reaches the whole foreground group, and mpirun must read from that terminal: it stays in
-    // the group. Without a terminal it gets its own, so that a signal for our group reaches it through us only.
+    // Ctrl-C at a terminal reaches the whole foreground group, and mpirun must read from that terminal: it
+    // stays in the group. Without a terminal it gets its own, so that a signal for our group reaches it
+    // through us only.
     let terminal = File::open("/dev/tty").ok();
     if terminal.is_none() {
         command.process_group(0);

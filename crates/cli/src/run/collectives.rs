@@ -1,12 +1,14 @@
-//! Collectives that cross between sites once: the libraries that are preloaded for them (mpi/), and what they are told.
+//! Collectives that cross between sites once: the libraries that are preloaded for them (mpi/), and what they
+//! are told.
 
 use super::launcher::Mpi;
 use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// File names beside the causeway binary: one for each binary interface that programs of an MPI may have. A library whose
-/// interface a program does not have hands its calls on; the one with the wider handles comes first, so that none is cut.
+/// File names beside the causeway binary: one for each binary interface that programs of an MPI may have. A
+/// library whose interface a program does not have hands its calls on; the one with the wider handles comes
+/// first, so that none is cut.
 const OPEN_MPI: &[&str] = &["libcauseway_mpi_openmpi.so"];
 const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
 const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
@@ -48,7 +50,8 @@ pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     paths.filter(|path| path.is_file()).collect()
 }
 
-/// The links between the sites named, between all where none is: the longest and the slowest, and from three sites on each of them.
+/// The links between the sites named, between all where none is: the longest and the slowest, and from three
+/// sites on each of them.
 pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&'static str, String)> {
     let both = both_ends(links, sites);
     let round = both.values().map(|(round, _)| *round).max();
@@ -77,7 +80,8 @@ pub fn links_of(status: &Status) -> BTreeMap<String, Vec<Link>> {
     [(status.site.clone(), links.collect())].into()
 }
 
-/// Of what both ends have measured the shorter time, since queues only add to it, and the lower rate, which is that of one direction at least.
+/// Of what both ends have measured the shorter time, since queues only add to it, and the lower rate, which
+/// is that of one direction at least.
 fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Between<'a> {
     let takes_part = |site: &String| sites.is_empty() || sites.contains(site);
     let mut both = Between::new();

@@ -1,7 +1,7 @@
 //! What the user already says on mpirun's command line: how many ranks, which hosts. Pure.
 //!
-//! The options that take values are listed so that an argument of the user's own program is never taken for one
-//! of mpirun's.
+//! The options that take values are listed so that an argument of the user's own program is never taken for
+//! one of mpirun's.
 
 use super::launcher::Mpi;
 use std::ffi::OsString;

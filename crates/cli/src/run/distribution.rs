@@ -1,6 +1,8 @@
-//! How many ranks each node takes: in proportion over sites, evenly over the nodes of a site, in blocks. Pure.
+//! How many ranks each node takes: in proportion over sites, evenly over the nodes of a site, in blocks.
+//! Pure.
 //!
-//! Proportion before evenness, so that two ranks on two equal sites are one at each: that is what the grid is for.
+//! Proportion before evenness, so that two ranks on two equal sites are one at each: that is what the grid is
+//! for.
 
 use causeway_control::NodeInfo;
 

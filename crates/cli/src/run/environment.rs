@@ -1,7 +1,7 @@
 //! What each MPI is told through the environment of its launcher: tables, and nothing else. Pure.
 //!
-//! A variable the user has set stays as it is, and options on mpirun's command line win over the environment in
-//! every family. Launchers forward their environment whole, so every value suits every site.
+//! A variable the user has set stays as it is, and options on mpirun's command line win over the environment
+//! in every family. Launchers forward their environment whole, so every value suits every site.
 
 use super::launcher::Mpi;
 use super::sites::Ip;
@@ -36,13 +36,15 @@ enum When {
     Always,
     /// Only where Causeway chooses the hosts.
     OwnHosts,
-    /// Only where the processes use IPv4: addresses of the other version, which the grid map need not know, would be tried natively, and hang.
+    /// Only where the processes use IPv4: addresses of the other version, which the grid map need not know,
+    /// would be tried natively, and hang.
     Ipv4,
     /// Only where they use IPv6, likewise.
     Ipv6,
     /// Only where MPICH was built with both ofi and ucx.
     TwoNetmods,
-    /// What makes it faster: only where the link to another site is known, and the version was tested (docs/settings.md).
+    /// What makes it faster: only where the link to another site is known, and the version was tested
+    /// (docs/settings.md).
     KnownLink,
 }
 
@@ -119,8 +121,8 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 
-/// Ours first, then what the user preloads, and the collectives last: a tool that looks at MPI calls (Score-P, mpiP, Darshan) sees those of the
-/// program, and hands them on.
+/// Ours first, then what the user preloads, and the collectives last: a tool that looks at MPI calls
+/// (Score-P, mpiP, Darshan) sees those of the program, and hands them on.
 pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> OsString {
     let present = present.filter(|present| !present.is_empty());
     let first = ours.iter().map(|path| path.as_os_str());
@@ -150,7 +152,8 @@ const OPEN_MPI_TCP: &[Setting] = &[
         "OMPI_MCA_btl_tcp_rndv_eager_limit",
         Value::EagerBytes,
     ),
-    // Open MPI keeps buffers of the eager limit's size in stock, 8 and then 32 at a time; two bound the memory.
+    // Open MPI keeps buffers of the eager limit's size in stock, 8 and then 32 at a time; two bound the
+    // memory.
     only(
         When::KnownLink,
         "OMPI_MCA_btl_tcp_free_list_num",
@@ -165,7 +168,8 @@ const OPEN_MPI_TCP: &[Setting] = &[
 
 const OPEN_MPI_4: &[Setting] = &[
     always("OMPI_MCA_plm", "rsh"),
-    // Every orted looks the agent up, too, and crashes when it is not found: a path of this run alone will not do.
+    // Every orted looks the agent up, too, and crashes when it is not found: a path of this run alone will
+    // not do.
     only(When::Always, "OMPI_MCA_plm_rsh_agent", Value::AgentCommand),
     // Every daemon is started from here: nodes need no way to start anything on each other.
     always("OMPI_MCA_plm_rsh_no_tree_spawn", "1"),

@@ -1,4 +1,5 @@
-//! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which one it is in. Pure, but for `load`.
+//! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which one it
+//! is in. Pure, but for `load`.
 
 use causeway_wire::grid::is_site_name;
 use serde::Deserialize;
@@ -6,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// Variable of mpi/src/topology/groups.c: `0=master,4-7=solvers,@nancy=store`; the first entry that fits a rank counts.
+/// Variable of mpi/src/topology/groups.c: `0=master,4-7=solvers,@nancy=store`; the first entry that fits a
+/// rank counts.
 pub const VARIABLE: &str = "CAUSEWAY_COLLECTIVES_GROUPS";
 
 /// What a profile must fit.

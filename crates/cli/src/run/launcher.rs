@@ -1,5 +1,6 @@
-//! Which MPI a launcher belongs to: found in PATH and asked for its version, as users call all of them `mpirun`. Only
-//! what has a launcher's name is asked: anything else is the user's program, and asking would run it.
+//! Which MPI a launcher belongs to: found in PATH and asked for its version, as users call all of them
+//! `mpirun`. Only what has a launcher's name is asked: anything else is the user's program, and asking would
+//! run it.
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;

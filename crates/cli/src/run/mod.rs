@@ -1,7 +1,9 @@
-//! `causeway run -- mpirun ...`: the user's own launcher, told how to start and connect its processes at all sites.
+//! `causeway run -- mpirun ...`: the user's own launcher, told how to start and connect its processes at all
+//! sites.
 //!
 //! It asks the gateway for a job, finds out which MPI the launcher belongs to, writes a host list, sets the
-//! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the program.
+//! environment and then only waits. It starts no daemon itself (see `remote`) and carries no byte of the
+//! program.
 
 mod child;
 pub mod collectives;
@@ -34,7 +36,8 @@ use std::process::{Command, ExitCode};
 /// File name of the preload library, beside the causeway binary.
 pub const SHIM: &str = "libcauseway_shim.so";
 
-/// File name of the library without which MPICH over UCX neither ends nor receives every datatype rightly, beside the causeway binary; see compat/.
+/// File name of the library without which MPICH over UCX neither ends nor receives every datatype rightly,
+/// beside the causeway binary; see compat/.
 pub const UCX: &str = "libcauseway_ucx.so";
 
 /// File names of all libraries that may be preloaded into a job's processes.
@@ -54,8 +57,8 @@ pub struct Args {
     /// Start everything the same way, but leave connections alone. The sites must reach each other natively.
     #[arg(long)]
     pub direct: bool,
-    /// Leave the shim out, as for statically linked programs: the routers of all sites hand connections to the gateways
-    /// (docs/transparent.md).
+    /// Leave the shim out, as for statically linked programs: the routers of all sites hand connections to
+    /// the gateways (docs/transparent.md).
     #[arg(long, conflicts_with = "direct")]
     pub transparent: bool,
     /// Leave collective operations to the MPI (docs/collectives.md).
@@ -67,11 +70,12 @@ pub struct Args {
     /// Rules that say which algorithms collective operations get (docs/collectives.md).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["no_collectives", "direct", "transparent"])]
     pub collectives: Option<PathBuf>,
-    /// Combine in the order of ranks in reductions: the same ranks give the same bits at whatever sites they are. Takes
-    /// longer (docs/collectives.md).
+    /// Combine in the order of ranks in reductions: the same ranks give the same bits at whatever sites they
+    /// are. Takes longer (docs/collectives.md).
     #[arg(long, conflicts_with_all = ["no_collectives", "direct", "transparent"])]
     pub same_bits: bool,
-    /// Share of busy tunnels beside other jobs: a job of weight 3 gets three times the bytes of one of weight 1.
+    /// Share of busy tunnels beside other jobs: a job of weight 3 gets three times the bytes of one of weight
+    /// 1.
     #[arg(long, value_name = "1..100", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub weight: u32,
     /// Give an MPI version that was not tested with Causeway all that a tested one gets (docs/settings.md).
@@ -125,7 +129,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
     let (hierarchical, collectives) = libraries(args, &own, &launcher, (&sites, is_tuned, groups.is_some()))?;
-    // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass it on to.
+    // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
+    // it on to.
     let signals = child::hold_signals().map_err(RunError::Signals)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
     let chooses_hosts = !line.names_hosts && !line.starts_nothing;
@@ -178,8 +183,8 @@ fn agree<'a>(
     Ok((chosen, ip))
 }
 
-/// What the library of collectives is told: of the links between these sites, where it is to cross between them, and what the user
-/// asks of it.
+/// What the library of collectives is told: of the links between these sites, where it is to cross between
+/// them, and what the user asks of it.
 fn of_collectives(
     args: &Args,
     job: &JobReply,
@@ -205,8 +210,8 @@ fn of_collectives(
     environment
 }
 
-/// Whether collectives cross between sites once, and what is preloaded for that and for what the user asks of the library: for these
-/// sites, an MPI that was tested or not, and with groups or without.
+/// Whether collectives cross between sites once, and what is preloaded for that and for what the user asks of
+/// the library: for these sites, an MPI that was tested or not, and with groups or without.
 fn libraries(
     args: &Args,
     own: &Path,
@@ -214,8 +219,8 @@ fn libraries(
     (sites, is_tuned, has_groups): (&[String], bool, bool),
 ) -> Result<(bool, Vec<PathBuf>), RunError> {
     let redirects = !args.direct && !args.transparent;
-    // The shim tells a process its site, this library the program its site and its group. On one site there is nothing else to do but for
-    // keeping an order.
+    // The shim tells a process its site, this library the program its site and its group. On one site there
+    // is nothing else to do but for keeping an order.
     let wants_library = has_groups || args.same_bits || args.collectives.is_some();
     let hierarchical = redirects && !args.no_collectives && (wants_library || (sites.len() != 1 && is_tuned));
     if !args.direct && !is_tuned {
@@ -248,7 +253,8 @@ fn untested(launcher: &Launcher) -> String {
     )
 }
 
-/// The groups of the job's profile, for the environment of its ranks. Where the user names hosts, any site may take part.
+/// The groups of the job's profile, for the environment of its ranks. Where the user names hosts, any site
+/// may take part.
 fn groups_of(args: &Args, job: &JobReply, sites: &[String], wish: &Wish) -> Result<Option<String>, RunError> {
     let Some(file) = &args.groups else {
         return Ok(None);
@@ -263,7 +269,8 @@ fn groups_of(args: &Args, job: &JobReply, sites: &[String], wish: &Wish) -> Resu
     Ok(Some(groups::load(file, groups::Job { sites, ranks })?))
 }
 
-/// Our libraries in the processes of the job. What cures MPICH over UCX belongs to `--direct`, too, which hangs and errs as often.
+/// Our libraries in the processes of the job. What cures MPICH over UCX belongs to `--direct`, too, which
+/// hangs and errs as often.
 fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
     let wanted = [(SHIM, redirects), (UCX, mpi == Mpi::Mpich)];
     let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);
@@ -312,8 +319,9 @@ fn extra_arguments(
     if line.starts_nothing {
         return extra;
     }
-    // hydra's proxies call mpiexec back under its host name unless told otherwise, and names need not be known at
-    // other sites. Intel's takes an address from an interface alone; its proxies do without one of that name.
+    // hydra's proxies call mpiexec back under its host name unless told otherwise, and names need not be
+    // known at other sites. Intel's takes an address from an interface alone; its proxies do without one of
+    // that name.
     if !line.names_own_host
         && let Some((interface, address)) = own_address
     {
@@ -323,7 +331,8 @@ fn extra_arguments(
             Mpi::OpenMpi4 | Mpi::OpenMpi5 => {}
         }
     }
-    // Intel's variable for a host file takes names alone and fills each host with as many ranks as it has cores.
+    // Intel's variable for a host file takes names alone and fills each host with as many ranks as it has
+    // cores.
     if let (Mpi::Intel, Some(hosts)) = (launcher.mpi, host_file) {
         extra.extend(["-machinefile".into(), hosts.into()]);
     }

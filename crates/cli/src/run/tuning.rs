@@ -1,8 +1,9 @@
 //! What follows from the link for the MPI's own limits. Pure.
 //!
-//! From some size on an MPI asks the receiver before it sends (rendezvous), which costs a round trip: at 11.6 ms a message
-//! of 64 kB takes three times as long as it must (Hablot et al. 2007, section 4, tune this threshold by hand).
-//! Below it the receiver may have to keep the message until it is asked for, so the limit bounds memory.
+//! From some size on an MPI asks the receiver before it sends (rendezvous), which costs a round trip: at 11.6
+//! ms a message of 64 kB takes three times as long as it must (Hablot et al. 2007, section 4, tune this
+//! threshold by hand). Below it the receiver may have to keep the message until it is asked for, so the limit
+//! bounds memory.
 
 use causeway_control::Status;
 use causeway_gateway::lanes::bandwidth_delay_product;
@@ -10,11 +11,13 @@ use causeway_gateway::lanes::bandwidth_delay_product;
 /// Most that one unexpected message of a peer may occupy at its receiver.
 pub const MAX_EAGER_BYTES: u64 = 16 << 20;
 
-/// UCX asks twice, so its limit is so many times larger: 64 MB at 11.6 ms and 1 Gbit/s took 1.108 times the limit, sent at once 1.063.
+/// UCX asks twice, so its limit is so many times larger: 64 MB at 11.6 ms and 1 Gbit/s took 1.108 times the
+/// limit, sent at once 1.063.
 const UCX_TIMES: u64 = 4;
 
-/// Most in libfabric's ofi_rxm, by which Intel MPI uses TCP, and which keeps hundreds of buffers of that size: 256 kB take 110 MB of each rank, 1 MB 2 GB. A
-/// message of 64 kB took 18.6 ms instead of 6.5, collectives in segments of 256 kB twice as long.
+/// Most in libfabric's ofi_rxm, by which Intel MPI uses TCP, and which keeps hundreds of buffers of that
+/// size: 256 kB take 110 MB of each rank, 1 MB 2 GB. A message of 64 kB took 18.6 ms instead of 6.5,
+/// collectives in segments of 256 kB twice as long.
 const MAX_RXM_BYTES: u64 = 256 << 10;
 
 /// Most that one such message of every peer may occupy together.
@@ -23,7 +26,8 @@ const MAX_TOGETHER_BYTES: u64 = 512 << 20;
 /// No MPI has a smaller limit by default.
 const MIN_EAGER_BYTES: u64 = 64 << 10;
 
-/// Room for the MPI's own header: a message of a power of two is the usual one, and shall not miss the limit by it.
+/// Room for the MPI's own header: a message of a power of two is the usual one, and shall not miss the limit
+/// by it.
 const HEADER_BYTES: u64 = 1 << 10;
 
 /// What fits on a link, so many times: from there on the round trip is less than a tenth of the transfer.
@@ -37,7 +41,8 @@ pub struct Eager {
     pub rxm_bytes: u64,
 }
 
-/// For a job of `ranks`: powers of two and room for a header, within the bounds above. `None` without a tunnel.
+/// For a job of `ranks`: powers of two and room for a header, within the bounds above. `None` without a
+/// tunnel.
 pub fn eager(status: &Status, ranks: u32) -> Option<Eager> {
     let tunnels = status.tunnels.iter();
     let largest = tunnels
@@ -64,13 +69,13 @@ mod tests {
     /// Round-trip times in microseconds and rates in bits per second.
     fn status(links: &[(u32, u64)]) -> Status {
         let tunnel = |(rtt, rate): &(u32, u64)| TunnelStatus {
+            streams: 0,
             site: "nancy".into(),
             peer: ([198, 51, 100, 5], 7001).into(),
             rtt_microseconds: *rtt,
             rate_bits_per_second: *rate,
             loss: 0.0,
             congestion_control: "bbr".into(),
-            streams: 0,
             sent_bytes: 0,
             received_bytes: 0,
             lanes: Vec::new(),
@@ -80,20 +85,9 @@ mod tests {
         };
         Status {
             site: "rennes".into(),
-            version: String::new(),
             pid: 1,
-            handed_over: 0,
-            grid: None,
-            resident_bytes: 0,
-            relayed: 0,
-            relayed_bytes: 0,
-            streams: 0,
-            streams_peak: 0,
-            streams_opened: 0,
-            refused: Default::default(),
-            jobs: Vec::new(),
-            sites: Vec::new(),
             tunnels: links.iter().map(tunnel).collect(),
+            ..Status::default()
         }
     }
 

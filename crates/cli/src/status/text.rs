@@ -166,10 +166,7 @@ pub mod tests {
         let peer = ([198, 51, 100, 5], 7001).into();
         Status {
             site: "rennes".into(),
-            version: String::new(),
             pid: 7,
-            handed_over: 0,
-            grid: None,
             resident_bytes: 5_000_000,
             relayed: 2,
             relayed_bytes: 7_000_000,
@@ -184,7 +181,6 @@ pub mod tests {
                 sent_bytes: 1_500_000,
                 received_bytes: 0,
             }],
-            sites: Vec::new(),
             tunnels: vec![TunnelStatus {
                 site: "nancy".into(),
                 peer,
@@ -220,6 +216,7 @@ pub mod tests {
                 down_seconds: None,
                 hindrance: String::new(),
             }],
+            ..Status::default()
         }
     }
 

@@ -1,4 +1,5 @@
-//! Looks at the gateway again and again, until Ctrl-C (whose usual effect is left alone) or until nobody reads.
+//! Looks at the gateway again and again, until Ctrl-C (whose usual effect is left alone) or until nobody
+//! reads.
 
 use super::rates::{TunnelRate, rates};
 use super::{ask, fail, text};
@@ -127,8 +128,8 @@ impl Watch {
     }
 }
 
-/// Until then, or until nobody reads what would be shown next: a pipe tells of that as an error, which needs no asking
-/// for (poll(2)).
+/// Until then, or until nobody reads what would be shown next: a pipe tells of that as an error, which needs
+/// no asking for (poll(2)).
 fn wait(until: Instant) -> Result<(), ExitCode> {
     let stdout = std::io::stdout();
     loop {

@@ -1,4 +1,5 @@
-//! The life of a job: it starts when its command asks for it and every site knows it, and ends with the command, or with its site.
+//! The life of a job: it starts when its command asks for it and every site knows it, and ends with the
+//! command, or with its site.
 
 use crate::commands::command::Command;
 use crate::commands::command::Stage;
@@ -26,7 +27,8 @@ impl Commands {
             );
         }
         let token = Token(bytes);
-        // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the others.
+        // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
+        // others.
         let up = below.base.tunnels.pairs.iter().filter(|(_, pair)| pair.is_up());
         job.awaited = up.map(|(_, pair)| pair.site.clone()).collect();
         let alone = job.awaited.is_empty();
@@ -112,8 +114,8 @@ impl Commands {
                 );
             }
         }
-        // A plain connection ends with the command that made it, as its kernel does that: a reset would take from the far side
-        // what was sent last.
+        // A plain connection ends with the command that made it, as its kernel does that: a reset would take
+        // from the far side what was sent last.
         if !job.plain {
             if job.transparent {
                 below.site.leave_transparent_streams(&mut below.base, token);

@@ -1,5 +1,5 @@
-//! Round trips to the gateways of other sites, for `causeway ping`: one message there, one back, through the tunnel that
-//! carries the streams, so that what delays them delays these.
+//! Round trips to the gateways of other sites, for `causeway ping`: one message there, one back, through the
+//! tunnel that carries the streams, so that what delays them delays these.
 
 use crate::commands::command::Stage;
 use crate::commands::{Below, Commands};
@@ -100,7 +100,8 @@ impl Commands {
     }
 }
 
-/// How far the other clock is ahead, taking both ways to be equally long: the error is half a round trip at most.
+/// How far the other clock is ahead, taking both ways to be equally long: the error is half a round trip at
+/// most.
 fn clock_ahead(theirs: u64, ours_on_arrival: u64, round_trip: u64) -> i64 {
     let ours_then = i128::from(ours_on_arrival) - i128::from(round_trip / 2);
     let ahead = i128::from(theirs) - ours_then;

@@ -1,5 +1,5 @@
-//! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and output
-//! being the stream. They end with it.
+//! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and
+//! output being the stream. They end with it.
 
 use crate::commands::starter::Starter;
 use crate::commands::{Below, Commands};
@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(5);
 
 impl Commands {
-    /// Starts the remote shell to a node of this site, given by the name that shell knows, with `socket` as its
-    /// standard input and output.
+    /// Starts the remote shell to a node of this site, given by the name that shell knows, with `socket` as
+    /// its standard input and output.
     pub(crate) fn start_on_node(
         &mut self,
         driver: &mut Driver,
@@ -64,8 +64,8 @@ impl Commands {
         });
     }
 
-    /// Another site asks for a process on a node of this one. It gets none anywhere else: what this user's keys open
-    /// beyond the site is no part of the grid.
+    /// Another site asks for a process on a node of this one. It gets none anywhere else: what this user's
+    /// keys open beyond the site is no part of the grid.
     pub(crate) fn open_node(
         &mut self,
         below: &mut Below<'_>,

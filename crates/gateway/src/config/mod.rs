@@ -1,6 +1,7 @@
 //! The gateway's configuration: what was typed (`reader`) and what is used ([`Config`]).
 //!
-//! Every mistake of a file is reported at once, as `file:line: key: reason`. `configs/gateway.toml` shows every key.
+//! Every mistake of a file is reported at once, as `file:line: key: reason`. `configs/gateway.toml` shows
+//! every key.
 
 mod reader;
 mod values;
@@ -18,13 +19,13 @@ use values::{
     bits_per_second, duration, loopback_address, read_key, redirected_address, socket_address, transport,
 };
 
-/// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of the head
-/// node connects from one by chance, and enough for 12 000 streams to one destination port.
+/// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of
+/// the head node connects from one by chance, and enough for 12 000 streams to one destination port.
 pub const DELIVERY_PORTS: RangeInclusive<u16> = 20000..=32767;
 
-/// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a hang.
-/// ConnectTimeout: a node that is switched off is given up before a user would, and well before the launchers do (Open
-/// MPI waits for ever).
+/// How a process is started on a node when nothing else is said. BatchMode: a question nobody can answer is a
+/// hang. ConnectTimeout: a node that is switched off is given up before a user would, and well before the
+/// launchers do (Open MPI waits for ever).
 pub const REMOTE_SHELL: [&str; 6] = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "{node}"];
 
 /// What a gateway needs to know.
@@ -36,8 +37,8 @@ pub struct Config {
     pub subnets: Vec<Cidr>,
     /// Other sites may have the same addresses: the broker gives this one virtual ones.
     pub overlap_ok: bool,
-    /// The ranges by which the grid knows `subnets`, in the same order; empty where these are unique, or where the
-    /// broker has not said yet.
+    /// The ranges by which the grid knows `subnets`, in the same order; empty where these are unique, or
+    /// where the broker has not said yet.
     pub virtual_subnets: Vec<Cidr>,
     /// Compute nodes in the order of use.
     pub nodes: Vec<NodeInfo>,
@@ -69,7 +70,7 @@ pub struct Config {
     pub rate: Option<u64>,
     /// Congestion control of the lanes; the system's where this one is not to be had.
     pub congestion_control: String,
-    /// Lanes this gateway dials to each peer; none: as many as the path needs, see `lanes`.
+    /// Lanes this gateway dials to each peer; none: as many as the path needs, see `tunnels::capacity`.
     pub lanes: Option<usize>,
     /// What lanes go over.
     pub transport: Transport,

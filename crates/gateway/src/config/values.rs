@@ -10,7 +10,8 @@ use std::time::Duration;
 /// Bytes a grid key has at least: 128 bits.
 const KEY_BYTES: usize = 16;
 
-/// Shortest and longest `resume` and `lane_timeout`: a scheduler's hiccup is no dead lane, and a week is for ever.
+/// Shortest and longest `resume` and `lane_timeout`: a scheduler's hiccup is no dead lane, and a week is for
+/// ever.
 const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(7 * 86_400);
 
 /// Rates a reservation may have: TCP cannot pace below some packets a second, and no lane reaches beyond.
@@ -79,7 +80,8 @@ pub(super) fn loopback_address(text: &str) -> Result<SocketAddr, String> {
     Ok(address)
 }
 
-/// Redirected connections keep their addresses, whatever the listener's is: one that nobody can dial is as good as any.
+/// Redirected connections keep their addresses, whatever the listener's is: one that nobody can dial is as
+/// good as any.
 pub(super) fn redirected_address(text: &str) -> Result<SocketAddr, String> {
     let address = socket_address(text)?;
     if !address.is_ipv4() || !address.ip().is_loopback() || address.port() == 0 {

@@ -21,7 +21,8 @@ impl Membership {
         }
     }
 
-    /// Whether others are to hear of this site only when the broker has said by which addresses the grid knows it.
+    /// Whether others are to hear of this site only when the broker has said by which addresses the grid
+    /// knows it.
     pub(crate) fn awaits_addresses(&self, driver: &Driver) -> bool {
         self.session.is_some() && driver.config.overlap_ok && !self.directory.own_site().is_virtual()
     }

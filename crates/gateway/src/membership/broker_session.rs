@@ -1,7 +1,8 @@
-//! A gateway as a member of a grid: the broker tells it who the others are and where, and its certificate tells them who it is.
+//! A gateway as a member of a grid: the broker tells it who the others are and where, and its certificate
+//! tells them who it is.
 //!
-//! The session with the broker has a thread of its own (`causeway_broker::client`), which wakes the loop when there is something to learn.
-//! While the broker is away everything goes on with what is known.
+//! The session with the broker has a thread of its own (`causeway_broker::client`), which wakes the loop when
+//! there is something to learn. While the broker is away everything goes on with what is known.
 
 use crate::config::Config;
 use crate::error::GatewayError;
@@ -38,7 +39,8 @@ pub(crate) struct BrokerSession {
     pub(super) members: Members,
     /// What this gateway tells of itself.
     pub(super) record: Record,
-    /// The ranges by which the grid knows this site, as the broker said last; none where these are the real ones.
+    /// The ranges by which the grid knows this site, as the broker said last; none where these are the real
+    /// ones.
     pub(super) given: Vec<Cidr>,
 }
 

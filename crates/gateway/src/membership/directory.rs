@@ -59,8 +59,9 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
     Known { info, site }
 }
 
-/// Where an address could mean a node of either site: the one site's range, and whether a virtual one is in it. Real ones
-/// may be the same where both sites are known by virtual ones: then nobody but their own nodes uses them.
+/// Where an address could mean a node of either site: the one site's range, and whether a virtual one is in
+/// it. Real ones may be the same where both sites are known by virtual ones: then nobody but their own nodes
+/// uses them.
 fn clash(one: &Site, other: &Site) -> Option<(Cidr, bool)> {
     let pairs = [
         (
@@ -161,13 +162,15 @@ impl Directory {
         Ok(())
     }
 
-    /// A node is started by its name, by the gateway of its site: another one's name, or address, is not to be had.
+    /// A node is started by its name, by the gateway of its site: another one's name, or address, is not to
+    /// be had.
     fn check_nodes(&self, from: &str, info: &SiteInfo) -> Result<(), String> {
         let names: HashSet<&str> = info.nodes.iter().map(|node| node.name.as_str()).collect();
         let others = self.others.iter().chain([&self.own]);
         for known in others.filter(|known| known.info.name != from) {
             let other = &known.info.name;
-            // Such sites were made without thought of each other, their nodes' names too: addresses tell these apart.
+            // Such sites were made without thought of each other, their nodes' names too: addresses tell
+            // these apart.
             let may_share = known.site.is_virtual() && !info.real_subnets.is_empty();
             let mut theirs = known.info.nodes.iter().filter(|_| !may_share);
             if let Some(node) = theirs.find(|node| names.contains(node.name.as_str())) {
@@ -211,7 +214,8 @@ impl Directory {
         })
     }
 
-    /// The site of a node given by name or address. The head node is no compute node, but its address is known.
+    /// The site of a node given by name or address. The head node is no compute node, but its address is
+    /// known.
     pub(crate) fn find_node(&self, node: &str) -> Whereabouts {
         if let Ok(address) = node.parse::<IpAddr>() {
             return self.site_of(address);
@@ -226,8 +230,9 @@ impl Directory {
         })
     }
 
-    /// What the site's remote shell calls a node of this site that was given by name or address; `None` for whatever is
-    /// not of this site. The name becomes an argument of that shell: none is made of anybody else's words.
+    /// What the site's remote shell calls a node of this site that was given by name or address; `None` for
+    /// whatever is not of this site. The name becomes an argument of that shell: none is made of anybody
+    /// else's words.
     pub(crate) fn shell_name(&self, node: &str) -> Option<String> {
         let address = node.parse::<IpAddr>().ok();
         let in_grid = address.map(|address| self.own.site.in_grid(address));

@@ -124,8 +124,8 @@ impl Jobs {
         self.0.insert(token, job);
     }
 
-    /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none may end or change
-    /// another's by calling it its own.
+    /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none
+    /// may end or change another's by calling it its own.
     pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), String> {
         if job.name.len() > MAX_NAME_BYTES {
             return Err(format!("a job's name is longer than {MAX_NAME_BYTES} bytes"));
@@ -167,8 +167,8 @@ impl Jobs {
         self.0.get(token).is_some_and(|job| job.transparent)
     }
 
-    /// One of the jobs whose connections routers hand over, the same one for as long as it runs beside others that come and go
-    /// with greater tokens.
+    /// One of the jobs whose connections routers hand over, the same one for as long as it runs beside others
+    /// that come and go with greater tokens.
     pub(crate) fn transparent(&self) -> Option<Token> {
         let transparent = self.0.iter().filter(|(_, job)| job.transparent);
         transparent.map(|(token, _)| *token).min_by_key(|token| token.0)

@@ -1,4 +1,5 @@
-//! What the broker tells of the grid, and what follows of it: sites come, change and go, certificates are renewed and revoked.
+//! What the broker tells of the grid, and what follows of it: sites come, change and go, certificates are
+//! renewed and revoked.
 
 use crate::driver::Driver;
 use crate::membership::Membership;
@@ -141,8 +142,8 @@ impl Membership {
         }
     }
 
-    /// What a site's gateway says of its site must not be another's by what the broker knows: that it says it first makes it none
-    /// of its own.
+    /// What a site's gateway says of its site must not be another's by what the broker knows: that it says it
+    /// first makes it none of its own.
     pub(crate) fn check_claims(&self, site: &str, info: &SiteInfo) -> Result<(), String> {
         self.session
             .as_ref()
@@ -192,7 +193,8 @@ impl Membership {
             revocations.before(site).is_some()
         });
         let (end, what) = match revoked {
-            // Its gateway may have been sooner to close its lanes than this one to look at what they have shown.
+            // Its gateway may have been sooner to close its lanes than this one to look at what they have
+            // shown.
             true => (
                 LaneEnd::Revoked,
                 "its certificate was revoked, and it is no longer a member of the grid",

@@ -1,7 +1,7 @@
 //! The grid's register of jobs: the broker is told which run here, so that `causeway grid list` shows them.
 //!
-//! It is told what a job's user may know anyway, never its token. Nothing waits for it: what begins or ends while the broker is away it learns once it
-//! is back, by comparing what it has with what runs.
+//! It is told what a job's user may know anyway, never its token. Nothing waits for it: what begins or ends
+//! while the broker is away it learns once it is back, by comparing what it has with what runs.
 
 use crate::driver::Driver;
 use crate::membership::Membership;
@@ -12,7 +12,8 @@ use causeway_broker::clock::Clock;
 use causeway_wire::Token;
 use sha2::{Digest, Sha256};
 
-/// What a job is called in the register: the same after a hand-over, and nothing that its token could be had from.
+/// What a job is called in the register: the same after a hand-over, and nothing that its token could be had
+/// from.
 fn number(token: &Token) -> String {
     let digest = Sha256::new()
         .chain_update(b"causeway job")

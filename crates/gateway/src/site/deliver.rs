@@ -51,7 +51,8 @@ impl DeliveryPorts {
     pub(crate) fn connect(&mut self, own: &[SocketAddr], destination: SocketAddr) -> io::Result<TcpStream> {
         let source = source(own, destination)?;
         let mut last = ErrorKind::AddrInUse.into();
-        // Any of them may be in use with this very destination, thousands in a row: ranks keep their connections.
+        // Any of them may be in use with this very destination, thousands in a row: ranks keep their
+        // connections.
         for _ in 0..self.range.len() {
             match connect_from(SocketAddr::new(source, self.take()), destination) {
                 Err(error) if matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable) => {
@@ -64,7 +65,8 @@ impl DeliveryPorts {
     }
 }
 
-/// Starts a connection without a preface, and not from a delivery port: from there, a preface always comes first.
+/// Starts a connection without a preface, and not from a delivery port: from there, a preface always comes
+/// first.
 pub(crate) fn connect_plainly(own: &[SocketAddr], destination: SocketAddr) -> io::Result<TcpStream> {
     connect_from(SocketAddr::new(source(own, destination)?, 0), destination)
 }

@@ -83,8 +83,8 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
             pair.sent_bytes += count as u64;
             leg.sent_bytes += count as u64;
             pair.turns.spent(count);
-            // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9), unless
-            // the edge that told of the end has been and gone.
+            // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9),
+            // unless the edge that told of the end has been and gone.
             leg.readable = count == most || leg.end_known;
             leg.pace.on_read(count, count < most, now);
             if leg.readable { Filled::More } else { Filled::Waits }

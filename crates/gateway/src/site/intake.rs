@@ -25,14 +25,16 @@ use std::time::Duration;
 /// A shim sends its preface in the same breath as it connects; this much is for a node that is swapping.
 const PREFACE_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Connections whose preface is not read yet. With one more, the address that has most of them loses its oldest.
+/// Connections whose preface is not read yet. With one more, the address that has most of them loses its
+/// oldest.
 const AT_MOST: usize = 4096;
 
-/// They may have one of so many of the files that this process may open: streams, lanes and commands need the others.
+/// They may have one of so many of the files that this process may open: streams, lanes and commands need the
+/// others.
 const SHARE_OF_FILES: usize = 8;
 
-/// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood: one address may
-/// have all the room that others leave.
+/// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood:
+/// one address may have all the room that others leave.
 pub(crate) fn admission(files: usize) -> Admission {
     let most = AT_MOST.min(files / SHARE_OF_FILES);
     Admission::new(most, most)
@@ -221,8 +223,8 @@ impl SiteSide {
         }
     }
 
-    /// Says whose gateway this is, to nodes of this site and for a job that is known. Others could hand the answer on to
-    /// nodes of another site, as if they were the gateway there.
+    /// Says whose gateway this is, to nodes of this site and for a job that is known. Others could hand the
+    /// answer on to nodes of another site, as if they were the gateway there.
     fn answer_question(&mut self, base: &mut Base<'_>, key: usize, question: &Question) {
         let Some(mut intake) = self.take_intake(key) else {
             return;
@@ -292,7 +294,8 @@ impl SiteSide {
         }
     }
 
-    /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has it.
+    /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has
+    /// it.
     fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
         SocketAddr::new(base.membership.directory.own_site().in_grid(own.ip()), own.port())
     }
@@ -403,8 +406,8 @@ impl SiteSide {
     }
 }
 
-/// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6 one; what it is translated
-/// to must be one, too.
+/// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6
+/// one; what it is translated to must be one, too.
 fn of_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
     match (source, destination) {
         (SocketAddr::V4(source), SocketAddr::V6(_)) => {

@@ -1,8 +1,8 @@
 //! The local end of a stream: a TCP connection with a process of this site, or a Unix socket with a starter.
 //!
-//! Bytes from the tunnel that the socket does not take wait in `queue`; the tunnel's window bounds it, so a slow reader
-//! slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the socket when it
-//! has room.
+//! Bytes from the tunnel that the socket does not take wait in `queue`; the tunnel's window bounds it, so a
+//! slow reader slows its own stream only. Bytes towards the tunnel are never held here: a lane reads the
+//! socket when it has room.
 
 use crate::inherited::owned;
 use crate::inherited::{InheritError, descriptor};

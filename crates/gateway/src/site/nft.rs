@@ -1,5 +1,5 @@
-//! The rules by which a router hands connections between sites to its gateway (`transparent`), as text. Pure: nothing here, and
-//! nothing in this program, applies them.
+//! The rules by which a router hands connections between sites to its gateway (`transparent`), as text. Pure:
+//! nothing here, and nothing in this program, applies them.
 //!
 //! ```text
 //! prerouting  TCP from here to other sites: marked, and given to the gateway's listener (tproxy) or to the connection it is part of

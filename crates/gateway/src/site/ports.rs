@@ -1,8 +1,9 @@
 //! Whether the kernel may give the delivery ports to other processes of this host.
 //!
-//! Shims take whatever comes from the gateway's address and these ports for a delivery. The kernel picks the ports of
-//! ordinary connections from `ip_local_port_range`, less `ip_local_reserved_ports`; where it picks one of ours, a process
-//! of this host that connects to a rank has its connection closed. Checked once, at the start: both are set at boot.
+//! Shims take whatever comes from the gateway's address and these ports for a delivery. The kernel picks the
+//! ports of ordinary connections from `ip_local_port_range`, less `ip_local_reserved_ports`; where it picks
+//! one of ours, a process of this host that connects to a rank has its connection closed. Checked once, at
+//! the start: both are set at boot.
 
 use std::ops::RangeInclusive;
 use std::path::Path;

@@ -90,8 +90,8 @@ impl SiteSide {
         self.schedule(base, leg_key);
     }
 
-    /// One site may have three quarters of the files that this gateway may open, in streams: connections of its own site, of the others and
-    /// of commands need some too.
+    /// One site may have three quarters of the files that this gateway may open, in streams: connections of
+    /// its own site, of the others and of commands need some too.
     pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey) -> Result<(), Reason> {
         let site = base.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
         let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
@@ -300,8 +300,8 @@ impl SiteSide {
         }
     }
 
-    /// The process has reset its connection. The kernel still has what it sent before, and hands it out first; so does
-    /// the stream.
+    /// The process has reset its connection. The kernel still has what it sent before, and hands it out
+    /// first; so does the stream.
     fn on_reset_by_process(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;

@@ -1,12 +1,13 @@
-//! Connections that the site's router hands over (TPROXY): of processes that no shim can be in, such as statically linked ones.
-//! `nft` has the router's rules, docs/transparent.md the user's view.
+//! Connections that the site's router hands over (TPROXY): of processes that no shim can be in, such as
+//! statically linked ones. `nft` has the router's rules, docs/transparent.md the user's view.
 //!
 //! ```text
 //! node -- SYN to nancy-1 --> this host: nft hands it to our listener; its local address is nancy-1's, its peer the node
 //! far gateway: binds the node's address and port, connects to nancy-1, whose answers the far router's rules bring back
 //! ```
 //! There is no preface, so no token: a connection is carried under a job begun for such connections
-//! (`causeway run --transparent`), whichever runs. Neither end's process sees anything but the true addresses.
+//! (`causeway run --transparent`), whichever runs. Neither end's process sees anything but the true
+//! addresses.
 
 use crate::base::Base;
 use crate::error::GatewayError;
@@ -25,7 +26,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Connections that the far site has not opened yet. More wait in the kernel's queue, as those without a preface do.
+/// Connections that the far site has not opened yet. More wait in the kernel's queue, as those without a
+/// preface do.
 const AT_MOST: usize = 4096;
 
 /// As the standard library's listeners.
@@ -168,8 +170,8 @@ impl SiteSide {
         Ok((*pair.ok_or_else(no_tunnel)?, token))
     }
 
-    /// Why a stream of a transparent job from this site is not delivered as coming from `source`. Another site speaks for its own
-    /// addresses alone: with this one's, its processes could pass for neighbours.
+    /// Why a stream of a transparent job from this site is not delivered as coming from `source`. Another
+    /// site speaks for its own addresses alone: with this one's, its processes could pass for neighbours.
     pub(crate) fn why_not_from(
         &self,
         base: &Base<'_>,
@@ -222,8 +224,8 @@ impl SiteSide {
         }
     }
 
-    /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection belongs to, so they go
-    /// on while another such job runs; those of the last one are left to end with it.
+    /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection
+    /// belongs to, so they go on while another such job runs; those of the last one are left to end with it.
     pub(crate) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
         let Some(other) = base.membership.jobs.transparent() else {
             return;
@@ -251,8 +253,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    /// A gateway of a site on loopback that knows the sites nancy and orsay; only nancy's takes what its router hands over. It does so
-    /// itself in what it says, without the listener, which needs a privilege.
+    /// A gateway of a site on loopback that knows the sites nancy and orsay; only nancy's takes what its
+    /// router hands over. It does so itself in what it says, without the listener, which needs a privilege.
     fn gateway(directory: &Path) -> Gateway {
         let key = directory.join("grid.key");
         std::fs::write(&key, "0123456789abcdef").unwrap();

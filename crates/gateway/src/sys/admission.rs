@@ -1,8 +1,9 @@
-//! Connections of those who have not said yet what they want, and which of them goes where there are too many.
+//! Connections of those who have not said yet what they want, and which of them goes where there are too
+//! many.
 //!
-//! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however slowly each of
-//! its connections speaks, and who comes from elsewhere is not pushed out by it: to do that, it would have to come from as
-//! many origins as there are places.
+//! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however
+//! slowly each of its connections speaks, and who comes from elsewhere is not pushed out by it: to do that,
+//! it would have to come from as many origins as there are places.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -79,46 +80,46 @@ mod tests {
     }
 
     /// Lets one in as a gateway does; who had to go.
-    fn come(crowd: &mut Admission, host: u8, born: u64) -> Option<u64> {
-        let ends = crowd.one_too_many(from(host)).map(|key| key as u64);
+    fn come(admission: &mut Admission, host: u8, born: u64) -> Option<u64> {
+        let ends = admission.one_too_many(from(host)).map(|key| key as u64);
         if let Some(born) = ends {
-            (1..=9).for_each(|host| crowd.leave(from(host), born));
+            (1..=9).for_each(|host| admission.leave(from(host), born));
         }
-        crowd.enter(from(host), born, born as usize);
+        admission.enter(from(host), born, born as usize);
         ends
     }
 
     #[test]
     fn a_flood_from_one_address_ends_its_own_oldest_and_leaves_older_ones_from_elsewhere() {
-        let mut crowd = Admission::new(10, 10);
-        assert_eq!(come(&mut crowd, 1, 1), None);
+        let mut admission = Admission::new(10, 10);
+        assert_eq!(come(&mut admission, 1, 1), None);
         for born in 2..=10 {
-            assert_eq!(come(&mut crowd, 2, born), None);
+            assert_eq!(come(&mut admission, 2, born), None);
         }
         for born in 11..1000 {
-            assert_eq!(come(&mut crowd, 2, born), Some(born - 9));
+            assert_eq!(come(&mut admission, 2, born), Some(born - 9));
         }
         // A third finds room as well.
-        assert_eq!(come(&mut crowd, 3, 1000), Some(991));
-        assert_eq!(crowd.present, 10);
+        assert_eq!(come(&mut admission, 3, 1000), Some(991));
+        assert_eq!(admission.present, 10);
     }
 
     #[test]
     fn one_origin_has_no_more_than_its_share_though_there_is_room() {
-        let mut crowd = Admission::new(10, 3);
-        assert_eq!([1, 2, 3].map(|born| come(&mut crowd, 1, born)), [None; 3]);
-        assert_eq!(come(&mut crowd, 2, 4), None);
-        assert_eq!(come(&mut crowd, 1, 5), Some(1));
+        let mut admission = Admission::new(10, 3);
+        assert_eq!([1, 2, 3].map(|born| come(&mut admission, 1, born)), [None; 3]);
+        assert_eq!(come(&mut admission, 2, 4), None);
+        assert_eq!(come(&mut admission, 1, 5), Some(1));
     }
 
     #[test]
     fn of_as_large_origins_the_one_that_has_waited_for_longest_loses() {
-        let mut crowd = Admission::new(4, 4);
+        let mut admission = Admission::new(4, 4);
         for (host, born) in [(1, 2), (2, 1), (1, 3), (2, 4)] {
-            assert_eq!(come(&mut crowd, host, born), None);
+            assert_eq!(come(&mut admission, host, born), None);
         }
-        assert_eq!(come(&mut crowd, 3, 5), Some(1));
-        assert_eq!(come(&mut crowd, 4, 6), Some(2));
+        assert_eq!(come(&mut admission, 3, 5), Some(1));
+        assert_eq!(come(&mut admission, 4, 6), Some(2));
     }
 
     #[test]
@@ -134,11 +135,11 @@ mod tests {
 
     #[test]
     fn who_left_twice_or_was_never_there_frees_no_place() {
-        let mut crowd = Admission::new(2, 2);
-        crowd.enter(from(1), 1, 1);
-        crowd.leave(from(1), 1);
-        crowd.leave(from(1), 1);
-        crowd.leave(from(2), 7);
-        assert_eq!((crowd.present, crowd.origins.len()), (0, 0));
+        let mut admission = Admission::new(2, 2);
+        admission.enter(from(1), 1, 1);
+        admission.leave(from(1), 1);
+        admission.leave(from(1), 1);
+        admission.leave(from(2), 7);
+        assert_eq!((admission.present, admission.origins.len()), (0, 0));
     }
 }

@@ -1,13 +1,14 @@
 //! How the gateway asks the kernel to run it soon after it wakes.
 //!
-//! MPI ranks busy-wait, and a head node may run some. A process that wakes beside them then waits for the end of a time slice:
-//! with one rank for every core the median of 1 B rose from 6.1 to 7.3 ms one way. A gateway works for microseconds
-//! at a time, so it can offer short slices in return for an early turn.
+//! MPI ranks busy-wait, and a head node may run some. A process that wakes beside them then waits for the end
+//! of a time slice: with one rank for every core the median of 1 B rose from 6.1 to 7.3 ms one way. A gateway
+//! works for microseconds at a time, so it can offer short slices in return for an early turn.
 #![allow(unsafe_code)]
 
 use std::time::Duration;
 
-/// Linux's shortest (sched_setattr(2), `sched_runtime` of SCHED_OTHER from kernel 6.12 on; earlier ones take no notice).
+/// Linux's shortest (sched_setattr(2), `sched_runtime` of SCHED_OTHER from kernel 6.12 on; earlier ones take
+/// no notice).
 const SLICE: Duration = Duration::from_micros(100);
 
 /// `struct sched_attr` of include/uapi/linux/sched/types.h, first version.
@@ -27,8 +28,8 @@ struct SchedAttr {
 /// What the gateway starts has the usual slices (SCHED_FLAG_RESET_ON_FORK).
 const RESET_ON_FORK: u64 = 1;
 
-/// Nobody needs a privilege for it; where it is refused nothing is lost but time. Whoever started the gateway with a policy of
-/// its own, such as `chrt --rr 1`, keeps it.
+/// Nobody needs a privilege for it; where it is refused nothing is lost but time. Whoever started the gateway
+/// with a policy of its own, such as `chrt --rr 1`, keeps it.
 pub(crate) fn ask_for_short_slices() {
     // SAFETY: no memory is involved; 0 names the calling thread.
     if unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK != libc::SCHED_OTHER {

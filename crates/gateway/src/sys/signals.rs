@@ -10,8 +10,9 @@ use std::os::fd::AsRawFd;
 pub(crate) struct Signals(SignalFd);
 
 impl Signals {
-    /// Takes the signals of the calling thread. Processes started later inherit them blocked (the standard library
-    /// leaves the mask alone since rust-lang/rust#101077): each has to unblock them first thing, as start-node does.
+    /// Takes the signals of the calling thread. Processes started later inherit them blocked (the standard
+    /// library leaves the mask alone since rust-lang/rust#101077): each has to unblock them first thing, as
+    /// start-node does.
     pub(crate) fn take() -> io::Result<Signals> {
         let mut set = SigSet::empty();
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGCHLD] {

@@ -1,13 +1,13 @@
-//! What the standard library lacks: socket options, and descriptors that a predecessor left. With `priority`, the only unsafe
-//! code of this crate.
+//! What the standard library lacks: socket options, and descriptors that a predecessor left. With `priority`,
+//! the only unsafe code of this crate.
 #![allow(unsafe_code)]
 
 use mio::net::TcpStream;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// `struct tcp_info` of include/uapi/linux/tcp.h, which only ever grows at its end. A kernel that knows less leaves the
-/// rest zero.
+/// `struct tcp_info` of include/uapi/linux/tcp.h, which only ever grows at its end. A kernel that knows less
+/// leaves the rest zero.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct TcpInfo {
@@ -88,8 +88,8 @@ pub(crate) struct PathInfo {
 pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
     let mut info = TcpInfo::default();
     let mut length = size_of::<TcpInfo>() as libc::socklen_t;
-    // SAFETY: the buffer is valid for `length` bytes, and the kernel writes no more than that; every bit pattern is a
-    // TcpInfo.
+    // SAFETY: the buffer is valid for `length` bytes, and the kernel writes no more than that; every bit
+    // pattern is a TcpInfo.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -119,8 +119,8 @@ pub(crate) fn path_info(socket: &impl AsFd) -> io::Result<PathInfo> {
     })
 }
 
-/// Never sends faster than this many bytes per second; `None` takes the bound away. The kernel paces by itself where
-/// the interface has no fq (tcp(7), SO_MAX_PACING_RATE; tcp_output.c).
+/// Never sends faster than this many bytes per second; `None` takes the bound away. The kernel paces by
+/// itself where the interface has no fq (tcp(7), SO_MAX_PACING_RATE; tcp_output.c).
 pub(crate) fn set_most_rate(socket: &impl AsFd, bytes_per_second: Option<u64>) -> io::Result<()> {
     let rate = bytes_per_second.unwrap_or(u64::MAX);
     // SAFETY: the option takes an unsigned long, which lives across the call.
@@ -140,8 +140,8 @@ pub(crate) fn set_most_rate(socket: &impl AsFd, bytes_per_second: Option<u64>) -
     }
 }
 
-/// The socket counts as writable only while less than `bytes` wait unsent in the kernel: what waits stays in this
-/// process, where small frames can still overtake it.
+/// The socket counts as writable only while less than `bytes` wait unsent in the kernel: what waits stays in
+/// this process, where small frames can still overtake it.
 pub(crate) fn set_unsent_low_water(socket: &impl AsFd, bytes: u32) -> io::Result<()> {
     // SAFETY: the option takes one int, which lives across the call.
     let status = unsafe {
@@ -173,8 +173,8 @@ pub(crate) struct Bbr {
 /// Every kernel has it, and lets everybody have it.
 const RENO: &[u8] = b"reno";
 
-/// Lets a congestion control start as on a new connection, with the window it has (tcp_bbr.c, bbr_init): it begins where it replaces another one.
-/// False where the kernel does not let it. See [`may_begin_anew`].
+/// Lets a congestion control start as on a new connection, with the window it has (tcp_bbr.c, bbr_init): it
+/// begins where it replaces another one. False where the kernel does not let it. See [`may_begin_anew`].
 pub(crate) fn begin_anew(socket: &TcpStream) -> bool {
     let socket = socket2::SockRef::from(socket);
     let Ok(name) = socket.tcp_congestion() else {
@@ -183,8 +183,8 @@ pub(crate) fn begin_anew(socket: &TcpStream) -> bool {
     socket.set_tcp_congestion(RENO).is_ok() && socket.set_tcp_congestion(&name).is_ok()
 }
 
-/// Whether this process may choose a congestion control by name. One that is the system's default may be in force without that, and could not be
-/// taken back (tcp(7), tcp_allowed_congestion_control).
+/// Whether this process may choose a congestion control by name. One that is the system's default may be in
+/// force without that, and could not be taken back (tcp(7), tcp_allowed_congestion_control).
 pub fn may_begin_anew(name: &str) -> bool {
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
     socket.is_ok_and(|socket| {
@@ -215,8 +215,8 @@ pub(crate) fn bbr(socket: &impl AsFd) -> Option<Bbr> {
     })
 }
 
-/// The descriptor with this number, that exec(3) left open and of which nothing else in this process knows; close-on-exec
-/// from now on, by which a number that is asked for twice is told.
+/// The descriptor with this number, that exec(3) left open and of which nothing else in this process knows;
+/// close-on-exec from now on, by which a number that is asked for twice is told.
 pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
     if number <= libc::STDERR_FILENO {
@@ -230,15 +230,16 @@ pub(crate) fn adopt(number: RawFd) -> io::Result<OwnedFd> {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     fcntl(borrowed, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
-    // SAFETY: it is open, and nobody here owns it: whatever this program opens is close-on-exec from its beginning.
+    // SAFETY: it is open, and nobody here owns it: whatever this program opens is close-on-exec from its
+    // beginning.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// CAP_NET_ADMIN of include/uapi/linux/capability.h.
 const CAP_NET_ADMIN: libc::c_ulong = 12;
 
-/// Whether programs that this process executes get CAP_NET_ADMIN from it (capabilities(7), ambient). It keeps what it has itself,
-/// which for root is everything, whatever is said here.
+/// Whether programs that this process executes get CAP_NET_ADMIN from it (capabilities(7), ambient). It keeps
+/// what it has itself, which for root is everything, whatever is said here.
 pub(crate) fn pass_net_admin_on(pass: bool) {
     let what = if pass {
         libc::PR_CAP_AMBIENT_RAISE

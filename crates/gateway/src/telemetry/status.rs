@@ -1,4 +1,4 @@
-//! What the gateway tells of itself: see `control::Status`.
+//! What the gateway tells of itself: see [`Status`].
 
 use crate::driver::Driver;
 use crate::keys::PeerIndex;

@@ -1,8 +1,10 @@
-//! How many lanes a pair of sites needs and what each of them may do, from what its path holds: rate times round trip.
+//! How many lanes a pair of sites needs and what each of them may do, from what its path holds: rate times
+//! round trip.
 //!
-//! One lane is best while it can fill the path: two BBR connections on one bottleneck push each other over its queue (on an
-//! emulated 1 Gbit/s, 11.6 ms, 2 MB they sent a tenth to a third of their segments again, one lane none). But the
-//! kernel bounds what one connection has on its way by its buffers, which an ordinary user cannot raise.
+//! One lane is best while it can fill the path: two BBR connections on one bottleneck push each other over
+//! its queue (on an emulated 1 Gbit/s, 11.6 ms, 2 MB they sent a tenth to a third of their segments again,
+//! one lane none). But the kernel bounds what one connection has on its way by its buffers, which an ordinary
+//! user cannot raise.
 
 use crate::config::{Config, Transport};
 use crate::keys::{LaneNumber, List, PeerIndex};
@@ -11,8 +13,8 @@ use crate::tunnels::peer::Peer;
 use causeway_tunnel::tunnel::MAX_LANES;
 use std::ops::RangeInclusive;
 
-/// The rate of a path where no more has been seen: what Hablot et al. 2007 had, and few sites have less. A lane that has only
-/// carried small messages has seen little, and bounds that are too large cost memory only.
+/// The rate of a path where no more has been seen: what Hablot et al. 2007 had, and few sites have less. A
+/// lane that has only carried small messages has seen little, and bounds that are too large cost memory only.
 const ASSUMED_BITS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Buffers of a connection, in bytes, where the kernel does not say: Linux's own.
@@ -21,8 +23,8 @@ const USUAL_BUFFER: u64 = 4 << 20;
 /// Lanes chosen without being asked for. More bring little and each probes the path for itself.
 const CHOSEN: RangeInclusive<u64> = 1..=8;
 
-/// What one connection can have on its way: half of the smaller of both buffers, since the other half is the kernel's own
-/// book-keeping (tcp(7), tcp_adv_win_scale). The far side's are taken to be as large as ours.
+/// What one connection can have on its way: half of the smaller of both buffers, since the other half is the
+/// kernel's own book-keeping (tcp(7), tcp_adv_win_scale). The far side's are taken to be as large as ours.
 pub fn connection_holds() -> u64 {
     let largest = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
@@ -71,8 +73,8 @@ pub(crate) fn unsent_share(lanes: usize) -> u32 {
     (UNSENT_BYTES / lanes.max(1) as u32).max(MIN_UNSENT_BYTES)
 }
 
-/// Bytes that may wait unsent in the kernel, over all lanes of a pair (`socket::set_unsent_low_water`). Small frames
-/// cannot overtake them: a millisecond at 1 Gbit/s.
+/// Bytes that may wait unsent in the kernel, over all lanes of a pair (`socket::set_unsent_low_water`). Small
+/// frames cannot overtake them: a millisecond at 1 Gbit/s.
 pub(crate) const UNSENT_BYTES: u32 = 128 * 1024;
 
 /// A lane's share of [`UNSENT_BYTES`] is never less than one large frame.

@@ -1,5 +1,5 @@
-//! What a lane is carried by: a TCP connection, in the clear or under TLS, or one of QUIC, with the reads and writes of a non-blocking
-//! socket.
+//! What a lane is carried by: a TCP connection, in the clear or under TLS, or one of QUIC, with the reads and
+//! writes of a non-blocking socket.
 
 use crate::sys::socket::{self, PathInfo};
 use crate::tunnels::quic::session::Session;

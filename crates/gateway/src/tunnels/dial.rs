@@ -15,7 +15,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A far gateway that is down answers at once, and streams wait for it: asking it once a second costs nobody anything.
+/// A far gateway that is down answers at once, and streams wait for it: asking it once a second costs nobody
+/// anything.
 pub(crate) const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// A path that lets no UDP through, as many do not, will not soon: TCP serves meanwhile.
@@ -24,7 +25,8 @@ const LAST_SPARE_BACKOFF: Duration = Duration::from_secs(60);
 /// A relay serves meanwhile: a better way is looked for without haste.
 const LAST_RELAYED_BACKOFF: Duration = Duration::from_secs(30);
 
-/// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with new ones.
+/// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with
+/// new ones.
 pub(crate) const REDIAL: Duration = Duration::from_millis(20);
 
 impl Tunnels {

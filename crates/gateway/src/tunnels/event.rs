@@ -1,4 +1,5 @@
-//! What becomes of tunnels that others act on. The loop hands each to its owner before it looks at anything else.
+//! What becomes of tunnels that others act on. The loop hands each to its owner before it looks at anything
+//! else.
 
 use crate::keys::{LaneKey, LaneNumber, LegKey, PairKey, PeerIndex};
 use crate::tunnels::handshake::errand::Errand;

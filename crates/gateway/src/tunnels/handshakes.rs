@@ -1,4 +1,5 @@
-//! Connections between gateways until they are lanes: how they go on, how long they may take, and what becomes of them.
+//! Connections between gateways until they are lanes: how they go on, how long they may take, and what
+//! becomes of them.
 
 use super::handshake::exchange::{Failure, First, Handshake};
 use crate::driver::Driver;
@@ -24,8 +25,9 @@ use std::time::Duration;
 /// Three round trips around the Earth and a busy far gateway.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// A dialled gateway that has not answered by then is dialled anew. TCP asks at 0, 1 and 3 s (0, 1, 2, 3 and 4 s from
-/// Linux 6.5 on) and then ever more rarely, but a network that comes back shall be noticed within two seconds.
+/// A dialled gateway that has not answered by then is dialled anew. TCP asks at 0, 1 and 3 s (0, 1, 2, 3 and
+/// 4 s from Linux 6.5 on) and then ever more rarely, but a network that comes back shall be noticed within
+/// two seconds.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 
 impl Tunnels {
@@ -172,7 +174,8 @@ impl Tunnels {
         }
         let (config, contacts) = (&driver.config, &self.peers);
         let is_member = self.trust.is_some();
-        // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the lane is up.
+        // Who is no peer is refused before this gateway answers: a dialler that got an answer believes the
+        // lane is up.
         let answer = |peer: &Hello| {
             let mut known = contacts.iter();
             let index = known.find_map(|(index, known)| (known.site == peer.site).then_some(index));
@@ -351,7 +354,8 @@ impl Tunnels {
         self.unread.push(key);
     }
 
-    /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there are certificates.
+    /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there
+    /// are certificates.
     fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), String> {
         let Some(trust) = &self.trust else {
             return Ok(());

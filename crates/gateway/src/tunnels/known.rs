@@ -98,7 +98,8 @@ impl Tunnels {
     }
 }
 
-/// The lanes that carry what there is: those over QUIC where there are any, since the others share their path.
+/// The lanes that carry what there is: those over QUIC where there are any, since the others share their
+/// path.
 fn carrying(lanes: &[LaneStatus]) -> impl Iterator<Item = &LaneStatus> {
     let quic = |lane: &LaneStatus| lane.carrier == "QUIC";
     let any_quic = lanes.iter().any(quic);

@@ -1,7 +1,7 @@
 //! One connection to another gateway: what arrives on it, and how it ends. See `pump` for what it sends.
 //!
-//! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and process in
-//! each direction, and nowhere else while readers keep up and lanes do not overtake each other.
+//! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and
+//! process in each direction, and nowhere else while readers keep up and lanes do not overtake each other.
 
 use crate::keys::{LaneNumber, PairKey};
 use crate::sys::socket::{self, PathInfo};
@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 /// What one read takes from the kernel at most. Larger brings nothing measurable and delays other lanes.
 pub(super) const IN_BYTES: usize = 256 * 1024;
 
-/// Silence after which TCP starts slowly again (RFC 5681, section 4.1): its least retransmission timeout in Linux.
+/// Silence after which TCP starts slowly again (RFC 5681, section 4.1): its least retransmission timeout in
+/// Linux.
 pub(super) const IDLE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Lane {
@@ -32,7 +33,7 @@ pub(crate) struct Lane {
     pub(crate) dialled: bool,
     /// The relay it goes through.
     pub(crate) through: Option<Through>,
-    /// Through a hole that both gateways made; see `meet`.
+    /// Through a hole that both gateways made; see `traversal::punch`.
     pub(crate) punched: Option<Way>,
     pub(crate) congestion_control: String,
     pub(crate) sent_bytes: u64,

@@ -92,8 +92,8 @@ impl Tunnels {
         }
     }
 
-    /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their shares of what is
-    /// reserved follow.
+    /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their
+    /// shares of what is reserved follow.
     pub(crate) fn size_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get_mut(key) else {
             return;

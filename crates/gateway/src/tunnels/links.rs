@@ -1,5 +1,6 @@
-//! How far the sites of the grid are from each other. Each gateway measures the links of its own site; its answer to a job's start tells
-//! them, so that who starts the job knows those between any two sites, as they were when each of them last answered one.
+//! How far the sites of the grid are from each other. Each gateway measures the links of its own site; its
+//! answer to a job's start tells them, so that who starts the job knows those between any two sites, as they
+//! were when each of them last answered one.
 
 use crate::driver::Driver;
 use crate::tunnels::Tunnels;
@@ -15,7 +16,8 @@ impl Tunnels {
             .collect()
     }
 
-    /// What a site says of its own. Names of sites that are not in the grid would reach the processes of jobs.
+    /// What a site says of its own. Names of sites that are not in the grid would reach the processes of
+    /// jobs.
     pub(crate) fn learn_links(&mut self, driver: &mut Driver, site: &str, mut links: Vec<Link>) {
         links.truncate(LINKED_SITES);
         let is_known = |site: &str| site == driver.config.site || self.peer_of(site).is_some();

@@ -66,7 +66,8 @@ pub(crate) enum GatewayToGateway {
         #[serde(default)]
         beyond_microseconds: u32,
     },
-    /// From a relay: what it carries, and how far the sites are that it has lanes with; see `relay::selection`.
+    /// From a relay: what it carries, and how far the sites are that it has lanes with; see
+    /// `relay::selection`.
     RelayOffer {
         carried: u32,
         #[serde(default)]

@@ -1,7 +1,9 @@
-//! A pair of sites: the tunnel between this one and another, the lanes that carry it, and the legs of its streams.
+//! A pair of sites: the tunnel between this one and another, the lanes that carry it, and the legs of its
+//! streams.
 //!
-//! A lane's end ends no stream: what it carried goes over the others, or waits for the next. A pair ends when no lane
-//! came back in time, when the far gateway has lost its state (another session), or when it breaks the protocol.
+//! A lane's end ends no stream: what it carried goes over the others, or waits for the next. A pair ends when
+//! no lane came back in time, when the far gateway has lost its state (another session), or when it breaks
+//! the protocol.
 
 use crate::inherited::InheritError;
 use crate::keys::{ByNumber, LaneKey, LegKey, PeerIndex};

@@ -21,11 +21,13 @@ use std::time::{Duration, Instant};
 /// Lane losses are said at most this often per pair; `causeway status` counts all.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// Pause before a pair that was refused is tried again: its cause is in a configuration, which a human changes.
+/// Pause before a pair that was refused is tried again: its cause is in a configuration, which a human
+/// changes.
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
 impl Tunnels {
-    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is preferred.
+    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is
+    /// preferred.
     pub(crate) fn find_pair(
         &mut self,
         driver: &mut Driver,
@@ -48,8 +50,9 @@ impl Tunnels {
         Some(pair)
     }
 
-    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays. Whatever comes without a
-    /// relay takes the place of what goes through one, and never the other way round.
+    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
+    /// Whatever comes without a relay takes the place of what goes through one, and never the other way
+    /// round.
     fn make_way(
         &mut self,
         driver: &mut Driver,
@@ -271,8 +274,8 @@ impl Tunnels {
         self.touch(key);
     }
 
-    /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session, so that the
-    /// far one learns of it.
+    /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session,
+    /// so that the far one learns of it.
     pub(crate) fn end_pair(&mut self, driver: &mut Driver, key: PairKey, end: &LaneEnd, forget: bool) {
         let Some(pair) = self.pairs.get(key) else {
             return;
@@ -356,7 +359,8 @@ impl Tunnels {
         }
     }
 
-    /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for one.
+    /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for
+    /// one.
     pub(crate) fn end_all(&mut self, driver: &mut Driver, why: &str) {
         for pair in self.pairs.keys() {
             self.end_pair(driver, pair, &LaneEnd::Refused(why.to_owned()), true);

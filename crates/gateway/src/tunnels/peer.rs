@@ -21,9 +21,10 @@ pub(crate) struct Peer {
     pub(crate) session: u64,
     /// Why there is no tunnel, for those who ask.
     pub(crate) trouble: String,
-    /// Lanes that its path needs; see `lanes`.
+    /// Lanes that its path needs; see `tunnels::capacity`.
     pub(crate) lanes: usize,
-    /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among the peers.
+    /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among
+    /// the peers.
     pub(crate) addresses: Vec<SocketAddr>,
     /// It has left the grid.
     pub(crate) is_gone: bool,
@@ -116,7 +117,8 @@ impl Peer {
     /// The tunnel's state is given up: the far side shall see that by another number.
     pub(crate) fn new_session(&mut self) {
         let mut bytes = [0; 8];
-        // Without random numbers every handshake fails, and says so; till then a session that differs is enough.
+        // Without random numbers every handshake fails, and says so; till then a session that differs is
+        // enough.
         self.session = match getrandom::fill(&mut bytes) {
             Ok(()) => u64::from_be_bytes(bytes),
             Err(_) => self.session.wrapping_add(1),

@@ -1,5 +1,6 @@
-//! Keeps the lanes of a pair supplied: acknowledgements and control frames first, then the legs that have something
-//! to say, small frames before bulk, each read straight into the lane's memory behind its frame header.
+//! Keeps the lanes of a pair supplied: acknowledgements and control frames first, then the legs that have
+//! something to say, small frames before bulk, each read straight into the lane's memory behind its frame
+//! header.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey, Table};
@@ -19,8 +20,8 @@ pub(crate) struct Written {
 }
 
 impl Tunnels {
-    /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing when there
-    /// is no such pair.
+    /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing
+    /// when there is no such pair.
     pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Option<Option<LaneNumber>> {
         let now = driver.now;
         let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);

@@ -201,12 +201,12 @@ impl Tunnels {
         incoming: quinn_proto::Incoming,
         address: SocketAddr,
     ) {
-        let crowd = self.handshakes.len();
+        let handshakes = self.handshakes.len();
         let (now, Some(quic)) = (driver.now, &mut self.quic) else {
             return;
         };
         let mut answer = Vec::new();
-        if crowd >= TRUSTED && !incoming.remote_address_validated() && incoming.may_retry() {
+        if handshakes >= TRUSTED && !incoming.remote_address_validated() && incoming.may_retry() {
             if quic.endpoint.retry(incoming, &mut answer).is_ok() {
                 quic.wire.send_stray(address, &answer);
             }

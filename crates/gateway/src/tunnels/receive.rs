@@ -8,7 +8,8 @@ use crate::tunnels::lane_status::lane_status;
 use causeway_tunnel::ProtocolError;
 
 impl Tunnels {
-    /// What the far gateway did wrong ends the pair: sent again, it would be as wrong. Anything else ends the lane.
+    /// What the far gateway did wrong ends the pair: sent again, it would be as wrong. Anything else ends the
+    /// lane.
     pub(crate) fn fail_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
         let Some(lane) = self.lanes.get(key) else {
             return;

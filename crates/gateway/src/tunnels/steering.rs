@@ -42,7 +42,8 @@ impl Tunnels {
             lane.tail_probe.learn(path.retransmits, rtt, now);
             lossy |= lane.remembered.loses_by_chance(&path, now);
             let reserved = capacity::most_rate(&driver.config, &self.peers, pair);
-            // A lane over QUIC carries everything while it is there: padding of others would only fill its queue.
+            // A lane over QUIC carries everything while it is there: padding of others would only fill its
+            // queue.
             let trains = driver.config.train && pair.lanes[capacity::QUIC_LANE].is_none();
             match lane.remembered.look(&path, &bbr, (reserved, trains), now) {
                 Step::Begin(rate) => {

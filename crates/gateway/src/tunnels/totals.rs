@@ -1,5 +1,5 @@
-//! What ended lanes and pairs have counted. The kernel counts each connection from 0, and a pair is made anew with each
-//! session; what is exported as a counter must not go down when either is replaced.
+//! What ended lanes and pairs have counted. The kernel counts each connection from 0, and a pair is made anew
+//! with each session; what is exported as a counter must not go down when either is replaced.
 
 use crate::tunnels::pair::Pair;
 use causeway_control::LaneStatus;

@@ -57,7 +57,8 @@ impl Tunnels {
             return false;
         };
         let (mut trains, mut ended) = (false, false);
-        // A lane over QUIC that has come up carries everything: the padding of others would only fill its queue.
+        // A lane over QUIC that has come up carries everything: the padding of others would only fill its
+        // queue.
         let is_spare = pair.lanes[capacity::QUIC_LANE].is_some();
         for number in LaneNumber::all() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {

@@ -1,4 +1,5 @@
-//! A gateway of a third site, played by the test: it holds the grid's key, and says and reads what the test wants.
+//! A gateway of a third site, played by the test: it holds the grid's key, and says and reads what the test
+//! wants.
 
 use super::{DEADLINE, Grid, connect_from};
 use causeway_tunnel::frame::{HEADER_BYTES, MAX_PAYLOAD};

@@ -1,5 +1,5 @@
-//! Two gateways joined by a tunnel over loopback, no privilege needed: site one owns 127.x.1.0/24, site two 127.x.2.0/24,
-//! where x is the test's own, so that tests and other programs do not meet.
+//! Two gateways joined by a tunnel over loopback, no privilege needed: site one owns 127.x.1.0/24, site two
+//! 127.x.2.0/24, where x is the test's own, so that tests and other programs do not meet.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 pub mod member;
@@ -97,8 +97,8 @@ impl Grid {
         SocketAddr::from(([127, self.net, 0, site], 7001))
     }
 
-    /// Two gateways between which nothing passes, not even a refusal, until the silence is dropped and the proxy
-    /// started.
+    /// Two gateways between which nothing passes, not even a refusal, until the silence is dropped and the
+    /// proxy started.
     pub fn in_silence() -> (Grid, Silence) {
         let mut grid = Grid::plan("");
         grid.dialled = PROXY;
@@ -159,7 +159,8 @@ impl Grid {
         grid
     }
 
-    /// Both gateways, and a job of site two's. Site one has a [[peer]] for a third site, which the test plays (`member`).
+    /// Both gateways, and a job of site two's. Site one has a [[peer]] for a third site, which the test plays
+    /// (`member`).
     pub fn with_member() -> Grid {
         // Its lanes are not trained: what trains a lane fills one that nobody reads.
         let mut grid = Grid::with_settings_here(
@@ -430,7 +431,8 @@ impl Grid {
     }
 }
 
-/// A test's own second byte of addresses: test binaries run one after the other, tests of one binary in threads.
+/// A test's own second byte of addresses: test binaries run one after the other, tests of one binary in
+/// threads.
 pub fn next_net() -> u8 {
     10 + NEXT_NET.fetch_add(1, Ordering::Relaxed) + (std::process::id() % 4) as u8 * 50
 }
@@ -451,7 +453,8 @@ pub fn connect_from(own: SocketAddr, other: SocketAddr) -> TcpStream {
     stream
 }
 
-/// An address that answers no connection request: its queue of connections is full, and nobody takes any from it.
+/// An address that answers no connection request: its queue of connections is full, and nobody takes any from
+/// it.
 pub struct Silence {
     _listener: socket2::Socket,
     _first: TcpStream,

@@ -1,5 +1,5 @@
-//! A network that misbehaves on demand, between two gateways: it cuts connections, after so many bytes or at once,
-//! refuses new ones, and stalls.
+//! A network that misbehaves on demand, between two gateways: it cuts connections, after so many bytes or at
+//! once, refuses new ones, and stalls.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

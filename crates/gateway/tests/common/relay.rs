@@ -1,5 +1,5 @@
-//! A network for UDP that misbehaves on demand, between two gateways: it loses, doubles and delays datagrams, stops, and forgets who it
-//! carried for.
+//! A network for UDP that misbehaves on demand, between two gateways: it loses, doubles and delays datagrams,
+//! stops, and forgets who it carried for.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};

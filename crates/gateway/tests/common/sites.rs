@@ -1,6 +1,6 @@
-//! Sites one and two, neither of which can dial the other, and gateways of further sites, from three on, that both can dial:
-//! site n owns 127.x.n.0/24. Those from three on are processes of their own, which tests kill. Where a test wants more sites that cannot be
-//! dialled, it says so.
+//! Sites one and two, neither of which can dial the other, and gateways of further sites, from three on, that
+//! both can dial: site n owns 127.x.n.0/24. Those from three on are processes of their own, which tests kill.
+//! Where a test wants more sites that cannot be dialled, it says so.
 
 use super::proxy::Proxy;
 use super::{accept, connect_from, next_net, send_preface, wait_for, write_key};
@@ -220,7 +220,8 @@ impl Sites {
         lanes.map(|lane| lane.technique).collect()
     }
 
-    /// How all lanes between sites that cannot be dialled came about, as the gateways see it that asked for them.
+    /// How all lanes between sites that cannot be dialled came about, as the gateways see it that asked for
+    /// them.
     pub fn all_techniques(&self) -> Vec<String> {
         let asked = |asks: u8| {
             let tunnels = self.status(asks).tunnels.into_iter();

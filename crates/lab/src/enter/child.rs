@@ -80,7 +80,8 @@ impl NodeChild {
     fn collect(&mut self, flags: i32) -> io::Result<Option<ExitStatus>> {
         if self.ended.is_none() {
             let mut raw = 0;
-            // SAFETY: `raw` outlives the call; nix's waitpid would lose the raw status that ExitStatus is made from.
+            // SAFETY: `raw` outlives the call; nix's waitpid would lose the raw status that ExitStatus is
+            // made from.
             let result = unsafe { libc::waitpid(self.pid, &mut raw, flags) };
             match result {
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}

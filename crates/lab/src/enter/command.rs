@@ -1,4 +1,5 @@
-//! A command to run in a node, and the same made ready for exec: after the fork nothing may fail for want of memory.
+//! A command to run in a node, and the same made ready for exec: after the fork nothing may fail for want of
+//! memory.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -15,7 +16,8 @@ use nix::unistd::pipe2;
 pub struct NodeCommand {
     /// Name of the node.
     pub node: String,
-    /// Program and arguments; the program is looked for on the PATH of the resulting environment, in the node.
+    /// Program and arguments; the program is looked for on the PATH of the resulting environment, in the
+    /// node.
     pub argv: Vec<OsString>,
     /// Added to the caller's environment, or replacing what has the same name there.
     pub env: Vec<(OsString, OsString)>,
@@ -31,8 +33,8 @@ pub struct NodeCommand {
     pub stderr: Stdio,
     /// Whether the terminal's signals reach it by themselves.
     pub session: Session,
-    /// Run it before everything ordinary, as far as the caller may: for what stands for a host of its own, and would not
-    /// share cores with MPI ranks there. What it starts is ordinary again.
+    /// Run it before everything ordinary, as far as the caller may: for what stands for a host of its own,
+    /// and would not share cores with MPI ranks there. What it starts is ordinary again.
     pub before_ranks: bool,
 }
 

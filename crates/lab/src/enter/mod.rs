@@ -1,5 +1,5 @@
-//! Runs commands inside nodes. A forked helper joins the node's namespaces and clones the command as a child of the
-//! caller, so that it can be waited for and signalled like any other, and dies with the node.
+//! Runs commands inside nodes. A forked helper joins the node's namespaces and clones the command as a child
+//! of the caller, so that it can be waited for and signalled like any other, and dies with the node.
 
 mod child;
 mod command;

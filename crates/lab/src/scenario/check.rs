@@ -1,5 +1,5 @@
-//! From what was typed to what is used: reads the units, fills in the defaults, and checks that names, networks and
-//! links fit together. Adds every mistake it finds; never stops at the first.
+//! From what was typed to what is used: reads the units, fills in the defaults, and checks that names,
+//! networks and links fit together. Adds every mistake it finds; never stops at the first.
 
 use std::time::Duration;
 
@@ -317,14 +317,15 @@ fn complain_unless(good: bool, line: usize, key: &str, reason: &str, mistakes: &
 }
 
 fn is_name(text: &str, allowed: impl Fn(char) -> bool) -> bool {
-    // 40 leaves room for "-head" and a node number in the 63 bytes of a host name; a leading dot or dash would
-    // make a hidden directory or an option of it.
+    // 40 leaves room for "-head" and a node number in the 63 bytes of a host name; a leading dot or dash
+    // would make a hidden directory or an option of it.
     (1..=40).contains(&text.len()) && text.chars().all(allowed) && !text.starts_with(['.', '-'])
 }
 
 /// Matches the core count of the nodes of the papers' era, and keeps four ranks on one node.
 const DEFAULT_SLOTS: u32 = 4;
-/// About 1.4 times the bandwidth-delay product of 1 Gbit/s and 11.6 ms: a router of that rate has about as much.
+/// About 1.4 times the bandwidth-delay product of 1 Gbit/s and 11.6 ms: a router of that rate has about as
+/// much.
 const DEFAULT_QUEUE_BYTES: u64 = 2_000_000;
 const DEFAULT_SEED: u64 = 1;
 const HEAD_AND_ROUTER: u32 = 2;

@@ -1,5 +1,5 @@
-//! What an emulated grid should look like, checked. `typed` holds what stands in the file, `check` turns it into
-//! what is used and lists every mistake at once; nothing here touches the machine.
+//! What an emulated grid should look like, checked. `typed` holds what stands in the file, `check` turns it
+//! into what is used and lists every mistake at once; nothing here touches the machine.
 
 mod check;
 mod mistake;
@@ -40,7 +40,8 @@ pub struct Site {
     pub nodes: u32,
     /// Processes a compute node is meant to hold.
     pub slots: u32,
-    /// The LAN. The router has its last usable address, the head node the one before, compute nodes the first ones.
+    /// The LAN. The router has its last usable address, the head node the one before, compute nodes the first
+    /// ones.
     pub subnet: Subnet,
     /// What the router lets in from the WAN.
     pub firewall: Firewall,
@@ -60,7 +61,8 @@ pub enum Firewall {
     OutboundOnly,
     /// As outbound-only, and the head node hides behind the router's public address.
     Nat,
-    /// As nat, with another port for every destination (RFC 4787, section 4.1: address and port-dependent mapping).
+    /// As nat, with another port for every destination (RFC 4787, section 4.1: address and port-dependent
+    /// mapping).
     NatSymmetric,
     /// Only these TCP and UDP ports, both ends included.
     Ports(Vec<(u16, u16)>),

@@ -20,7 +20,8 @@ impl Scenario {
     /// The scenario with the changes applied.
     ///
     /// # Errors
-    /// Every change that does not fit: an unknown site, no nodes, a network too small, overlapping networks to route.
+    /// Every change that does not fit: an unknown site, no nodes, a network too small, overlapping networks
+    /// to route.
     pub fn with(&self, overrides: &Overrides) -> Result<Scenario, Mistakes> {
         let mut scenario = self.clone();
         let mut mistakes = Mistakes::in_file("command line");

@@ -1,8 +1,9 @@
-//! Children made by fork or clone that go on running this program's code, and the exec at the end of some of them.
+//! Children made by fork or clone that go on running this program's code, and the exec at the end of some of
+//! them.
 //!
-//! Only the calling thread exists in such a child. fork() leaves glibc's allocator usable there; clone_with() and
-//! siblings() are therefore called from children of fork() alone, which have a single thread. No child prints
-//! through std (a lock may be held for ever by a thread that is not there) or returns into its caller.
+//! Only the calling thread exists in such a child. fork() leaves glibc's allocator usable there; clone_with()
+//! and siblings() are therefore called from children of fork() alone, which have a single thread. No child
+//! prints through std (a lock may be held for ever by a thread that is not there) or returns into its caller.
 
 use std::ffi::CString;
 use std::io;
@@ -24,20 +25,22 @@ pub(crate) fn fork(body: impl FnOnce() -> i32) -> io::Result<Child> {
     }
 }
 
-/// Clones into new namespaces; the child runs `body` and exits with what it returns. For single-threaded callers.
+/// Clones into new namespaces; the child runs `body` and exits with what it returns. For single-threaded
+/// callers.
 pub(crate) fn clone_with(namespaces: CloneFlags, body: impl FnOnce() -> i32) -> io::Result<Child> {
     raw_clone(namespaces.bits() | libc::SIGCHLD, body)
 }
 
-/// As [`clone_with`], but the child is one of the caller's parent, who waits for it. For single-threaded callers.
+/// As [`clone_with`], but the child is one of the caller's parent, who waits for it. For single-threaded
+/// callers.
 pub(crate) fn siblings(body: impl FnOnce() -> i32) -> io::Result<Child> {
     raw_clone(libc::CLONE_PARENT | libc::SIGCHLD, body)
 }
 
 fn raw_clone(flags: i32, body: impl FnOnce() -> i32) -> io::Result<Child> {
     let none = 0usize;
-    // SAFETY: without CLONE_VM and with a null stack this is fork(): the child has a copy of all memory. The caller
-    // has a single thread, so no lock of the allocator is held.
+    // SAFETY: without CLONE_VM and with a null stack this is fork(): the child has a copy of all memory. The
+    // caller has a single thread, so no lock of the allocator is held.
     match unsafe { libc::syscall(libc::SYS_clone, flags as usize, none, none, none, none) } {
         -1 => Err(io::Error::last_os_error()),
         0 => run(body),
@@ -63,8 +66,8 @@ pub(crate) fn close_all_but(keep: &[RawFd]) {
     let mut from = 3;
     for fd in keep.into_iter().chain([RawFd::MAX]) {
         if fd > from {
-            // SAFETY: called right after fork, before anything that owns a descriptor is used in the child; owners
-            // copied from the parent are never dropped, because the child ends with _exit.
+            // SAFETY: called right after fork, before anything that owns a descriptor is used in the child;
+            // owners copied from the parent are never dropped, because the child ends with _exit.
             unsafe { libc::syscall(libc::SYS_close_range, from, fd - 1, 0) };
         }
         from = fd.saturating_add(1);

@@ -1,5 +1,5 @@
-//! The few calls to the kernel that neither std nor nix offers safely: children that never exec, namespaces by
-//! process, descriptors by message. All other modules of the lab are free of `unsafe`.
+//! The few calls to the kernel that neither std nor nix offers safely: children that never exec, namespaces
+//! by process, descriptors by message. All other modules of the lab are free of `unsafe`.
 
 mod child;
 mod message;

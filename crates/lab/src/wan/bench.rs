@@ -1,6 +1,8 @@
-//! The figures of the emulator: round trip at rest and on a busy machine, rate and CPU time under one TCP flow.
+//! The figures of the emulator: round trip at rest and on a busy machine, rate and CPU time under one TCP
+//! flow.
 //!
-//! Measures only; judges nothing. [`bench()`] brings its own two namespaces, [`measure`] takes those of a lab.
+//! Measures only; judges nothing. [`bench()`] brings its own two namespaces, [`measure`] takes those of a
+//! lab.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::Ipv4Addr;
@@ -24,8 +26,8 @@ pub struct Effort {
     pub pause: Duration,
     /// How long iperf3 sends, after two seconds of start that do not count.
     pub transfer: Duration,
-    /// Congestion control of the flow, one that tcp_allowed_congestion_control lists. The machine's default differs
-    /// from machine to machine and would make figures incomparable.
+    /// Congestion control of the flow, one that tcp_allowed_congestion_control lists. The machine's default
+    /// differs from machine to machine and would make figures incomparable.
     pub congestion: String,
 }
 
@@ -100,8 +102,8 @@ pub fn bench(asked: &LinkSpec, effort: &Effort) -> Result<Figures, MeasureError>
     measure(asked, from, to, &testbed.wan, effort)
 }
 
-/// Measures the path between two ends that `wan` joins by a link with the `asked` values, from `from` to `to`.
-/// The caller must be allowed to enter both namespaces.
+/// Measures the path between two ends that `wan` joins by a link with the `asked` values, from `from` to
+/// `to`. The caller must be allowed to enter both namespaces.
 ///
 /// # Errors
 /// No permission to enter a namespace, no iperf3, or an exchange that fails.

@@ -1,5 +1,6 @@
-//! A learning Ethernet switch as a fabric: who sits behind which port is learnt from source addresses; broadcast,
-//! multicast and unknown destinations are flooded. No spanning tree, no VLANs: a lab's LAN is one switch.
+//! A learning Ethernet switch as a fabric: who sits behind which port is learnt from source addresses;
+//! broadcast, multicast and unknown destinations are flooded. No spanning tree, no VLANs: a lab's LAN is one
+//! switch.
 
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;

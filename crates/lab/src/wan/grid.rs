@@ -1,4 +1,5 @@
-//! The WAN as a fabric: ports are sites, each pair of sites may have a link, packets go by destination address.
+//! The WAN as a fabric: ports are sites, each pair of sites may have a link, packets go by destination
+//! address.
 
 use std::ops::Range;
 use std::sync::Arc;

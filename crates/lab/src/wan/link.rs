@@ -158,7 +158,8 @@ impl<P> Direction<P> {
         debug_assert!(self.waiting <= self.travelling.len());
         let lateness_ns = now_ns - arrived.due_ns;
         self.counters.max_lateness_ns = self.counters.max_lateness_ns.max(lateness_ns);
-        // Cannot happen by construction; counted all the same, because "0 reordered" is reported as a finding.
+        // Cannot happen by construction; counted all the same, because "0 reordered" is reported as a
+        // finding.
         if self.counters.delivered > 0 && arrived.number < self.last_delivered {
             self.counters.reordered += 1;
         }
@@ -178,9 +179,9 @@ impl<P> Direction<P> {
 
     /// Takes the values of `spec` from `now` on, and gives back what a cut destroys.
     ///
-    /// What is on the wire keeps its arrival time; what still waits for the transmitter leaves at the new rate.
-    /// A shorter rtt lets later packets catch up with earlier ones, never overtake them. Going down loses
-    /// everything under way, as cutting a cable does. A smaller queue drops nothing that was accepted.
+    /// What is on the wire keeps its arrival time; what still waits for the transmitter leaves at the new
+    /// rate. A shorter rtt lets later packets catch up with earlier ones, never overtake them. Going down
+    /// loses everything under way, as cutting a cable does. A smaller queue drops nothing that was accepted.
     pub(crate) fn change(&mut self, spec: &LinkSpec, now_ns: u64) -> Vec<P> {
         self.settle(now_ns);
         let old_rate = std::mem::replace(&mut self.rate_bits_per_second, spec.rate_bits_per_second);
@@ -251,15 +252,16 @@ fn serialisation_ns(wire_bytes: u64, rate_bits_per_second: u64) -> u64 {
     wire_bytes * 8_000_000_000 / rate_bits_per_second
 }
 
-/// Whether packet `number` is lost: output `number` of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) seeded with
-/// `seed`, read as a fraction of one. Its state is a counter, so the verdict needs no history.
+/// Whether packet `number` is lost: output `number` of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) seeded
+/// with `seed`, read as a fraction of one. Its state is a counter, so the verdict needs no history.
 fn strikes(seed: u64, number: u64, loss: f64) -> bool {
     let bits = split_mix(seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
     // 53 bits are what a double holds exactly.
     ((bits >> 11) as f64) * (1.0 / (1u64 << 53) as f64) < loss
 }
 
-/// The output function of SplitMix64; also used to derive the seed of the way back from that of the way there.
+/// The output function of SplitMix64; also used to derive the seed of the way back from that of the way
+/// there.
 pub(crate) fn split_mix(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

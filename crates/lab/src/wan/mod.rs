@@ -1,7 +1,8 @@
 //! The WAN in user space: IP packets between the sites' TUN devices, with delay, rate, queue, loss and cuts.
 //!
-//! It knows nothing of namespaces, firewalls or scenarios; it is given descriptors and carries what they hold.
-//! Read `link` first (the arithmetic), then `pump` (the loop), then `grid` and `switch` (who is joined to whom).
+//! It knows nothing of namespaces, firewalls or scenarios; it is given descriptors and carries what they
+//! hold. Read `link` first (the arithmetic), then `pump` (the loop), then `grid` and `switch` (who is joined
+//! to whom).
 //!
 //! ```text
 //!  site A's router             thread "causeway-wan"                site B's router
@@ -9,9 +10,9 @@
 //!   [wan0 TUN] <-- write -- Direction B->A <- route <-- read -- [wan0 TUN]
 //! ```
 //!
-//! What the owner of the namespaces does: `ip link set wan0 mtu 1500 txqueuelen 10000 up` (see [`TXQUEUELEN`]),
-//! addresses and routes. Nothing else is needed. Where the kernel hands over super-segments (`packet`), the links
-//! carry, count and lose the packets they stand for.
+//! What the owner of the namespaces does: `ip link set wan0 mtu 1500 txqueuelen 10000 up` (see
+//! [`TXQUEUELEN`]), addresses and routes. Nothing else is needed. Where the kernel hands over super-segments
+//! (`packet`), the links carry, count and lose the packets they stand for.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -54,8 +55,8 @@ use route::{Routes, is_prefix_length};
 pub struct Port {
     /// Name of the site.
     pub site: String,
-    /// A TUN device without packet information (IFF_TUN | IFF_NO_PI), non-blocking: see [`open_tun`]. Offload headers
-    /// (IFF_VNET_HDR) are optional.
+    /// A TUN device without packet information (IFF_TUN | IFF_NO_PI), non-blocking: see [`open_tun`]. Offload
+    /// headers (IFF_VNET_HDR) are optional.
     pub tun: OwnedFd,
     /// What lies behind it: networks and their prefix lengths.
     pub prefixes: Vec<(IpAddr, u8)>,
@@ -64,7 +65,8 @@ pub struct Port {
 /// A link between two sites.
 #[derive(Debug, Clone)]
 pub struct Link {
-    /// The two sites, in any order. The first's packets use `spec.seed` itself, the second's one derived from it.
+    /// The two sites, in any order. The first's packets use `spec.seed` itself, the second's one derived from
+    /// it.
     pub between: [String; 2],
     /// What the link is asked to be.
     pub spec: LinkSpec,
@@ -96,8 +98,8 @@ impl Wan {
     /// Starts carrying packets in a thread named "causeway-wan".
     ///
     /// # Errors
-    /// A site, prefix or pair named twice, a link to an unknown site, impossible link values, or a thread that
-    /// cannot be started. The devices are closed then.
+    /// A site, prefix or pair named twice, a link to an unknown site, impossible link values, or a thread
+    /// that cannot be started. The devices are closed then.
     pub fn start(ports: Vec<Port>, links: Vec<Link>) -> Result<Wan, WanError> {
         let mut routes = Routes::default();
         for (number, port) in ports.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Segmentation offload with real devices: what the two kernels count is what the link says it carried, and the bytes
-//! are whole. Skips like `wan_tests`.
+//! Segmentation offload with real devices: what the two kernels count is what the link says it carried, and
+//! the bytes are whole. Skips like `wan_tests`.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};

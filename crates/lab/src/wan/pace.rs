@@ -1,13 +1,14 @@
 //! When the loop should look again: as exactly as possible while little happens, in batches while much does.
 //!
-//! Pure arithmetic on nanoseconds, like `link`. Two measured facts are behind it, on a 2-core virtual machine: one
-//! wake-up per packet at 940 Mbit/s costs half as much again as batches do, and a halted virtual CPU fires a timer
-//! 50 us late, which twice per round trip is half of the error allowed.
+//! Pure arithmetic on nanoseconds, like `link`. Two measured facts are behind it, on a 2-core virtual
+//! machine: one wake-up per packet at 940 Mbit/s costs half as much again as batches do, and a halted virtual
+//! CPU fires a timer 50 us late, which twice per round trip is half of the error allowed.
 
 /// The shortest time between turns under lasting load. With 50 us the emulator took 0.70-0.73 of a core on a
-/// machine whose cores are both busy with other work, with 100 us 0.51-0.60, with 150 us 0.56-0.59, when it read
-/// packet by packet; super-segments halve that at 100 us, as the segments of a turn are written at once. A packet
-/// is late by half of it on average when read and again when written, little beside the queue such a load builds.
+/// machine whose cores are both busy with other work, with 100 us 0.51-0.60, with 150 us 0.56-0.59, when it
+/// read packet by packet; super-segments halve that at 100 us, as the segments of a turn are written at once.
+/// A packet is late by half of it on average when read and again when written, little beside the queue such a
+/// load builds.
 const TURN_NS: u64 = 100_000;
 
 /// Turns taken without a pause after a quiet time: a ping-pong never meets the limit.

@@ -1,6 +1,7 @@
-//! A packet as an adapter with offloads sees it: up to 64 KiB of one TCP or UDP flow under one header, to be cut into
-//! packets of the path's size, and a checksum to be completed by whoever needs it. Pure: cuts and rewrites headers,
-//! knows neither links nor devices. The link counts, delays and loses the packets, never the super-segment.
+//! A packet as an adapter with offloads sees it: up to 64 KiB of one TCP or UDP flow under one header, to be
+//! cut into packets of the path's size, and a checksum to be completed by whoever needs it. Pure: cuts and
+//! rewrites headers, knows neither links nor devices. The link counts, delays and loses the packets, never
+//! the super-segment.
 //!
 //! ```text
 //! read   [offload][IP][TCP][ payload of segments 0 1 2 3 4 5 ]      segment 2 is lost:
@@ -12,7 +13,8 @@ use std::ops::Range;
 /// Bytes the kernel puts before a packet of a device opened with IFF_VNET_HDR.
 pub(crate) const OFFLOAD_BYTES: usize = 10;
 
-/// The longest headers of a packet that is cut: IPv4 and TCP take 120 bytes with all options, IPv6 with TCP 100.
+/// The longest headers of a packet that is cut: IPv4 and TCP take 120 bytes with all options, IPv6 with TCP
+/// 100.
 const MAX_HEADER_BYTES: usize = 128;
 
 /// `flags`: the checksum from `checksum_start` on is still to be completed.
@@ -25,7 +27,8 @@ const FIN: u8 = 0x01;
 const PUSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// What the kernel says about a packet: `struct virtio_net_hdr` in host byte order (virtio 1.2, section 5.1.6).
+/// What the kernel says about a packet: `struct virtio_net_hdr` in host byte order (virtio 1.2, section
+/// 5.1.6).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Offload {
     flags: u8,
@@ -247,8 +250,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Makes the headers of the whole those of this piece, as the kernel's tcp_gso_segment, udp_gso_segment and
-    /// inet_gso_segment would.
+    /// Makes the headers of the whole those of this piece, as the kernel's tcp_gso_segment, udp_gso_segment
+    /// and inet_gso_segment would.
     fn rewrite(&self, headers: &mut [u8], cut: &Cut, payload_bytes: usize) {
         let (ip, transport) = headers.split_at_mut(cut.transport);
         let transport_bytes = transport.len() + payload_bytes;
@@ -298,8 +301,8 @@ fn put(header: &mut [u8], at: usize, value: u16) {
     header[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// What an open checksum field holds: the sum over addresses, length and protocol (RFC 9293 section 3.1, RFC 8200
-/// section 8.1; a lab has no routing headers, whose last address would count).
+/// What an open checksum field holds: the sum over addresses, length and protocol (RFC 9293 section 3.1, RFC
+/// 8200 section 8.1; a lab has no routing headers, whose last address would count).
 fn pseudo_header_sum(ip: &[u8], transport_bytes: usize, protocol: u32) -> u32 {
     let addresses = if is_ipv4(ip) { &ip[12..20] } else { &ip[8..40] };
     sum(addresses) + transport_bytes as u32 + protocol

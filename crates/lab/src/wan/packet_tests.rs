@@ -1,4 +1,5 @@
-//! Cutting in memory: what leaves in pieces is what came in one, under the headers a cutting kernel would write.
+//! Cutting in memory: what leaves in pieces is what came in one, under the headers a cutting kernel would
+//! write.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! ICMP echo with the kernel's receive time stamps, so that a busy machine delays the answer in the emulator, where
-//! it matters, but not in the measuring process. (ping itself prints 0.1 ms steps above 10 ms.)
+//! ICMP echo with the kernel's receive time stamps, so that a busy machine delays the answer in the emulator,
+//! where it matters, but not in the measuring process. (ping itself prints 0.1 ms steps above 10 ms.)
 
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -76,7 +76,8 @@ impl Pinger {
         }
     }
 
-    /// A reply that has arrived already. What is not ours (another's echo, our own request on loopback) is skipped.
+    /// A reply that has arrived already. What is not ours (another's echo, our own request on loopback) is
+    /// skipped.
     fn take(&self) -> io::Result<Option<(u16, Duration)>> {
         loop {
             let mut packet = [0u8; 256];

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::packet::Packet;
 
-/// Idle buffers by size: those of `free[n]` hold `2^n` bytes, so that a packet in flight takes at most twice its bytes.
+/// Idle buffers by size: those of `free[n]` hold `2^n` bytes, so that a packet in flight takes at most twice
+/// its bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     free: [Vec<Vec<u8>>; CLASSES],

@@ -1,7 +1,8 @@
-//! How the emulator thread, and what else stands for hardware of its own, asks the kernel to run it on time, and what it has cost.
+//! How the emulator thread, and what else stands for hardware of its own, asks the kernel to run it on time,
+//! and what it has cost.
 //!
-//! A lab's MPI ranks busy-wait on every core. Without a better priority a due packet waits for the end of their
-//! time slice (3-4 ms), which is the same order as the round trip emulated.
+//! A lab's MPI ranks busy-wait on every core. Without a better priority a due packet waits for the end of
+//! their time slice (3-4 ms), which is the same order as the round trip emulated.
 
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ pub enum Priority {
 
 /// Raises the calling thread as far as permitted and has its timers fire on time.
 pub(crate) fn raise() -> Priority {
-    // The default slack of 50 us would be a quarter of the permitted error. Cannot fail with a positive value.
+    // The default slack of 50 us would be a quarter of the permitted error. Cannot fail with a positive
+    // value.
     let _ = set_timerslack(1);
     // The lowest real-time level suffices: nothing in a lab competes there.
     let level = libc::sched_param { sched_priority: 1 };
@@ -37,8 +39,8 @@ pub(crate) fn raise() -> Priority {
     Priority::Ordinary
 }
 
-/// CPU time of the calling thread so far. It includes the receiving side's network stack up to the next queue,
-/// which the kernel runs within a write to a TUN device.
+/// CPU time of the calling thread so far. It includes the receiving side's network stack up to the next
+/// queue, which the kernel runs within a write to a TUN device.
 pub(crate) fn thread_cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .map(Duration::from)

@@ -1,5 +1,5 @@
-//! The I/O loop of the emulator: one thread that reads packets from ports, hands them to a [`Fabric`] and writes
-//! them when they are due. What a packet meets on the way is the fabric's business (`grid`, `switch`).
+//! The I/O loop of the emulator: one thread that reads packets from ports, hands them to a [`Fabric`] and
+//! writes them when they are due. What a packet meets on the way is the fabric's business (`grid`, `switch`).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};

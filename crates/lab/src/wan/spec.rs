@@ -10,7 +10,8 @@ use thiserror::Error;
 /// inter-frame gap 12. With them 1500-byte packets at 1 Gbit/s give TCP 941 Mbit/s, as on a real adapter.
 pub const FRAMING_BYTES: u64 = 38;
 
-/// The longest round trip accepted: everything in flight is held in memory, and a longer one is a typing mistake.
+/// The longest round trip accepted: everything in flight is held in memory, and a longer one is a typing
+/// mistake.
 pub const MAX_RTT: Duration = Duration::from_secs(60);
 
 /// The slowest rate accepted: below it one full packet takes longer than a minute, again a typing mistake.

@@ -13,8 +13,9 @@ use super::ethernet::{Ethernet, SwitchRequest};
 use super::pump::{Pump, PumpReport};
 use super::spec::{LinkSpec, LinkStats, SpecError};
 
-/// Bytes that may wait for one port of the switch. A few full TCP windows, so that several ranks sending to one
-/// node lose nothing at ordinary message sizes; 34 ms at 1 Gbit/s when full. What does not fit is dropped.
+/// Bytes that may wait for one port of the switch. A few full TCP windows, so that several ranks sending to
+/// one node lose nothing at ordinary message sizes; 34 ms at 1 Gbit/s when full. What does not fit is
+/// dropped.
 pub const LAN_QUEUE_BYTES: u64 = 4 << 20;
 
 /// What a site's LAN is asked to be.

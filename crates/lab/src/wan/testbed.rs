@@ -1,4 +1,5 @@
-//! Two anonymous network namespaces joined by one link: what the tests and the figures of the emulator run on.
+//! Two anonymous network namespaces joined by one link: what the tests and the figures of the emulator run
+//! on.
 //!
 //! A namespace lives as long as its descriptor, so nothing is left behind however the process ends. It is not
 //! the lab: no nodes, no firewall, no file systems.

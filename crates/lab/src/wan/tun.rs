@@ -13,8 +13,8 @@ use std::os::unix::fs::OpenOptionsExt;
 /// 1 Gbit/s, less than one scheduling delay on a machine whose MPI ranks busy-wait; 10 000 is 123 ms.
 pub const TXQUEUELEN: u32 = 10_000;
 
-/// Opens a TUN device (IP packets) in the caller's current network namespace, non-blocking, with an offload header
-/// before each packet (IFF_VNET_HDR) where the kernel knows it.
+/// Opens a TUN device (IP packets) in the caller's current network namespace, non-blocking, with an offload
+/// header before each packet (IFF_VNET_HDR) where the kernel knows it.
 ///
 /// # Errors
 /// Opening /dev/net/tun fails (no such device, no permission), the name is too long or taken, or the caller
@@ -65,7 +65,8 @@ fn open(name: &str, kind: libc::c_int) -> io::Result<OwnedFd> {
     Ok(device.into())
 }
 
-/// Whether packets of this device have an offload header before them; `false` for what is no TUN or TAP device.
+/// Whether packets of this device have an offload header before them; `false` for what is no TUN or TAP
+/// device.
 pub(crate) fn has_offload_header(device: &OwnedFd) -> bool {
     // SAFETY: ifreq is plain old data for which all zeroes is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -78,8 +79,8 @@ pub(crate) fn has_offload_header(device: &OwnedFd) -> bool {
     libc::c_int::from(flags) & libc::IFF_VNET_HDR != 0
 }
 
-/// Asks the kernel to hand over super-segments and open checksums, and says whether it will. It takes them in any
-/// case.
+/// Asks the kernel to hand over super-segments and open checksums, and says whether it will. It takes them in
+/// any case.
 pub(crate) fn accept_super_segments(device: &OwnedFd) -> bool {
     let tcp = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     // Segmented UDP (Linux 6.2) both families at once or not at all.

@@ -1,6 +1,6 @@
-//! The emulator with real devices and the kernel's own network stack. Needs root or an own user namespace with
-//! permission on /dev/net/tun; says so and does nothing otherwise. No thresholds on time: what is asked for is that
-//! every packet is accounted for and in order.
+//! The emulator with real devices and the kernel's own network stack. Needs root or an own user namespace
+//! with permission on /dev/net/tun; says so and does nothing otherwise. No thresholds on time: what is asked
+//! for is that every packet is accounted for and in order.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use super::{LanSpec, LinkChange, LinkSpec, LinkStats, Switch};
 /// How long a reply may take before the test says that it is missing.
 const REPLY_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Echo requests in one burst. Their replies must fit the socket's default receive buffer of 208 KiB, 832 bytes each,
-/// because a busy machine may not let the test read before all have come.
+/// Echo requests in one burst. Their replies must fit the socket's default receive buffer of 208 KiB, 832
+/// bytes each, because a busy machine may not let the test read before all have come.
 const BURST: u16 = 200;
 
 fn spec() -> LinkSpec {
@@ -46,8 +46,8 @@ pub(super) fn permitted<T>(set_up: Result<T, TestbedError>) -> Option<T> {
     }
 }
 
-/// Sends `requests` echo requests from the left end in one burst and gives back the numbers of the replies, in
-/// the order they came, once `expected` came.
+/// Sends `requests` echo requests from the left end in one burst and gives back the numbers of the replies,
+/// in the order they came, once `expected` came.
 fn echoes(testbed: &Testbed, requests: u16, expected: usize) -> Vec<u16> {
     echoes_between(&testbed.ends[0], &testbed.ends[1], requests, expected)
 }

@@ -1,5 +1,5 @@
-//! What the lab's own tests share: starting a lab in a directory of its own, or saying why this machine forbids it,
-//! and running a command in a node with a deadline.
+//! What the lab's own tests share: starting a lab in a directory of its own, or saying why this machine
+//! forbids it, and running a command in a node with a deadline.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// A scenario of two sites, one compute node each; `extra` goes into the head of the file, `first` into the first site.
+/// A scenario of two sites, one compute node each; `extra` goes into the head of the file, `first` into the
+/// first site.
 pub fn two_sites(extra: &str, first: &str) -> Scenario {
     let text = format!(
         r#"name = "test"
@@ -58,7 +59,8 @@ fn skip<T>(error: &LabError) -> Option<T> {
     None
 }
 
-/// A directory for the state of the labs of one test; empty ones are all that stays, under the target directory.
+/// A directory for the state of the labs of one test; empty ones are all that stays, under the target
+/// directory.
 pub fn own_directory() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -18,7 +18,8 @@ const WARM_UP: u32 = 20;
 /// A part, one connection long.
 #[derive(Debug, Subcommand)]
 pub enum Byte {
-    /// A rank of two: the first sends a message, waits busily until it is back, and so on; the other sends back what arrives.
+    /// A rank of two: the first sends a message, waits busily until it is back, and so on; the other sends
+    /// back what arrives.
     Rank {
         /// Where the other listens.
         port: u16,

@@ -1,4 +1,5 @@
-//! Section `collectives`: what the library of collectives gains over the MPI's own, both through Causeway, and how far from the limit it is.
+//! Section `collectives`: what the library of collectives gains over the MPI's own, both through Causeway,
+//! and how far from the limit it is.
 
 use super::pings::read;
 use super::{Bench, BenchError, DEADLINE, HEAD, INTEL, MPIS, Mpi, ROUTED};

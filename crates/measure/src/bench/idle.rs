@@ -14,7 +14,8 @@ const SHORT: &str = "after 300 ms";
 /// Longer than phases of computing between two exchanges in most of the papers' programs.
 const LONG: &str = "after 5 s";
 
-/// Between the starts of programs that share their pauses: two MPIs starting at once would slow each other down.
+/// Between the starts of programs that share their pauses: two MPIs starting at once would slow each other
+/// down.
 const BETWEEN_STARTS: Duration = Duration::from_millis(300);
 
 /// See the module.

@@ -1,5 +1,5 @@
-//! Section `loopback`: what the gateways themselves cost, where no link limits: two of them on this host, one stream through
-//! both, beside a perfect copy.
+//! Section `loopback`: what the gateways themselves cost, where no link limits: two of them on this host, one
+//! stream through both, beside a perfect copy.
 
 use super::relay;
 use super::twin::Twin;

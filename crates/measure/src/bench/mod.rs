@@ -1,5 +1,5 @@
-//! `make bench`: direct and Causeway in turn (A B A B) in labs whose sites do have a route, so that both are possible;
-//! results/DATE-NAME/ gets every row, the commands, versions and host, tables and an HTML page.
+//! `make bench`: direct and Causeway in turn (A B A B) in labs whose sites do have a route, so that both are
+//! possible; results/DATE-NAME/ gets every row, the commands, versions and host, tables and an HTML page.
 //!
 //! Each section is a module with one function that measures and returns a [`Part`]; docs/benchmarks.md
 //! says what each does.

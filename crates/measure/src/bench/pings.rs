@@ -1,4 +1,5 @@
-//! Ping-pongs of one MPI under one condition, several ways beside each other: the numbers that five sections share.
+//! Ping-pongs of one MPI under one condition, several ways beside each other: the numbers that five sections
+//! share.
 
 use super::{Bench, BenchError, Mpi, Way};
 use crate::claim::{Bar, Claim};

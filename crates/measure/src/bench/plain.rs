@@ -1,4 +1,5 @@
-//! Section `plain`: the same path without an MPI, directly, through two programs that only copy, and through the gateways.
+//! Section `plain`: the same path without an MPI, directly, through two programs that only copy, and through
+//! the gateways.
 
 use super::pings::{DIRECT, Pings, read};
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, Way};
@@ -12,8 +13,8 @@ const RELAYS: &str = "relays";
 /// Bytes, and round trips of a run.
 const SIZES: [(u64, u32); 4] = [(1, 500), (64 << 10, 100), (256 << 10, 100), (1 << 20, 100)];
 
-/// A direct connection that pauses for longer than its retransmission timeout begins anew with a small window: a pause below it shows what waking
-/// costs, and no more.
+/// A direct connection that pauses for longer than its retransmission timeout begins anew with a small
+/// window: a pause below it shows what waking costs, and no more.
 const PAUSE_MS: u64 = 100;
 
 /// Round trips of a run with pauses.

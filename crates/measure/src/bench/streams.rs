@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 /// As many connections as two hundred ranks open that all talk to all, half of them at each site.
 const STREAMS: u64 = 10_000;
 
-/// A node's ports stay bound to the address they last spoke to for this long (TIME_WAIT). All streams of a node go to its
-/// gateway's one address, so a second ten thousand within it search for free ports: 300 streams a second.
+/// A node's ports stay bound to the address they last spoke to for this long (TIME_WAIT). All streams of a
+/// node go to its gateway's one address, so a second ten thousand within it search for free ports: 300
+/// streams a second.
 const PORTS_REST: Duration = Duration::from_secs(61);
 
 /// See the module.

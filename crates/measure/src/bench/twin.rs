@@ -1,5 +1,5 @@
-//! Two gateways of this host on loopback addresses, each a process of its own, and streams through both: what a shim does,
-//! done here, so that nothing but the gateways lies between the two ends.
+//! Two gateways of this host on loopback addresses, each a process of its own, and streams through both: what
+//! a shim does, done here, so that nothing but the gateways lies between the two ends.
 
 use crate::lab::{causeway, quoted};
 use crate::program::{Program, ProgramError, Running, io};
@@ -124,7 +124,8 @@ impl Twin {
 
 impl Home {
     fn create(net: u8) -> Result<Home, ProgramError> {
-        // Short: the name of a Unix socket has room for a hundred bytes. Private: the key and the sockets lie in it.
+        // Short: the name of a Unix socket has room for a hundred bytes. Private: the key and the sockets lie
+        // in it.
         let path = std::env::temp_dir().join(format!("causeway-twin-{}-{net}", std::process::id()));
         let made = DirBuilder::new().mode(0o700).create(&path);
         made.map_err(io(format!("create {}", path.display())))?;

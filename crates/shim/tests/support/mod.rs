@@ -1,8 +1,8 @@
-//! A node of site rennes in a namespace of its own, a gateway under the test's control, and Python programs that
-//! run with the real library preloaded.
+//! A node of site rennes in a namespace of its own, a gateway under the test's control, and Python programs
+//! that run with the real library preloaded.
 //!
-//! Each test runs itself again inside `unshare`, so it needs no privilege and leaves nothing behind; where user
-//! namespaces are not allowed it says that it was skipped.
+//! Each test runs itself again inside `unshare`, so it needs no privilege and leaves nothing behind; where
+//! user namespaces are not allowed it says that it was skipped.
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use causeway_wire::preface::Decoded;
@@ -298,8 +298,8 @@ pub struct Intake {
 /// Prefaces that a gateway of a test has read, and as they came.
 pub type Prefaces = Receiver<(Preface, Vec<u8>)>;
 
-/// Listens like a gateway and hands every connection whose preface has arrived to `on_intake`, each in its own
-/// thread; also tells it to the receiver.
+/// Listens like a gateway and hands every connection whose preface has arrived to `on_intake`, each in its
+/// own thread; also tells it to the receiver.
 pub fn gateway(address: &str, on_intake: impl Fn(Intake) + Clone + Send + 'static) -> Prefaces {
     asked_gateway(address, answer_as_rennes, on_intake)
 }

@@ -1,6 +1,7 @@
 //! What makes up for a lost datagram without a round trip: a parity datagram behind every few.
 //!
-//! It lies below QUIC (`crates/gateway/src/quic`), which sees the datagram that was made up for as one that came late. Every datagram gets a head of ten bytes:
+//! It lies below QUIC (`crates/gateway/src/quic`), which sees the datagram that was made up for as one that
+//! came late. Every datagram gets a head of ten bytes:
 //!
 //! ```text
 //! byte 0       0x20 plain, 0x21 one of a group, 0x22 parity of a group. QUIC's own never begin so (RFC 9000, section 17)
@@ -10,8 +11,9 @@
 //! byte 4-7     number of the datagram among all that the speaker sent to this address
 //! byte 8-9     of a parity, the sum (XOR) of its group's lengths; else zero
 //! ```
-//! A parity's number is that after the group's last. Its body is the sum of their bytes, shorter ones continued with zeros. So any one that is missing of a group and its
-//! parity is made up for. Nothing here is proved: a head that fits neither epoch nor numbers says nothing, unless several in a row agree.
+//! A parity's number is that after the group's last. Its body is the sum of their bytes, shorter ones
+//! continued with zeros. So any one that is missing of a group and its parity is made up for. Nothing here is
+//! proved: a head that fits neither epoch nor numbers says nothing, unless several in a row agree.
 
 use std::collections::VecDeque;
 
@@ -34,7 +36,8 @@ const GROUPS: usize = 32;
 /// What is missed is counted over so many datagrams.
 const COUNTED: u32 = 512;
 
-/// A number this far from those before is not of the same count, and a speaker counts anew where so many in a row say so.
+/// A number this far from those before is not of the same count, and a speaker counts anew where so many in a
+/// row say so.
 const FAR: u32 = 1 << 16;
 const AGREE: u32 = 16;
 
@@ -83,7 +86,8 @@ impl Encoder {
         }
     }
 
-    /// Appends a datagram with its head. `group`: datagrams that a parity is sent for, none for zero; true when that many are there.
+    /// Appends a datagram with its head. `group`: datagrams that a parity is sent for, none for zero; true
+    /// when that many are there.
     pub fn wrap(&mut self, datagram: &[u8], group: u8, missed: u8, out: &mut Vec<u8>) -> bool {
         let kind = if group == 0 { PLAIN } else { MEMBER };
         let place = (kind, self.count);

@@ -1,7 +1,7 @@
-//! Plays any bytes as what a hostile far gateway sends on the lanes of one end, between what this end's driver does. The
-//! far gateway may make its own streams useless; it may neither make this end panic nor make it keep more than
-//! `Settings` and `Limits` say. The seeded test (programs.rs) and the fuzz target `tunnel_input` (fuzz/) both call
-//! [`play`].
+//! Plays any bytes as what a hostile far gateway sends on the lanes of one end, between what this end's
+//! driver does. The far gateway may make its own streams useless; it may neither make this end panic nor make
+//! it keep more than `Settings` and `Limits` say. The seeded test (programs.rs) and the fuzz target
+//! `tunnel_input` (fuzz/) both call [`play`].
 
 use super::program::{self, Bytes};
 use causeway_tunnel::frame::HEADER_BYTES;

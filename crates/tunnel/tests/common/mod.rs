@@ -8,7 +8,8 @@ pub mod sim;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::Token;
 
-/// A small generator is enough here, and its sequence never changes with a dependency (Steele et al., SplitMix64).
+/// A small generator is enough here, and its sequence never changes with a dependency (Steele et al.,
+/// SplitMix64).
 pub struct Random(pub u64);
 
 impl Random {

@@ -1,6 +1,6 @@
-//! Plays any bytes as a program on two ends of a tunnel: streams, lanes that are cut, replaced or not read, ends that go on
-//! in another process, time. After every step and after all lanes have healed it checks what a tunnel promises. The seeded
-//! test (programs.rs) and the fuzz target `tunnel` (fuzz/) both call [`play`].
+//! Plays any bytes as a program on two ends of a tunnel: streams, lanes that are cut, replaced or not read,
+//! ends that go on in another process, time. After every step and after all lanes have healed it checks what
+//! a tunnel promises. The seeded test (programs.rs) and the fuzz target `tunnel` (fuzz/) both call [`play`].
 
 use causeway_tunnel::frame::{HEADER_BYTES, ProtocolError};
 use causeway_tunnel::messages::MAX_MESSAGE;
@@ -23,7 +23,8 @@ const BATCH: u64 = 128 * 1024;
 /// Rounds in which two ends whose lanes all work have told each other everything; each is 50 ms long.
 const HEALING_ROUNDS: u64 = 400;
 
-/// What more each round brings over at least of what waits: of lanes that have room for 1000 bytes half a frame.
+/// What more each round brings over at least of what waits: of lanes that have room for 1000 bytes half a
+/// frame.
 const HEALED_BYTES: u64 = 20_000;
 
 /// The rest of a program.
@@ -551,8 +552,8 @@ impl World {
     }
 }
 
-/// What stands from position `at` on of the bytes that `end` sends on a stream. Slices of a table, because a fuzzer counts
-/// every comparison of a loop.
+/// What stands from position `at` on of the bytes that `end` sends on a stream. Slices of a table, because a
+/// fuzzer counts every comparison of a loop.
 fn pattern(id: StreamId, end: usize, at: u64, length: usize) -> Vec<u8> {
     const PERIOD: usize = 65_521;
     static TABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {

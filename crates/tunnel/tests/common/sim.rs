@@ -1,5 +1,5 @@
-//! Two ends of a tunnel over lanes that delay, stall, die in the middle of a frame and come back, in virtual time: a
-//! millisecond per step.
+//! Two ends of a tunnel over lanes that delay, stall, die in the middle of a frame and come back, in virtual
+//! time: a millisecond per step.
 
 use super::{Random, request};
 use causeway_tunnel::{Event, Settings, Side, Snapshot, StreamId, Tunnel};
@@ -186,7 +186,8 @@ impl Sim {
         }
     }
 
-    /// Cuts a lane: what is under way is lost, each end learns of it within 30 ms, and it is back after `pause`.
+    /// Cuts a lane: what is under way is lost, each end learns of it within 30 ms, and it is back after
+    /// `pause`.
     pub fn cut(&mut self, lane: usize, pause: Duration) {
         let wire = &mut self.wires[lane];
         if !std::mem::replace(&mut wire.alive, false) {
@@ -199,8 +200,8 @@ impl Sim {
         wire.back_at = Some(self.now + Duration::from_millis(30) + pause);
     }
 
-    /// One end goes on in another process: its lanes close, and its state travels as bytes. The lanes are back after
-    /// `pause`.
+    /// One end goes on in another process: its lanes close, and its state travels as bytes. The lanes are
+    /// back after `pause`.
     pub fn hand_over(&mut self, end: usize, pause: Duration) {
         for lane in 0..self.wires.len() {
             self.cut(lane, pause);

@@ -72,7 +72,8 @@ impl Cidr {
         self.prefix
     }
 
-    /// The address at the same place in another range of the same size; `None` for one that is not in this range.
+    /// The address at the same place in another range of the same size; `None` for one that is not in this
+    /// range.
     pub fn translate(&self, address: IpAddr, to: &Cidr) -> Option<IpAddr> {
         let address = address.to_canonical();
         if !self.contains(address) {
@@ -140,10 +141,11 @@ pub struct Site {
     pub name: String,
     /// The addresses of its nodes, as the whole grid knows them.
     pub subnets: Vec<Cidr>,
-    /// Where those are virtual, the ranges in which the nodes really have their addresses, each for the one at
-    /// the same place in `subnets`; empty where addresses are what they are.
+    /// Where those are virtual, the ranges in which the nodes really have their addresses, each for the one
+    /// at the same place in `subnets`; empty where addresses are what they are.
     pub real_subnets: Vec<Cidr>,
-    /// Where the gateway takes connections from the site's nodes: at most one per address family. Real addresses.
+    /// Where the gateway takes connections from the site's nodes: at most one per address family. Real
+    /// addresses.
     pub gateways: Vec<SocketAddr>,
     /// Source ports the gateway delivers from. Apart from the range of ephemeral ports, so that a connection
     /// of another process of the head node is not taken for a delivery.
@@ -167,8 +169,8 @@ pub enum Place<'a> {
 }
 
 impl Grid {
-    /// The sites in which a node with these real addresses may be: how a process finds where it runs. More than
-    /// one only where sites have the same private addresses.
+    /// The sites in which a node with these real addresses may be: how a process finds where it runs. More
+    /// than one only where sites have the same private addresses.
     pub fn sites_of(&self, addresses: &[IpAddr]) -> Vec<&Site> {
         let has = |site: &&Site| addresses.iter().any(|address| site.has_node(*address));
         self.sites.iter().filter(has).collect()
@@ -207,8 +209,8 @@ impl Site {
         translate(&self.real_subnets, &self.subnets, real)
     }
 
-    /// The address that a node of this site really has, for one by which the grid knows it; any other is left as
-    /// it is.
+    /// The address that a node of this site really has, for one by which the grid knows it; any other is left
+    /// as it is.
     pub fn real(&self, in_grid: IpAddr) -> IpAddr {
         translate(&self.subnets, &self.real_subnets, in_grid)
     }

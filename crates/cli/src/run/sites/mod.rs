@@ -64,7 +64,8 @@ pub fn choose<'a>(
     Ok(Chosen { wish, shares, sites })
 }
 
-/// Refuses sites whose connections nobody would carry. Of hosts that the user names the gateways judge themselves.
+/// Refuses sites whose connections nobody would carry. Of hosts that the user names the gateways judge
+/// themselves.
 ///
 /// # Errors
 /// The first such site.
@@ -75,7 +76,8 @@ pub fn check_transparent(job: &JobReply, chosen: &Chosen) -> Result<(), RunError
     opaque.map_or(Ok(()), |site| Err(RunError::NotTransparent(site.name.clone())))
 }
 
-/// Puts the real addresses of this site's nodes in the place of virtual ones, for a run in which nobody translates these.
+/// Puts the real addresses of this site's nodes in the place of virtual ones, for a run in which nobody
+/// translates these.
 pub fn name_own_hosts_as_they_are(job: &mut JobReply) {
     let mut sites = job.sites.iter_mut().filter(|site| site.name == job.site);
     let Some(info) = sites.find_map(|site| site.info.as_mut()) else {
@@ -91,8 +93,8 @@ pub fn name_own_hosts_as_they_are(job: &mut JobReply) {
     }
 }
 
-/// Refuses sites whose addresses nobody translates; see [`name_own_hosts_as_they_are`]. Of hosts that the user names the
-/// kernels judge.
+/// Refuses sites whose addresses nobody translates; see [`name_own_hosts_as_they_are`]. Of hosts that the
+/// user names the kernels judge.
 ///
 /// # Errors
 /// The first such site.
@@ -129,7 +131,8 @@ pub enum Ip {
     Any,
 }
 
-/// The version of IP that all of these sites have, the one where the launcher runs among them: each process of an MPI reaches each other one.
+/// The version of IP that all of these sites have, the one where the launcher runs among them: each process
+/// of an MPI reaches each other one.
 ///
 /// # Errors
 /// There is none, or the launcher does not speak it.
@@ -151,7 +154,8 @@ pub fn common_ip(job: &JobReply, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, Run
     let lacking = |v6: bool| all.iter().find(|site| !has(site, v6));
     match (lacking(false), lacking(true)) {
         (None, _) => Ok(Ip::V4),
-        // hydra takes `fd00:1::fd:4000` for a host fd00 (MPICH 4.0.2, 5.0.2), Intel's names its own host alone.
+        // hydra takes `fd00:1::fd:4000` for a host fd00 (MPICH 4.0.2, 5.0.2), Intel's names its own host
+        // alone.
         (Some(site), None) if !mpi.is_open_mpi() => {
             Err(RunError::Ipv4Launcher(mpi.name(), site.name.clone()))
         }
@@ -163,8 +167,8 @@ pub fn common_ip(job: &JobReply, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, Run
     }
 }
 
-/// This host's address, the one that other sites' daemons can call, and its interface: as the grid knows it where the shim
-/// translates, else the real one.
+/// This host's address, the one that other sites' daemons can call, and its interface: as the grid knows it
+/// where the shim translates, else the real one.
 pub fn own_address(job: &JobReply, translates: bool) -> Option<(String, IpAddr)> {
     let grid: Grid = job.grid.parse().ok()?;
     let site = grid.sites.iter().find(|site| site.name == job.site)?;

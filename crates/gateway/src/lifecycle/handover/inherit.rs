@@ -1,7 +1,7 @@
 //! The successor's part: becomes the gateway whose state it was given.
 //!
-//! Where it fails, the process ends, and with it the streams and jobs it was to go on with. So whatever can be refused is
-//! refused by the predecessor; what is left are mistakes in these programs and damaged states.
+//! Where it fails, the process ends, and with it the streams and jobs it was to go on with. So whatever can
+//! be refused is refused by the predecessor; what is left are mistakes in these programs and damaged states.
 
 use super::state::State;
 use crate::base::Base;
@@ -112,7 +112,8 @@ fn inherit_directory(
 fn inherit_peers(base: &mut Base<'_>, kept: Vec<KeptContact>) {
     let is_member = base.membership.session.is_some();
     for kept in kept {
-        // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker names those of a member.
+        // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker
+        // names those of a member.
         let known = base.tunnels.peer_of(&kept.site);
         let index = known.or_else(|| is_member.then(|| base.tunnels.add_peer(base.driver, kept.site)));
         if let Some(index) = index {

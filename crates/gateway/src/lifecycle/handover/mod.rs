@@ -1,10 +1,11 @@
-//! Gives the running gateway to another program, such as its own next version, without ending a stream or a job:
-//! `causeway gateway --drain`.
+//! Gives the running gateway to another program, such as its own next version, without ending a stream or a
+//! job: `causeway gateway --drain`.
 //!
-//! The process stays and executes the other program, so that supervisors keep their process, starters their parent, and
-//! sockets their descriptors. `state` is what the program goes on from, `inherit` how it does. Lanes are closed: to
-//! both gateways that is a network that was away for a moment, and their tunnels make up for it. What is carried for other
-//! sites goes on: theirs are no lanes of this gateway, and it knows nothing of them but their bytes.
+//! The process stays and executes the other program, so that supervisors keep their process, starters their
+//! parent, and sockets their descriptors. `state` is what the program goes on from, `inherit` how it does.
+//! Lanes are closed: to both gateways that is a network that was away for a moment, and their tunnels make up
+//! for it. What is carried for other sites goes on: theirs are no lanes of this gateway, and it knows nothing
+//! of them but their bytes.
 //!
 //! ```text
 //! --drain of the new program -- HandOver --> old program: checks, closes lanes, writes the state, exec
@@ -42,8 +43,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The hidden option that names the state's descriptor to the successor. Like the order of the other words, the same in
-/// every version: the old program calls the new one.
+/// The hidden option that names the state's descriptor to the successor. Like the order of the other words,
+/// the same in every version: the old program calls the new one.
 const INHERIT: &str = "--inherit";
 
 /// Another program that is to have this gateway.
@@ -311,7 +312,8 @@ fn set_inheritance(descriptors: &[BorrowedFd<'_>], flags: FdFlag) -> nix::Result
 }
 
 impl Config {
-    /// The first key on which streams and jobs of a running gateway rest and that another configuration has otherwise.
+    /// The first key on which streams and jobs of a running gateway rest and that another configuration has
+    /// otherwise.
     fn lasting_difference(&self, other: &Config) -> Option<String> {
         let same = [
             ("site.name", self.site == other.site),

@@ -1,8 +1,9 @@
-//! What a gateway hands to its successor, as it lies in a file in memory: a line that names it, a version, then the
-//! fields below as postcard writes them (no field names, numbers in as many bytes as they need).
+//! What a gateway hands to its successor, as it lies in a file in memory: a line that names it, a version,
+//! then the fields below as postcard writes them (no field names, numbers in as many bytes as they need).
 //!
-//! Descriptors go by their numbers, which exec(3) leaves as they are; times as the time that is left or has passed.
-//! Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself: handshakes, scrapes.
+//! Descriptors go by their numbers, which exec(3) leaves as they are; times as the time that is left or has
+//! passed. Lanes are not here: the tunnels get new ones. Nor is what its owner tries again by itself:
+//! handshakes, scrapes.
 
 use crate::commands::command::KeptCommand;
 use crate::commands::starter::KeptStarter;

@@ -1,5 +1,5 @@
-//! Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats): families of samples
-//! with a help line and a type each. Knows no metric.
+//! Prometheus's text format, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats): families of
+//! samples with a help line and a type each. Knows no metric.
 
 use std::fmt::{Display, Write};
 

@@ -1,5 +1,5 @@
-//! Which metrics there are. `docs/status.md` explains each; what is exported as a counter goes on over the ends of lanes
-//! and pairs (`totals`).
+//! Which metrics there are. `docs/status.md` explains each; what is exported as a counter goes on over the
+//! ends of lanes and pairs (`totals`).
 
 use super::exposition::{Exposition, Kind};
 use crate::driver::Driver;
@@ -285,10 +285,7 @@ mod tests {
     fn status() -> Status {
         Status {
             site: "rennes".into(),
-            version: String::new(),
             pid: 1,
-            handed_over: 0,
-            grid: None,
             resident_bytes: 5_000_000,
             relayed: 2,
             relayed_bytes: 7_000_000,
@@ -296,8 +293,6 @@ mod tests {
             streams_peak: 20,
             streams_opened: 300,
             refused: [("unknown-token".to_owned(), 6)].into(),
-            jobs: Vec::new(),
-            sites: Vec::new(),
             tunnels: vec![TunnelStatus {
                 site: "nancy".into(),
                 peer: ([198, 51, 100, 5], 7001).into(),
@@ -313,6 +308,7 @@ mod tests {
                 down_seconds: None,
                 hindrance: String::new(),
             }],
+            ..Status::default()
         }
     }
 

@@ -1,5 +1,5 @@
-//! Requests for the metrics, as far as one path needs HTTP/1.0 and 1.1 (RFC 9112): the request line decides, header
-//! fields are skipped, and every connection ends with its answer.
+//! Requests for the metrics, as far as one path needs HTTP/1.0 and 1.1 (RFC 9112): the request line decides,
+//! header fields are skipped, and every connection ends with its answer.
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! What the gateway tells to Prometheus: `figures` says what, `exposition` in which format, `http` what a request asks
-//! for, and this file serves it, in the loop, to few readers that each have little time.
+//! What the gateway tells to Prometheus: `figures` says what, `exposition` in which format, `http` what a
+//! request asks for, and this file serves it, in the loop, to few readers that each have little time.
 //!
-//! By hand: one path, one method, one connection for each answer. An HTTP library would bring its own loop, or be larger
-//! than these files.
+//! By hand: one path, one method, one connection for each answer. An HTTP library would bring its own loop,
+//! or be larger than these files.
 
 mod exposition;
 mod figures;
@@ -20,8 +20,8 @@ use scrape::{Scrape, Stage, Step};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Connections at a time. One more ends the oldest: those that are read are through within a millisecond, and must not
-/// wait behind others that say nothing.
+/// Connections at a time. One more ends the oldest: those that are read are through within a millisecond, and
+/// must not wait behind others that say nothing.
 pub(crate) const AT_MOST: usize = 16;
 
 /// From connecting to having read the answer, on one host.

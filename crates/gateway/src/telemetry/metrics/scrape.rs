@@ -23,8 +23,8 @@ pub(super) enum Stage {
     Reading(Vec<u8>),
     /// The answer, and how much of it the kernel has taken.
     Answering(Vec<u8>, usize),
-    /// All is said, and so much may still be read and forgotten: closed with unread input, a socket sends a reset, which
-    /// may overtake the answer.
+    /// All is said, and so much may still be read and forgotten: closed with unread input, a socket sends a
+    /// reset, which may overtake the answer.
     Ending(usize),
 }
 

@@ -1,4 +1,5 @@
-//! What two gateways that cannot be dialled say to each other: a message by way of the broker, and knocks over UDP.
+//! What two gateways that cannot be dialled say to each other: a message by way of the broker, and knocks
+//! over UDP.
 //!
 //! ```text
 //! knock, 18 bytes
@@ -12,7 +13,8 @@ use causeway_wire::Cidr;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// What the broker calls such messages: those about UDP, and those about TCP, which gateways of earlier versions leave unread.
+/// What the broker calls such messages: those about UDP, and those about TCP, which gateways of earlier
+/// versions leave unread.
 pub(crate) const KIND: &str = "punch";
 pub(crate) const TCP_KIND: &str = "punch-tcp";
 
@@ -35,7 +37,8 @@ pub(crate) struct Punch {
     version: u32,
     /// An answer is not answered.
     pub(crate) answers: bool,
-    /// In hexadecimal, what the receiver's knocks are to have in them; connections of TCP need none, since they say nothing before TLS does.
+    /// In hexadecimal, what the receiver's knocks are to have in them; connections of TCP need none, since
+    /// they say nothing before TLS does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     /// Where the broker sees the sender's socket.
@@ -93,9 +96,10 @@ impl Punch {
     }
 }
 
-/// Where a gateway that is seen as `own` connects to, over TCP. Where nobody answers there, who knows nothing of these sites may: so only what a
-/// gateway can have bound or a NAT mapped, never this site's nodes nor, unless the broker is there too, this host; addresses in its own network only
-/// where both are behind one NAT.
+/// Where a gateway that is seen as `own` connects to, over TCP. Where nobody answers there, who knows nothing
+/// of these sites may: so only what a gateway can have bound or a NAT mapped, never this site's nodes nor,
+/// unless the broker is there too, this host; addresses in its own network only where both are behind one
+/// NAT.
 pub(crate) fn connectable(punch: &Punch, own: SocketAddr, subnets: &[Cidr]) -> Vec<SocketAddr> {
     let behind_one = punch.mapped.ip() == own.ip();
     let may = |address: &SocketAddr| {

@@ -1,6 +1,7 @@
-//! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which opens both firewalls and NATs. Over UDP one of
-//! them then dials over QUIC (`quic`) through the hole; over TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds`
-//! decides what is done when, `over_udp` and `over_tcp` do it, `message` is what is said.
+//! Lanes between two members of a grid neither of which can be dialled: both send at the same time, which
+//! opens both firewalls and NATs. Over UDP one of them then dials over QUIC (`quic`) through the hole; over
+//! TCP what they send makes a connection (`opening`), on which that one begins TLS. `rounds` decides what is
+//! done when, `over_udp` and `over_tcp` do it, `message` is what is said.
 //!
 //! ```text
 //!                  1. from where am I seen?           ┌────────┐
@@ -10,7 +11,8 @@
 //! ```
 //! Each way has rounds of its own; the one that has not served before gives the other a head start.
 //!
-//! The broker is needed for that only: a lane that stands outlives it. Who is at the far end, the certificates under the lane tell.
+//! The broker is needed for that only: a lane that stands outlives it. Who is at the far end, the
+//! certificates under the lane tell.
 
 mod message;
 mod opening;
@@ -40,7 +42,8 @@ use std::time::{Duration, Instant};
 /// Begins every reason for there being no lane.
 const NEITHER: &str = "neither gateway can be dialled";
 
-/// Before the other way is tried as well: where UDP is let through at all, a lane over it is up within half a second of its round's beginning.
+/// Before the other way is tried as well: where UDP is let through at all, a lane over it is up within half a
+/// second of its round's beginning.
 const HEAD_START: Duration = Duration::from_secs(2);
 
 /// The far gateways that neither can be dialled nor can dial.

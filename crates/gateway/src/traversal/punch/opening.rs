@@ -1,13 +1,15 @@
-//! TCP simultaneous open (RFC 9293, section 3.5): both gateways connect, each from the port that the other connects to. Each opens its own firewall by
-//! that, and their two connections are one.
+//! TCP simultaneous open (RFC 9293, section 3.5): both gateways connect, each from the port that the other
+//! connects to. Each opens its own firewall by that, and their two connections are one.
 //!
-//! One port serves a round: the broker is asked from it, so that a NAT maps it, then all connections go out from it. Each round has another, so
-//! that nothing of an earlier one is in its way. A socket that listens there keeps it and hears nothing: what comes before the own connection has gone
-//! out is dropped, where the kernel would refuse it, and is sent again or met by ours. So nobody gets in by that port, and two gateways without any
-//! firewall between them meet as well.
+//! One port serves a round: the broker is asked from it, so that a NAT maps it, then all connections go out
+//! from it. Each round has another, so that nothing of an earlier one is in its way. A socket that listens
+//! there keeps it and hears nothing: what comes before the own connection has gone out is dropped, where the
+//! kernel would refuse it, and is sent again or met by ours. So nobody gets in by that port, and two gateways
+//! without any firewall between them meet as well.
 //!
-//! Linux takes the round trip of two segments that cross for half of what it is, and keeps it for five minutes. So only one site, that which sorts
-//! first, connects in earnest: its sockets let no first segment in, and the other's answer to theirs. What the other sends opens the way for that.
+//! Linux takes the round trip of two segments that cross for half of what it is, and keeps it for five
+//! minutes. So only one site, that which sorts first, connects in earnest: its sockets let no first segment
+//! in, and the other's answer to theirs. What the other sends opens the way for that.
 
 use super::message::MAX_ADDRESSES;
 use crate::tunnels::carrier;
@@ -163,7 +165,8 @@ impl Opening {
         attempt.socket = begun.ok();
     }
 
-    /// One of the connections reports something: it and its far address, when it has come up. The loop hears of it no longer.
+    /// One of the connections reports something: it and its far address, when it has come up. The loop hears
+    /// of it no longer.
     pub(crate) fn on_attempt(&mut self, slot: usize, registry: &Registry) -> Option<(TcpStream, SocketAddr)> {
         let attempt = self.attempts.get_mut(slot.checked_sub(1)?)?;
         let connected = carrier::is_connected(attempt.socket.as_ref()?);

@@ -10,8 +10,8 @@ use mio::Token;
 use std::io;
 use std::net::SocketAddr;
 
-/// Sites with which a way over TCP is punched at a time: with ten sockets each these are a third of the files that a user has by default. A round that
-/// leads somewhere takes a moment, and the next ones come soon.
+/// Sites with which a way over TCP is punched at a time: with ten sockets each these are a third of the files
+/// that a user has by default. A round that leads somewhere takes a moment, and the next ones come soon.
 const OPENINGS: usize = 32;
 
 impl Traversal {

@@ -5,10 +5,12 @@
 //!    |                                |                                   |       (one of both)   |
 //!    └────────────────────────────────┴─── nothing in time: Resting <─────┴───────────────────────┘
 //! ```
-//! The site that sorts first dials, at the address that the first knock came from. So a NAT that maps one of both anew for each
-//! destination is no obstacle where the other's firewall lets in other ports of an address it has sent to.
+//! The site that sorts first dials, at the address that the first knock came from. So a NAT that maps one of
+//! both anew for each destination is no obstacle where the other's firewall lets in other ports of an address
+//! it has sent to.
 //!
-//! Over TCP a knock is a connection that both try at once, and what comes up is the lane's: dialling is to speak first.
+//! Over TCP a knock is a connection that both try at once, and what comes up is the lane's: dialling is to
+//! speak first.
 
 use super::message::{Key, MAX_ADDRESSES};
 use crate::tunnels::dial::REDIAL;
@@ -32,12 +34,13 @@ pub(crate) const KNOCKING: Duration = Duration::from_secs(6);
 /// Between questions and between knocks.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Between connections that are refused: some NATs and hosts answer what they do not know yet, and what crosses on the way alone gets through. The site
-/// that sorts first keeps to one pace and the other to another, so that soon both try within a few milliseconds, however they began.
+/// Between connections that are refused: some NATs and hosts answer what they do not know yet, and what
+/// crosses on the way alone gets through. The site that sorts first keeps to one pace and the other to
+/// another, so that soon both try within a few milliseconds, however they began.
 const PACES: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(47)];
 
-/// How much later the site that sorts first connects: the other one's first segments have opened its firewall by then, unless the broker is far. Else the kernel sends
-/// another after a second.
+/// How much later the site that sorts first connects: the other one's first segments have opened its firewall
+/// by then, unless the broker is far. Else the kernel sends another after a second.
 const HOLD: Duration = Duration::from_millis(150);
 
 /// What is to be done.
@@ -110,7 +113,8 @@ impl Meeting {
         }
     }
 
-    /// The last lane was lost or is silent. One that never led to a tunnel is not punched anew at that pace for ever.
+    /// The last lane was lost or is silent. One that never led to a tunnel is not punched anew at that pace
+    /// for ever.
     pub(crate) fn on_lost(&mut self, introduced: bool, head_start: Duration, now: Instant) {
         match (introduced, self.phase) {
             (true, _) => self.begin_after(REDIAL + head_start, now),

@@ -1,7 +1,7 @@
 //! The two sites' part: whether a relay is needed, which one is asked, and what is done with its answer.
 //!
-//! Dialling goes on beside this where a peer has an address (`dial`), and a lane that comes up without a relay takes the place of
-//! all that go through one (`pair`).
+//! Dialling goes on beside this where a peer has an address (`dial`), and a lane that comes up without a
+//! relay takes the place of all that go through one (`pair`).
 
 use super::selection::{Candidate, Offer, choose};
 use crate::base::Base;
@@ -20,11 +20,12 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How long a pair of sites may be without a lane before a relay is asked for one: the far gateway dials again within a second
-/// of being back, and does not have to be found on the other side of a third site then.
+/// How long a pair of sites may be without a lane before a relay is asked for one: the far gateway dials
+/// again within a second of being back, and does not have to be found on the other side of a third site then.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The same where streams wait because this gateway was handed over: what can be dialled is back within some round trips.
+/// The same where streams wait because this gateway was handed over: what can be dialled is back within some
+/// round trips.
 pub(crate) const SOON: Duration = Duration::from_millis(300);
 
 /// A relay answers within its round trip. One that is cut off shall not keep the next from being asked.
@@ -116,7 +117,8 @@ impl Traversal {
                 let search = self.search_mut(index);
                 search.failed.insert(through.relay, now);
                 let dial = &mut search.dials[lane];
-                // One that the far side ends at once, since it has a better lane or believes so, is not brought back at that pace.
+                // One that the far side ends at once, since it has a better lane or believes so, is not
+                // brought back at that pace.
                 if now.saturating_duration_since(through.since) > PATIENCE {
                     dial.start_anew();
                     REDIAL

@@ -1,14 +1,16 @@
-//! Two sites neither of which can be dialled by the other meet at the gateway of a third, with which both have a tunnel.
+//! Two sites neither of which can be dialled by the other meet at the gateway of a third, with which both
+//! have a tunnel.
 //!
 //! ```text
-//! A -- ask: to B -------> R          over the tunnels (`peer`), once for each lane
+//! A -- ask: to B -------> R          over the tunnels (`tunnels::message`), once for each lane
 //! A <- go: ticket a ----- R -- come: from A, ticket b --> B
 //! A == ticket a ========> R <== ticket b =============== B    new connections to R's WAN port (`causeway_tunnel::ticket`)
 //! A <- met -------------- R -- met --------------------> B
 //! A == a lane's usual handshake, and its frames, for which R is a wire ==> B
 //! ```
-//! The site that sorts first asks, and dials as far as the handshake is concerned. R reads nothing of what it carries: where lanes are encrypted, it
-//! cannot. `seek` is A's and B's part, `choice` says which R, `desk` and `splice` are R's.
+//! The site that sorts first asks, and dials as far as the handshake is concerned. R reads nothing of what it
+//! carries: where lanes are encrypted, it cannot. `client` is A's and B's part, `selection` says which R,
+//! `server` and `splice` are R's.
 
 pub(crate) mod client;
 pub(crate) mod selection;

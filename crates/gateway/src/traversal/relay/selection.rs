@@ -1,10 +1,11 @@
-//! Which relay is asked for a lane: the shortest way, unless it is loaded notably, and of those that are about as good another one
-//! for each lane.
+//! Which relay is asked for a lane: the shortest way, unless it is loaded notably, and of those that are
+//! about as good another one for each lane.
 //!
-//! A relay tells every site that it has a lane with how much it carries and how far the others are from it, when that changes,
-//! once a second at most. Who needs a relay compares, and asks. What two gateways ask for at the same time neither knows of the
-//! other; so that not all lanes of a relay that died end up at the next one, those that are about equal share them by lot. The
-//! lot is drawn from the names of all three sites and the lane's number: nothing has to be agreed on.
+//! A relay tells every site that it has a lane with how much it carries and how far the others are from it,
+//! when that changes, once a second at most. Who needs a relay compares, and asks. What two gateways ask for
+//! at the same time neither knows of the other; so that not all lanes of a relay that died end up at the next
+//! one, those that are about equal share them by lot. The lot is drawn from the names of all three sites and
+//! the lane's number: nothing has to be agreed on.
 
 use crate::base::Base;
 use crate::keys::{LaneNumber, PairKey, PeerIndex};
@@ -14,8 +15,9 @@ use crate::tunnels::message::GatewayToGateway;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// As many connections as double the way in a relay's account: what they take of its rate is not known, and most rest.
-const CROWD: u64 = 64;
+/// As many connections as double the way in a relay's account: what they take of its rate is not known, and
+/// most rest.
+const CARRIED_TO_DOUBLE: u64 = 64;
 
 /// Differences that nobody notices: a quarter of the way, or a millisecond.
 const SHARE: u64 = 4;
@@ -67,7 +69,7 @@ impl Candidate<'_> {
         let beyond = self.offer.and_then(|offer| offer.beyond.get(to));
         let beyond = beyond.map_or(near, |beyond| u64::from(*beyond));
         let carried = self.offer.map_or(0, |offer| u64::from(offer.carried));
-        (near + beyond + MIN_MICROSECONDS) * (CROWD + carried) / CROWD
+        (near + beyond + MIN_MICROSECONDS) * (CARRIED_TO_DOUBLE + carried) / CARRIED_TO_DOUBLE
     }
 
     /// It has said where it gets to, and this is not among it.
@@ -91,8 +93,9 @@ pub(crate) fn choose<'a, 'b>(
     about_as_good.min_by_key(|one| lot(&[between.0, to, one.site], lane))
 }
 
-/// FNV-1a (draft-eastlake-fnv), which spreads names well enough, and is the same in every version of the compiler's library; its last bytes
-/// hardly reach the high bits, so they are mixed once more (as in MurmurHash3).
+/// FNV-1a (draft-eastlake-fnv), which spreads names well enough, and is the same in every version of the
+/// compiler's library; its last bytes hardly reach the high bits, so they are mixed once more (as in
+/// MurmurHash3).
 fn lot(names: &[&str], lane: LaneNumber) -> u64 {
     let bytes = names.iter().flat_map(|name| name.bytes().chain([0]));
     let sum = bytes

@@ -1,7 +1,8 @@
 //! The relay's part: lets two gateways meet by tickets, and joins their connections.
 //!
-//! Only who has a tunnel with this gateway is given tickets, and only for a site that has one too. A stranger who shows
-//! anything else is refused like any other; until a ticket is whole and right, a connection counts as a stranger's.
+//! Only who has a tunnel with this gateway is given tickets, and only for a site that has one too. A stranger
+//! who shows anything else is refused like any other; until a ticket is whole and right, a connection counts
+//! as a stranger's.
 
 use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
@@ -26,14 +27,15 @@ use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Connections carried at a time, those awaited among them: two files each, and up to 128 KiB where their ends are slow.
+/// Connections carried at a time, those awaited among them: two files each, and up to 128 KiB where their
+/// ends are slow.
 const AT_MOST: usize = 4096;
 
 /// Of these, awaited for one site that asks: 16 lanes each to several sites at once.
 const AWAITED_PER_SITE: usize = 64;
 
-/// What may wait unsent in the kernel at either end: what waits at the sending gateway instead can still be overtaken by small
-/// frames.
+/// What may wait unsent in the kernel at either end: what waits at the sending gateway instead can still be
+/// overtaken by small frames.
 const UNSENT: u32 = 128 * 1024;
 
 /// How long tickets are good: both gateways dial at once, and give their handshakes no longer.
@@ -227,7 +229,8 @@ impl Traversal {
         Ok(())
     }
 
-    /// Where those dial who have no address for this gateway: what it listens on, which may or may not be what others see.
+    /// Where those dial who have no address for this gateway: what it listens on, which may or may not be
+    /// what others see.
     fn told_address(&self, base: &Base<'_>) -> Option<SocketAddr> {
         base.driver
             .config

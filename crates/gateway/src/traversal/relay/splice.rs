@@ -1,8 +1,9 @@
-//! Two connections made one: what arrives at either end leaves at the other, in order. No loop and no sockets of its own.
+//! Two connections made one: what arrives at either end leaves at the other, in order. No loop and no sockets
+//! of its own.
 //!
-//! What the far end does not take yet is kept, [`KEPT_BYTES`] at most, and nothing is read until it is gone: a slow end
-//! slows the other one down, and idle connections keep nothing. An end that is finished finishes the other, which may
-//! go on talking.
+//! What the far end does not take yet is kept, [`KEPT_BYTES`] at most, and nothing is read until it is gone:
+//! a slow end slows the other one down, and idle connections keep nothing. An end that is finished finishes
+//! the other, which may go on talking.
 
 use crate::inherited::owned;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
-//! What the two ends of a lane say before it is up: a ticket perhaps, hello, and the proof that both hold the grid's key.
+//! What the two ends of a lane say before it is up: a ticket perhaps, hello, and the proof that both hold the
+//! grid's key.
 //!
-//! The proof keeps strangers out. What follows is hidden and protected under TLS (`encrypt` in `[grid]`) only; the proof is then made over the session's
-//! certificate too.
+//! The proof keeps strangers out. What follows is hidden and protected under TLS (`encrypt` in `[grid]`)
+//! only; the proof is then made over the session's certificate too.
 
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::tunnels::carrier::Carrier;
@@ -67,7 +68,8 @@ impl Handshake {
         self.errand.as_ref()
     }
 
-    /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for who reads it.
+    /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for who
+    /// reads it.
     pub(in crate::tunnels) fn opening(&mut self) -> Result<First, Failure> {
         let Some(mut socket) = self.carrier.tcp() else {
             return Ok(First::Hello);
@@ -122,8 +124,8 @@ impl Handshake {
         self.dialled
     }
 
-    /// Goes on with what the kernel has; true when the far side has proved itself. `answer` makes the accepting side's
-    /// hello: a stranger is told nothing before it has said who it is.
+    /// Goes on with what the kernel has; true when the far side has proved itself. `answer` makes the
+    /// accepting side's hello: a stranger is told nothing before it has said who it is.
     pub(in crate::tunnels) fn advance(
         &mut self,
         grid_key: &[u8],

@@ -1,4 +1,5 @@
-//! Connections between gateways until they are lanes: those accepted and those dialled, how long they may take, and what becomes of them.
+//! Connections between gateways until they are lanes: those accepted and those dialled, how long they may
+//! take, and what becomes of them.
 
 pub(crate) mod errand;
 pub(super) mod exchange;
@@ -7,8 +8,8 @@ pub(crate) use exchange::Handshake;
 
 use crate::sys::admission::Admission;
 
-/// Strangers that may be in a handshake at a time, in all and from one address, behind which there may be the gateways of
-/// several sites with 16 lanes each.
+/// Strangers that may be in a handshake at a time, in all and from one address, behind which there may be the
+/// gateways of several sites with 16 lanes each.
 const AT_MOST: usize = 256;
 const AT_MOST_PER_ADDRESS: usize = 64;
 

@@ -1,8 +1,10 @@
 //! On a lane that loses segments, a small frame follows the last one of a burst.
 //!
-//! TCP learns of a lost segment from those that arrive after it. After the last of a burst none does: Linux asks after two round trips, with a single
-//! segment under way after 200 ms more (tcp_output.c, tcp_schedule_loss_probe), and an MPI program that waits for that message sends nothing meanwhile.
-//! A frame sent a quarter of a round trip later is late enough for RACK (RFC 8985, section 6.2) to take what is missing before it for lost.
+//! TCP learns of a lost segment from those that arrive after it. After the last of a burst none does: Linux
+//! asks after two round trips, with a single segment under way after 200 ms more (tcp_output.c,
+//! tcp_schedule_loss_probe), and an MPI program that waits for that message sends nothing meanwhile. A frame
+//! sent a quarter of a round trip later is late enough for RACK (RFC 8985, section 6.2) to take what is
+//! missing before it for lost.
 
 use std::time::{Duration, Instant};
 

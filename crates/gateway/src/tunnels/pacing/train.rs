@@ -1,19 +1,21 @@
-//! A new lane is filled until its congestion control knows the path: a window that has only carried small messages paces
-//! the first large one at a guess (16 kB took 9.9 ms instead of 6.0 at 11.6 ms under BBR) and, still in its
-//! start-up, overshoots and loses a tenth of the bursts that follow.
+//! A new lane is filled until its congestion control knows the path: a window that has only carried small
+//! messages paces the first large one at a guess (16 kB took 9.9 ms instead of 6.0 at 11.6 ms under BBR) and,
+//! still in its start-up, overshoots and loses a tenth of the bursts that follow.
 //!
-//! BBR's start-up paces at 2.9 times what it has seen and goes on for three round trips after the path is full, which
-//! cost a sixth of all segments on a 1 Gbit/s path with a queue of 1.4 bandwidth-delay products. So its pace is bounded
-//! meanwhile: half as much again per round trip, and no more than was delivered once that no longer grows.
+//! BBR's start-up paces at 2.9 times what it has seen and goes on for three round trips after the path is
+//! full, which cost a sixth of all segments on a 1 Gbit/s path with a queue of 1.4 bandwidth-delay products.
+//! So its pace is bounded meanwhile: half as much again per round trip, and no more than was delivered once
+//! that no longer grows.
 //!
-//! A busy machine or a few lost segments look like the end of the growth (555 of 965 Mbit/s under 0.1 % loss). So it begins
-//! anew, with the window it has, until another start finds no more.
+//! A busy machine or a few lost segments look like the end of the growth (555 of 965 Mbit/s under 0.1 %
+//! loss). So it begins anew, with the window it has, until another start finds no more.
 //!
-//! The two ends take turns, whoever dialled first: what fills the queue one way holds up, and bunches, the acknowledgements of the other (of 40 lanes
-//! trained both ways at once 6 found half to two thirds of the path's rate).
+//! The two ends take turns, whoever dialled first: what fills the queue one way holds up, and bunches, the
+//! acknowledgements of the other (of 40 lanes trained both ways at once 6 found half to two thirds of the
+//! path's rate).
 //!
-//! Streams go first. Bounded by bytes and time; what ends at these bounds before BBR's first start-up has ended has found nothing, and BBR goes on
-//! without a bound.
+//! Streams go first. Bounded by bytes and time; what ends at these bounds before BBR's first start-up has
+//! ended has found nothing, and BBR goes on without a bound.
 
 use crate::sys::socket::{self, PathInfo};
 use crate::tunnels::capacity;
@@ -21,10 +23,12 @@ use crate::tunnels::carrier::Carrier;
 use mio::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// At most this is sent to train one lane. 1 Gbit/s at 11.6 ms takes 30 to 65 MB, the starts that confirm it among them.
+/// At most this is sent to train one lane. 1 Gbit/s at 11.6 ms takes 30 to 65 MB, the starts that confirm it
+/// among them.
 pub(in crate::tunnels) const MAX_BYTES: u64 = 64 << 20;
 
-/// At most this long, or so many round trips where these are longer: half as much again in each needs 16 to fill 1 Gbit/s at 90 ms.
+/// At most this long, or so many round trips where these are longer: half as much again in each needs 16 to
+/// fill 1 Gbit/s at 90 ms.
 pub(in crate::tunnels) const LONGEST: Duration = Duration::from_secs(2);
 pub(in crate::tunnels) const LONGEST_ROUNDS: u32 = 40;
 
@@ -33,26 +37,28 @@ pub(in crate::tunnels) const MAX_STARTS: u32 = 6;
 /// What a start-up sends at least that has found something out.
 pub(in crate::tunnels) const MIN_BYTES: u64 = 4 << 20;
 
-/// What arrives is counted over so many round trips, and at least so long: a busy machine's turns are some milliseconds.
+/// What arrives is counted over so many round trips, and at least so long: a busy machine's turns are some
+/// milliseconds.
 pub(in crate::tunnels) const COUNTED_ROUNDS: u32 = 2;
 pub(in crate::tunnels) const COUNTED: Duration = Duration::from_millis(80);
 
-/// BBR paces at 2.885 times the bandwidth it has seen while it starts, then at the reverse of it, at 0.75 to 1.25 times
-/// later (Cardwell et al. 2017); the kernel counts in 1/256.
+/// BBR paces at 2.885 times the bandwidth it has seen while it starts, then at the reverse of it, at 0.75 to
+/// 1.25 times later (Cardwell et al. 2017); the kernel counts in 1/256.
 pub(crate) const STARTUP_GAIN: u32 = 500;
 pub(in crate::tunnels) const DRAINED_GAIN: u32 = 150;
 
 /// Without BBR's word for it: about ten bandwidth-delay products of 1 Gbit/s at 11.6 ms.
 pub(in crate::tunnels) const BLIND_BYTES: u64 = 16 << 20;
 
-/// What may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing (BBR leaves
-/// such samples out), and a busy machine may not let the gateway run for some milliseconds. Where streams are there, whose small frames
-/// would wait behind it, so much as the path takes in [`UNSENT`].
+/// What may wait unsent in the kernel while a lane is trained: a start-up that runs dry learns nothing (BBR
+/// leaves such samples out), and a busy machine may not let the gateway run for some milliseconds. Where
+/// streams are there, whose small frames would wait behind it, so much as the path takes in [`UNSENT`].
 pub(in crate::tunnels) const UNSENT_BYTES: u32 = 1 << 20;
 pub(in crate::tunnels) const UNSENT: Duration = Duration::from_millis(8);
 
-/// How often the end that was dialled looks whether the other one's training goes on, and what arrives meanwhile if it does: more than
-/// acknowledgements and messages of gateways, less than the first steps of a training.
+/// How often the end that was dialled looks whether the other one's training goes on, and what arrives
+/// meanwhile if it does: more than acknowledgements and messages of gateways, less than the first steps of a
+/// training.
 pub(in crate::tunnels) const TURN_LOOK: Duration = Duration::from_millis(50);
 pub(in crate::tunnels) const TURN_BYTES: u64 = 64 << 10;
 
@@ -105,12 +111,14 @@ pub(crate) struct Training {
     /// Looks in a row that found no more than before.
     pub(in crate::tunnels) flat: u32,
     pub(in crate::tunnels) starts: u32,
-    /// Most that arrived over some round trips, bytes per second, and what the starts before this one had found.
+    /// Most that arrived over some round trips, bytes per second, and what the starts before this one had
+    /// found.
     pub(in crate::tunnels) arrived: u64,
     pub(in crate::tunnels) confirmed: u64,
     /// What may wait unsent in the kernel.
     pub(in crate::tunnels) unsent: u32,
-    /// Lost segments are being made up for: a start-up begun now would take the window for what is left of it.
+    /// Lost segments are being made up for: a start-up begun now would take the window for what is left of
+    /// it.
     pub(in crate::tunnels) recovers: bool,
     /// Arrivals of this start have been counted.
     pub(in crate::tunnels) counted: bool,
@@ -166,8 +174,8 @@ impl Training {
         if self.confirmed == 0 { 0 } else { self.seen() }
     }
 
-    /// Bytes per second that arrived, since acknowledgements that come in bunches let BBR see more than the path has (1377 of
-    /// 965 Mbit/s on a busy machine).
+    /// Bytes per second that arrived, since acknowledgements that come in bunches let BBR see more than the
+    /// path has (1377 of 965 Mbit/s on a busy machine).
     pub(in crate::tunnels) fn seen(&self) -> u64 {
         match self.arrived {
             0 => self.best,
@@ -185,8 +193,8 @@ impl Training {
         let knows = match socket::bbr(socket) {
             Some(bbr) => {
                 self.bound(socket, &bbr, rate, now);
-                // After its start-up BBR paces slowly until the queue it made is gone; before the first acknowledgement it has
-                // no gain.
+                // After its start-up BBR paces slowly until the queue it made is gone; before the first
+                // acknowledgement it has no gain.
                 let ended =
                     (DRAINED_GAIN..STARTUP_GAIN).contains(&bbr.pacing_gain) && self.counted && !self.recovers;
                 ended && !(steers && self.begins_anew(socket, rate))

@@ -1,8 +1,10 @@
-//! Lanes over QUIC: for paths that lose segments, and for hosts whose kernel has no congestion control that serves.
+//! Lanes over QUIC: for paths that lose segments, and for hosts whose kernel has no congestion control that
+//! serves.
 //!
-//! QUIC (RFC 9000; quinn-proto, without sockets or clock) brings the connection, its encryption and its retransmissions. Ours are its pace
-//! (`model`), what makes up for losses without a round trip (`causeway_tunnel::parity`), and its place under a lane (`session`). All connections of a
-//! gateway share one UDP socket, on the port where it listens for TCP. Who speaks is proved as on every lane (`handshake`).
+//! QUIC (RFC 9000; quinn-proto, without sockets or clock) brings the connection, its encryption and its
+//! retransmissions. Ours are its pace (`model`), what makes up for losses without a round trip
+//! (`causeway_tunnel::parity`), and its place under a lane (`session`). All connections of a gateway share
+//! one UDP socket, on the port where it listens for TCP. Who speaks is proved as on every lane (`handshake`).
 
 pub(crate) mod model;
 pub(crate) mod session;
@@ -35,7 +37,8 @@ pub(in crate::tunnels) const PIECES: usize = 8;
 /// What the kernel may keep for us, where it lets us: 30 ms of 1 Gbit/s.
 pub const KERNEL_BYTES: usize = 4 << 20;
 
-/// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes longer is asked once too often).
+/// A first round trip is taken for so long: a network that comes back is asked again soon (a path that takes
+/// longer is asked once too often).
 pub(in crate::tunnels) const FIRST_RTT: Duration = Duration::from_millis(100);
 
 /// What may be under way and unread: as much as a lane keeps on the longest paths.
@@ -44,17 +47,19 @@ pub(in crate::tunnels) const WINDOW: u32 = 64 << 20;
 /// The same until the far side has proved who it is.
 pub(in crate::tunnels) const FIRST_WINDOW: u32 = 16 << 10;
 
-/// Later datagrams that arrive before an earlier one is taken for lost: what parity makes up for comes that late.
+/// Later datagrams that arrive before an earlier one is taken for lost: what parity makes up for comes that
+/// late.
 pub(in crate::tunnels) const REORDERED: u32 = 64;
 
 /// Datagrams that one acknowledgement serves.
 pub(in crate::tunnels) const ACKED_TOGETHER: u32 = 16;
 
-/// A NAT or firewall forgets a silent UDP connection after two minutes (RFC 4787, section 4.3), many after half of one.
+/// A NAT or firewall forgets a silent UDP connection after two minutes (RFC 4787, section 4.3), many after
+/// half of one.
 pub(in crate::tunnels) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Connections of strangers that wait to be accepted, and that are accepted in one turn. With so many handshakes under way, an address proves first that it
-/// can be answered.
+/// Connections of strangers that wait to be accepted, and that are accepted in one turn. With so many
+/// handshakes under way, an address proves first that it can be answered.
 pub(in crate::tunnels) const INCOMING: usize = 64;
 /// The gateway's end of QUIC.
 pub(crate) struct Quic {

@@ -1,9 +1,11 @@
 //! How fast a QUIC lane sends: at the rate its path was seen to have, whatever chance loses.
 //!
-//! A start-up doubles what is under way each round trip until it arrives no faster, as BBR's does (Cardwell et al. 2017), then holds that
-//! pace for a while and counts what really arrives. From then on the rate is remembered (as `course` does for TCP, docs/decisions/0006): messages are paced at it at
-//! once, after any pause. A transfer of many round trips looks for more now and then, and loss slows the lane. QUIC's own window only bounds what is under way, at twice what the path holds
-//! (four times what is reserved).
+//! A start-up doubles what is under way each round trip until it arrives no faster, as BBR's does (Cardwell
+//! et al. 2017), then holds that pace for a while and counts what really arrives. From then on the rate is
+//! remembered (as `pacing::remembered_rate` does for TCP, docs/decisions/0006): messages are paced at it at
+//! once, after any pause. A transfer of many round trips looks for more now and then, and loss slows the
+//! lane. QUIC's own window only bounds what is under way, at twice what the path holds (four times what is
+//! reserved).
 
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};
@@ -18,11 +20,12 @@ const MIN_WINDOW: u64 = 14_520;
 /// What is under way at most: as a lane keeps (`causeway_tunnel::Settings`).
 const MAX_WINDOW: u64 = 64 << 20;
 
-/// What an acknowledgement may be late beside the path's own time: it waits for others, and for the turns of two gateways.
+/// What an acknowledgement may be late beside the path's own time: it waits for others, and for the turns of
+/// two gateways.
 const SLACK: Duration = Duration::from_millis(2);
 
-/// While a path's rate is looked for, so much of what it was seen to hold is under way: enough to double each round trip, and no more than a queue as
-/// long as the path takes in. BBR's gain is 2.89.
+/// While a path's rate is looked for, so much of what it was seen to hold is under way: enough to double each
+/// round trip, and no more than a queue as long as the path takes in. BBR's gain is 2.89.
 const STARTUP_WINDOW: f64 = 2.0;
 
 /// A start-up ends after so many round trips without a quarter more.
@@ -32,8 +35,8 @@ const FLAT: u32 = 3;
 const LOGGED: u32 = 64;
 const LOG: usize = 4096;
 
-/// What start-up found is sent a little faster for a while, to see what of it arrives: the most of some counts over so long, since a busy
-/// machine's turns are some milliseconds.
+/// What start-up found is sent a little faster for a while, to see what of it arrives: the most of some
+/// counts over so long, since a busy machine's turns are some milliseconds.
 const CONFIRMED: Duration = Duration::from_millis(80);
 const CONFIRMED_ROUNDS: u32 = 2;
 const CONFIRMATIONS: u32 = 3;
@@ -42,7 +45,8 @@ const MAX_TRIES: u32 = 4;
 /// Later, arrivals are counted over two round trips and at least so long.
 const COUNTED: Duration = Duration::from_millis(40);
 
-/// A transfer that filled the lane in so many counts is one that may look for more. The rate is then the most of the last so many.
+/// A transfer that filled the lane in so many counts is one that may look for more. The rate is then the most
+/// of the last so many.
 const BULK: usize = 8;
 
 /// Such a transfer looks for more, and makes up for it, in the first two counts of so many.
@@ -90,7 +94,8 @@ pub(crate) struct Model {
     /// What had arrived when something was sent.
     log: VecDeque<(Instant, u64)>,
     delivered: u64,
-    /// The fastest that anything arrived in this round trip of start-up, bytes per second, and the most before it.
+    /// The fastest that anything arrived in this round trip of start-up, bytes per second, and the most
+    /// before it.
     fastest: u64,
     fastest_before: u64,
     round_since: Option<Instant>,
@@ -152,7 +157,8 @@ impl Model {
         self.fit_window();
     }
 
-    /// So much is reserved. It is sent at from now on, whatever else the path carries: only heavy loss slows it, and for no longer than that lasts.
+    /// So much is reserved. It is sent at from now on, whatever else the path carries: only heavy loss slows
+    /// it, and for no longer than that lasts.
     pub(crate) fn reserve(&mut self, rate: Option<u64>) {
         let before = std::mem::replace(&mut self.reserved, rate);
         if let Some(rate) = rate.filter(|_| before != rate) {
@@ -365,7 +371,8 @@ impl Model {
         self.best = self.best.max(seen);
         match times + 1 < CONFIRMATIONS {
             true => self.phase = Phase::Confirm(times + 1),
-            // A busy machine looks like a slow path: while more arrives than was looked for, more is looked for.
+            // A busy machine looks like a slow path: while more arrives than was looked for, more is looked
+            // for.
             false if self.best > self.rate + self.rate / 32 && self.tries < MAX_TRIES => {
                 self.tries += 1;
                 self.rate = self.best;

@@ -1,7 +1,8 @@
-//! One connection of QUIC under a lane: the reads and writes of a non-blocking socket, over the only stream of the connection.
+//! One connection of QUIC under a lane: the reads and writes of a non-blocking socket, over the only stream
+//! of the connection.
 //!
-//! What is written leaves at once, since the lane waits here until its pace allows more (`model`): what waits in QUIC could not be
-//! overtaken by small frames.
+//! What is written leaves at once, since the lane waits here until its pace allows more (`model`): what waits
+//! in QUIC could not be overtaken by small frames.
 
 use super::model::{Model, Shared};
 use super::wire::{Path, Wire, lock};
@@ -23,17 +24,18 @@ use std::time::{Duration, Instant};
 /// Datagrams given to the kernel at once.
 const BATCH: usize = 32;
 
-/// Written at once at most, and as a rule at least: the pace is kept in steps of a fifth of a millisecond where that holds several
-/// datagrams.
+/// Written at once at most, and as a rule at least: the pace is kept in steps of a fifth of a millisecond
+/// where that holds several datagrams.
 const STEP: Duration = Duration::from_micros(200);
 const STEP_BYTES: std::ops::RangeInclusive<f64> = 1_400.0..=46_000.0;
 
-/// What a lane that waits may make up for when it wakes late, and what it may send at once after a pause. The loop sleeps in
-/// milliseconds.
+/// What a lane that waits may make up for when it wakes late, and what it may send at once after a pause. The
+/// loop sleeps in milliseconds.
 const LATE: Duration = Duration::from_millis(4);
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// Acknowledgements wait for others so long (RFC 9000, section 13.2): a start-up of few packets, that waited longer, would look slow.
+/// Acknowledgements wait for others so long (RFC 9000, section 13.2): a start-up of few packets, that waited
+/// longer, would look slow.
 pub(in crate::tunnels) const ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// Datagrams that the kernel would not take yet.
@@ -256,7 +258,8 @@ impl Session {
         }
     }
 
-    /// The lane was written: `full` when there is more. What was said last is protected at once: nothing may follow for long.
+    /// The lane was written: `full` when there is more. What was said last is protected at once: nothing may
+    /// follow for long.
     pub(crate) fn on_written(&mut self, full: bool, now: Instant) {
         self.model.get().on_written(full, now);
         // Acknowledgements alone are not worth a parity.
@@ -275,7 +278,8 @@ impl Session {
         }
     }
 
-    /// Parity goes into what the path has; what is reserved is for packets of streams, and what is sent again of them.
+    /// Parity goes into what the path has; what is reserved is for packets of streams, and what is sent again
+    /// of them.
     fn spend_on_parity(&mut self, bytes: usize) {
         if bytes > 0 && !self.model.get().is_reserved() {
             self.allowance -= bytes as f64;
@@ -442,7 +446,8 @@ impl Drop for Session {
     }
 }
 
-/// What a datagram of QUIC may have at most so that its head and its group's parity fit into a packet of 1500 bytes.
+/// What a datagram of QUIC may have at most so that its head and its group's parity fit into a packet of 1500
+/// bytes.
 pub(in crate::tunnels) fn most_mtu(is_ipv4: bool) -> u16 {
     let head = if is_ipv4 { 20 } else { 40 };
     // Fits: below 1500.

@@ -43,7 +43,8 @@ impl Wire {
         }
     }
 
-    /// Sends a datagram that is none of QUIC's, as it is. What the kernel does not take is as good as lost on the way.
+    /// Sends a datagram that is none of QUIC's, as it is. What the kernel does not take is as good as lost on
+    /// the way.
     pub(in crate::tunnels) fn send_plain(&self, destination: SocketAddr, datagram: &[u8]) {
         let _ = self.send(destination, datagram, None);
     }

@@ -1,15 +1,16 @@
 //! TLS 1.3 under a lane: the same reads and writes as of a socket, over one.
 //!
-//! In a grid with a broker both ends show certificates of the grid's authority. Otherwise
-//! every gateway makes itself one at its start, which proves nothing by itself: who speaks is proved by the grid's key, over both hellos and
-//! the hash of the accepting side's certificate (`handshake`), so that nobody between the two can have a session with each of them.
+//! In a grid with a broker both ends show certificates of the grid's authority. Otherwise every gateway makes
+//! itself one at its start, which proves nothing by itself: who speaks is proved by the grid's key, over both
+//! hellos and the hash of the accepting side's certificate (`handshake`), so that nobody between the two can
+//! have a session with each of them.
 
 use causeway_broker::Credentials;
 use causeway_broker::tls::{self as grid, Expect, Trust};
 use mio::net::TcpStream;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientConnectionData, Resumption, UnbufferedClientConnection};
-use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
@@ -28,7 +29,8 @@ const CHUNK: usize = 64 * 1024;
 const RECORD: usize = 16 * 1024;
 const RECORD_OVERHEAD: usize = 5 + 1 + 16;
 
-/// What is kept of the other side's words until they are whole: the longest record. An established lane reads more at once.
+/// What is kept of the other side's words until they are whole: the longest record. An established lane reads
+/// more at once.
 const FIRST_INCOMING: usize = RECORD + 256 + 5;
 
 /// What may be said before the session stands: a hello.
@@ -93,7 +95,7 @@ impl Context {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(io::Error::other)?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate))
             .with_no_client_auth();
         client.resumption = Resumption::disabled();
         client.alpn_protocols = vec![PROTOCOL.to_vec()];
@@ -126,7 +128,8 @@ impl Context {
         self.own
     }
 
-    /// A session over a connection to the gateway of a site that this gateway dialled, or over one that it accepted.
+    /// A session over a connection to the gateway of a site that this gateway dialled, or over one that it
+    /// accepted.
     pub(crate) fn session(&self, socket: TcpStream, dialled: Option<&str>) -> io::Result<Tls> {
         let (session, binding) = if let Some(site) = dialled {
             let name = ServerName::try_from("causeway").map_err(io::Error::other)?;
@@ -149,9 +152,10 @@ impl Context {
     }
 }
 
-/// Takes every certificate whose key the other side holds; see the top of this file for what proves who that is.
+/// Takes every certificate whose key the other side holds; see the top of this file for what proves who that
+/// is.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
+struct AnyCertificate;
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
@@ -171,7 +175,7 @@ impl ServerCertVerifier for AnyCertificate {
         _: &CertificateDer<'_>,
         _: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.2 is not spoken here".into()))
+        grid::no_tls12()
     }
 
     fn verify_tls13_signature(
@@ -180,16 +184,16 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
+        grid::verify_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
+        grid::schemes()
     }
 }
 
-/// One session over one connection. Like a non-blocking socket: reads and writes that cannot go on say `WouldBlock`.
+/// One session over one connection. Like a non-blocking socket: reads and writes that cannot go on say
+/// `WouldBlock`.
 pub(crate) struct Tls {
     pub(crate) socket: TcpStream,
     session: Session,
@@ -358,8 +362,8 @@ impl Records for UnbufferedServerConnection {
     }
 }
 
-/// Acts on what has arrived until more has to arrive or `space` is full, then encrypts `words`; the bytes put into `space`, which only a call without words
-/// may have.
+/// Acts on what has arrived until more has to arrive or `space` is full, then encrypts `words`; the bytes put
+/// into `space`, which only a call without words may have.
 fn drive<C: Records>(
     session: &mut C,
     buffers: &mut Buffers,

@@ -1,17 +1,19 @@
 //! Keeps a lane's congestion control from forgetting its path between messages.
 //!
-//! BBR takes the most it has seen delivered in ten round trips for the path's rate, and leaves out what the application
-//! did not fill. A segment sent again is never left out: after one loss in a flight of 64 kB the flight itself, divided by a
-//! round trip, becomes the rate. On an emulated 1 Gbit/s, 11.6 ms, 0.1 % loss it fell to 35 Mbit/s after two losses
-//! and grew by a quarter in eight round trips; 64 kB then took 2.8 times the limit at the median (1.05 without loss).
-//! And after every tenth of a second BBR paces at three quarters for a round trip, which costs a message of 1 MB 3 ms.
+//! BBR takes the most it has seen delivered in ten round trips for the path's rate, and leaves out what the
+//! application did not fill. A segment sent again is never left out: after one loss in a flight of 64 kB the
+//! flight itself, divided by a round trip, becomes the rate. On an emulated 1 Gbit/s, 11.6 ms, 0.1 % loss it
+//! fell to 35 Mbit/s after two losses and grew by a quarter in eight round trips; 64 kB then took 2.8 times
+//! the limit at the median (1.05 without loss). And after every tenth of a second BBR paces at three quarters
+//! for a round trip, which costs a message of 1 MB 3 ms.
 //!
-//! So a lane remembers the rate that its training found, and its congestion control begins anew once per round trip
-//! while it carries messages: in its start-up BBR takes back neither pace nor window, and its pace is bounded by what the lane
-//! remembers. A transfer of many round trips is BBR's own business again, with no bound, and what it finds then is remembered.
+//! So a lane remembers the rate that its training found, and its congestion control begins anew once per
+//! round trip while it carries messages: in its start-up BBR takes back neither pace nor window, and its pace
+//! is bounded by what the lane remembers. A transfer of many round trips is BBR's own business again, with no
+//! bound, and what it finds then is remembered.
 //!
-//! Round trips are those of the empty path: one that counts the queue grows with it, and a pace a little too high then never ends (64 MB ran 2 MB of
-//! queue over, which looked like a path that loses by chance).
+//! Round trips are those of the empty path: one that counts the queue grows with it, and a pace a little too
+//! high then never ends (64 MB ran 2 MB of queue over, which looked like a path that loses by chance).
 
 use crate::sys::socket::{self, Bbr, PathInfo};
 use crate::tunnels::capacity;
@@ -29,14 +31,16 @@ pub(in crate::tunnels) const BULK_ROUNDS: u32 = 8;
 /// And after so many BBR has left its start-up, and its ten round trips hold nothing but this transfer.
 pub(in crate::tunnels) const TRUSTED_ROUNDS: u32 = 16;
 
-/// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little faster. None while a queue stands.
+/// Pace over the remembered rate, as a fraction: a busy machine loses some turns, and a path may be a little
+/// faster. None while a queue stands.
 pub(in crate::tunnels) const HEADROOM: u64 = 16;
 
-/// A lane that was filled for so many round trips has a round trip that tells of its queue: one more than half as long again as the least. Acknowledgements
-/// that a busy machine sends late make it a quarter longer.
+/// A lane that was filled for so many round trips has a round trip that tells of its queue: one more than
+/// half as long again as the least. Acknowledgements that a busy machine sends late make it a quarter longer.
 pub(in crate::tunnels) const QUEUE_ROUNDS: u32 = 2;
 
-/// One of so many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than remembered.
+/// One of so many segments lost over [`LOSS_SEGMENTS`] is more than chance: the path is slower than
+/// remembered.
 pub(in crate::tunnels) const HEAVY_LOSS: u32 = 8;
 pub(in crate::tunnels) const LOSS_SEGMENTS: u32 = 256;
 
@@ -48,14 +52,17 @@ pub(in crate::tunnels) const CHANCE_APART: RangeInclusive<Duration> =
 /// What is lost so soon after a transfer that fills the path was lost by it.
 pub(in crate::tunnels) const PRESSED_PAST: Duration = Duration::from_secs(1);
 
-/// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two gateways.
+/// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two
+/// gateways.
 pub(in crate::tunnels) const LATE_MICROSECONDS: u32 = 4000;
 
-/// What is doubtful is found out by training, after so long at first, then half as often each time: it takes 30 to 65 MB on 1 Gbit/s at 11.6 ms.
+/// What is doubtful is found out by training, after so long at first, then half as often each time: it takes
+/// 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 pub(in crate::tunnels) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
 pub(in crate::tunnels) const MAX_PAUSE: Duration = Duration::from_secs(3600);
 
-/// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to BBR.
+/// Loss that goes on below this fraction of what was found does not come from the pace: the lane is left to
+/// BBR.
 pub(in crate::tunnels) const MIN_OF_FOUND: u64 = 4;
 
 /// What a lane knows of its path.
@@ -63,7 +70,8 @@ pub(in crate::tunnels) const MIN_OF_FOUND: u64 = 4;
 pub(crate) struct RememberedRate {
     /// Bytes per second; 0 while unknown.
     pub(in crate::tunnels) rate: u64,
-    /// The most it was since training: a transfer on a busy machine, or beside another one, finds less than the path has.
+    /// The most it was since training: a transfer on a busy machine, or beside another one, finds less than
+    /// the path has.
     pub(in crate::tunnels) best: u64,
     /// What training or a transfer found last.
     pub(in crate::tunnels) found: u64,
@@ -71,7 +79,8 @@ pub(crate) struct RememberedRate {
     pub(in crate::tunnels) doubtful: bool,
     /// Since when the kernel has had more to send than it takes.
     pub(in crate::tunnels) busy_since: Option<Instant>,
-    /// Since when each look has found nearly as much sent as the lane's rate allows, and what the last one found.
+    /// Since when each look has found nearly as much sent as the lane's rate allows, and what the last one
+    /// found.
     pub(in crate::tunnels) filled_since: Option<Instant>,
     pub(in crate::tunnels) sent_bytes: u64,
     pub(in crate::tunnels) sent_at: Instant,
@@ -148,7 +157,8 @@ impl RememberedRate {
         self.busy_since = full.then(|| self.busy_since.unwrap_or(now));
     }
 
-    /// So much was sent in all. A stream of messages fills a lane though the kernel takes now and then all that there is.
+    /// So much was sent in all. A stream of messages fills a lane though the kernel takes now and then all
+    /// that there is.
     pub(in crate::tunnels) fn count_sent(&mut self, sent_bytes: u64, now: Instant) {
         let since = now.saturating_duration_since(self.sent_at).as_micros();
         let sent = u128::from(sent_bytes.saturating_sub(self.sent_bytes)) * 1_000_000;
@@ -164,7 +174,8 @@ impl RememberedRate {
         since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
 
-    /// How the lane is to go on. `reserved` is a pace that was promised, whatever the path does; `trains`: whether it may be trained at all.
+    /// How the lane is to go on. `reserved` is a pace that was promised, whatever the path does; `trains`:
+    /// whether it may be trained at all.
     pub(in crate::tunnels) fn look(
         &mut self,
         path: &PathInfo,
@@ -203,7 +214,8 @@ impl RememberedRate {
                 return Step::Begin(self.rate);
             }
             if !lost && !has_queue(path) {
-                // Not beyond the best: a rate that grew while transfers filled the lane ended in losses (16 MB took 1.23 times the limit instead of 1.09).
+                // Not beyond the best: a rate that grew while transfers filled the lane ended in losses (16
+                // MB took 1.23 times the limit instead of 1.09).
                 self.rate = (self.rate + self.rate / 8).min(self.best);
             }
             return Step::Begin(self.rate + self.rate / HEADROOM);
@@ -242,8 +254,9 @@ impl RememberedRate {
         if path.retransmits == self.chance_retransmits || since < *CHANCE_APART.start() {
             return false;
         }
-        // A path that was away loses everything, a long transfer what its own probing for more runs over, which is seen some round trips later, and
-        // whoever shares the path with a flow that fills its queue loses some of what that one runs over.
+        // A path that was away loses everything, a long transfer what its own probing for more runs over,
+        // which is seen some round trips later, and whoever shares the path with a flow that fills its queue
+        // loses some of what that one runs over.
         let fills = self.busy_since.is_some() || self.pressed_at.is_some_and(|at| now <= at + PRESSED_PAST);
         let by_chance = path.timeouts == self.chance_timeouts && !fills && !has_long_queue(path);
         if by_chance {

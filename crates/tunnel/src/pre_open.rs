@@ -16,7 +16,7 @@ const STREAMS: usize = 65_536;
 const BYTES: usize = 64 << 20;
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Early {
+pub(crate) struct PreOpen {
     streams: HashMap<u32, Waiting>,
     bytes: usize,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Open {
     pub(crate) send_limit: u64,
 }
 
-impl Early {
+impl PreOpen {
     /// Whether what it says of itself is so.
     pub(crate) fn is_sound(&self) -> bool {
         let bytes = self.streams.values().map(|waiting| waiting.bytes);
@@ -46,7 +46,7 @@ impl Early {
         bytes == self.bytes && self.streams.values().all(|waiting| waiting.stream.is_sound())
     }
 
-    /// The stream `id`, to note what arrived of it. Its data goes through [`Early::on_data`].
+    /// The stream `id`, to note what arrived of it. Its data goes through [`PreOpen::on_data`].
     ///
     /// # Errors
     /// [`ProtocolError::Early`] when there are too many.
