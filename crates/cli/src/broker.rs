@@ -2,7 +2,7 @@
 
 use crate::grid::default_directory;
 use crate::say;
-use causeway_broker::grid::CONFIG_FILE;
+use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{Broker, BrokerConfig, Options};
 use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};

@@ -4,7 +4,7 @@ use crate::say;
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
 use causeway_broker::api::Job;
 use causeway_broker::clock::{Clock, date, seconds, span};
-use causeway_broker::grid::CONFIG_FILE;
+use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MAX_TTL_SECONDS};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -111,7 +111,7 @@ fn create(args: &CreateArgs) -> Result<ExitCode, String> {
         }
     };
     let directory = args.place.directory();
-    let config = causeway_broker::grid::create(&args.name, &broker, &directory, &Clock::system())
+    let config = causeway_broker::new_grid::create(&args.name, &broker, &directory, &Clock::system())
         .map_err(|error| error.to_string())?;
     let option = args
         .place

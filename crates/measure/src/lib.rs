@@ -17,6 +17,6 @@ pub mod page;
 pub mod pingpong;
 pub mod plot;
 pub mod program;
-pub mod report;
+pub mod results;
 pub mod samples;
 pub mod table;

@@ -64,7 +64,8 @@ impl Grid {
     pub fn with(name: &str, limits: Limits) -> Grid {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("grid");
-        let file = causeway_broker::grid::create(name, "localhost:7443", &place, &Clock::system()).unwrap();
+        let file =
+            causeway_broker::new_grid::create(name, "localhost:7443", &place, &Clock::system()).unwrap();
         let mut config = BrokerConfig::load(&file).unwrap();
         config.listen = vec!["127.0.0.1:0".parse().unwrap()];
         config.reach_local = true;

@@ -5,7 +5,7 @@
 //! this host without it: an MPI may err by itself.
 
 use super::Subject;
-use super::report::Step;
+use super::steps::Step;
 use crate::remote::guard;
 use crate::run::launcher::{Launcher, Mpi};
 use crate::run::versions;

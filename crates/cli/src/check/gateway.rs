@@ -2,7 +2,7 @@
 
 use super::Subject;
 use super::listeners::{self, Kind};
-use super::report::Step;
+use super::steps::Step;
 use causeway_control::{ControlError, Status};
 use causeway_gateway::config::Transport;
 use causeway_gateway::{Config, ports};

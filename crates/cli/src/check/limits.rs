@@ -1,7 +1,7 @@
 //! What the kernel lets this user have: files, buffers, congestion control.
 
 use super::Subject;
-use super::report::Step;
+use super::steps::Step;
 use causeway_control::TunnelStatus;
 use causeway_gateway::{UDP_BUFFER_BYTES, lanes, may_begin_anew};
 use nix::sys::resource::{Resource, getrlimit};
@@ -131,7 +131,7 @@ fn udp_buffer(file: &str) -> Step {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::steps::Verdict;
     use super::*;
     use crate::status::text::tests::status;
 

@@ -1,6 +1,6 @@
 //! Whether an address can be listened on, or is listened on by the gateway that runs.
 
-use super::report::Step;
+use super::steps::Step;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
@@ -129,7 +129,7 @@ fn local_address(text: &str) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::steps::Verdict;
     use super::*;
 
     #[test]

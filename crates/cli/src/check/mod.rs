@@ -1,26 +1,26 @@
 //! `causeway check`: looks at everything a job rests on, and says of each what is wrong and what to do.
 //!
-//! It changes nothing: no file, no setting, and no gateway. `report` is what a step is; the other files each
+//! It changes nothing: no file, no setting, and no gateway. `steps` is what a step is; the other files each
 //! look at one thing.
 
 mod data;
 mod gateway;
-mod grid;
 mod limits;
 mod listeners;
+mod membership;
 mod mpi;
 mod nodes;
 mod peers;
 mod program;
-mod report;
+mod steps;
 
 use crate::{ask, say};
 use causeway_control::{self as control, ControlError, Status};
 use causeway_gateway::{Config, config::Mistakes};
-use report::{Group, Report};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use steps::{Group, Report};
 
 /// Check everything that jobs over sites need: this site's gateway, the others, limits, libraries, MPIs.
 #[derive(clap::Args)]
@@ -87,7 +87,7 @@ pub fn main(args: Args) -> ExitCode {
             gateway::configuration(&subject, args.config.as_deref()),
         ),
         Group::new("gateway of this site", gateway::running(&subject)),
-        Group::new("membership", grid::look(&subject)),
+        Group::new("membership", membership::look(&subject)),
         Group::new("limits of this host", limits::look(&subject)),
     ];
     groups.extend(peers::look(&subject));

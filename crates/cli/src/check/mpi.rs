@@ -1,6 +1,6 @@
 //! Which MPIs there are, asked as `causeway run` asks them.
 
-use super::report::Step;
+use super::steps::Step;
 use crate::run::UCX;
 use crate::run::launcher::{Launcher, LauncherError, Mpi};
 use crate::run::versions;
@@ -75,7 +75,7 @@ fn found(launcher: &Launcher, amiss: fn(String, String, String) -> Step) -> Step
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::steps::Verdict;
     use super::*;
 
     fn launcher(mpi: Mpi, version: &str) -> Launcher {

@@ -1,7 +1,7 @@
 //! Each node of this site, reached as its gateway would, and the causeway there.
 
 use super::Subject;
-use super::report::Step;
+use super::steps::Step;
 use crate::remote::start_node::{quoted, shell_words};
 use causeway_control::NodeInfo;
 use causeway_gateway::config::REMOTE_SHELL;
@@ -156,7 +156,7 @@ fn answer(mut child: Child) -> Result<(String, String), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::steps::Verdict;
     use super::*;
 
     fn shell(script: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! The other sites: is there a tunnel, what is its path like, and do the clocks agree.
 
 use super::Subject;
-use super::report::{Group, Step};
+use super::steps::{Group, Step};
 use crate::ask;
 use causeway_control::{LaneStatus, Pong, SiteStatus, TunnelStatus};
 use std::path::Path;
@@ -267,7 +267,7 @@ fn answered(pong: &Pong) -> [Step; 2] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::steps::Verdict;
     use super::*;
     use crate::status::text::tests::status;
 

@@ -1,6 +1,6 @@
 //! The preload libraries, and a program that is to have them.
 
-use super::report::Step;
+use super::steps::Step;
 use crate::run::{SHIM, UCX};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -142,7 +142,7 @@ fn names_loader(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::steps::Verdict;
     use super::*;
     use std::io::Cursor;
     use std::os::unix::fs::PermissionsExt;

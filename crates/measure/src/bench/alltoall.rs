@@ -5,7 +5,7 @@ use super::{Bench, BenchError, DEADLINE, HEAD, MPIS, ROUTED, Way, numbers};
 use crate::claim::{Bar, Claim};
 use crate::lab::test_program;
 use crate::limit::Link;
-use crate::report::Part;
+use crate::results::Part;
 use crate::samples::summary;
 use crate::table::{Table, size};
 use std::fmt::Write as _;

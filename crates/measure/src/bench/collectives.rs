@@ -6,7 +6,7 @@ use super::{Bench, BenchError, DEADLINE, HEAD, INTEL, MPIS, Mpi, ROUTED};
 use crate::claim::{Bar, Claim};
 use crate::lab::test_program;
 use crate::limit::Link;
-use crate::report::Part;
+use crate::results::Part;
 use crate::samples::{Summary, summary};
 use crate::table::{Table, size};
 use std::collections::BTreeMap;

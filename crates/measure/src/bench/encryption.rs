@@ -4,7 +4,7 @@ use super::pings::{Pings, Start};
 use super::{Bench, BenchError, MPIS, ROUTED, Way};
 use crate::claim::{Bar, Claim};
 use crate::lab::Lab;
-use crate::report::Part;
+use crate::results::Part;
 use crate::table::size;
 
 const PLAIN: &str = "plain";

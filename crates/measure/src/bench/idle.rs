@@ -4,7 +4,7 @@ use super::pingpong::bars;
 use super::pings::{Pings, Start, in_turn, read};
 use super::{Bench, BenchError, MPIS, ROUTED, Way};
 use crate::lab::Lab;
-use crate::report::Part;
+use crate::results::Part;
 use std::thread::sleep;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use super::pings::{DIRECT, Pings, in_turn};
 use super::{Bench, BenchError, ROUTED, Way};
 use crate::claim::{Bar, Claim};
-use crate::report::Part;
+use crate::results::Part;
 use crate::samples::Summary;
 use crate::table::Table;
 

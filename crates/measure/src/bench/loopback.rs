@@ -6,7 +6,7 @@ use super::twin::Twin;
 use super::{Bench, BenchError};
 use crate::claim::{Bar, Claim};
 use crate::program::{ProgramError, io};
-use crate::report::Part;
+use crate::results::Part;
 use crate::samples::summary;
 use crate::table::Table;
 use std::fmt::Write as _;

@@ -5,7 +5,7 @@ use super::{Bench, BenchError, MPIS, Mpi, ROUTED, Way};
 use crate::claim::{Bar, Claim};
 use crate::lab::Lab;
 use crate::limit::Link;
-use crate::report::Part;
+use crate::results::Part;
 use std::ops::RangeInclusive;
 
 /// What the link loses, and how near to the limit the bars want every size from 64 kB.

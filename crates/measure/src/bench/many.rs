@@ -3,7 +3,7 @@
 use super::pingpong::bars;
 use super::pings::in_turn;
 use super::{Bench, BenchError, ROUTED};
-use crate::report::Part;
+use crate::results::Part;
 
 /// At each site; the papers' testbed had as many.
 const RANKS: u32 = 8;

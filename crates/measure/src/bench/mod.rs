@@ -25,7 +25,7 @@ mod twin;
 use crate::lab::{Lab, quoted};
 use crate::pingpong::NotPingPong;
 use crate::program::{ProgramError, io, repository};
-use crate::report::{Part, Report};
+use crate::results::{Part, Report};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,7 +3,7 @@
 use super::pings::{Pings, in_turn};
 use super::{Bench, BenchError, ROUTED, Way};
 use crate::claim::Claim;
-use crate::report::Part;
+use crate::results::Part;
 
 /// Sizes up to which the first bar holds, and from where the second.
 const SMALL: std::ops::RangeInclusive<u64> = 1..=1 << 20;

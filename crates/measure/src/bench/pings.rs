@@ -8,7 +8,7 @@ use crate::limit::{Link, mbit_per_second};
 use crate::pingpong::{self, NotPingPong, Times};
 use crate::plot::{COLOURS, Plot, Series};
 use crate::program::{Program, io, repository};
-use crate::report::Part;
+use crate::results::Part;
 use crate::samples::{Summary, summary};
 use crate::table::{Table, size};
 use std::fmt::Write as _;

@@ -5,7 +5,7 @@ use super::pings::{DIRECT, Pings, read};
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, Way};
 use crate::lab::{Lab, quoted};
 use crate::program::{io, repository};
-use crate::report::Part;
+use crate::results::Part;
 
 /// Through a relay at each head node.
 const RELAYS: &str = "relays";

@@ -6,7 +6,7 @@ use crate::claim::{Bar, Claim};
 use crate::lab::{Lab, test_program};
 use crate::limit::Link;
 use crate::program::{ProgramError, repository};
-use crate::report::Part;
+use crate::results::Part;
 use crate::samples::summary;
 use crate::table::Table;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use super::{Bench, BenchError, DEADLINE, HEAD, MPIS, Mpi, ROUTED, Way};
 use crate::claim::{Bar, Claim};
-use crate::report::Part;
+use crate::results::Part;
 use crate::samples::{Summary, summary};
 use crate::table::Table;
 use std::fmt::Write as _;

@@ -4,7 +4,7 @@ use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, ROUTED, Way};
 use crate::claim::{Bar, Claim};
 use crate::lab::{Lab, test_program};
 use crate::program::io;
-use crate::report::Part;
+use crate::results::Part;
 use crate::table::Table;
 use serde_json::Value;
 use std::fmt::Write as _;

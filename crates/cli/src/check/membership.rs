@@ -2,7 +2,7 @@
 //! can dial it.
 
 use super::Subject;
-use super::report::Step;
+use super::steps::Step;
 use causeway_broker::client::{Membership, SKEW_SECONDS};
 use causeway_broker::clock::{Clock, date, span};
 use causeway_broker::identity::{Certified, renew_at};
@@ -142,7 +142,7 @@ fn dialled(grid: &GridStatus) -> impl Iterator<Item = Step> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Verdict;
+    use super::super::steps::Verdict;
     use super::*;
 
     fn member() -> GridStatus {
