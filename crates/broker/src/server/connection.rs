@@ -1,7 +1,7 @@
 //! One connection of a gateway: TLS, then requests one after the other.
 
 use super::caller::Caller;
-use super::crowd::{Displaced, Place};
+use super::places::{Displaced, Place};
 use super::{Shared, reflect, requests};
 use crate::reflection;
 use crate::tls;
@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     let mut stopping = shared.stopping.subscribe();
     loop {
-        shared.crowd.settled().await;
+        shared.places.settled().await;
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopping.wait_for(|stopping| *stopping) => return,
@@ -46,7 +46,7 @@ pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
                 continue;
             }
         };
-        let (place, displaced) = shared.crowd.enter(address.ip());
+        let (place, displaced) = shared.places.enter(address.ip());
         say(&shared, displaced);
         if let Some(place) = place {
             tokio::spawn(serve(shared.clone(), socket, address, place));
@@ -96,7 +96,7 @@ async fn talk(shared: &Arc<Shared>, socket: TcpStream, address: SocketAddr, plac
     };
     let site = certified.as_ref().and_then(|certified| certified.site());
     if let Some(site) = site {
-        say(shared, shared.crowd.recognise(place, site));
+        say(shared, shared.places.recognise(place, site));
     }
     let stranger = site.is_none();
     let caller = Caller { address, certified };

@@ -1,14 +1,14 @@
 //! The broker's server: HTTPS for gateways, a Unix socket for this host's commands, in threads of its own.
 //!
-//! `crowd` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back,
+//! `places` bounds who may be connected, `connection` brings one up, `requests` answers, `reach` dials back,
 //! `admin` serves commands, `reflect` tells over UDP who comes from where.
 
 pub mod admin;
 mod body;
 mod caller;
 mod connection;
-mod crowd;
 pub(crate) mod own;
+mod places;
 mod reach;
 mod reflect;
 mod requests;
@@ -19,8 +19,8 @@ use crate::say::Log;
 use crate::state::{State, StateError};
 use crate::store::StoreError;
 use crate::tls::Trust;
-use crowd::Crowd;
 use own::OwnCertificate;
+use places::Places;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,7 +130,7 @@ pub(crate) struct Shared {
     own: OwnCertificate,
     limits: Limits,
     log: Log,
-    crowd: Crowd,
+    places: Places,
     reaching: Semaphore,
     reach_local: bool,
     stopping: watch::Sender<bool>,
@@ -201,7 +201,7 @@ impl Broker {
         let shared = Arc::new(Shared {
             trust: state.trust.clone(),
             own,
-            crowd: Crowd::new(&options.limits, config.connections),
+            places: Places::new(&options.limits, config.connections),
             reaching: Semaphore::new(options.limits.reaching),
             reach_local: config.reach_local,
             state: Mutex::new(state),
@@ -261,9 +261,9 @@ impl Broker {
             return;
         };
         self.shared.stopping.send_replace(true);
-        let crowd = &self.shared.crowd;
+        let places = &self.shared.places;
         runtime.block_on(async {
-            let _ = tokio::time::timeout(STOPPING, crowd.empty()).await;
+            let _ = tokio::time::timeout(STOPPING, places.empty()).await;
         });
         runtime.shutdown_timeout(STOPPING);
         let _ = std::fs::remove_file(&self.socket);

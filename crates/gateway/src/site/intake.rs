@@ -6,9 +6,9 @@ use crate::keys::{LegKey, PairKey};
 use crate::membership::directory::Whereabouts;
 use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage};
-use crate::sys::admission::Admission;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
+use causeway_admission::{Admission, network_of};
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
 use causeway_wire::question::Question;
@@ -17,7 +17,7 @@ use mio::net::TcpStream;
 use mio::{Interest, Token};
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
@@ -35,7 +35,7 @@ const SHARE_OF_FILES: usize = 8;
 
 /// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood:
 /// one address may have all the room that others leave.
-pub(crate) fn admission(files: usize) -> Admission {
+pub(crate) fn admission(files: usize) -> Admission<IpAddr, usize> {
     let most = AT_MOST.min(files / SHARE_OF_FILES);
     Admission::new(most, most)
 }
@@ -105,7 +105,8 @@ impl SiteSide {
         self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         for (key, intake) in &mut self.intakes {
-            self.intake_admission.enter(intake.peer.ip(), intake.born, key);
+            self.intake_admission
+                .enter(network_of(intake.peer.ip()), intake.born, key);
             let token = Class::Intake.token(key);
             base.driver
                 .registry()
@@ -123,7 +124,7 @@ impl SiteSide {
         mut socket: TcpStream,
         peer: SocketAddr,
     ) {
-        if let Some(key) = self.intake_admission.one_too_many(peer.ip()) {
+        if let Some((_, key)) = self.intake_admission.one_too_many(&network_of(peer.ip())) {
             let why = "too many connections without a preface; the oldest of who has most of them ends";
             self.turn_away(base, key, "intakes", why.to_owned());
         }
@@ -147,7 +148,7 @@ impl SiteSide {
             needed: FIXED_BYTES,
         };
         self.intakes.insert(intake);
-        self.intake_admission.enter(peer.ip(), born, key);
+        self.intake_admission.enter(network_of(peer.ip()), born, key);
         base.driver
             .timers
             .set(PREFACE_DEADLINE, Deadline::Intake(key, born));
@@ -202,7 +203,8 @@ impl SiteSide {
 
     fn take_intake(&mut self, key: usize) -> Option<Intake> {
         let intake = self.intakes.try_remove(key)?;
-        self.intake_admission.leave(intake.peer.ip(), intake.born);
+        self.intake_admission
+            .leave(&network_of(intake.peer.ip()), intake.born);
         Some(intake)
     }
 

@@ -1,12 +1,13 @@
 //! This site: connections of its processes, from their preface to the stream that carries them.
 
 use crate::keys::{LegKey, Table};
-use crate::sys::admission::Admission;
+use causeway_admission::Admission;
 use deliver::DeliveryPorts;
 use intake::Intake;
 use leg::Leg;
 use slab::Slab;
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 pub(crate) mod deliver;
@@ -24,7 +25,7 @@ pub(crate) struct SiteSide {
     pub(crate) handed: HashSet<LegKey>,
     pub(crate) intakes: Slab<Intake>,
     /// All of `intakes`, by where they come from.
-    pub(crate) intake_admission: Admission,
+    pub(crate) intake_admission: Admission<IpAddr, usize>,
     pub(crate) ports: DeliveryPorts,
     pub(crate) streams_opened: u64,
     pub(crate) streams_peak: usize,

@@ -13,6 +13,7 @@ use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::handshake::errand::Errand;
 use crate::tunnels::lane::Lane;
 use crate::tunnels::origin::Came;
+use causeway_admission::network_of;
 use causeway_broker::tls::Expect;
 use causeway_tunnel::hello::{Hello, NONCE_BYTES};
 use causeway_tunnel::ticket::Ticket;
@@ -44,7 +45,7 @@ impl Tunnels {
         carrier: Carrier,
         address: SocketAddr,
     ) {
-        if let Some(key) = self.strangers.one_too_many(address.ip()) {
+        if let Some((_, key)) = self.strangers.one_too_many(&network_of(address.ip())) {
             let why = "too many unfinished handshakes; the oldest of who has most of them ends";
             self.end_handshake(driver, key, "handshakes", why);
         }
@@ -53,7 +54,8 @@ impl Tunnels {
 
     fn take_handshake(&mut self, key: usize) -> Option<Handshake> {
         let handshake = self.handshakes.try_remove(key)?;
-        self.strangers.leave(handshake.address.ip(), handshake.born);
+        self.strangers
+            .leave(&network_of(handshake.address.ip()), handshake.born);
         Some(handshake)
     }
 
@@ -104,7 +106,7 @@ impl Tunnels {
         };
         self.handshakes.insert(handshake);
         if is_stranger {
-            self.strangers.enter(address.ip(), born, key);
+            self.strangers.enter(network_of(address.ip()), born, key);
         }
         driver.timers.set(DEADLINE, Deadline::Handshake(key, born));
         if !is_stranger {

@@ -1,7 +1,7 @@
 //! Tunnels to other sites: pairs, their lanes, what brings lanes up and keeps them supplied.
 
 use crate::keys::{LaneKey, List, PairKey, PeerIndex, Table};
-use crate::sys::admission::Admission;
+use causeway_admission::Admission;
 use causeway_broker::tls::Trust;
 use event::TunnelsEvent;
 use handshake::Handshake;
@@ -11,6 +11,7 @@ use peer::Peer;
 use quic::Quic;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 
 pub mod capacity;
 pub(crate) mod carrier;
@@ -43,7 +44,7 @@ pub(crate) struct Tunnels {
     pub(crate) peers: List<PeerIndex, Peer>,
     pub(crate) handshakes: Slab<Handshake>,
     /// The strangers among `handshakes`.
-    pub(crate) strangers: Admission,
+    pub(crate) strangers: Admission<IpAddr, usize>,
     /// Pairs that may have something to send.
     pub(crate) dirty: Vec<PairKey>,
     /// Lanes whose input was left for a later turn.

@@ -1,22 +1,21 @@
 //! Who is connected, and who has to go when there are too many.
 //!
-//! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps
-//! out the other. Where a room is full its oldest connection ends: whoever means it is through in a moment or
-//! comes back, and a flood ends itself. Among strangers it is the oldest of the address that has most of
-//! them, so that a flood keeps out nobody who comes from elsewhere.
+//! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps out the other.
+//! Where a room is full its oldest connection ends: whoever means it is through in a moment or comes back, and a flood ends
+//! itself. Among strangers `causeway_admission` says which.
 
 use super::Limits;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use causeway_admission::{Admission, Bound};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// Connections that have to go and have not closed their files yet; with more of them nobody new is accepted.
-/// Tasks of a busy host may end much later than new connections come.
+/// Connections that have to go and have not closed their files yet; with more of them nobody new is accepted. Tasks of a busy
+/// host may end much later than new connections come.
 const LEAVING: usize = 64;
 
-pub(super) struct Crowd {
+pub(super) struct Places {
     inner: Arc<Mutex<Inner>>,
     /// Files open: of those who are present and of those who are about to go.
     open: watch::Sender<Open>,
@@ -32,11 +31,12 @@ struct Open {
     leaving: usize,
 }
 
-#[derive(Default)]
 struct Inner {
     next: u64,
     /// By age, the oldest first.
     present: BTreeMap<u64, Present>,
+    /// Those of them who have shown no certificate.
+    strangers: Admission<IpAddr, u64>,
     leaving: usize,
 }
 
@@ -61,10 +61,15 @@ pub(super) struct Displaced {
     pub(super) why: String,
 }
 
-impl Crowd {
-    pub(super) fn new(limits: &Limits, all: usize) -> Crowd {
-        Crowd {
-            inner: Arc::default(),
+impl Places {
+    pub(super) fn new(limits: &Limits, all: usize) -> Places {
+        Places {
+            inner: Arc::new(Mutex::new(Inner {
+                next: 0,
+                present: BTreeMap::new(),
+                strangers: Admission::new(limits.strangers, limits.strangers_per_address),
+                leaving: 0,
+            })),
             open: watch::Sender::new(Open::default()),
             strangers: limits.strangers,
             strangers_per_address: limits.strangers_per_address,
@@ -73,19 +78,15 @@ impl Crowd {
         }
     }
 
-    /// A place for a new connection; none when there are too many of members, which are not sent away for a
-    /// stranger.
+    /// A place for a new connection; none when there are too many of members, which are not sent away for a stranger.
     pub(super) fn enter(&self, address: IpAddr) -> (Option<Place>, Option<Displaced>) {
         let mut inner = lock(&self.inner);
-        let from_there = |present: &Present| present.site.is_none() && present.address == address;
         let displaced = inner
-            .end_oldest(self.strangers_per_address, "crowd of an address", from_there)
-            .or_else(|| {
-                let crowded = inner.crowded();
-                // The bound is of all strangers; who ends is one of these.
-                let full = inner.strangers() >= self.strangers;
-                let counts = |present: &Present| present.site.is_none() && Some(present.address) == crowded;
-                full.then(|| inner.end(self.strangers, "crowd", counts)).flatten()
+            .strangers
+            .one_too_many(&address)
+            .and_then(|(bound, oldest)| match bound {
+                Bound::OfOne => inner.end(oldest, self.strangers_per_address, "crowd of an address"),
+                Bound::OfAll => inner.end(oldest, self.strangers, "crowd"),
             });
         if inner.present.len() >= self.all {
             let why = format!(
@@ -110,6 +111,7 @@ impl Crowd {
             leave: leave.clone(),
         };
         inner.present.insert(number, present);
+        inner.strangers.enter(address, number, number);
         self.open.send_replace(inner.open());
         let place = Place {
             number,
@@ -123,11 +125,23 @@ impl Crowd {
     /// A connection turns out to be a site's.
     pub(super) fn recognise(&self, place: &Place, site: &str) -> Option<Displaced> {
         let mut inner = lock(&self.inner);
-        let displaced = inner.end_oldest(self.per_site, "crowd of a site", |present| {
-            present.site.as_deref() == Some(site)
-        });
-        if let Some(present) = inner.present.get_mut(&place.number) {
+        let of_site = inner
+            .present
+            .iter()
+            .filter(|(_, present)| present.site.as_deref() == Some(site));
+        let of_site: Vec<u64> = of_site.map(|(number, _)| *number).collect();
+        let displaced = match of_site.first() {
+            Some(&oldest) if of_site.len() >= self.per_site => {
+                inner.end(oldest, self.per_site, "crowd of a site")
+            }
+            _ => None,
+        };
+        let Inner {
+            present, strangers, ..
+        } = &mut *inner;
+        if let Some(present) = present.get_mut(&place.number) {
             present.site = Some(site.to_owned());
+            strangers.leave(&present.address, place.number);
         }
         displaced
     }
@@ -156,46 +170,9 @@ impl Inner {
         }
     }
 
-    fn end_oldest(
-        &mut self,
-        most: usize,
-        kind: &'static str,
-        counts: impl Fn(&Present) -> bool,
-    ) -> Option<Displaced> {
-        let crowd = self.present.values().filter(|present| counts(present));
-        if crowd.count() < most {
-            return None;
-        }
-        self.end(most, kind, counts)
-    }
-
-    fn strangers(&self) -> usize {
-        self.present
-            .values()
-            .filter(|present| present.site.is_none())
-            .count()
-    }
-
-    /// The address that most strangers come from; of several the one whose first has been here for longest.
-    fn crowded(&self) -> Option<IpAddr> {
-        let mut crowds: HashMap<IpAddr, (usize, Reverse<u64>)> = HashMap::new();
-        let strangers = self.present.iter().filter(|(_, present)| present.site.is_none());
-        for (number, present) in strangers {
-            crowds.entry(present.address).or_insert((0, Reverse(*number))).0 += 1;
-        }
-        let crowded = crowds.into_iter().max_by_key(|(_, crowd)| *crowd);
-        crowded.map(|(address, _)| address)
-    }
-
-    fn end(
-        &mut self,
-        most: usize,
-        kind: &'static str,
-        counts: impl Fn(&Present) -> bool,
-    ) -> Option<Displaced> {
-        let mut crowd = self.present.iter().filter(|(_, present)| counts(present));
-        let (&oldest, _) = crowd.next()?;
-        let present = self.present.remove(&oldest)?;
+    /// Has one end, of whom more than `most` are there.
+    fn end(&mut self, oldest: u64, most: usize, kind: &'static str) -> Option<Displaced> {
+        let present = self.remove(oldest)?;
         self.leaving += 1;
         present.leave.notify_one();
         let whose = present.site.map_or_else(
@@ -207,6 +184,12 @@ impl Inner {
             kind,
             why: format!("more than {most} connections {whose}; the oldest ends"),
         })
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Present> {
+        let present = self.present.remove(&number)?;
+        self.strangers.leave(&present.address, number);
+        Some(present)
     }
 }
 
@@ -220,7 +203,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut inner = lock(&self.inner);
-        if inner.present.remove(&self.number).is_none() {
+        if inner.remove(self.number).is_none() {
             // It had to go.
             inner.leaving -= 1;
         }
@@ -244,28 +227,28 @@ mod tests {
             per_site: 2,
             ..Limits::default()
         };
-        let crowd = Crowd::new(&limits, 8);
+        let places = Places::new(&limits, 8);
         let from = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let (site, _) = crowd.enter(from(1));
+        let (site, _) = places.enter(from(1));
         let site = site.unwrap();
-        assert!(crowd.recognise(&site, "rennes").is_none());
-        let two: Vec<_> = [1, 1].map(|last| crowd.enter(from(last)).0.unwrap()).into();
-        let (third, displaced) = crowd.enter(from(1));
+        assert!(places.recognise(&site, "rennes").is_none());
+        let two: Vec<_> = [1, 1].map(|last| places.enter(from(last)).0.unwrap()).into();
+        let (third, displaced) = places.enter(from(1));
         assert!(displaced.unwrap().why.contains("more than 2"));
-        let others: Vec<_> = [2, 3, 4].map(|last| crowd.enter(from(last))).into();
+        let others: Vec<_> = [2, 3, 4].map(|last| places.enter(from(last))).into();
         assert!(others[2].1.as_ref().unwrap().why.contains("more than 4"));
-        assert_eq!(lock(&crowd.inner).present.len(), 5);
-        let more: Vec<_> = [5, 6].map(|last| crowd.enter(from(last)).0.unwrap()).into();
+        assert_eq!(lock(&places.inner).present.len(), 5);
+        let more: Vec<_> = [5, 6].map(|last| places.enter(from(last)).0.unwrap()).into();
         for place in &more {
-            crowd.recognise(place, "rennes");
+            places.recognise(place, "rennes");
         }
         assert!(
-            !lock(&crowd.inner).present.contains_key(&site.number),
+            !lock(&places.inner).present.contains_key(&site.number),
             "the site's oldest"
         );
         drop((site, two, third, others, more));
-        assert!(lock(&crowd.inner).present.is_empty());
-        assert_eq!(lock(&crowd.inner).leaving, 0);
+        assert!(lock(&places.inner).present.is_empty());
+        assert_eq!(lock(&places.inner).leaving, 0);
     }
 
     #[tokio::test]
@@ -274,10 +257,10 @@ mod tests {
             strangers_per_address: 1,
             ..Limits::default()
         };
-        let crowd = Crowd::new(&limits, 1000);
+        let places = Places::new(&limits, 1000);
         let address = IpAddr::from([192, 0, 2, 1]);
-        let mut all: Vec<_> = (0..=LEAVING).map(|_| crowd.enter(address).0.unwrap()).collect();
-        let settled = crowd.settled();
+        let mut all: Vec<_> = (0..=LEAVING).map(|_| places.enter(address).0.unwrap()).collect();
+        let settled = places.settled();
         tokio::pin!(settled);
         assert!(is_pending(settled.as_mut()).await);
         drop(all.remove(0));
@@ -299,18 +282,18 @@ mod tests {
             strangers_per_address: 6,
             ..Limits::default()
         };
-        let crowd = Crowd::new(&limits, 100);
+        let places = Places::new(&limits, 100);
         let from = |last: u8| IpAddr::from([192, 0, 2, last]);
-        let honest = crowd.enter(from(1)).0.unwrap();
+        let honest = places.enter(from(1)).0.unwrap();
         let mut flood = Vec::new();
         for last in [2, 3].into_iter().cycle().take(100) {
-            let (place, displaced) = crowd.enter(from(last));
+            let (place, displaced) = places.enter(from(last));
             flood.extend(place);
             assert!(displaced.is_none_or(|displaced| displaced.address != from(1)));
         }
-        let inner = lock(&crowd.inner);
+        let inner = lock(&places.inner);
         assert!(inner.present.contains_key(&honest.number));
-        assert_eq!(inner.strangers(), 8);
+        assert_eq!(inner.strangers.present(), 8);
         drop(inner);
     }
 }

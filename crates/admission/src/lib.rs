@@ -1,0 +1,169 @@
+//! Which connection goes when there are too many of those who have not said yet who they are.
+//!
+//! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however slowly each of
+//! its connections speaks, and who comes from elsewhere is not pushed out by it: to do that, it would have to come from as
+//! many origins as there are places. What an origin is, the caller says: an address, or a network ([`network_of`]).
+#![forbid(unsafe_code)]
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Connections by their origins `O`. Each is known by its age, a number that rises with each that comes, and by a key `K`.
+#[derive(Debug)]
+pub struct Admission<O, K> {
+    max: usize,
+    max_of_one: usize,
+    present: usize,
+    origins: HashMap<O, BTreeMap<u64, K>>,
+}
+
+/// Which of the two bounds has been reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Places of one origin.
+    OfOne,
+    /// All places.
+    OfAll,
+}
+
+impl<O: Eq + Hash, K: Copy> Admission<O, K> {
+    /// So many places in all, and so many for one origin; at least one each.
+    pub fn new(max: usize, max_of_one: usize) -> Admission<O, K> {
+        Admission {
+            max: max.max(1),
+            max_of_one: max_of_one.max(1),
+            present: 0,
+            origins: HashMap::new(),
+        }
+    }
+
+    /// The connection that has to go before one more of this origin is taken, and why.
+    pub fn one_too_many(&self, origin: &O) -> Option<(Bound, K)> {
+        let own = self.origins.get(origin);
+        let own = own.filter(|own| own.len() >= self.max_of_one);
+        let (bound, crowded) = own.map(|own| (Bound::OfOne, own)).or_else(|| {
+            let full = self.present >= self.max;
+            let origins = self.origins.values().filter(|_| full);
+            // Of two as large ones the one that has waited for longer.
+            let largest = origins.max_by_key(|one| (one.len(), Reverse(one.keys().next().copied())));
+            largest.map(|largest| (Bound::OfAll, largest))
+        })?;
+        crowded.values().next().map(|key| (bound, *key))
+    }
+
+    /// Takes a place.
+    pub fn enter(&mut self, origin: O, age: u64, key: K) {
+        let ages = self.origins.entry(origin).or_default();
+        self.present += usize::from(ages.insert(age, key).is_none());
+    }
+
+    /// Frees a place; does nothing where it is not taken.
+    pub fn leave(&mut self, origin: &O, age: u64) {
+        let Some(ages) = self.origins.get_mut(origin) else {
+            return;
+        };
+        self.present -= usize::from(ages.remove(&age).is_some());
+        if ages.is_empty() {
+            self.origins.remove(origin);
+        }
+    }
+
+    /// How many places are taken.
+    pub fn present(&self) -> usize {
+        self.present
+    }
+
+    /// Frees all places.
+    pub fn clear(&mut self) {
+        self.origins.clear();
+        self.present = 0;
+    }
+}
+
+/// Whoever has one address of IPv6 has 2^64 of them (RFC 4291, section 2.5.1).
+pub fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(host: u8) -> IpAddr {
+        [10, 0, 0, host].into()
+    }
+
+    /// Lets one in as a server does; who had to go.
+    fn come(admission: &mut Admission<IpAddr, u64>, host: u8, age: u64) -> Option<u64> {
+        let ends = admission.one_too_many(&from(host)).map(|(_, key)| key);
+        if let Some(age) = ends {
+            (1..=9).for_each(|host| admission.leave(&from(host), age));
+        }
+        admission.enter(from(host), age, age);
+        ends
+    }
+
+    #[test]
+    fn a_flood_from_one_address_ends_its_own_oldest_and_leaves_older_ones_from_elsewhere() {
+        let mut admission = Admission::new(10, 10);
+        assert_eq!(come(&mut admission, 1, 1), None);
+        for age in 2..=10 {
+            assert_eq!(come(&mut admission, 2, age), None);
+        }
+        for age in 11..1000 {
+            assert_eq!(come(&mut admission, 2, age), Some(age - 9));
+        }
+        // A third finds room as well.
+        assert_eq!(come(&mut admission, 3, 1000), Some(991));
+        assert_eq!(admission.present(), 10);
+    }
+
+    #[test]
+    fn one_origin_has_no_more_than_its_share_though_there_is_room() {
+        let mut admission = Admission::new(10, 3);
+        assert_eq!([1, 2, 3].map(|age| come(&mut admission, 1, age)), [None; 3]);
+        assert_eq!(come(&mut admission, 2, 4), None);
+        assert_eq!(admission.one_too_many(&from(1)), Some((Bound::OfOne, 1)));
+        assert_eq!(come(&mut admission, 1, 5), Some(1));
+    }
+
+    #[test]
+    fn of_as_large_origins_the_one_that_has_waited_for_longest_loses() {
+        let mut admission = Admission::new(4, 4);
+        for (host, age) in [(1, 2), (2, 1), (1, 3), (2, 4)] {
+            assert_eq!(come(&mut admission, host, age), None);
+        }
+        assert_eq!(admission.one_too_many(&from(3)), Some((Bound::OfAll, 1)));
+        assert_eq!(come(&mut admission, 3, 5), Some(1));
+        assert_eq!(come(&mut admission, 4, 6), Some(2));
+    }
+
+    #[test]
+    fn addresses_of_one_network_of_ipv6_are_one_and_mapped_ones_are_those_of_ipv4() {
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert_eq!(
+            network_of(address("2001:db8::1")),
+            network_of(address("2001:db8::ffff:1"))
+        );
+        assert_ne!(
+            network_of(address("2001:db8::1")),
+            network_of(address("2001:db8:0:1::1"))
+        );
+        assert_eq!(network_of(address("::ffff:10.0.0.1")), from(1));
+    }
+
+    #[test]
+    fn who_left_twice_or_was_never_there_frees_no_place() {
+        let mut admission = Admission::new(2, 2);
+        admission.enter(from(1), 1, 1);
+        admission.leave(&from(1), 1);
+        admission.leave(&from(1), 1);
+        admission.leave(&from(2), 7);
+        assert_eq!((admission.present(), admission.origins.len()), (0, 0));
+    }
+}
