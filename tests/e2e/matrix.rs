@@ -117,7 +117,17 @@ fn meet(one: &Kind, other: &Kind) -> Met {
         let token = fresh.says("orsay", &["grid", "token", "--site", site, "--dir", &grid]);
         let (subnet, node) = (format!("10.{}.0.0/24", number + 1), format!("{site}-1:2"));
         let wan = format!("{}:7001", PUBLIC[number]);
-        let mut line = vec!["gateway", "--join", &token, "--subnet", &subnet, "--node", &node];
+        let mut line = vec![
+            "gateway",
+            "--join",
+            &token,
+            "--subnet",
+            &subnet,
+            "--node",
+            &node,
+            "--accept-jobs",
+            "all",
+        ];
         if is_dialled {
             line.extend(["--wan", wan.as_str()]);
         }

@@ -87,7 +87,7 @@ impl Grid {
     pub fn join_with(&mut self, site: &str, more: &[&str]) {
         let token = self.says(&["grid", "token", "--site", site]);
         let wan = format!("{}:7001", self.public(site));
-        let mut line = vec!["gateway", "--join", &token];
+        let mut line = vec!["gateway", "--join", &token, "--accept-jobs", "all"];
         if !more.contains(&"--closed") {
             line.extend(["--wan", wan.as_str()]);
         }

@@ -37,7 +37,17 @@ fn debian_open_mpi_runs_for_newcomers_who_join_two_sites_with_tokens() {
         let token = fresh.says("nancy", &["grid", "token", "--site", site, "--dir", &grid]);
         let nodes = [1, 2].map(|number| format!("{site}-{number}:4"));
         let line = [
-            "gateway", "--join", &token, "--subnet", subnet, "--node", &nodes[0], "--node", &nodes[1],
+            "gateway",
+            "--join",
+            &token,
+            "--subnet",
+            subnet,
+            "--node",
+            &nodes[0],
+            "--node",
+            &nodes[1],
+            "--accept-jobs",
+            "rennes,nancy",
         ];
         fresh.leave(site, &[&line, more].concat(), site);
     }

@@ -17,7 +17,15 @@ fn debian_mpis_run_over_the_version_of_ip_that_sites_have_in_common_and_without_
     has_ipv6(&grid, "orsay", 1);
     has_ipv6(&grid, "rennes", 2);
     has_ipv6_alone(&grid, "rennes", 2);
-    let both = ["--subnet", "10.1.0.0/24", "--subnet", "fd00:1::/64"];
+    // Its nodes are listed by one address each; the other ones have to be opened.
+    let both = [
+        "--subnet",
+        "10.1.0.0/24",
+        "--subnet",
+        "fd00:1::/64",
+        "--accept-addresses",
+        "fd00:1::/64",
+    ];
     grid.join_with("orsay", &[both.as_slice(), &["--node", "orsay-1:2"]].concat());
     let alone = ["--subnet", "fd00:2::/64", "--node", "rennes-1=fd00:2::1:2"];
     grid.join_with("rennes", &alone);

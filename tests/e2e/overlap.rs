@@ -69,6 +69,8 @@ fn debian_open_mpi_runs_for_newcomers_to_whom_the_broker_gives_virtual_addresses
             &token,
             "--subnet",
             "192.168.1.0/24",
+            "--accept-jobs",
+            "rennes,nancy",
             "--overlap-ok",
             "--node",
             &nodes[0],

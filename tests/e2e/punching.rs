@@ -55,7 +55,17 @@ fn join(name: &str, scenario: &Path, rules: &[&str], relay: bool) -> Fresh {
     for (site, subnet, more) in &sites[usize::from(!relay)..] {
         let token = fresh.says("lyon", &["grid", "token", "--site", site, "--dir", &grid]);
         let node = format!("{site}-1:4");
-        let line = ["gateway", "--join", &token, "--subnet", subnet, "--node", &node];
+        let line = [
+            "gateway",
+            "--join",
+            &token,
+            "--subnet",
+            subnet,
+            "--node",
+            &node,
+            "--accept-jobs",
+            "all",
+        ];
         fresh.leave(site, &[&line, *more].concat(), site);
     }
     fresh

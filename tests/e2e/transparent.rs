@@ -49,7 +49,7 @@ fn write_configuration(fresh: &Fresh) {
         let text = format!(
             "[site]\nname = \"{site}\"\nsubnets = [\"{net}.0/24\"]\n{nodes}\
              [listen]\nlan = [\"{net}.253:7000\"]\nwan = \"{wan}\"\ntransparent = \"127.0.0.1:7002\"\n\
-             [grid]\nkey_file = \"grid.key\"\n[[peer]]\nsite = \"{}\"\n{dials}\n",
+             [accept]\njobs = [\"all\"]\n[grid]\nkey_file = \"grid.key\"\n[[peer]]\nsite = \"{}\"\n{dials}\n",
             other(site)
         );
         fs::write(fresh.directory.join(format!("{site}.toml")), text).unwrap();

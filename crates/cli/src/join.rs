@@ -4,6 +4,7 @@
 use causeway_broker::client::{JoinError, join};
 use causeway_broker::clock::Clock;
 use causeway_broker::token::JoinToken;
+use causeway_gateway::config::accept::{ConnectFrom, site_or_all};
 use causeway_wire::Cidr;
 use clap::Args;
 use nix::ifaddrs::getifaddrs;
@@ -39,6 +40,18 @@ pub struct JoinArgs {
     /// Where other sites' gateways may dial this one. Without it this one dials them. With --join.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "join")]
     wan: Option<SocketAddr>,
+    /// Sites whose jobs may start processes on this site's nodes and connect to them, or all. Nobody's where
+    /// nothing is said. With --join.
+    #[arg(long, value_name = "SITE,...|all", requires = "join", value_delimiter = ',', value_parser = site_or_all)]
+    accept_jobs: Vec<String>,
+    /// Sites whose users 'causeway connect' brings to these ports of this site's nodes, such as rennes:22.
+    /// With --join.
+    #[arg(long, value_name = "SITE:PORTS,...", requires = "join", value_delimiter = ',')]
+    accept_connect: Vec<ConnectFrom>,
+    /// Addresses that jobs of other sites reach beside those of the listed nodes, such as these nodes' second
+    /// ones. With --join.
+    #[arg(long, value_name = "CIDR,...", requires = "join", value_delimiter = ',')]
+    accept_addresses: Vec<Cidr>,
     /// Carry connections of sites that cannot reach each other. Needs --wan.
     #[arg(long, requires = "wan")]
     relay: bool,
@@ -115,6 +128,9 @@ impl JoinArgs {
             ("lan", self.lan.is_some()),
             ("wan", self.wan.is_some()),
             ("relay", self.relay),
+            ("accept-jobs", !self.accept_jobs.is_empty()),
+            ("accept-connect", !self.accept_connect.is_empty()),
+            ("accept-addresses", !self.accept_addresses.is_empty()),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(JoiningError::Written(config.to_owned(), option)),
@@ -133,12 +149,10 @@ impl JoinArgs {
         if lan.is_empty() {
             return Err(JoiningError::NoAddress(first.to_string()));
         }
-        let lan: Vec<String> = lan.iter().map(|lan| format!("\"{lan}\"")).collect();
-        let subnets: Vec<String> = self.subnet.iter().map(|subnet| format!("\"{subnet}\"")).collect();
         let mut text = format!(
             "# Written by 'causeway gateway --join'; configs/gateway.toml in the sources shows every key.\n\
              [site]\nname = \"{site}\"\nsubnets = [{}]\n",
-            subnets.join(", ")
+            quoted(&self.subnet)
         );
         if self.overlap_ok {
             text += "overlap_ok = true\n";
@@ -150,9 +164,17 @@ impl JoinArgs {
                 "[[site.nodes]]\nname = \"{name}\"\naddress = \"{address}\"\nslots = {slots}\n"
             );
         }
-        let _ = write!(text, "[listen]\nlan = [{}]\n", lan.join(", "));
+        let _ = write!(text, "[listen]\nlan = [{}]\n", quoted(&lan));
         if let Some(wan) = self.wan {
             let _ = writeln!(text, "wan = \"{wan}\"");
+        }
+        text += "# What other sites may do here: nothing but what is named.\n[accept]\n";
+        let _ = writeln!(text, "jobs = [{}]", quoted(&self.accept_jobs));
+        if !self.accept_connect.is_empty() {
+            let _ = writeln!(text, "connect_from = [{}]", quoted(&self.accept_connect));
+        }
+        if !self.accept_addresses.is_empty() {
+            let _ = writeln!(text, "addresses = [{}]", quoted(&self.accept_addresses));
         }
         let _ = write!(text, "[grid]\nmembership = \"{MEMBERSHIP}\"\n");
         if self.relay {
@@ -160,6 +182,12 @@ impl JoinArgs {
         }
         Ok(text)
     }
+}
+
+/// The values of a list, as a configuration has them.
+fn quoted(values: &[impl std::fmt::Display]) -> String {
+    let values: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
+    values.join(", ")
 }
 
 /// This host's first address of each version of IP in these ranges: nodes that have both use both.
@@ -269,11 +297,17 @@ mod tests {
             lan: Some("127.9.1.253:7000".parse().unwrap()),
             wan: Some("127.9.0.1:7001".parse().unwrap()),
             relay: true,
+            accept_jobs: vec!["nancy".to_owned(), "lyon".to_owned()],
+            accept_connect: vec!["all:22".parse().unwrap()],
+            accept_addresses: vec!["127.9.1.64/28".parse().unwrap()],
         };
         let text = args.configuration("rennes").unwrap();
         let config = causeway_gateway::Config::parse(&text, Path::new("/nowhere/gateway.toml")).unwrap();
         assert_eq!((config.site.as_str(), config.nodes[0].slots), ("rennes", 2));
         assert_eq!(config.membership, Some(PathBuf::from("/nowhere/membership")));
+        assert!(config.accept.takes_jobs_of("lyon") && !config.accept.takes_jobs_of("orsay"));
+        assert!(config.accept.takes_connections_to("orsay", 22));
+        assert!(config.accept.opens([127, 9, 1, 64].into()));
         assert_eq!(config.public, ["127.9.0.1:7001".parse().unwrap()]);
         let without = JoinArgs {
             subnet: Vec::new(),

@@ -133,6 +133,9 @@ impl Grid {
             wan = "127.{net}.0.{site}:7001"
             control = "{}"
             metrics = "127.{net}.{site}.253:9464"
+            [accept]
+            jobs = ["all"]
+            connect_from = ["all:1", "all:1024-65535"]
             [grid]
             key_file = "grid.key"
             train = false

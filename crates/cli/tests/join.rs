@@ -120,7 +120,16 @@ impl Grid {
         let lan = format!("127.{net}.{site}.253:7000");
         let public = format!("127.{net}.0.{site}:7001");
         let mut words = vec![
-            "--join", token, "--subnet", &subnet, "--node", &node, "--lan", &lan,
+            "--join",
+            token,
+            "--subnet",
+            &subnet,
+            "--node",
+            &node,
+            "--lan",
+            &lan,
+            "--accept-jobs",
+            "all",
         ];
         if wan {
             words.extend(["--wan", public.as_str()]);

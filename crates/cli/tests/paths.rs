@@ -88,11 +88,13 @@ impl Grid {
             subnets = ["127.{net}.{site}.0/24"]
             nodes = [{{ name = "node{site}", address = "127.{net}.{site}.1" }}]
             remote_shell = ["sh", "-c", "exec sh -c \"$1\"", "{{node}}"]
-            low_ports = [1]
             [listen]
             lan = ["127.{net}.{site}.253:7000"]
             wan = "127.{net}.0.{site}:7001"
             control = "{}"
+            [accept]
+            jobs = ["all"]
+            connect_from = ["all:1", "all:1024-65535"]
             [grid]
             key_file = "grid.key"
             train = false
@@ -370,7 +372,7 @@ fn connect_says_what_failed() {
         "{refused}"
     );
     let low = said("node2", "2");
-    assert!(low.contains("low_ports = [2] to [site]"), "{low}");
+    assert!(low.contains("connect_from = [\"site1:2\"]"), "{low}");
     // Port 1 is named there: the host refuses it, as nothing listens.
     let named = said("node2", "1");
     assert!(named.contains("refused by the destination host"), "{named}");

@@ -33,7 +33,6 @@ fn sites() -> Vec<SiteStatus> {
                 address: [127, 0, 0, 1].into(),
                 slots: 4,
             }],
-            low_ports: None,
             relays: false,
             transparent: false,
         }),

@@ -35,10 +35,6 @@ pub struct SiteInfo {
     pub delivery_ports: String,
     /// Its compute nodes, in the order in which they are to be used.
     pub nodes: Vec<NodeInfo>,
-    /// Ports below 1024 to which its gateway carries `causeway connect`; `None` where it knows nothing of
-    /// that.
-    #[serde(default)]
-    pub low_ports: Option<Vec<u16>>,
     /// Its gateway carries connections of others.
     #[serde(default)]
     pub relays: bool,

@@ -57,28 +57,65 @@ fn a_plain_connection_carries_nothing_but_its_bytes_and_comes_from_no_delivery_p
     grid.pair(&listener);
 }
 
-#[test]
-fn low_ports_are_for_plain_connections_alone_and_only_where_they_are_named() {
-    // Nothing listens at port 1: what may pass is refused by the host, what may not by the gateway.
-    let attempt = |grid: &Grid, token, port| {
-        let refused = connect(grid, token, grid.address(2, 1, port)).unwrap_err();
-        match refused {
-            Verdict::Failed(reason) => reason,
-            Verdict::Connected => panic!("connected"),
-        }
-    };
-    let grid = Grid::with_far_site("low_ports = [1]");
-    let (token, _held) = plain_job(&grid);
-    assert_eq!(attempt(&grid, token, 1), Reason::Refused);
-    assert_eq!(attempt(&grid, token, 2), Reason::Denied);
-    assert_eq!(attempt(&grid, grid.token, 1), Reason::Denied);
-    assert_eq!(grid.status(2).refused["system-port"], 2);
-    let far = grid.status(1).sites.into_iter().find(|site| site.name == "site2");
-    assert_eq!(far.unwrap().info.unwrap().low_ports, Some(vec![1]));
+/// Why a connection to this port of site two's node is refused.
+fn refusal(grid: &Grid, token: Token, destination: SocketAddr) -> Reason {
+    match connect(grid, token, destination).unwrap_err() {
+        Verdict::Failed(reason) => reason,
+        Verdict::Connected => panic!("connected"),
+    }
+}
 
+#[test]
+fn users_of_another_site_connect_where_this_one_says_so_and_nowhere_else() {
+    // Nothing listens at port 1: what may pass is refused by the host, what may not by the gateway.
+    let grid = Grid::with_far_accept("connect_from = [\"site1:1\"]");
+    let (token, _held) = plain_job(&grid);
+    let node = |port| grid.address(2, 1, port);
+    assert_eq!(refusal(&grid, token, node(1)), Reason::Refused);
+    assert_eq!(refusal(&grid, token, node(2)), Reason::Denied);
+    assert_eq!(refusal(&grid, token, node(5000)), Reason::Denied);
+    // No listed node, and not in addresses.
+    assert_eq!(refusal(&grid, token, grid.address(2, 7, 1)), Reason::Denied);
+    let refused = grid.status(2).refused;
+    assert_eq!((refused["connect"], refused["unlisted-destination"]), (2, 1));
+    // It accepts connections, not jobs.
+    let job = grid.job("test").0;
+    let why = job.sites[1].unreachable.as_deref().unwrap();
+    assert!(why.contains("accepts no jobs of site1"), "{why}");
+}
+
+#[test]
+fn a_site_that_says_nothing_takes_no_connection_and_its_user_is_told_which_key_would() {
+    let grid = Grid::with_far_accept("");
+    let request = Request::Connect {
+        name: "connect".into(),
+    };
+    let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
+    let Reply::Job(job) = reply else {
+        panic!("{reply:?}")
+    };
+    let why = job.sites[1].unreachable.as_deref().unwrap();
+    assert!(
+        why.contains("site2") && why.contains("connect_from in [accept]"),
+        "{why}"
+    );
+    let token = job.token.parse().unwrap();
+    assert_eq!(refusal(&grid, token, grid.address(2, 1, 5000)), Reason::Denied);
+    assert_eq!(refusal(&grid, token, grid.address(2, 253, 9)), Reason::Denied);
+    let refused = grid.status(2).refused;
+    assert_eq!((refused["not-accepted"], refused["unknown-token"]), (1, 2));
+}
+
+#[test]
+fn nobody_over_there_connects_back_under_a_job_of_causeway_connect() {
     let grid = Grid::start();
     let (token, _held) = plain_job(&grid);
-    assert_eq!(attempt(&grid, token, 1), Reason::Denied);
+    let stream = grid.dial_at(2);
+    let mut preface = grid.preface(&stream, grid.address(1, 1, 5000), true);
+    preface.token = token;
+    let verdict = send_preface(stream, &preface).unwrap_err();
+    assert_eq!(verdict, Verdict::Failed(Reason::Denied));
+    assert_eq!(grid.status(1).refused["connect"], 1);
 }
 
 #[test]

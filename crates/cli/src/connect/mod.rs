@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Args {
     /// A node of the grid, or an address of a site.
     host: String,
-    /// The TCP port. A port below 1024 must be in the far gateway's low_ports.
+    /// The TCP port. The far site must accept connections from here to it: connect_from in its [accept].
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
 }
@@ -35,9 +35,6 @@ const GATEWAY_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The far gateway gives a host ten seconds; the rest is for a path that has lost something.
 const VERDICT_DEADLINE: Duration = Duration::from_secs(30);
-
-/// Ports below need the far site's leave.
-const FIRST_USER_PORT: u16 = 1024;
 
 /// Why there is no connection, or why it ended.
 #[derive(Debug, thiserror::Error)]
@@ -53,10 +50,10 @@ pub enum ConnectError {
     #[error("connect to the gateway of this site at {0}: {1}")]
     Near(SocketAddr, io::Error),
     #[error(
-        "{0} is below 1024, and the gateway of {1} does not serve that port: add low_ports = [{port}] to [site] in its \
-         configuration, and start it anew or run 'causeway gateway --config FILE --drain' there", port = .0.port()
+        "connect to {0}: the gateway of {2} does not let users of {1} connect to it: connect_from = [\"{1}:{port}\"] in [accept] \
+         of its configuration does; an address that is no listed node's needs to be in addresses there too", port = .0.port()
     )]
-    LowPort(SocketAddr, String),
+    NotAccepted(SocketAddr, String, String),
     #[error("connect to {0} at {1}: {why}", why = .2.text())]
     Refused(SocketAddr, String, Reason),
     #[error("the connection to {0} broke: {1}")]
@@ -130,9 +127,11 @@ pub fn through(
     stream.set_read_timeout(None).map_err(near)?;
     match Verdict::decode(verdict) {
         Some(Verdict::Connected) => Ok(stream),
-        Some(Verdict::Failed(Reason::Denied)) if destination.port() < FIRST_USER_PORT => {
-            Err(ConnectError::LowPort(destination, site.to_owned()))
-        }
+        Some(Verdict::Failed(Reason::Denied)) => Err(ConnectError::NotAccepted(
+            destination,
+            job.site.clone(),
+            site.to_owned(),
+        )),
         Some(Verdict::Failed(reason)) => Err(ConnectError::Refused(destination, site.to_owned(), reason)),
         None => Err(ConnectError::Answer(format!("{verdict:?} is no verdict"))),
     }

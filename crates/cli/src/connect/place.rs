@@ -52,23 +52,15 @@ pub enum PlaceError {
         /// Each virtual address and its site.
         known: String,
     },
-    /// Its site cannot be reached.
-    #[error("{host} is at {site}, to which there is no tunnel: {why}")]
-    NoTunnel {
+    /// Its site cannot be reached, or does not accept connections from here.
+    #[error("{host} is at {site}, and {site} takes no connection from here: {why}")]
+    Unusable {
         /// As typed.
         host: String,
         /// Where it is.
         site: String,
         /// What the gateway says.
         why: String,
-    },
-    /// Its gateway would not understand.
-    #[error("{host} is at {site}, whose gateway is of a version without 'causeway connect': upgrade it")]
-    Old {
-        /// As typed.
-        host: String,
-        /// Where it is.
-        site: String,
     },
     /// This site's gateway has no address of its family.
     #[error(
@@ -119,14 +111,11 @@ pub fn find(job: &JobReply, host: &str, port: u16) -> Result<Place, PlaceError> 
     }
     let (host, name) = (host.to_owned(), site.name.clone());
     if let Some(why) = site.unreachable.clone() {
-        return Err(PlaceError::NoTunnel {
+        return Err(PlaceError::Unusable {
             host,
             site: name,
             why,
         });
-    }
-    if info.low_ports.is_none() {
-        return Err(PlaceError::Old { host, site: name });
     }
     let own = job.sites.iter().find(|site| site.name == job.site);
     let mut gateways = own
@@ -223,7 +212,6 @@ mod tests {
                     address: [10, net, 0, 1].into(),
                     slots: 1,
                 }],
-                low_ports: Some(Vec::new()),
             }),
             unreachable: None,
         }
@@ -317,10 +305,7 @@ mod tests {
         );
         let mut down = job();
         down.sites[1].unreachable = Some("connection refused".into());
-        assert!(said(&down, "nancy-1").contains("no tunnel: connection refused"));
-        let mut old = job();
-        old.sites[1].info.as_mut().unwrap().low_ports = None;
-        assert!(said(&old, "nancy-1").contains("upgrade"));
+        assert!(said(&down, "nancy-1").contains("from here: connection refused"));
         let mut other_family = job();
         other_family.sites[0].info.as_mut().unwrap().gateways = vec!["[fd00::1]:7000".parse().unwrap()];
         assert!(said(&other_family, "nancy-1").contains("[listen] lan"));

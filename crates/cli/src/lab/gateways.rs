@@ -208,7 +208,8 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
     let subnet = site.subnet.to_string();
     // Nodes have sshd at 22, for `causeway connect`.
     let mut text = format!(
-        "[site]\nname = \"{}\"\nsubnets = [\"{subnet}\"]\nlow_ports = [22]\n",
+        "[accept]\njobs = [\"all\"]\nconnect_from = [\"all:22\", \"all:1024-65535\"]\n\
+         [site]\nname = \"{}\"\nsubnets = [\"{subnet}\"]\n",
         site.name
     );
     if let Some(range) = virtual_range(lab, index) {

@@ -229,7 +229,6 @@ pub mod tests {
             gateways: Vec::new(),
             delivery_ports: "20000-32767".into(),
             nodes: Vec::new(),
-            low_ports: None,
             relays: false,
             transparent: false,
         };

@@ -66,20 +66,11 @@ impl Commands {
             return;
         };
         command.stage = Stage::Holding(token);
-        let awaited = below
-            .base
-            .membership
-            .jobs
-            .get_mut(&token)
-            .map(|job| job.awaited.clone());
         let mut sites = below.view().sites();
-        for site in &mut sites {
-            if site.unreachable.is_none()
-                && awaited
-                    .as_ref()
-                    .is_some_and(|awaited| awaited.contains(&site.name))
-            {
-                site.unreachable = Some(format!("its gateway did not confirm the job within {DEADLINE:?}"));
+        if let Some(job) = below.base.membership.jobs.get(&token) {
+            let own = &below.base.driver.config.site;
+            for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
+                site.unreachable = why_not_at(job, own, &site.name);
             }
         }
         let reply = Reply::Job(JobReply {
@@ -145,4 +136,12 @@ impl Commands {
             self.job_confirmed(below, command);
         }
     }
+}
+
+/// Why a job that started here, at site `own`, does not run at another site that can be reached.
+fn why_not_at(job: &Job, own: &str, site: &str) -> Option<String> {
+    if job.awaited.contains(site) {
+        return Some(format!("its gateway did not confirm the job within {DEADLINE:?}"));
+    }
+    job.refused.get(site).map(|why| why.for_user(own, site))
 }

@@ -3,11 +3,12 @@
 use crate::base::Base;
 use crate::commands::{Below, Commands};
 use crate::keys::PairKey;
+use crate::membership::consent;
 use crate::membership::jobs::{Job, Origin};
 use crate::traversal::relay::client::Invitation;
 use crate::traversal::relay::selection::Offer;
 use crate::tunnels::lane::LaneEnd;
-use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_control::MAX_WEIGHT;
 use causeway_control::SiteInfo;
 use causeway_wire::Token;
@@ -26,31 +27,10 @@ impl Commands {
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
             GatewayToGateway::Site(info) => introduce(below, pair_key, &site, info)?,
-            GatewayToGateway::JobStart {
-                token,
-                name,
-                weight,
-                plain,
-                transparent,
-            } => {
-                let weight = weight.clamp(1, MAX_WEIGHT);
-                let mut job = Job::new(name, weight, Origin::Site(site.clone()), Default::default());
-                job.plain = plain;
-                job.transparent = transparent;
-                learn_job(below, pair_key, &site, (parse_token(&token)?, token), job);
-            }
-            GatewayToGateway::JobKnown { token, links } => {
-                below.base.tunnels.learn_links(below.base.driver, &site, links);
-                if let Some(command) = below.base.membership.jobs.confirmed(&parse_token(&token)?, &site) {
-                    self.job_confirmed(below, command);
-                }
-            }
-            GatewayToGateway::JobEnd { token } => {
-                let token = parse_token(&token)?;
-                if below.base.membership.jobs.of_site(&site).contains(&token) {
-                    self.end_job(below, &token);
-                }
-            }
+            job @ (GatewayToGateway::JobStart { .. }
+            | GatewayToGateway::JobKnown { .. }
+            | GatewayToGateway::JobRefused { .. }
+            | GatewayToGateway::JobEnd { .. }) => self.on_job_message(below, pair_key, &site, job)?,
             relay @ (GatewayToGateway::RelayAsk { .. }
             | GatewayToGateway::RelayOffer { .. }
             | GatewayToGateway::RelayNo { .. }
@@ -70,6 +50,51 @@ impl Commands {
                 let Base { driver, tunnels, .. } = &mut below.base;
                 tunnels.end_pair(driver, pair_key, &LaneEnd::Left, true);
             }
+        }
+        Ok(())
+    }
+
+    /// What another gateway says of a job.
+    fn on_job_message(
+        &mut self,
+        below: &mut Below<'_>,
+        pair_key: PairKey,
+        site: &str,
+        message: GatewayToGateway,
+    ) -> Result<(), LaneEnd> {
+        match message {
+            GatewayToGateway::JobStart {
+                token,
+                name,
+                weight,
+                plain,
+                transparent,
+            } => {
+                let weight = weight.clamp(1, MAX_WEIGHT);
+                let mut job = Job::new(name, weight, Origin::Site(site.to_owned()), Default::default());
+                job.plain = plain;
+                job.transparent = transparent;
+                learn_job(below, pair_key, site, (parse_token(&token)?, token), job);
+            }
+            GatewayToGateway::JobRefused { token, why } => {
+                let token = parse_token(&token)?;
+                if let Some(command) = below.base.membership.jobs.refused(&token, site, why) {
+                    self.job_confirmed(below, command);
+                }
+            }
+            GatewayToGateway::JobKnown { token, links } => {
+                below.base.tunnels.learn_links(below.base.driver, site, links);
+                if let Some(command) = below.base.membership.jobs.confirmed(&parse_token(&token)?, site) {
+                    self.job_confirmed(below, command);
+                }
+            }
+            GatewayToGateway::JobEnd { token } => {
+                let token = parse_token(&token)?;
+                if below.base.membership.jobs.of_site(site).contains(&token) {
+                    self.end_job(below, &token);
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -97,21 +122,32 @@ fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInf
     Ok(())
 }
 
-/// A job of another site has started, with this token.
+/// A job of another site has started, with this token. It is known here only if this site takes part in it.
 fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text): (Token, String), job: Job) {
     let Base {
         driver,
         tunnels,
         membership,
     } = &mut below.base;
-    match membership.jobs.learn(token, job) {
-        Ok(()) => {
-            let links = tunnels.own_links();
-            let known = GatewayToGateway::JobKnown { token: text, links };
-            tunnels.tell(driver, pair_key, known);
+    let learnt = match consent::why_not(&driver.config.accept, &job) {
+        Some(why) => Err((why, why.in_log().to_owned())),
+        None => { membership.jobs.learn(token, job) }.map_err(|text| (JobRefusal::Bounds, text)),
+    };
+    let answer = match learnt {
+        Ok(()) => GatewayToGateway::JobKnown {
+            token: text,
+            links: tunnels.own_links(),
+        },
+        Err((why, said)) => {
+            let kind = match why {
+                JobRefusal::Bounds => "job",
+                JobRefusal::Jobs | JobRefusal::ConnectFrom => "not-accepted",
+            };
+            driver.log.refuse(kind, format_args!("site {site}"), said);
+            GatewayToGateway::JobRefused { token: text, why }
         }
-        Err(why) => driver.log.refuse("job", format_args!("site {site}"), why),
-    }
+    };
+    tunnels.tell(driver, pair_key, answer);
 }
 
 fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, message: GatewayToGateway) {

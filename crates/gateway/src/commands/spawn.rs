@@ -52,8 +52,11 @@ impl Commands {
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
     fn give_to_starter(&mut self, below: &mut Below<'_>, mut socket: UnixStream, token: Token, node: &str) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
-        let name = below.base.membership.directory.shell_name(node);
-        let name = name.unwrap_or_else(|| node.to_owned());
+        let directory = &below.base.membership.directory;
+        let name = directory
+            .listed_name(node)
+            .or_else(|| directory.own_address_name(node))
+            .unwrap_or_else(|| node.to_owned());
         let given = below
             .base
             .driver

@@ -5,6 +5,7 @@ use crate::commands::starter::Starter;
 use crate::commands::{Below, Commands};
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
+use crate::membership::consent;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::timers::Deadline;
 use causeway_tunnel::StreamId;
@@ -81,18 +82,12 @@ impl Commands {
             .get(pair)
             .map(|pair| pair.site.clone())
             .unwrap_or_default();
-        if !below.base.membership.jobs.knows(&token) {
-            below.base.driver.log.refuse(
-                "unknown-token",
-                site,
-                "process asked for with an unknown job token",
-            );
-            return Err(Reason::Denied);
-        }
-        let Some(name) = below.base.membership.directory.shell_name(node) else {
-            let text = format_args!("process asked for on {node:?}, which is no node of this site");
-            below.base.driver.log.refuse("unknown-node", site, text);
-            return Err(Reason::Denied);
+        let name = match judge_start(below, token, node) {
+            Ok(name) => name,
+            Err((kind, why)) => {
+                below.base.driver.log.refuse(kind, site, why);
+                return Err(Reason::Denied);
+            }
         };
         self.open_process(below, pair, id, token, |commands, driver, socket| {
             let started = commands.start_on_node(driver, &name, token, socket);
@@ -179,6 +174,29 @@ impl Commands {
     }
 }
 
+/// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
+/// refusal.
+fn judge_start(below: &Below<'_>, token: Token, node: &str) -> Result<String, (&'static str, String)> {
+    let Some(job) = below.base.membership.jobs.get(&token) else {
+        let why = format!("process asked for on {node:?} with an unknown job token");
+        return Err(("unknown-token", why));
+    };
+    // Again, though it was asked when the job was announced: the configuration may have changed since.
+    if let Some(refusal) = consent::why_not(&below.base.driver.config.accept, job) {
+        let why = format!("process asked for on {node:?}: {}", refusal.in_log());
+        return Err(("not-accepted", why));
+    }
+    if job.plain {
+        let why =
+            format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
+        return Err(("not-accepted", why));
+    }
+    below.base.membership.directory.listed_name(node).ok_or_else(|| {
+        let why = format!("process asked for on {node:?}, which is no listed node of this site");
+        ("unknown-node", why)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +220,8 @@ mod tests {
             name = "rennes"
             subnets = ["127.9.0.0/16"]
             nodes = [{{ name = "rennes-1", address = "127.9.{own}.1" }}]
+            [accept]
+            jobs = ["nancy"]
             [listen]
             lan = ["127.9.{own}.253:7000"]
             control = "{}"

@@ -3,8 +3,11 @@
 //! Every mistake of a file is reported at once, as `file:line: key: reason`. `configs/gateway.toml` shows
 //! every key.
 
+pub mod accept;
 mod reader;
 mod values;
+
+use accept::{Accept, read_accept};
 
 use causeway_broker::may_be_virtual;
 use causeway_control::NodeInfo;
@@ -42,10 +45,10 @@ pub struct Config {
     pub virtual_subnets: Vec<Cidr>,
     /// Compute nodes in the order of use.
     pub nodes: Vec<NodeInfo>,
-    /// Ports below 1024 of its nodes that `causeway connect` reaches from other sites.
-    pub low_ports: Vec<u16>,
     /// Words of the command that runs another one on `{node}`.
     pub remote_shell: Vec<String>,
+    /// What other sites may do here.
+    pub accept: Accept,
     /// Where shims connect to; at most one per address family.
     pub lan: Vec<SocketAddr>,
     /// Where other gateways connect to; none when this one only dials out.
@@ -146,7 +149,11 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         text.parse::<Cidr>().map_err(|e| e.to_string())
     });
     let remote_shell = reader.list(&site, "remote_shell", |word| Ok(word.to_owned()));
-    let low_ports = reader.integers(&site, "low_ports", 1..=1023);
+    let accept = read_accept(reader, &root, subnets.as_deref().unwrap_or_default());
+    if site.has("low_ports") {
+        let why = "is no key any more: say who may connect where, connect_from = [\"SITE:22\"] in [accept]";
+        reader.mistake_at(&site, "low_ports", why);
+    }
     let nodes = read_nodes(reader, &site, subnets.as_deref().unwrap_or_default());
     let lan = read_lan(reader, &listen, subnets.as_deref().unwrap_or_default());
     let wan = reader.string(&listen, "wan", socket_address);
@@ -191,7 +198,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let tunnel = read_tunnel(reader, &grid);
     let rate = reader.string(&grid, "rate", bits_per_second);
     let peers = read_peers(reader, &root, name.as_deref(), rate);
-    reader.no_other_keys(&root, &["site", "listen", "grid", "peer"]);
+    reader.no_other_keys(&root, &["site", "listen", "accept", "grid", "peer"]);
     let site_keys = [
         "name",
         "subnets",
@@ -229,8 +236,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         overlap_ok: overlap_ok || !virtual_subnets.is_empty(),
         virtual_subnets,
         nodes,
-        // Fit: the reader allows no others.
-        low_ports: low_ports.iter().map(|port| *port as u16).collect(),
+        accept,
         remote_shell,
         lan: lan?,
         wan,

@@ -135,6 +135,19 @@ impl<'a> Reader<'a> {
         key: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Vec<T>> {
+        let is_empty = matches!(table.entries.get(key)?.get_ref(), DeValue::Array(items) if items.is_empty());
+        if is_empty {
+            return self.wrong(table, key, "is empty");
+        }
+        self.list_or_empty(table, key, read)
+    }
+
+    pub(super) fn list_or_empty<T>(
+        &mut self,
+        table: &Table<'a>,
+        key: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
         let value: &Found = table.entries.get(key)?;
         let DeValue::Array(items) = value.get_ref() else {
             return self.wrong(table, key, "is not a list of strings");
@@ -149,11 +162,7 @@ impl<'a> Reader<'a> {
                 _ => self.mistake_at(table, key, "holds something that is not a string"),
             }
         }
-        if items.is_empty() {
-            self.wrong(table, key, "is empty")
-        } else {
-            Some(list)
-        }
+        Some(list)
     }
 
     pub(super) fn required_list<T>(
@@ -189,29 +198,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A list of whole numbers; empty where there is none.
-    pub(super) fn integers(&mut self, table: &Table<'a>, key: &str, range: RangeInclusive<i64>) -> Vec<i64> {
-        let Some(value) = table.entries.get(key) else {
-            return Vec::new();
-        };
-        let DeValue::Array(items) = value.get_ref() else {
-            self.mistake_at(table, key, "is not a list of whole numbers");
-            return Vec::new();
-        };
-        let number = |item: &Found<'a>| match item.get_ref() {
-            DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix()).ok(),
-            _ => None,
-        };
-        let numbers: Option<Vec<i64>> = items.iter().map(number).collect();
-        let numbers = numbers.filter(|numbers| numbers.iter().all(|number| range.contains(number)));
-        numbers.unwrap_or_else(|| {
-            let (start, end) = (range.start(), range.end());
-            let reason = format!("holds something that is not a whole number from {start} to {end}");
-            self.mistake_at(table, key, &reason);
-            Vec::new()
-        })
-    }
-
     pub(super) fn boolean(&mut self, table: &Table<'a>, key: &str) -> Option<bool> {
         match table.entries.get(key)?.get_ref() {
             DeValue::Boolean(value) => Some(*value),
@@ -240,6 +226,10 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Table<'a> {
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
     fn key(&self, key: &str) -> String {
         if self.path.is_empty() {
             key.to_owned()

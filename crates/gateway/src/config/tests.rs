@@ -107,17 +107,48 @@ fn a_rate_is_that_of_its_peer_or_else_of_the_grid() {
 }
 
 #[test]
-fn low_ports_are_below_1024_and_there_are_none_unless_named() {
-    let ports = |list: &str| {
-        let text = GOOD.replacen("[[site", &format!("low_ports = {list}\n[[site"), 1);
-        parse(&text).map(|config| config.low_ports)
-    };
-    assert!(parse(GOOD).unwrap().low_ports.is_empty());
-    assert_eq!(ports("[22, 443]").unwrap(), [22, 443]);
-    for wrong in ["22", "[0]", "[1024]", "[\"ssh\"]", "[22, 2200]"] {
-        let said = ports(wrong).unwrap_err().to_string();
-        assert!(said.contains("site.low_ports:"), "{wrong}: {said}");
+fn nobody_may_do_anything_here_unless_the_file_says_so() {
+    let accept = parse(GOOD).unwrap().accept;
+    assert_eq!(accept, Accept::default());
+    assert!(!accept.takes_jobs_of("nancy") && !accept.takes_connections_of("nancy"));
+    assert!(!accept.opens([10, 1, 0, 9].into()));
+}
+
+#[test]
+fn what_others_may_do_is_said_for_each_site_port_and_address() {
+    let with = |lines: &str| parse(&GOOD.replace("[grid]", &format!("[accept]\n{lines}\n[grid]")));
+    let accept = with(
+        "jobs = [\"nancy\"]\nconnect_from = [\"lyon:22\", \"all:8000-8999\"]\naddresses = [\"10.1.0.64/28\", \
+         \"10.1.0.253\"]\nmax_processes = 3",
+    );
+    let accept = accept.unwrap().accept;
+    assert!(accept.takes_jobs_of("nancy") && !accept.takes_jobs_of("lyon"));
+    assert!(accept.takes_connections_to("lyon", 22) && !accept.takes_connections_to("nancy", 22));
+    assert!(accept.takes_connections_to("nancy", 8999) && !accept.takes_connections_to("nancy", 9000));
+    assert!(accept.opens([10, 1, 0, 79].into()) && !accept.opens([10, 1, 0, 80].into()));
+    assert!(accept.opens([10, 1, 0, 253].into()) && accept.max_processes == Some(3));
+    assert!(with("jobs = [\"all\"]").unwrap().accept.takes_jobs_of("anybody"));
+    assert_eq!(with("jobs = []").unwrap().accept, Accept::default());
+    for (line, why) in [
+        ("jobs = \"all\"", "accept.jobs: is not a list"),
+        ("jobs = [\"-x\"]", "neither the name of a site nor"),
+        ("connect_from = [\"nancy\"]", "is not SITE:PORT"),
+        ("connect_from = [\"nancy:0\"]", "is not SITE:PORT"),
+        ("connect_from = [\"nancy:9-8\"]", "is not SITE:PORT"),
+        ("addresses = [\"10.0.0.0/8\"]", "is not in the site's subnets"),
+        ("max_processes = 0", "is not a whole number from 1"),
+        ("job = []", "accept.job: is not a key here"),
+    ] {
+        let said = with(line).unwrap_err().to_string();
+        assert!(said.contains(why), "{line}: {said}");
     }
+}
+
+#[test]
+fn the_key_of_before_for_ports_says_which_one_took_its_place() {
+    let text = GOOD.replacen("[[site", "low_ports = [22]\n[[site", 1);
+    let said = parse(&text).unwrap_err().to_string();
+    assert!(said.contains("connect_from"), "{said}");
 }
 
 #[test]

@@ -267,7 +267,6 @@ mod tests {
                 address: [10, number, 0, 1].into(),
                 slots: 4,
             }],
-            low_ports: None,
             relays: false,
         }
     }

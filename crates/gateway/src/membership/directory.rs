@@ -52,7 +52,6 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
             config.delivery_ports.end()
         ),
         nodes: config.nodes.iter().map(in_grid).collect(),
-        low_ports: Some(config.low_ports.clone()),
         relays: config.relay,
         transparent: config.transparent.is_some(),
     };
@@ -230,20 +229,21 @@ impl Directory {
         })
     }
 
-    /// What the site's remote shell calls a node of this site that was given by name or address; `None` for
-    /// whatever is not of this site. The name becomes an argument of that shell: none is made of anybody
-    /// else's words.
-    pub(crate) fn shell_name(&self, node: &str) -> Option<String> {
+    /// What the site's remote shell calls a listed node of this site that was given by name or address. The
+    /// name becomes an argument of that shell: none is made of anybody else's words.
+    pub(crate) fn listed_name(&self, node: &str) -> Option<String> {
         let address = node.parse::<IpAddr>().ok();
         let in_grid = address.map(|address| self.own.site.in_grid(address));
         let mut nodes = self.own.info.nodes.iter();
         let listed = nodes.find(|known| Some(known.address) == in_grid || known.name == node);
-        match listed {
-            Some(known) => Some(known.name.clone()),
-            None => address
-                .filter(|address| self.is_own_address(*address))
-                .map(|address| self.own.site.real(address).to_string()),
-        }
+        listed.map(|known| known.name.clone())
+    }
+
+    /// What this site's own users reach by the remote shell beside its listed nodes: any of its addresses.
+    pub(crate) fn own_address_name(&self, node: &str) -> Option<String> {
+        let address = node.parse::<IpAddr>().ok()?;
+        let is_own = self.is_own_address(address);
+        is_own.then(|| self.own.site.real(address).to_string())
     }
 }
 
@@ -265,7 +265,6 @@ mod tests {
                 address,
                 slots: 4,
             }],
-            low_ports: None,
             relays: false,
             transparent: false,
         }
@@ -305,16 +304,16 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_of_this_site_has_a_name_for_its_remote_shell() {
+    fn only_listed_nodes_have_a_name_for_what_other_sites_start() {
         let mut rennes = directory();
         rennes.learn("nancy", info("nancy", 2)).unwrap();
-        for (node, name) in [
-            ("rennes-1", "rennes-1"),
-            ("10.1.0.1", "rennes-1"),
-            ("10.1.0.253", "10.1.0.253"),
-        ] {
-            assert_eq!(rennes.shell_name(node).as_deref(), Some(name), "{node}");
+        for (node, name) in [("rennes-1", "rennes-1"), ("10.1.0.1", "rennes-1")] {
+            assert_eq!(rennes.listed_name(node).as_deref(), Some(name), "{node}");
         }
+        assert_eq!(
+            rennes.own_address_name("10.1.0.253").as_deref(),
+            Some("10.1.0.253")
+        );
         for node in [
             "",
             "-oProxyCommand=id",
@@ -322,9 +321,10 @@ mod tests {
             "127.0.0.1",
             "nancy-1",
             "10.2.0.1",
+            "10.1.0.253",
             "elsewhere",
         ] {
-            assert_eq!(rennes.shell_name(node), None, "{node}");
+            assert_eq!(rennes.listed_name(node), None, "{node}");
         }
     }
 
@@ -349,8 +349,11 @@ mod tests {
         assert_eq!(rennes.find_node("100.64.2.7"), Whereabouts::At("nancy".into()));
         assert_eq!(rennes.find_node("100.64.1.7"), Whereabouts::Here);
         assert_eq!(rennes.find_node("10.1.0.7"), Whereabouts::Here, "the own node");
-        assert_eq!(rennes.shell_name("100.64.1.77").as_deref(), Some("10.1.0.77"));
-        assert_eq!(rennes.shell_name("100.64.2.77"), None);
+        assert_eq!(
+            rennes.own_address_name("100.64.1.77").as_deref(),
+            Some("10.1.0.77")
+        );
+        assert_eq!(rennes.own_address_name("100.64.2.77"), None);
         assert_eq!(rennes.own().nodes[0].address, IpAddr::from([100, 64, 1, 1]));
         assert!(
             rennes.learn("lyon", info("lyon", 1)).is_err(),

@@ -1,11 +1,11 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
-use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_broker::clock::Clock;
 use causeway_control::Plan;
 use causeway_wire::Token;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Jobs of another site at a time: each is a command that runs there.
 const MAX_OF_A_SITE: usize = 4096;
@@ -37,6 +37,8 @@ pub(crate) struct Job {
     pub(crate) since: u64,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
+    /// Sites that take no part in it.
+    pub(crate) refused: BTreeMap<String, JobRefusal>,
     /// Of its streams that have ended.
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
@@ -53,6 +55,7 @@ impl Job {
             plan: None,
             since: Clock::system().now(),
             awaited,
+            refused: BTreeMap::new(),
             sent_bytes: 0,
             received_bytes: 0,
         }
@@ -88,6 +91,11 @@ impl Jobs {
             plan: job.plan.clone(),
             since: job.since,
             awaited: job.awaited.iter().cloned().collect(),
+            refused: job
+                .refused
+                .iter()
+                .map(|(site, why)| (site.clone(), *why))
+                .collect(),
             sent_bytes: job.sent_bytes,
             received_bytes: job.received_bytes,
         });
@@ -108,6 +116,7 @@ impl Jobs {
                 plan: kept.plan,
                 since: kept.since,
                 awaited: kept.awaited.into_iter().collect(),
+                refused: kept.refused.into_iter().collect(),
                 sent_bytes: kept.sent_bytes,
                 received_bytes: kept.received_bytes,
             };
@@ -157,6 +166,10 @@ impl Jobs {
     /// A job's weight; 1 for streams of none.
     pub(crate) fn weight(&self, token: &Token) -> u32 {
         self.0.get(token).map_or(1, |job| job.weight)
+    }
+
+    pub(crate) fn get(&self, token: &Token) -> Option<&Job> {
+        self.0.get(token)
     }
 
     pub(crate) fn is_plain(&self, token: &Token) -> bool {
@@ -220,6 +233,16 @@ impl Jobs {
         }
     }
 
+    /// A site takes no part in a job that was started here. The command to answer when it was the last one
+    /// awaited.
+    pub(crate) fn refused(&mut self, token: &Token, site: &str, why: JobRefusal) -> Option<usize> {
+        let job = self.0.get_mut(token)?;
+        if matches!(job.origin, Origin::Here(_)) {
+            job.refused.insert(site.to_owned(), why);
+        }
+        self.confirmed(token, site)
+    }
+
     /// Commands to answer now that a site is gone.
     pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<usize> {
         let tokens: Vec<Token> = self.0.keys().copied().collect();
@@ -241,6 +264,7 @@ pub(crate) struct KeptJob {
     pub(crate) plan: Option<Plan>,
     pub(crate) since: u64,
     pub(crate) awaited: Vec<String>,
+    pub(crate) refused: Vec<(String, JobRefusal)>,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
 }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 pub(crate) mod addresses;
 pub(crate) mod broker_session;
+pub(crate) mod consent;
 pub(crate) mod directory;
 pub(crate) mod event;
 pub(crate) mod jobs;

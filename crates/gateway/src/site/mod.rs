@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
+mod consent;
 pub(crate) mod deliver;
 pub(crate) mod intake;
 pub(crate) mod leg;

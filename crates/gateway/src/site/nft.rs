@@ -273,7 +273,6 @@ mod tests {
             gateways: Vec::new(),
             delivery_ports: "20000-32767".into(),
             nodes: Vec::new(),
-            low_ports: None,
             relays: false,
             transparent,
         };

@@ -1,23 +1,17 @@
 //! Streams between a tunnel and its legs: what each event of either side does to the other.
 
 use crate::base::Base;
-use crate::config::Config;
 use crate::keys::{LegKey, PairKey};
-use crate::membership::jobs::Jobs;
 use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
-use crate::site::transparent::{self, Refusal};
+use crate::site::transparent;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
-use causeway_control::SINK_PORT;
 use causeway_tunnel::StreamId;
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use mio::net::TcpStream;
 use std::net::SocketAddr;
-
-/// Ports below this belong to the system's services, which no MPI process is.
-const FIRST_USER_PORT: u16 = 1024;
 
 /// What becomes of a stream that is to reach an address of this site.
 pub(crate) enum Delivery {
@@ -25,19 +19,6 @@ pub(crate) enum Delivery {
     Begun,
     /// It is for a process that counts, which is still to be started.
     Sink,
-}
-
-/// Whether a stream is for a process that counts, of `causeway probe --measure`.
-fn is_for_sink(jobs: &Jobs, config: &Config, token: Token, destination: SocketAddr) -> bool {
-    let mut own = config.lan.iter();
-    let is_here = own.any(|own| own.ip() == destination.ip());
-    jobs.is_plain(&token) && is_here && destination.port() == SINK_PORT
-}
-
-/// Whether a port is the system's, and not one that this site opens to `causeway connect`.
-fn is_of_system(jobs: &Jobs, config: &Config, token: Token, port: u16) -> bool {
-    let is_opened = jobs.is_plain(&token) && config.low_ports.contains(&port);
-    port < FIRST_USER_PORT && !is_opened
 }
 
 impl SiteSide {
@@ -147,40 +128,6 @@ impl SiteSide {
             .timers
             .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
         Ok(Delivery::Begun)
-    }
-
-    /// Whether a stream may reach an address of this site, which asks for it by the one that the grid knows.
-    fn judge_delivery(
-        &self,
-        base: &Base<'_>,
-        site: &str,
-        token: Token,
-        source: SocketAddr,
-        asked: SocketAddr,
-        destination: SocketAddr,
-    ) -> Result<Delivery, Refusal> {
-        let (jobs, config) = (&base.membership.jobs, &base.driver.config);
-        if !jobs.knows(&token) {
-            let why = format!("stream to {asked} with an unknown job token");
-            return Err(("unknown-token", why));
-        }
-        if !base.membership.directory.own_site().has_node(destination.ip()) {
-            let why = format!("stream to {destination}, which is not in this site");
-            return Err(("foreign-destination", why));
-        }
-        if is_for_sink(jobs, config, token, destination) {
-            return Ok(Delivery::Sink);
-        }
-        if is_of_system(jobs, config, token, destination.port()) {
-            let why = format!(
-                "stream to {destination}: ports below {FIRST_USER_PORT} are not served, but for those that low_ports in \
-                 [site] names, and these to 'causeway connect' alone"
-            );
-            return Err(("system-port", why));
-        }
-        let is_transparent = jobs.is_transparent(&token);
-        let false_source = is_transparent.then(|| self.why_not_from(base, site, source, asked));
-        false_source.flatten().map_or(Ok(Delivery::Begun), Err)
     }
 
     /// Begins the connection that a job's streams of its kind get, and says what goes first over it.

@@ -276,7 +276,6 @@ mod tests {
                 gateways: vec![format!("10.{net}.0.253:7000").parse().unwrap()],
                 delivery_ports: "20000-32767".into(),
                 nodes: Vec::new(),
-                low_ports: None,
                 relays: false,
                 transparent: name == "nancy",
             };

@@ -1,5 +1,6 @@
 //! What the kernel gives: sockets and their options, signals, timers, listeners, and who is let in.
 
+pub(crate) mod addresses;
 pub(crate) mod priority;
 pub(crate) mod signals;
 pub(crate) mod socket;

@@ -30,6 +30,8 @@ pub(crate) enum GatewayToGateway {
         #[serde(default)]
         links: Vec<Link>,
     },
+    /// The receiver of a job start takes no part in the job: it starts nothing and delivers nothing for it.
+    JobRefused { token: String, why: JobRefusal },
     /// The job has ended: forget its token and end its streams.
     JobEnd { token: String },
     /// The path loses what the sender sends: dial a lane over QUIC.
@@ -84,6 +86,43 @@ pub(crate) enum GatewayToGateway {
 
 fn usual_weight() -> u32 {
     1
+}
+
+/// Why a site takes no part in a job. A fixed set: what one site says is a line on another's terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum JobRefusal {
+    /// Its `jobs` in `[accept]` does not name the site where the job started.
+    Jobs,
+    /// Its `connect_from` in `[accept]` does not name the site where the connection started.
+    ConnectFrom,
+    /// Too many jobs of the site run there, or this one's name is too long.
+    Bounds,
+}
+
+impl JobRefusal {
+    /// For the log of the site that refuses.
+    pub(crate) fn in_log(self) -> &'static str {
+        match self {
+            JobRefusal::Jobs => "jobs in [accept] does not name the site of its job",
+            JobRefusal::ConnectFrom => "connect_from in [accept] does not name the site of its user",
+            JobRefusal::Bounds => "too many of its site's jobs run",
+        }
+    }
+
+    /// For the user at site `own` whose job site `other` refuses.
+    pub(crate) fn for_user(self, own: &str, other: &str) -> String {
+        match self {
+            JobRefusal::Jobs => format!(
+                "it accepts no jobs of {own}: who runs {other} must add \"{own}\" to jobs in [accept] of its gateway.toml"
+            ),
+            JobRefusal::ConnectFrom => format!(
+                "it accepts no connections from {own}: who runs {other} must add \"{own}:PORT\" to connect_from in [accept] of \
+                 its gateway.toml"
+            ),
+            JobRefusal::Bounds => format!("too many jobs of {own} run there"),
+        }
+    }
 }
 
 const VERSION: u32 = 1;

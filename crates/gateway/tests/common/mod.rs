@@ -44,6 +44,8 @@ pub struct Grid {
     extra_here: String,
     /// Lines for `[site]` of site two's.
     extra_site: String,
+    /// The lines of `[accept]` of site two's.
+    accept: String,
     forgets_peer: bool,
     running: HashMap<u8, JoinHandle<()>>,
     /// The far gateway as a process of its own, where the test wants to kill it.
@@ -55,6 +57,9 @@ impl Drop for Grid {
         self.kill_far();
     }
 }
+
+/// What sites let each other do where a test says nothing else.
+const ACCEPTS_ALL: &str = "jobs = [\"all\"]\nconnect_from = [\"all:1024-65535\"]";
 
 /// Last byte of the proxy's address.
 const PROXY: u8 = 9;
@@ -184,6 +189,39 @@ impl Grid {
         grid.with_job()
     }
 
+    /// Both gateways, with these lines in `[accept]` of site two, and no job.
+    pub fn with_far_accept(accept: &str) -> Grid {
+        let mut grid = Grid::plan("");
+        grid.accept = accept.to_owned();
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid.wait_for_tunnel();
+        grid
+    }
+
+    /// The same, where site two opens one address more to the jobs of others.
+    pub fn with_far_accept_of_addresses(host: u8) -> Grid {
+        let mut grid = Grid::plan("");
+        let address = grid.address(2, host, 0).ip();
+        grid.accept = format!("jobs = [\"all\"]\naddresses = [\"{address}\"]");
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid.wait_for_tunnel();
+        grid
+    }
+
+    /// Asks site one for a process on a node under this job, and waits until its stream has ended without a
+    /// byte: nothing was started.
+    pub fn spawn_ends(&self, token: &str, node: &str) -> bool {
+        let request = Request::Spawn {
+            token: token.to_owned(),
+            node: node.to_owned(),
+        };
+        let (reply, mut stream) = control::ask(&self.control(1), &request).unwrap();
+        assert!(matches!(reply, Reply::Spawn {}), "{reply:?}");
+        let mut got = Vec::new();
+        let _ = stream.read_to_end(&mut got);
+        got.is_empty()
+    }
+
     /// Site two has no [[peer]] for site one.
     pub fn with_forgotten_peer() -> Grid {
         let mut grid = Grid::plan("");
@@ -210,6 +248,7 @@ impl Grid {
             extra: extra.to_owned(),
             extra_here: String::new(),
             extra_site: String::new(),
+            accept: ACCEPTS_ALL.to_owned(),
             forgets_peer: false,
             running: HashMap::new(),
             far: None,
@@ -280,6 +319,7 @@ impl Grid {
         let other = 3 - site;
         let here = if site == 1 { &self.extra_here } else { "" };
         let there = if site == 2 { &self.extra_site } else { "" };
+        let accept = if site == 2 { &self.accept } else { ACCEPTS_ALL };
         let dial = if site == 1 {
             format!("address = \"127.{net}.0.{}:7001\"", self.dialled)
         } else {
@@ -303,6 +343,8 @@ impl Grid {
             wan = "127.{net}.0.{site}:7001"
             control = "{}"
             metrics = "{}"
+            [accept]
+            {accept}
             [grid]
             key_file = "{site}.key"
             {}

@@ -179,6 +179,8 @@ impl Sites {
             lan = ["127.{net}.{site}.253:7000"]
             {wan}
             control = "{}"
+            [accept]
+            jobs = ["all"]
             [grid]
             key_file = "grid.key"
             {}

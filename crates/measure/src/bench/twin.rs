@@ -214,6 +214,8 @@ fn configuration(net: u8, site: u8, settings: &str, socket: &Path) -> String {
         lan = ["127.{net}.{site}.253:7000"]
         wan = "127.{net}.0.{site}:7001"
         control = "{}"
+        [accept]
+        jobs = ["all"]
         [grid]
         key_file = "grid.key"
         {settings}

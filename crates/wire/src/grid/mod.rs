@@ -237,10 +237,14 @@ fn translate(from: &[Cidr], to: &[Cidr], address: IpAddr) -> IpAddr {
         .unwrap_or(address)
 }
 
+/// Stands for every site where sites are listed; no site has this name.
+pub const ALL_SITES: &str = "all";
+
 /// Whether a text can name a site: it must survive the text form and be safe in a file name.
 pub fn is_site_name(name: &str) -> bool {
     (1..=63).contains(&name.len())
         && !name.starts_with(['-', '.'])
+        && name != ALL_SITES
         && name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))

@@ -15,7 +15,6 @@ fn job() -> JobReply {
                 slots: 4,
             })
             .collect(),
-        low_ports: None,
         relays: false,
         transparent: name == "rennes",
     };

@@ -148,6 +148,7 @@ mod tests {
     use crate::commands::command::KeptCommandStage;
     use crate::site::leg::KeptStage;
     use crate::traversal::relay::splice::KeptWay;
+    use crate::tunnels::message::JobRefusal;
     use crate::tunnels::totals::Totals;
     use causeway_control::{NodeInfo, Plan};
     use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
@@ -189,7 +190,6 @@ mod tests {
                     address: address.ip(),
                     slots: 4,
                 }],
-                low_ports: Some(vec![22]),
                 relays: true,
                 transparent: false,
             }],
@@ -213,6 +213,7 @@ mod tests {
                 }),
                 since: 1_795_327_857,
                 awaited: vec!["nancy".into()],
+                refused: vec![("lyon".into(), JobRefusal::Jobs)],
                 sent_bytes: 0,
                 received_bytes: 0,
             }],
@@ -322,7 +323,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (4, "590b6538d6e35d72"),
+            (5, "6f39bcabc072993a"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }
@@ -331,7 +332,7 @@ mod tests {
     fn what_was_written_is_read_again_the_same() {
         let mut tunnel = tunnel();
         let written = bytes(&state(&mut tunnel));
-        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x04");
+        assert_eq!(&written[..20], b"causeway gateway\0\0\0\x05");
         let read = State::decode(&written).unwrap();
         assert_eq!(&*read.legs[0].1.queue, b"hello");
         assert_eq!(bytes(&read), written);

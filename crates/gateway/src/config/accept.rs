@@ -1,0 +1,149 @@
+//! What a site lets the others do on it: `[accept]`. Nothing, where nothing is said.
+
+use super::reader::{Reader, Table};
+use causeway_wire::Cidr;
+use causeway_wire::grid::{self, ALL_SITES};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+/// Most that `max_processes` may say: more than any host can start.
+const MAX_PROCESSES: i64 = 1_000_000;
+
+/// What other sites may do here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accept {
+    /// Sites whose jobs may start processes and open streams here.
+    pub jobs: Vec<String>,
+    /// Who may connect where with `causeway connect`.
+    pub connect_from: Vec<ConnectFrom>,
+    /// Addresses of this site, beside those of its listed nodes, to which jobs and connections of other sites
+    /// are delivered.
+    pub addresses: Vec<Cidr>,
+    /// Processes that one job of another site may have started here at a time; none: as many as the listed
+    /// nodes have slots.
+    pub max_processes: Option<u32>,
+}
+
+/// Ports to which the connections of one site's users are delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectFrom {
+    /// The site, or [`ALL_SITES`].
+    pub site: String,
+    /// Of the nodes here.
+    pub ports: RangeInclusive<u16>,
+}
+
+impl std::fmt::Display for ConnectFrom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (first, last) = (self.ports.start(), self.ports.end());
+        write!(f, "{}:{first}", self.site)?;
+        if first == last {
+            Ok(())
+        } else {
+            write!(f, "-{last}")
+        }
+    }
+}
+
+impl std::str::FromStr for ConnectFrom {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ConnectFrom, String> {
+        let wrong = || format!("{text:?} is not SITE:PORT or SITE:FIRST-LAST, such as rennes:22");
+        let (site, ports) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
+        let (first, last) = (
+            first.parse().map_err(|_| wrong())?,
+            last.parse().map_err(|_| wrong())?,
+        );
+        if first == 0 || first > last {
+            return Err(wrong());
+        }
+        Ok(ConnectFrom {
+            site: site_or_all(site)?,
+            ports: first..=last,
+        })
+    }
+}
+
+impl Accept {
+    /// Whether jobs that start at this site may start processes and open streams here.
+    pub fn takes_jobs_of(&self, site: &str) -> bool {
+        self.jobs.iter().any(|known| known == site || known == ALL_SITES)
+    }
+
+    /// Whether users of this site may connect to anything here.
+    pub fn takes_connections_of(&self, site: &str) -> bool {
+        self.connect_from.iter().any(|known| known.is_of(site))
+    }
+
+    /// Whether users of this site may connect to this port.
+    pub fn takes_connections_to(&self, site: &str, port: u16) -> bool {
+        let mut known = self.connect_from.iter();
+        known.any(|known| known.is_of(site) && known.ports.contains(&port))
+    }
+
+    /// Whether an address that no listed node has is open to other sites.
+    pub fn opens(&self, address: IpAddr) -> bool {
+        self.addresses.iter().any(|range| range.contains(address))
+    }
+}
+
+impl ConnectFrom {
+    fn is_of(&self, site: &str) -> bool {
+        self.site == site || self.site == ALL_SITES
+    }
+}
+
+/// Reads the name of a site, or the word for all of them.
+///
+/// # Errors
+/// It is neither, in one sentence.
+pub fn site_or_all(text: &str) -> Result<String, String> {
+    if text == ALL_SITES || grid::is_site_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "{text:?} is neither the name of a site nor \"{ALL_SITES}\""
+        ))
+    }
+}
+
+/// Reads `[accept]`; nothing is accepted where there is none.
+pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets: &[Cidr]) -> Accept {
+    let Some(accept) = reader.table(root, "accept", false) else {
+        return Accept::default();
+    };
+    let in_site = |text: &str| {
+        let range = match text.parse::<IpAddr>() {
+            Ok(address) => Cidr::new(address, if address.is_ipv4() { 32 } else { 128 }),
+            Err(_) => text.parse::<Cidr>().ok(),
+        };
+        let range = range.ok_or_else(|| format!("{text:?} is neither an address nor a range of them"))?;
+        // Beyond its subnets nothing is delivered: an entry there would only look as if.
+        let inside = subnets.is_empty() || subnets.iter().any(|subnet| holds(subnet, &range));
+        let outside = || format!("{text} is not in the site's subnets");
+        inside.then_some(range).ok_or_else(outside)
+    };
+    let read = Accept {
+        jobs: reader
+            .list_or_empty(&accept, "jobs", site_or_all)
+            .unwrap_or_default(),
+        connect_from: reader
+            .list_or_empty(&accept, "connect_from", str::parse)
+            .unwrap_or_default(),
+        addresses: reader
+            .list_or_empty(&accept, "addresses", in_site)
+            .unwrap_or_default(),
+        max_processes: reader
+            .integer(&accept, "max_processes", 1..=MAX_PROCESSES)
+            .and_then(|count| u32::try_from(count).ok()),
+    };
+    reader.no_other_keys(&accept, &["jobs", "connect_from", "addresses", "max_processes"]);
+    read
+}
+
+/// Whether one range lies in another.
+fn holds(subnet: &Cidr, range: &Cidr) -> bool {
+    subnet.contains(range.address()) && range.prefix() >= subnet.prefix()
+}

@@ -1,0 +1,111 @@
+//! Where streams of other sites may go in this one. A site decides by its own configuration: nothing that
+//! another says of itself opens more.
+
+use crate::base::Base;
+use crate::config::Config;
+use crate::membership::consent;
+use crate::membership::jobs::{Job, Origin};
+use crate::site::SiteSide;
+use crate::site::streams::Delivery;
+use crate::site::transparent::Refusal;
+use crate::sys::addresses::is_of_this_host;
+use causeway_control::SINK_PORT;
+use causeway_wire::Token;
+use std::net::SocketAddr;
+
+/// Ports below this belong to the system's services, which no MPI process is.
+const FIRST_USER_PORT: u16 = 1024;
+
+impl SiteSide {
+    /// Whether a stream may reach an address of this site, which asks for it by the one that the grid knows.
+    pub(super) fn judge_delivery(
+        &self,
+        base: &Base<'_>,
+        site: &str,
+        token: Token,
+        source: SocketAddr,
+        asked: SocketAddr,
+        destination: SocketAddr,
+    ) -> Result<Delivery, Refusal> {
+        let config = &base.driver.config;
+        let Some(job) = base.membership.jobs.get(&token) else {
+            let why = format!("stream to {asked} with an unknown job token");
+            return Err(("unknown-token", why));
+        };
+        // Again, though it was asked when the job was announced: the configuration may have changed since.
+        if let Some(refusal) = consent::why_not(&config.accept, job) {
+            return Err(("not-accepted", format!("stream to {asked}: {}", refusal.in_log())));
+        }
+        if !base.membership.directory.own_site().has_node(destination.ip()) {
+            let why = format!("stream to {destination}, which is not in this site");
+            return Err(("foreign-destination", why));
+        }
+        if is_for_sink(job, config, destination) {
+            return Ok(Delivery::Sink);
+        }
+        if is_own_listener(config, destination) {
+            let why = format!("stream to {destination}, where this gateway itself listens");
+            return Err(("own-listener", why));
+        }
+        if !is_open(job, config, destination) {
+            let why = format!(
+                "stream to {destination}, which is no listed node: addresses in [accept] names others that may be reached"
+            );
+            return Err(("unlisted-destination", why));
+        }
+        judge_port(job, config, destination)?;
+        let false_source = job
+            .transparent
+            .then(|| self.why_not_from(base, site, source, asked));
+        false_source.flatten().map_or(Ok(Delivery::Begun), Err)
+    }
+}
+
+/// Whether a stream is for a process that counts, of `causeway probe --measure`.
+fn is_for_sink(job: &Job, config: &Config, destination: SocketAddr) -> bool {
+    let mut own = config.lan.iter();
+    let is_here = own.any(|own| own.ip() == destination.ip());
+    job.plain && is_here && destination.port() == SINK_PORT
+}
+
+/// Whether the gateway itself listens there. What comes from its own address would be taken for a neighbour's.
+fn is_own_listener(config: &Config, destination: SocketAddr) -> bool {
+    let others = [config.wan, config.metrics, config.transparent];
+    let mut own = config.lan.iter().copied().chain(others.into_iter().flatten());
+    own.any(|own| {
+        let is_everywhere = own.ip().is_unspecified() && is_of_this_host(destination.ip());
+        own.port() == destination.port() && (own.ip() == destination.ip() || is_everywhere)
+    })
+}
+
+/// Whether other sites reach an address: a listed node's, one that the configuration names, and this host's
+/// for jobs that started here, whose launcher runs on it.
+fn is_open(job: &Job, config: &Config, destination: SocketAddr) -> bool {
+    let address = destination.ip();
+    let is_launchers = || matches!(job.origin, Origin::Here(_)) && is_of_this_host(address);
+    let is_listed = config.nodes.iter().any(|node| node.address == address);
+    is_listed || config.accept.opens(address) || is_launchers()
+}
+
+/// Whether a stream may reach a port: a job's processes have those of 1024 and above, `causeway connect` those
+/// that this site opened to the users of its own.
+fn judge_port(job: &Job, config: &Config, destination: SocketAddr) -> Result<(), Refusal> {
+    let port = destination.port();
+    match (&job.origin, job.plain) {
+        (_, false) if port >= FIRST_USER_PORT => Ok(()),
+        (_, false) => Err((
+            "system-port",
+            format!("stream to {destination}: a job's processes have no port below {FIRST_USER_PORT}"),
+        )),
+        (Origin::Site(site), true) if config.accept.takes_connections_to(site, port) => Ok(()),
+        (Origin::Site(site), true) => Err((
+            "connect",
+            format!("connection to {destination}: connect_from in [accept] does not name \"{site}:{port}\""),
+        )),
+        // It goes one way: nobody over there answers by a connection of his own.
+        (Origin::Here(_), true) => Err((
+            "connect",
+            format!("connection to {destination} under a job of 'causeway connect', which began it here"),
+        )),
+    }
+}

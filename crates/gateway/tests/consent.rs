@@ -1,0 +1,92 @@
+//! What a site lets the others do: nothing, unless its configuration says so.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use causeway_wire::{Reason, Verdict};
+use common::{Grid, send_preface};
+use std::net::SocketAddr;
+
+/// A connection of a process of site one under this job.
+fn connect(grid: &Grid, token: &str, destination: SocketAddr) -> Result<(), Reason> {
+    let stream = grid.dial();
+    let mut preface = grid.preface(&stream, destination, true);
+    preface.token = token.parse().unwrap();
+    match send_preface(stream, &preface) {
+        Ok(_) => Ok(()),
+        Err(Verdict::Failed(reason)) => Err(reason),
+        Err(Verdict::Connected) => panic!("connected"),
+    }
+}
+
+#[test]
+fn a_site_that_says_nothing_takes_part_in_no_job_of_others_and_their_user_is_told_which_key_would() {
+    let grid = Grid::with_far_accept("");
+    let (job, _held) = grid.job("test");
+    let why = job.sites[1].unreachable.as_deref().unwrap();
+    assert!(
+        why.contains("accepts no jobs of site1: who runs site2") && why.contains("jobs in [accept]"),
+        "{why}"
+    );
+    let listener = grid.listen();
+    let refused = connect(&grid, &job.token, listener.local_addr().unwrap());
+    assert_eq!(refused, Err(Reason::Denied));
+    // Nor is anything started there, by whoever knows the token.
+    assert!(grid.spawn_ends(&job.token, "node2"));
+    let refused = grid.status(2).refused;
+    assert_eq!((refused["not-accepted"], refused["unknown-token"]), (1, 2));
+    assert!(grid.status(2).jobs.is_empty());
+    // The other way round nothing was forbidden.
+    let (job, _held) = grid.job_at(2, "test");
+    assert_eq!(job.sites[1].unreachable, None);
+}
+
+#[test]
+fn jobs_of_a_site_that_is_named_run_and_reach_listed_nodes_alone() {
+    let grid = Grid::with_far_accept("jobs = [\"site1\"]");
+    let (job, _held) = grid.job("test");
+    assert_eq!(job.sites[1].unreachable, None);
+    let to = |host, port| connect(&grid, &job.token, grid.address(2, host, port));
+    let listener = grid.listen();
+    connect(&grid, &job.token, listener.local_addr().unwrap()).unwrap();
+    assert_eq!(to(7, 5000), Err(Reason::Denied));
+    // The head node, and every port at which the gateway listens.
+    assert_eq!(to(253, 5000), Err(Reason::Denied));
+    assert_eq!(grid.status(2).refused["unlisted-destination"], 2);
+    for port in [7000, 9464] {
+        assert_eq!(to(253, port), Err(Reason::Denied));
+    }
+    assert_eq!(grid.status(2).refused["own-listener"], 2);
+}
+
+#[test]
+fn addresses_that_a_site_names_are_reached_beside_its_nodes() {
+    let grid = Grid::with_far_accept_of_addresses(7);
+    let (job, _held) = grid.job("test");
+    // Nobody listens: the host refuses, not the gateway.
+    assert_eq!(
+        connect(&grid, &job.token, grid.address(2, 7, 5000)),
+        Err(Reason::Refused)
+    );
+    assert_eq!(
+        connect(&grid, &job.token, grid.address(2, 8, 5000)),
+        Err(Reason::Denied)
+    );
+}
+
+#[test]
+fn the_host_of_the_launcher_is_reached_at_the_site_where_the_job_began_and_nowhere_else() {
+    let grid = Grid::start();
+    // Site one began it: its head node has the launcher.
+    let stream = grid.dial_at(2);
+    let preface = grid.preface(&stream, grid.address(1, 253, 5000), true);
+    assert_eq!(
+        send_preface(stream, &preface).unwrap_err(),
+        Verdict::Failed(Reason::Refused)
+    );
+    let token = grid.token.to_hex();
+    assert_eq!(
+        connect(&grid, &token, grid.address(2, 253, 5000)),
+        Err(Reason::Denied)
+    );
+}
