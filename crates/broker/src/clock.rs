@@ -33,6 +33,13 @@ impl fmt::Debug for Clock {
     }
 }
 
+/// A time in seconds since 1970 as RFC 3339 writes it: `2026-11-22T06:10:57Z`. Later ones sort after earlier ones.
+pub fn timestamp(unix_seconds: u64) -> String {
+    let text = date(unix_seconds);
+    text.strip_suffix(" UTC")
+        .map_or_else(|| text.clone(), |time| time.replacen(' ', "T", 1) + "Z")
+}
+
 /// A time in seconds since 1970 as `2026-11-22 06:10:57 UTC`.
 pub fn date(unix_seconds: u64) -> String {
     let seconds = i64::try_from(unix_seconds).unwrap_or(i64::MAX);

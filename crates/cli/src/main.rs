@@ -2,6 +2,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod ask;
+mod audit;
 mod broker;
 mod check;
 mod collectives;
@@ -42,6 +43,8 @@ enum Task {
     Grid(grid::Task),
     /// Show the state of this host's gateway: sites, tunnels, jobs.
     Status(status::Args),
+    /// Show what other sites did on this one, and what they were refused.
+    Audit(audit::Args),
     /// Check everything that jobs over sites need, and say what to do about what is wrong.
     Check(check::Args),
     /// Explain which algorithm each collective operation gets, and why.
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Task::Broker(args) => broker::main(args),
         Task::Grid(task) => grid::main(task),
         Task::Status(args) => status::main(args),
+        Task::Audit(args) => audit::main(args),
         Task::Check(args) => check::main(args),
         Task::Collectives(task) => collectives::main(task),
         Task::Ping(args) => ping::main(args),

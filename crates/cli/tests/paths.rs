@@ -462,3 +462,98 @@ fn check_says_what_is_wrong_where_nothing_runs_and_changes_nothing() {
         "{said}"
     );
 }
+
+/// What a launcher does with an agent: a command on site two's node, under a job of site one.
+fn on_node(grid: &Grid, token: &str, command: &str) -> Child {
+    let mut agent = grid.command(&["agent", "node2", command]);
+    agent.env("CAUSEWAY_TOKEN", token).stdin(Stdio::piped());
+    agent.spawn().unwrap()
+}
+
+/// The lines of site two's audit.
+fn audited(grid: &Grid, more: &[&str]) -> Vec<Value> {
+    let file = grid.file(2).display().to_string();
+    let output = grid.run(&[&["audit", "--json", "--config", &file], more].concat());
+    assert!(output.status.success(), "{output:?}");
+    let lines = text(&output.stdout);
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn audit_shows_each_start_for_another_site_what_ran_there_and_its_end() {
+    let grid = Grid::start();
+    let request = Request::Job {
+        name: "mpirun ./app".into(),
+        weight: 1,
+        plan: None,
+    };
+    let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
+    let Reply::Job(job) = reply else {
+        panic!("{reply:?}")
+    };
+    let agent = Bounded::new(on_node(&grid, &job.token, "echo started; exit 3"));
+    let output = agent.output();
+    assert_eq!(
+        (text(&output.stdout).as_str(), output.status.code()),
+        ("started\n", Some(3))
+    );
+    wait_for("the end", || audited(&grid, &[]).len() == 3);
+    let lines = audited(&grid, &["--site", "site1", "--since", "1h"]);
+    let [start, command, end] = &lines[..] else {
+        panic!("{lines:?}")
+    };
+    let events = [&start["event"], &command["event"], &end["event"]];
+    assert_eq!(events, ["start", "command", "end"]);
+    let own = nix::unistd::User::from_uid(nix::unistd::geteuid())
+        .unwrap()
+        .unwrap();
+    assert_eq!([&start["node"], &start["user"]], ["node2", own.name.as_str()]);
+    assert_eq!(
+        [&start["name"], &command["command"]],
+        ["mpirun ./app", "echo started; exit 3"]
+    );
+    assert!(start["pid"].is_u64() && start["pid"] == command["pid"] && start["pid"] == end["pid"]);
+    assert!(
+        command["node_pid"].is_u64() && end["outcome"] == "status 0",
+        "{end}"
+    );
+    assert!(audited(&grid, &["--site", "site3"]).is_empty());
+    assert!(audited(&grid, &["--since", "9999-01-01"]).is_empty());
+}
+
+#[test]
+fn no_job_of_another_site_has_more_processes_here_than_its_nodes_have_slots() {
+    // One node with one slot.
+    let grid = Grid::start();
+    let request = Request::Job {
+        name: "mpirun ./app".into(),
+        weight: 1,
+        plan: None,
+    };
+    let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
+    let Reply::Job(job) = reply else {
+        panic!("{reply:?}")
+    };
+    let mut first = Bounded::new(on_node(&grid, &job.token, "cat"));
+    wait_for("the first", || audited(&grid, &[]).len() == 2);
+    let output = Bounded::new(on_node(&grid, &job.token, "echo second")).output();
+    let said = text(&output.stderr);
+    assert!(
+        output.status.code() == Some(255) && said.contains("max_processes in [accept]"),
+        "{output:?}"
+    );
+    let refused = audited(&grid, &[]).pop().unwrap();
+    assert_eq!(
+        [&refused["event"], &refused["kind"]],
+        ["refused", "max-processes"]
+    );
+    drop(first.child.stdin.take());
+    assert!(first.output().status.success());
+    wait_for("room", || {
+        let output = Bounded::new(on_node(&grid, &job.token, "echo third")).output();
+        text(&output.stdout) == "third\n"
+    });
+}

@@ -4,10 +4,12 @@
 //! as the connection that asked for it: however `causeway run` ends, the gateway sees the end.
 #![deny(unsafe_code)]
 
+pub mod audit;
 mod client;
 pub mod private;
 mod protocol;
 mod site;
+pub mod spawned;
 mod status;
 
 pub use client::{ControlError, SOCKET_ENV, ask, default_socket, later_reply, socket};

@@ -51,6 +51,15 @@ pub enum Request {
         #[serde(default)]
         plan: Option<Plan>,
     },
+    /// From a process that the gateway started: what a node runs for it, for what is written down.
+    Started {
+        /// The number of the process that the gateway started.
+        pid: u32,
+        /// Of the one on the node.
+        node_pid: u32,
+        /// What it runs, cut to a length that is fit for a line.
+        command: String,
+    },
     /// A round trip to the gateway of another site, through the tunnel.
     Ping {
         /// Its name.
@@ -112,6 +121,8 @@ pub enum Reply {
     Lost(String),
     /// The bytes of the spawned process follow.
     Spawn {},
+    /// It is written down.
+    Noted {},
     /// The far gateway has answered.
     Pong(Pong),
     /// The present state.

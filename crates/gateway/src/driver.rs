@@ -1,5 +1,6 @@
 //! What every owner may use: the kernel's events, time, numbers, the log, and what is to be done by others.
 
+use crate::audit::Audit;
 use crate::config::Config;
 use crate::log::Log;
 use crate::sys::timers::Timers;
@@ -16,6 +17,9 @@ pub(crate) struct Driver {
     pub(crate) poll: Poll,
     pub(crate) timers: Timers,
     pub(crate) log: Log,
+    pub(crate) audit: Audit,
+    /// Whose gateway this is, for the sites where this user's jobs run.
+    pub(crate) user: String,
     /// When the loop last woke.
     pub(crate) now: Instant,
     /// Numbers given so far; see [`Driver::birth`].
@@ -30,6 +34,8 @@ impl Driver {
     pub(crate) fn new(config: Config, poll: Poll, files: usize) -> io::Result<Driver> {
         Ok(Driver {
             log: Log::new(&config.site),
+            audit: Audit::new(config.audit.clone()),
+            user: own_user(),
             config,
             program: std::env::current_exe()?,
             poll,
@@ -50,4 +56,11 @@ impl Driver {
         self.births += 1;
         self.births
     }
+}
+
+/// The name of the user that this process runs as; the number where it has none.
+fn own_user() -> String {
+    let own = nix::unistd::geteuid();
+    let user = nix::unistd::User::from_uid(own).ok().flatten();
+    user.map_or_else(|| own.to_string(), |user| user.name)
 }

@@ -129,6 +129,9 @@ impl Gateway {
             },
             driver: Driver::new(config, poll, files)?,
         };
+        if let Some(session) = &gateway.membership.session {
+            gateway.driver.audit.name_grid(&session.name);
+        }
         gateway.tunnels.open_quic(&mut gateway.driver)?;
         Ok(gateway)
     }
@@ -241,7 +244,7 @@ impl Gateway {
                     if signal != Signal::SIGCHLD {
                         return std::ops::ControlFlow::Break(());
                     }
-                    self.commands.look_after_starters();
+                    self.commands.look_after_starters(&mut self.driver);
                 }
             }
             Class::Lan => self.accept_shims(key),
@@ -282,7 +285,7 @@ impl Gateway {
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::TailProbe(key) => self.tunnels.on_tail_probe(&mut self.driver, key),
             Deadline::TrainingTurn(key) => self.tunnels.on_training_turn(&mut self.driver, key),
-            Deadline::Starters => self.commands.look_after_starters(),
+            Deadline::Starters => self.commands.look_after_starters(&mut self.driver),
         }
     }
 

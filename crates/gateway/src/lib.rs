@@ -8,6 +8,7 @@
 
 mod accept;
 mod actions;
+mod audit;
 mod base;
 mod commands;
 pub mod config;

@@ -3,6 +3,8 @@
 
 mod common;
 
+use causeway_control as control;
+use causeway_control::audit::AuditEvent;
 use causeway_wire::{Reason, Verdict};
 use common::{Grid, send_preface};
 use std::net::SocketAddr;
@@ -32,7 +34,19 @@ fn a_site_that_says_nothing_takes_part_in_no_job_of_others_and_their_user_is_tol
     let refused = connect(&grid, &job.token, listener.local_addr().unwrap());
     assert_eq!(refused, Err(Reason::Denied));
     // Nor is anything started there, by whoever knows the token.
-    assert!(grid.spawn_ends(&job.token, "node2"));
+    let said = grid.spawned(&job.token, "node2");
+    assert!(said.contains("the gateway of its site refused"), "{said}");
+    let entries = grid.audit(2);
+    let refused: Vec<(&str, &str)> = entries
+        .iter()
+        .map(|entry| (entry.kind.as_str(), entry.site.as_str()))
+        .collect();
+    let unknown = ("unknown-token", "site1");
+    assert_eq!(refused, [("not-accepted", "site1"), unknown, unknown]);
+    assert!(
+        entries[0].name == "test" && !entries[0].user.is_empty(),
+        "{entries:?}"
+    );
     let refused = grid.status(2).refused;
     assert_eq!((refused["not-accepted"], refused["unknown-token"]), (1, 2));
     assert!(grid.status(2).jobs.is_empty());
@@ -89,4 +103,30 @@ fn the_host_of_the_launcher_is_reached_at_the_site_where_the_job_began_and_nowhe
         connect(&grid, &token, grid.address(2, 253, 5000)),
         Err(Reason::Denied)
     );
+}
+
+#[test]
+fn nothing_of_another_sites_runs_that_cannot_be_written_down() {
+    let grid = Grid::with_far_accept("jobs = [\"site1\"]");
+    let (job, _held) = grid.job("test");
+    // A directory in the file's place stands for a disk that is full.
+    grid.spoil_audit(2);
+    let said = grid.spawned(&job.token, "node2");
+    assert!(said.contains("its host's limits"), "{said}");
+    assert_eq!(grid.status(2).refused["audit"], 1);
+}
+
+#[test]
+fn under_a_job_of_causeway_connect_nothing_is_started() {
+    let grid = Grid::start();
+    let request = control::Request::Connect {
+        name: "connect".into(),
+    };
+    let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
+    let control::Reply::Job(job) = reply else {
+        panic!("{reply:?}")
+    };
+    let said = grid.spawned(&job.token, "node2");
+    assert!(said.contains("the gateway of its site refused"), "{said}");
+    assert_eq!(grid.audit(2).last().unwrap().kind, "not-accepted");
 }

@@ -7,11 +7,12 @@
 //! [`STDIN_WINDOW`] bytes of standard input that no `Credit` has given back: node-exec thus always reads on
 //! and sees the end of its input, which is the order to kill, even when the command never reads.
 
+use causeway_control::spawned::{FRAME_ERROR, FRAME_VERSION};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 
 /// First byte of every frame.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = FRAME_VERSION;
 
 /// Longest payload of program data: a read of a pipe yields no more.
 pub const MAX_DATA: usize = 64 * 1024;
@@ -19,6 +20,10 @@ pub const MAX_DATA: usize = 64 * 1024;
 /// Longest request: a grid map of [`causeway_wire::grid::MAX_BYTES`] and long host lists on command lines
 /// fit.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
+
+/// Longest word of what was started: a text of [`causeway_control::audit::MAX_TEXT`] bytes, each of which JSON
+/// may write as six.
+const MAX_STARTED: usize = 8 * 1024;
 
 /// Bytes of standard input under way at most.
 pub const STDIN_WINDOW: usize = 256 * 1024;
@@ -56,6 +61,18 @@ pub enum Frame {
     Exit(u8),
     /// It could not be started; one sentence for the user.
     Error(String),
+    /// To `start-node` alone, which keeps it: what runs here.
+    Started(Started),
+}
+
+/// What a node runs, for the audit of its site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Started {
+    /// The process that all of it is below.
+    pub pid: u32,
+    /// The beginning of what the user's shell is given.
+    pub command: String,
 }
 
 /// Why a stream yields no frame.
@@ -92,7 +109,8 @@ impl Frame {
             Frame::Stdout(_) => 6,
             Frame::Stderr(_) => 7,
             Frame::Exit(_) => 8,
-            Frame::Error(_) => 9,
+            Frame::Error(_) => FRAME_ERROR,
+            Frame::Started(_) => 10,
         }
     }
 
@@ -104,6 +122,7 @@ impl Frame {
         let payload = match self {
             Frame::Hello | Frame::StdinEnd => Vec::new(),
             Frame::Request(request) => serde_json::to_vec(request)?,
+            Frame::Started(started) => serde_json::to_vec(started)?,
             Frame::Stdin(data) | Frame::Stdout(data) | Frame::Stderr(data) => data.clone(),
             Frame::Credit(bytes) => bytes.to_be_bytes().to_vec(),
             Frame::Exit(status) => vec![*status],
@@ -157,7 +176,8 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
         6 => Frame::Stdout(payload),
         7 => Frame::Stderr(payload),
         8 => Frame::Exit(*payload.first().ok_or_else(damaged)?),
-        9 => Frame::Error(String::from_utf8_lossy(&payload).into_owned()),
+        FRAME_ERROR => Frame::Error(String::from_utf8_lossy(&payload).into_owned()),
+        10 => Frame::Started(serde_json::from_slice(&payload).map_err(|_| damaged())?),
         kind => return Err(FrameError::Kind(kind)),
     })
 }
@@ -166,7 +186,8 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
 fn limit(kind: u8) -> Option<usize> {
     Some(match kind {
         2 => MAX_REQUEST,
-        3 | 6 | 7 | 9 => MAX_DATA,
+        10 => MAX_STARTED,
+        3 | 6 | 7 | FRAME_ERROR => MAX_DATA,
         5 => 4,
         8 => 1,
         1 | 4 => 0,

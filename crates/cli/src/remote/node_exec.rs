@@ -1,8 +1,9 @@
 //! `causeway node-exec`: the far end of the remote start. Runs what the agent asks and relays it over its own
 //! standard input and output; when its input ends, or the command does, it ends every process below it first.
 
-use super::frame::{Frame, FrameError, MAX_DATA, Request};
+use super::frame::{Frame, FrameError, MAX_DATA, Request, Started};
 use super::guard::{Guarded, Outcome};
+use causeway_control::audit::MAX_TEXT;
 use nix::unistd::{User, getuid, pipe2};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,9 +14,14 @@ use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Takes no arguments: the request comes as a frame.
+/// The request comes as a frame.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Where the gateway that started this very process serves commands; without it, `start-node` reads what
+    /// this one says.
+    #[arg(long)]
+    control: Option<PathBuf>,
+}
 
 #[derive(Debug, thiserror::Error)]
 enum NodeError {
@@ -35,10 +41,10 @@ enum NodeError {
 type Output = Arc<Mutex<File>>;
 
 /// Runs one request. Always succeeds as a process: what happened travels in the last frame.
-pub fn main(_: Args) -> ExitCode {
+pub fn main(args: Args) -> ExitCode {
     // SAFETY: descriptors 0 and 1 are open (std sees to it) and used through these two owners alone.
     let (input, output) = unsafe { (File::from_raw_fd(0), Arc::new(Mutex::new(File::from_raw_fd(1)))) };
-    let last = match run(input, &output) {
+    let last = match run(input, &output, args.control.as_deref()) {
         Ok(status) => Frame::Exit(status),
         Err(error) => Frame::Error(error.to_string()),
     };
@@ -47,11 +53,12 @@ pub fn main(_: Args) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn run(mut input: File, output: &Output) -> Result<u8, NodeError> {
+fn run(mut input: File, output: &Output, control: Option<&Path>) -> Result<u8, NodeError> {
     send(output, &Frame::Hello).map_err(FrameError::Io)?;
     let Some(Frame::Request(request)) = Frame::read(&mut input)? else {
         return Err(NodeError::NoRequest);
     };
+    tell_started(&request, output, control);
     let (shell, mut command) = command(&request)?;
     let ((stdin, feeder), (stdout_end, stdout), (stderr_end, stderr)) = (pipe()?, pipe()?, pipe()?);
     command.stdin(stdin).stdout(stdout).stderr(stderr);
@@ -80,6 +87,19 @@ fn run(mut input: File, output: &Output) -> Result<u8, NodeError> {
     match outcome {
         Outcome::Status(status) => Ok(status),
         Outcome::NotStarted(reason) => Err(NodeError::Shell { shell, reason }),
+    }
+}
+
+/// Says what is run here, for the audit of the site.
+fn tell_started(request: &Request, output: &Output, control: Option<&Path>) {
+    let command = &request.command;
+    let started = Started {
+        pid: std::process::id(),
+        command: command[..command.floor_char_boundary(MAX_TEXT)].to_owned(),
+    };
+    match control {
+        Some(control) => super::tell_gateway(control, std::process::id(), started),
+        None => drop(send(output, &Frame::Started(started))),
     }
 }
 

@@ -13,7 +13,7 @@ use std::io::{self, BufReader, Read};
 use std::net::IpAddr;
 use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,9 @@ pub struct Args {
     /// to run is added behind them, as one word.
     #[arg(long = "word", value_name = "WORD", default_values = REMOTE_SHELL)]
     pub shell: Vec<String>,
+    /// Where the gateway serves commands, which is told what the node runs.
+    #[arg(long)]
+    pub control: Option<PathBuf>,
     /// The node to start on.
     pub node: String,
 }
@@ -72,7 +75,12 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
     }
     let own = std::env::current_exe().map_err(StartError::Own)?;
     if is_this_host(&args.node) {
-        return Err(StartError::Own(Command::new(own).arg("node-exec").exec()));
+        let mut here = Command::new(own);
+        here.arg("node-exec");
+        if let Some(control) = &args.control {
+            here.arg("--control").arg(control);
+        }
+        return Err(StartError::Own(here.exec()));
     }
     let mut child = start(args, &own)?;
     let complaints = child
@@ -82,7 +90,7 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
     let result = child
         .stdout
         .take()
-        .map_or(Ok(false), |stdout| copy(stdout, output));
+        .map_or(Ok(false), |stdout| copy(stdout, output, args.control.as_deref()));
     // Its output ended: the shell has no more to do, and its status is the reason if it said nothing. One
     // whose output cannot be passed on, or that stays, must not keep us.
     let status = wait_or_kill(&mut child, result.is_ok())?;
@@ -149,9 +157,15 @@ pub fn quoted(path: &Path) -> String {
 }
 
 /// Passes frames on; true when the last one told how it ended.
-fn copy(from: impl Read, output: &mut File) -> Result<bool, FrameError> {
+fn copy(from: impl Read, output: &mut File, control: Option<&Path>) -> Result<bool, FrameError> {
     let mut from = BufReader::new(from);
     while let Some(frame) = Frame::read(&mut from)? {
+        if let Frame::Started(started) = frame {
+            if let Some(control) = control {
+                super::tell_gateway(control, std::process::id(), started);
+            }
+            continue;
+        }
         frame.write(output)?;
         if matches!(frame, Frame::Exit(_) | Frame::Error(_)) {
             return Ok(true);

@@ -27,6 +27,7 @@ impl Commands {
             );
         }
         let token = Token(bytes);
+        job.user.clone_from(&below.base.driver.user);
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
         // others.
         let up = below.base.tunnels.pairs.iter().filter(|(_, pair)| pair.is_up());

@@ -203,6 +203,14 @@ impl Commands {
                 job.transparent = true;
                 self.start_job(below, key, job);
             }
+            Request::Started {
+                pid,
+                node_pid,
+                command,
+            } => {
+                self.on_started(below.base.driver, pid, node_pid, command);
+                self.answer(below, key, Reply::Noted {});
+            }
             Request::Ping { site } => self.ping(below, key, site),
             Request::HandOver {
                 state_version,

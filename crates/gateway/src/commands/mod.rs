@@ -1,6 +1,7 @@
 //! What commands of this host ask, and what gateways tell each other.
 
 use crate::base::Base;
+use crate::keys::PairKey;
 use crate::site::SiteSide;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
@@ -39,6 +40,12 @@ pub(crate) struct Below<'a> {
 }
 
 impl Below<'_> {
+    /// The site at the other end of a pair.
+    pub(crate) fn site_of(&self, pair: PairKey) -> String {
+        let pair = self.base.tunnels.pairs.get(pair);
+        pair.map(|pair| pair.site.clone()).unwrap_or_default()
+    }
+
     pub(crate) fn view(&self) -> View<'_> {
         View {
             tunnels: self.base.tunnels,

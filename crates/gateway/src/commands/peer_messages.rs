@@ -11,6 +11,7 @@ use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_control::MAX_WEIGHT;
 use causeway_control::SiteInfo;
+use causeway_control::audit::AuditEvent;
 use causeway_wire::Token;
 
 impl Commands {
@@ -69,11 +70,13 @@ impl Commands {
                 weight,
                 plain,
                 transparent,
+                user,
             } => {
                 let weight = weight.clamp(1, MAX_WEIGHT);
                 let mut job = Job::new(name, weight, Origin::Site(site.to_owned()), Default::default());
                 job.plain = plain;
                 job.transparent = transparent;
+                job.user = user;
                 learn_job(below, pair_key, site, (parse_token(&token)?, token), job);
             }
             GatewayToGateway::JobRefused { token, why } => {
@@ -129,6 +132,9 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
         tunnels,
         membership,
     } = &mut below.base;
+    let mut entry = driver.audit.entry(AuditEvent::Refused);
+    site.clone_into(&mut entry.site);
+    (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
     let learnt = match consent::why_not(&driver.config.accept, &job) {
         Some(why) => Err((why, why.in_log().to_owned())),
         None => { membership.jobs.learn(token, job) }.map_err(|text| (JobRefusal::Bounds, text)),
@@ -143,7 +149,7 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
                 JobRefusal::Bounds => "job",
                 JobRefusal::Jobs | JobRefusal::ConnectFrom => "not-accepted",
             };
-            driver.log.refuse(kind, format_args!("site {site}"), said);
+            consent::refuse(driver, kind, entry, said);
             GatewayToGateway::JobRefused { token: text, why }
         }
     };

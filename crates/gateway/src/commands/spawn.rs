@@ -1,10 +1,12 @@
 //! Gives a command's connection to a process on a node, of this site or another.
 
+use crate::commands::starting::Order;
 use crate::commands::{Below, Commands};
 use crate::membership::directory::Whereabouts;
 use causeway_control::Reply;
 use causeway_wire::Token;
 use mio::net::UnixStream;
+use std::io;
 use std::os::fd::OwnedFd;
 
 impl Commands {
@@ -63,7 +65,7 @@ impl Commands {
             .registry()
             .deregister(&mut socket)
             .and_then(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)).into_blocking())
-            .and_then(|socket| self.start_on_node(below.base.driver, &name, token, socket));
+            .and_then(|socket| self.start_here(below, token, &name, socket));
         if let Err(error) = given {
             below
                 .base
@@ -71,6 +73,24 @@ impl Commands {
                 .log
                 .say(format_args!("start on {node}: {error}"));
         }
+    }
+
+    fn start_here(
+        &mut self,
+        below: &mut Below<'_>,
+        token: Token,
+        node: &str,
+        socket: OwnedFd,
+    ) -> io::Result<()> {
+        let site = below.base.driver.config.site.clone();
+        let order = Order {
+            token,
+            site: &site,
+            node,
+        };
+        self.start_on_node(below.base.driver, &order, socket)?;
+        let job = below.base.membership.jobs.get(&token);
+        self.record_start(below.base.driver, job)
     }
 
     /// The head node may be asked for by its host name, though it is no compute node.

@@ -1,5 +1,7 @@
 //! A process that starts another on a node of this site.
 
+use crate::audit::Audit;
+use causeway_control::audit::{AuditEntry, AuditEvent};
 use causeway_wire::Token;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -11,6 +13,12 @@ pub(crate) struct Starter {
     /// A child until it has been collected, so that nobody else gets its number.
     pub(crate) process: Pid,
     pub(crate) token: Token,
+    /// The site of its job.
+    pub(crate) site: String,
+    /// Where it starts the other.
+    pub(crate) node: String,
+    /// When it began, in seconds since 1970.
+    pub(crate) since: u64,
     /// Its job is over; when to kill it.
     pub(crate) doomed: Option<Instant>,
 }
@@ -21,20 +29,40 @@ impl Starter {
         KeptStarter {
             process: self.process.as_raw(),
             token: self.token.0,
+            site: self.site.clone(),
+            node: self.node.clone(),
+            since: self.since,
             doomed: self.doomed.map(|doomed| doomed.saturating_duration_since(now)),
         }
     }
 
-    /// Collects it if it has ended.
-    pub(super) fn is_running(&self) -> bool {
-        waitpid(self.process, Some(WaitPidFlag::WNOHANG)) == Ok(WaitStatus::StillAlive)
+    /// What is written down of it.
+    pub(super) fn entry(&self, audit: &Audit, event: AuditEvent) -> AuditEntry {
+        AuditEntry {
+            site: self.site.clone(),
+            job: self.token.hint(),
+            node: self.node.clone(),
+            pid: Some(self.process.as_raw().cast_unsigned()),
+            ..audit.entry(event)
+        }
+    }
+
+    /// Collects it if it has ended, and says how.
+    pub(super) fn poll_end(&self) -> Option<String> {
+        match waitpid(self.process, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => None,
+            Ok(WaitStatus::Exited(_, status)) => Some(format!("status {status}")),
+            Ok(WaitStatus::Signaled(_, signal, _)) => Some(format!("signal {}", signal as i32)),
+            other => Some(format!("{other:?}")),
+        }
     }
 }
 
 /// However the gateway ends, what it started ends before it.
 impl Drop for Starter {
     fn drop(&mut self) {
-        if self.is_running() {
+        // One that was collected has no number any more.
+        if self.process.as_raw() > 0 && self.poll_end().is_none() {
             let _ = kill(self.process, Signal::SIGKILL);
             let _ = waitpid(self.process, None);
         }
@@ -45,6 +73,9 @@ impl Drop for Starter {
 pub(crate) struct KeptStarter {
     pub(crate) process: i32,
     pub(crate) token: [u8; 16],
+    pub(crate) site: String,
+    pub(crate) node: String,
+    pub(crate) since: u64,
     /// How long until it is killed.
     pub(crate) doomed: Option<Duration>,
 }

@@ -5,9 +5,12 @@ use crate::commands::starter::Starter;
 use crate::commands::{Below, Commands};
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
-use crate::membership::consent;
+use crate::membership::consent::{self, Refusal};
+use crate::membership::jobs::Job;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::timers::Deadline;
+use causeway_broker::clock::Clock;
+use causeway_control::audit::AuditEvent;
 use causeway_tunnel::StreamId;
 use causeway_wire::{Reason, Token};
 use nix::sys::signal::{Signal, kill};
@@ -20,14 +23,22 @@ use std::time::{Duration, Instant};
 /// What a starter gets to end by itself once its job is over, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// A process that is to be started.
+pub(super) struct Order<'a> {
+    /// Of its job.
+    pub(super) token: Token,
+    /// The site of its job.
+    pub(super) site: &'a str,
+    /// The node, by the name that the remote shell knows.
+    pub(super) node: &'a str,
+}
+
 impl Commands {
-    /// Starts the remote shell to a node of this site, given by the name that shell knows, with `socket` as
-    /// its standard input and output.
-    pub(crate) fn start_on_node(
+    /// Starts the remote shell to a node of this site, with `socket` as its standard input and output.
+    pub(super) fn start_on_node(
         &mut self,
         driver: &mut Driver,
-        name: &str,
-        token: Token,
+        order: &Order<'_>,
         socket: OwnedFd,
     ) -> io::Result<()> {
         let output = socket.try_clone()?;
@@ -35,34 +46,62 @@ impl Commands {
         let words = driver.config.remote_shell.iter();
         let child = Command::new(&driver.program)
             .arg("start-node")
+            .arg("--control")
+            .arg(&driver.config.control)
             .args(words.map(|word| format!("--word={word}")))
             .arg("--")
-            .arg(name)
+            .arg(order.node)
             .stdin(Stdio::from(socket))
             .stdout(Stdio::from(output))
             .spawn()?;
-        self.look_after(&child, token);
+        self.look_after(&child, order);
         Ok(())
     }
 
     /// Starts what reads a stream to its end and says how much came.
-    fn start_sink(&mut self, driver: &mut Driver, token: Token, socket: OwnedFd) -> io::Result<()> {
+    fn start_sink(&mut self, driver: &mut Driver, order: &Order<'_>, socket: OwnedFd) -> io::Result<()> {
         let output = socket.try_clone()?;
         let mut sink = Command::new(&driver.program);
         sink.arg("sink")
             .stdin(Stdio::from(socket))
             .stdout(Stdio::from(output));
         let child = sink.spawn()?;
-        self.look_after(&child, token);
+        self.look_after(&child, order);
         Ok(())
     }
 
-    fn look_after(&mut self, child: &Child, token: Token) {
+    fn look_after(&mut self, child: &Child, order: &Order<'_>) {
         self.starters.push(Starter {
             process: Pid::from_raw(child.id().cast_signed()),
-            token,
+            token: order.token,
+            site: order.site.to_owned(),
+            node: order.node.to_owned(),
+            since: Clock::system().now(),
             doomed: None,
         });
+    }
+
+    /// Writes down the start of the process that was started last. Where that cannot be, another site's process
+    /// ends at once: nothing of others' runs here unseen. This site's own goes on.
+    pub(super) fn record_start(&mut self, driver: &mut Driver, job: Option<&Job>) -> io::Result<()> {
+        let Some(starter) = self.starters.last() else {
+            return Ok(());
+        };
+        let mut entry = starter.entry(&driver.audit, AuditEvent::Start);
+        if let Some(job) = job {
+            entry.user.clone_from(&job.user);
+            entry.name.clone_from(&job.name);
+        }
+        let written = driver.audit.write(entry);
+        if let Err(error) = &written {
+            driver.log.refuse("audit", &driver.config.site, error);
+            if starter.site != driver.config.site {
+                // Its end kills it.
+                self.starters.pop();
+                return written;
+            }
+        }
+        Ok(())
     }
 
     /// Another site asks for a process on a node of this one. It gets none anywhere else: what this user's
@@ -75,27 +114,44 @@ impl Commands {
         token: Token,
         node: &str,
     ) -> Result<(), Reason> {
-        let site = below
-            .base
-            .tunnels
-            .pairs
-            .get(pair)
-            .map(|pair| pair.site.clone())
-            .unwrap_or_default();
-        let name = match judge_start(below, token, node) {
+        let site = below.site_of(pair);
+        let judged = judge_start(below, token, node).and_then(|name| {
+            self.has_room(below.base.driver, &token)?;
+            Ok(name)
+        });
+        let name = match judged {
             Ok(name) => name,
             Err((kind, why)) => {
-                below.base.driver.log.refuse(kind, site, why);
-                return Err(Reason::Denied);
+                consent::record_refusal(&mut below.base, kind, &site, token, why);
+                return Err(reason_of(kind));
             }
         };
+        let order = Order {
+            token,
+            site: &site,
+            node: &name,
+        };
         self.open_process(below, pair, id, token, |commands, driver, socket| {
-            let started = commands.start_on_node(driver, &name, token, socket);
+            let started = commands.start_on_node(driver, &order, socket);
             started.inspect_err(|error| {
                 let text = format_args!("start a process on {node} for {site}: {error}");
                 driver.log.say(text);
             })
         })
+    }
+
+    /// Whether one more process may be started for a job of another site.
+    fn has_room(&self, driver: &Driver, token: &Token) -> Result<(), Refusal> {
+        let slots = driver.config.nodes.iter().map(|node| node.slots).sum();
+        let most = driver.config.accept.max_processes.unwrap_or(slots);
+        let running = self.starters.iter().filter(|starter| starter.token == *token);
+        if running.count() < most as usize {
+            return Ok(());
+        }
+        let why = format!(
+            "its job has {most} processes here already, which is max_processes in [accept], or the slots of the listed nodes"
+        );
+        Err(("max-processes", why))
     }
 
     /// Another site measures what a stream carries. The job is known to be one of `causeway connect`.
@@ -106,8 +162,18 @@ impl Commands {
         id: StreamId,
         token: Token,
     ) -> Result<(), Reason> {
+        let site = below.site_of(pair);
+        if let Err((kind, why)) = self.has_room(below.base.driver, &token) {
+            consent::record_refusal(&mut below.base, kind, &site, token, why);
+            return Err(reason_of(kind));
+        }
+        let order = Order {
+            token,
+            site: &site,
+            node: SINK,
+        };
         self.open_process(below, pair, id, token, |commands, driver, socket| {
-            let started = commands.start_sink(driver, token, socket);
+            let started = commands.start_sink(driver, &order, socket);
             started.inspect_err(|error| driver.log.say(format_args!("start a sink: {error}")))
         })
     }
@@ -127,6 +193,9 @@ impl Commands {
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
         start(self, below.base.driver, far.into()).map_err(|_| Reason::Exhausted)?;
+        let job = below.base.membership.jobs.get(&token);
+        self.record_start(below.base.driver, job)
+            .map_err(|_| Reason::Exhausted)?;
         let key = below
             .site
             .add_leg(&mut below.base, Socket::Unix(near), pair, id, token, Stage::Open)?;
@@ -148,9 +217,13 @@ impl Commands {
     ) -> Result<LegKey, Reason> {
         let target = causeway_tunnel::Target::Node(node.to_owned());
         let request = causeway_tunnel::OpenRequest { token, target };
-        below
-            .site
-            .open_stream(&mut below.base, pair, &request, Socket::Unix(socket), Stage::Open)
+        below.site.open_stream(
+            &mut below.base,
+            pair,
+            &request,
+            Socket::Unix(socket),
+            Stage::Spawning,
+        )
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.
@@ -163,20 +236,56 @@ impl Commands {
     }
 
     /// Collects starters that have ended and kills those that should have.
-    pub(crate) fn look_after_starters(&mut self) {
+    pub(crate) fn look_after_starters(&mut self, driver: &mut Driver) {
         let now = Instant::now();
         self.starters.retain_mut(|starter| {
             if starter.doomed.is_some_and(|doom| doom <= now) {
                 let _ = kill(starter.process, Signal::SIGKILL);
             }
-            starter.is_running()
+            let Some(outcome) = starter.poll_end() else {
+                return true;
+            };
+            let mut entry = starter.entry(&driver.audit, AuditEvent::End);
+            entry.seconds = Some(Clock::system().now().saturating_sub(starter.since));
+            entry.outcome = outcome;
+            if let Err(error) = driver.audit.write(entry) {
+                driver.log.refuse("audit", &driver.config.site, error);
+            }
+            // Collected: its number may be another process's by now.
+            starter.process = Pid::from_raw(0);
+            false
         });
+    }
+
+    /// `start-node` tells what a node runs for it.
+    pub(super) fn on_started(&mut self, driver: &mut Driver, pid: u32, node_pid: u32, command: String) {
+        let mut starters = self.starters.iter();
+        let Some(starter) = starters.find(|starter| starter.process.as_raw().cast_unsigned() == pid) else {
+            return;
+        };
+        let mut entry = starter.entry(&driver.audit, AuditEvent::Command);
+        entry.node_pid = Some(node_pid);
+        entry.command = command;
+        if let Err(error) = driver.audit.write(entry) {
+            driver.log.refuse("audit", &driver.config.site, error);
+        }
+    }
+}
+
+/// What stands for the node where this host itself counts what comes.
+const SINK: &str = "(counts what comes, on this host)";
+
+/// What the asking gateway is told of a refusal.
+fn reason_of(kind: &str) -> Reason {
+    match kind {
+        "max-processes" => Reason::Exhausted,
+        _ => Reason::Denied,
     }
 }
 
 /// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
 /// refusal.
-fn judge_start(below: &Below<'_>, token: Token, node: &str) -> Result<String, (&'static str, String)> {
+fn judge_start(below: &Below<'_>, token: Token, node: &str) -> Result<String, Refusal> {
     let Some(job) = below.base.membership.jobs.get(&token) else {
         let why = format!("process asked for on {node:?} with an unknown job token");
         return Err(("unknown-token", why));

@@ -49,6 +49,8 @@ pub struct Config {
     pub remote_shell: Vec<String>,
     /// What other sites may do here.
     pub accept: Accept,
+    /// Where is written down what others did here.
+    pub audit: PathBuf,
     /// Where shims connect to; at most one per address family.
     pub lan: Vec<SocketAddr>,
     /// Where other gateways connect to; none when this one only dials out.
@@ -150,6 +152,10 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     });
     let remote_shell = reader.list(&site, "remote_shell", |word| Ok(word.to_owned()));
     let accept = read_accept(reader, &root, subnets.as_deref().unwrap_or_default());
+    // Several gateways of one host may have their configurations in one directory.
+    let audit = reader.string(&site, "audit", |text| Ok(text.to_owned()));
+    let audit = audit.unwrap_or_else(|| format!("audit-{}.jsonl", name.as_deref().unwrap_or_default()));
+    let audit = file.with_file_name(audit);
     if site.has("low_ports") {
         let why = "is no key any more: say who may connect where, connect_from = [\"SITE:22\"] in [accept]";
         reader.mistake_at(&site, "low_ports", why);
@@ -207,6 +213,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         "nodes",
         "remote_shell",
         "low_ports",
+        "audit",
     ];
     reader.no_other_keys(&site, &site_keys);
     reader.no_other_keys(
@@ -236,6 +243,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         overlap_ok: overlap_ok || !virtual_subnets.is_empty(),
         virtual_subnets,
         nodes,
+        audit,
         accept,
         remote_shell,
         lan: lan?,

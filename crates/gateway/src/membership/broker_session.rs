@@ -24,7 +24,7 @@ use std::path::Path;
 /// This gateway's place in its grid.
 pub(crate) struct BrokerSession {
     pub(crate) client: Client,
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Why the broker does not answer; none while it does.
     pub(super) away: Option<String>,
     /// From where its broker sees it.

@@ -1,8 +1,36 @@
 //! Whether this site takes part in a job of another one.
 
+use crate::base::Base;
 use crate::config::accept::Accept;
+use crate::driver::Driver;
 use crate::membership::jobs::{Job, Origin};
 use crate::tunnels::message::JobRefusal;
+use causeway_control::audit::{AuditEntry, AuditEvent};
+use causeway_wire::Token;
+
+/// Why something is refused: its kind, by which refusals are counted, and the reason in words.
+pub(crate) type Refusal = (&'static str, String);
+
+/// Counts a refusal of what another site asked for, and writes it down.
+pub(crate) fn record_refusal(base: &mut Base<'_>, kind: &'static str, site: &str, token: Token, why: String) {
+    let mut entry = base.driver.audit.entry(AuditEvent::Refused);
+    site.clone_into(&mut entry.site);
+    entry.job = token.hint();
+    if let Some(job) = base.membership.jobs.get(&token) {
+        entry.user.clone_from(&job.user);
+        entry.name.clone_from(&job.name);
+    }
+    refuse(base.driver, kind, entry, why);
+}
+
+/// The same with what is known of who asked.
+pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEntry, why: String) {
+    driver.log.refuse(kind, format_args!("site {}", entry.site), &why);
+    entry.why = why;
+    if let Err(error) = driver.audit.refuse(driver.now, kind, entry) {
+        driver.log.refuse("audit", &driver.config.site, error);
+    }
+}
 
 /// Why this site takes no part in a job; none where it does. Of its own jobs it takes part in each.
 pub(crate) fn why_not(accept: &Accept, job: &Job) -> Option<JobRefusal> {

@@ -13,6 +13,9 @@ const MAX_OF_A_SITE: usize = 4096;
 /// As long as a command's whole request.
 const MAX_NAME_BYTES: usize = 64 * 1024;
 
+/// Longest name of a user: more than any system allows.
+const MAX_USER_BYTES: usize = 256;
+
 /// Where a job was started.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
@@ -24,6 +27,8 @@ pub(crate) enum Origin {
 
 pub(crate) struct Job {
     pub(crate) name: String,
+    /// Whose it is, as its site tells.
+    pub(crate) user: String,
     /// Its share of a busy tunnel beside other jobs'.
     pub(crate) weight: u32,
     /// Its connections are delivered without a preface.
@@ -48,6 +53,7 @@ impl Job {
     pub(crate) fn new(name: String, weight: u32, origin: Origin, awaited: BTreeSet<String>) -> Job {
         Job {
             name,
+            user: String::new(),
             weight,
             plain: false,
             transparent: false,
@@ -69,6 +75,7 @@ impl Job {
             weight: self.weight,
             plain: self.plain,
             transparent: self.transparent,
+            user: self.user.clone(),
         }
     }
 }
@@ -81,6 +88,7 @@ impl Jobs {
         let jobs = self.0.iter().map(|(token, job)| KeptJob {
             token: token.0,
             name: job.name.clone(),
+            user: job.user.clone(),
             weight: job.weight,
             plain: job.plain,
             transparent: job.transparent,
@@ -106,6 +114,7 @@ impl Jobs {
         let jobs = kept.into_iter().map(|kept| {
             let job = Job {
                 name: kept.name,
+                user: kept.user,
                 weight: kept.weight,
                 plain: kept.plain,
                 transparent: kept.transparent,
@@ -136,8 +145,10 @@ impl Jobs {
     /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none
     /// may end or change another's by calling it its own.
     pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), String> {
-        if job.name.len() > MAX_NAME_BYTES {
-            return Err(format!("a job's name is longer than {MAX_NAME_BYTES} bytes"));
+        if job.name.len() > MAX_NAME_BYTES || job.user.len() > MAX_USER_BYTES {
+            return Err(format!(
+                "a job's name is longer than {MAX_NAME_BYTES} bytes, or its user's than {MAX_USER_BYTES}"
+            ));
         }
         match self.0.get(&token) {
             Some(known) if known.origin != job.origin => {
@@ -257,6 +268,7 @@ impl Jobs {
 pub(crate) struct KeptJob {
     pub(crate) token: [u8; 16],
     pub(crate) name: String,
+    pub(crate) user: String,
     pub(crate) weight: u32,
     pub(crate) plain: bool,
     pub(crate) transparent: bool,

@@ -3,11 +3,10 @@
 
 use crate::base::Base;
 use crate::config::Config;
-use crate::membership::consent;
+use crate::membership::consent::{self, Refusal};
 use crate::membership::jobs::{Job, Origin};
 use crate::site::SiteSide;
 use crate::site::streams::Delivery;
-use crate::site::transparent::Refusal;
 use crate::sys::addresses::is_of_this_host;
 use causeway_control::SINK_PORT;
 use causeway_wire::Token;

@@ -7,9 +7,10 @@
 use crate::inherited::owned;
 use crate::inherited::{InheritError, descriptor};
 use crate::keys::{LegKey, PairKey};
+use causeway_control::spawned::error_frame;
 use causeway_tunnel::StreamId;
 use causeway_tunnel::turns::{Pace, Turns};
-use causeway_wire::{Token, Verdict};
+use causeway_wire::{Reason, Token, Verdict};
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, event::Source};
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,8 @@ pub(crate) enum Stage {
     Connecting { preface: Vec<u8> },
     /// Origin: the shim waits for the verdict before its first byte.
     Awaiting,
+    /// Origin: an agent waits for the process that it asked for.
+    Spawning,
     /// Bytes flow.
     Open,
 }
@@ -116,6 +119,7 @@ impl Leg {
                     preface: preface.clone(),
                 },
                 Stage::Awaiting => KeptStage::Awaiting,
+                Stage::Spawning => KeptStage::Spawning,
                 Stage::Open => KeptStage::Open,
             },
             end_known: self.end_known,
@@ -139,6 +143,7 @@ impl Leg {
         let stage = match kept.stage {
             KeptStage::Connecting { preface } => Stage::Connecting { preface },
             KeptStage::Awaiting => Stage::Awaiting,
+            KeptStage::Spawning => Stage::Spawning,
             KeptStage::Open => Stage::Open,
         };
         let (id, job) = (StreamId(kept.stream), (Token(kept.token), kept.weight));
@@ -223,13 +228,19 @@ impl Leg {
         Ok(())
     }
 
-    /// Tells a waiting shim what became of its connection.
+    /// Tells a waiting shim what became of its connection, and an agent why it has no process.
     pub(crate) fn verdict(&mut self, verdict: Verdict) -> io::Result<()> {
-        if matches!(self.stage, Stage::Awaiting) {
-            self.stage = Stage::Open;
-            self.write_first(&verdict.encode())?;
+        match (std::mem::replace(&mut self.stage, Stage::Open), verdict) {
+            (Stage::Awaiting, verdict) => self.write_first(&verdict.encode()),
+            (Stage::Spawning, Verdict::Failed(reason)) => {
+                self.write_first(&error_frame(why_no_process(reason)))
+            }
+            (Stage::Spawning | Stage::Open, _) => Ok(()),
+            (connecting @ Stage::Connecting { .. }, _) => {
+                self.stage = connecting;
+                Ok(())
+            }
         }
-        Ok(())
     }
 
     /// A few bytes on a socket nothing was written to yet: they fit in its buffer or the socket is broken.
@@ -249,6 +260,21 @@ impl Leg {
     /// Both directions have ended.
     pub(crate) fn is_done(&self) -> bool {
         self.read_ended && self.write_ended
+    }
+}
+
+/// What the user of a job reads where the gateway of a node's site started nothing there.
+fn why_no_process(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Denied => {
+            "the gateway of its site refused: it starts processes on its listed nodes alone, and for jobs of sites that jobs in \
+             [accept] names there"
+        }
+        Reason::Exhausted => {
+            "the gateway of its site starts no more processes for this job: max_processes in [accept] there, the slots of its \
+             listed nodes, or its host's limits"
+        }
+        other => other.text(),
     }
 }
 
@@ -351,5 +377,6 @@ pub(crate) struct KeptLeg<'a> {
 pub(crate) enum KeptStage {
     Connecting { preface: Vec<u8> },
     Awaiting,
+    Spawning,
     Open,
 }

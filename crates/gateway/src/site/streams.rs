@@ -2,15 +2,18 @@
 
 use crate::base::Base;
 use crate::keys::{LegKey, PairKey};
+use crate::membership::consent;
 use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
 use crate::site::transparent;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
+use causeway_control::audit::AuditEvent;
 use causeway_tunnel::StreamId;
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use mio::net::TcpStream;
+use std::io;
 use std::net::SocketAddr;
 
 /// What becomes of a stream that is to reach an address of this site.
@@ -19,6 +22,21 @@ pub(crate) enum Delivery {
     Begun,
     /// It is for a process that counts, which is still to be started.
     Sink,
+}
+
+/// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many, and
+/// the processes themselves are written down.
+fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: SocketAddr) -> io::Result<()> {
+    let Some(job) = base.membership.jobs.get(&token).filter(|job| job.plain) else {
+        return Ok(());
+    };
+    let mut entry = base.driver.audit.entry(AuditEvent::Connect);
+    site.clone_into(&mut entry.site);
+    entry.user.clone_from(&job.user);
+    entry.name.clone_from(&job.name);
+    entry.job = token.hint();
+    entry.node = destination.to_string();
+    base.driver.audit.write(entry)
 }
 
 impl SiteSide {
@@ -104,9 +122,13 @@ impl SiteSide {
             Ok(Delivery::Begun) => {}
             Ok(Delivery::Sink) => return Ok(Delivery::Sink),
             Err((kind, why)) => {
-                base.driver.log.refuse(kind, &site, why);
+                consent::record_refusal(base, kind, &site, token, why);
                 return Err(Reason::Denied);
             }
+        }
+        if let Err(error) = record_connection(base, token, &site, destination) {
+            base.driver.log.refuse("audit", &site, error);
+            return Err(Reason::Exhausted);
         }
         let asked = Preface {
             source,
@@ -302,7 +324,7 @@ impl SiteSide {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
-        if matches!(leg.stage, Stage::Awaiting) {
+        if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.
             let _ = leg.verdict(Verdict::Failed(reason));
         } else {

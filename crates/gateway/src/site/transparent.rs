@@ -12,6 +12,7 @@
 use crate::base::Base;
 use crate::error::GatewayError;
 use crate::keys::{LegKey, PairKey};
+use crate::membership::consent::Refusal;
 use crate::membership::directory::Whereabouts;
 use crate::site::SiteSide;
 use crate::site::deliver::CONNECT_DEADLINE;
@@ -32,9 +33,6 @@ const AT_MOST: usize = 4096;
 
 /// As the standard library's listeners.
 const BACKLOG: i32 = 1024;
-
-/// Why a connection is turned away: kind and text for the log.
-pub(super) type Refusal = (&'static str, String);
 
 /// Listens for connections to addresses that are not this host's.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, GatewayError> {

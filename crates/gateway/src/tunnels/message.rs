@@ -23,6 +23,9 @@ pub(crate) enum GatewayToGateway {
         /// Its processes are not under the shim; see [`causeway_control::Request::Transparent`].
         #[serde(default)]
         transparent: bool,
+        /// Whose it is, as the sender's site tells; empty from gateways that do not.
+        #[serde(default)]
+        user: String,
     },
     /// The receiver of a job start knows the job; its site's links, none from gateways that do not tell.
     JobKnown {
@@ -180,6 +183,7 @@ mod tests {
             weight: 1,
             plain: false,
             transparent: false,
+            user: String::new(),
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(earlier));
         let text = br#"{"version":1,"message":{"job_known":{"token":"00"}}}"#;

@@ -7,6 +7,7 @@ pub mod proxy;
 pub mod relay;
 pub mod sites;
 
+use causeway_control::audit::AuditEntry;
 use causeway_control::{self as control, JobReply, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_wire::{Preface, Token, Verdict};
@@ -208,18 +209,41 @@ impl Grid {
         grid
     }
 
-    /// Asks site one for a process on a node under this job, and waits until its stream has ended without a
-    /// byte: nothing was started.
-    pub fn spawn_ends(&self, token: &str, node: &str) -> bool {
+    /// Asks site one for a process on a node under this job, as an agent does. It ends with the stream.
+    pub fn spawn_and_hold(&self, token: &str, node: &str) -> UnixStream {
         let request = Request::Spawn {
             token: token.to_owned(),
             node: node.to_owned(),
         };
-        let (reply, mut stream) = control::ask(&self.control(1), &request).unwrap();
+        let (reply, stream) = control::ask(&self.control(1), &request).unwrap();
         assert!(matches!(reply, Reply::Spawn {}), "{reply:?}");
+        stream
+    }
+
+    /// The same; returns all that came until the stream ended.
+    pub fn spawned(&self, token: &str, node: &str) -> String {
         let mut got = Vec::new();
+        let mut stream = self.spawn_and_hold(token, node);
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let _ = stream.read_to_end(&mut got);
-        got.is_empty()
+        String::from_utf8_lossy(&got).into_owned()
+    }
+
+    fn audit_file(&self, site: u8) -> PathBuf {
+        self.dir.path().join(format!("audit-site{site}.jsonl"))
+    }
+
+    /// What a site's gateway has written down.
+    pub fn audit(&self, site: u8) -> Vec<AuditEntry> {
+        let mut entries = Vec::new();
+        let damaged = control::audit::read(&self.audit_file(site), |entry| entries.push(entry));
+        assert_eq!(damaged.unwrap(), 0);
+        entries
+    }
+
+    /// No line can be written any more.
+    pub fn spoil_audit(&self, site: u8) {
+        std::fs::create_dir(self.audit_file(site)).unwrap();
     }
 
     /// Site two has no [[peer]] for site one.

@@ -184,10 +184,13 @@ fn inherit_starters(flow: &mut Flow<'_>, kept: Vec<KeptStarter>) {
         flow.commands.starters.push(Starter {
             process: Pid::from_raw(kept.process),
             token: Token(kept.token),
+            site: kept.site,
+            node: kept.node,
+            since: kept.since,
             doomed: kept.doomed.and_then(|left| now.checked_add(left)),
         });
     }
-    flow.commands.look_after_starters();
+    flow.commands.look_after_starters(flow.below.base.driver);
 }
 
 fn inherit_listeners(kept: &KeptListeners, config: &Config) -> Result<Listeners, InheritError> {

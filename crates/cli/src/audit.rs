@@ -1,0 +1,161 @@
+//! `causeway audit`: shows what others did on this site, and what they were refused.
+
+use crate::{join, say};
+use causeway_broker::clock::{Clock, timestamp};
+use causeway_control::audit::{self, AuditEntry, AuditEvent, shown};
+use causeway_gateway::Config;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Show what other sites started on this one's nodes, and what they were refused.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The gateway's configuration, which says where the file is [default: ~/.config/causeway/gateway.toml].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Only what happened in this last time (30min, 2h, 7d), or since this time in UTC (2026-11-24,
+    /// 2026-11-24T18:30).
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<String>,
+    /// Only what this site asked for.
+    #[arg(long, value_name = "SITE")]
+    site: Option<String>,
+    /// Print the lines as they are in the file, one JSON object each.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints what is asked for; the status is 1 where the file cannot be read.
+pub fn main(args: Args) -> ExitCode {
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Said(reason)) => {
+            say::error(format_args!("causeway audit: {reason}"));
+            ExitCode::FAILURE
+        }
+        Err(Failure::Output(code)) => code,
+    }
+}
+
+enum Failure {
+    Said(String),
+    /// Nobody reads what is printed.
+    Output(ExitCode),
+}
+
+fn run(args: &Args) -> Result<(), Failure> {
+    let file = args.config.clone().unwrap_or_else(join::default_config);
+    let config = Config::load(&file).map_err(|mistakes| Failure::Said(mistakes.to_string()))?;
+    let mut wanted = Vec::new();
+    let damaged = audit::read(&config.audit, |entry| {
+        if is_wanted(args, &entry) {
+            wanted.push(entry);
+        }
+    });
+    let damaged = damaged.map_err(|error| Failure::Said(format!("read the audit: {error}")))?;
+    for entry in &wanted {
+        let line = match args.json {
+            true => serde_json::to_string(entry).map_err(|error| Failure::Said(error.to_string()))?,
+            false => readable(entry),
+        };
+        say::output(line).map_err(Failure::Output)?;
+    }
+    if damaged > 0 {
+        say::error(format_args!(
+            "causeway audit: {damaged} lines of {} are none of a gateway's",
+            config.audit.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Times are written such that later ones sort after earlier ones, and after their own beginnings.
+fn is_wanted(args: &Args, entry: &AuditEntry) -> bool {
+    let late = args.since.as_ref().is_none_or(|since| entry.time >= *since);
+    late && args.site.as_ref().is_none_or(|site| entry.site == *site)
+}
+
+/// A length of time before now, or a time as it is written.
+fn since(text: &str) -> Result<String, String> {
+    let units = [("min", 60), ("h", 3600), ("d", 86_400), ("s", 1)];
+    let length = units.into_iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+        number.checked_mul(seconds)
+    });
+    if let Some(length) = length {
+        return Ok(timestamp(Clock::system().now().saturating_sub(length)));
+    }
+    let is_date = text.len() >= 10 && text.bytes().all(|byte| b"0123456789-:TZ".contains(&byte));
+    let wrong = || format!("{text:?} is neither a length of time (2h) nor a time (2026-11-24T18:30)");
+    is_date.then(|| text.to_owned()).ok_or_else(wrong)
+}
+
+/// One line for people.
+fn readable(entry: &AuditEntry) -> String {
+    let event = match entry.event {
+        AuditEvent::Start => "start",
+        AuditEvent::Command => "command",
+        AuditEvent::End => "end",
+        AuditEvent::Connect => "connect",
+        AuditEvent::Refused => "refused",
+    };
+    let mut line = format!("{}  {event:<7}  site {}", shown(&entry.time), entry.site);
+    let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
+    let seconds = entry
+        .seconds
+        .map_or_else(String::new, |seconds| format!("{seconds} s"));
+    let untold = match entry.untold {
+        0 => String::new(),
+        count => format!("{count} more before"),
+    };
+    for (name, value) in [
+        ("user", &entry.user),
+        ("job", &entry.job),
+        ("node", &entry.node),
+        ("pid", &number(entry.pid)),
+        ("pid there", &number(entry.node_pid)),
+        ("after", &seconds),
+        ("", &entry.outcome),
+        ("runs", &entry.command),
+        ("for", &entry.name),
+        ("", &entry.kind),
+        ("because", &entry.why),
+        ("", &untold),
+    ] {
+        if value.is_empty() {
+            continue;
+        }
+        let blank = if name.is_empty() { "" } else { " " };
+        // The file is this user's, and yet: what is in it came from elsewhere.
+        let _ = write!(line, "  {name}{blank}{}", shown(value));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_length_before_now_or_the_beginning_of_one_that_is_written() {
+        let now = timestamp(Clock::system().now());
+        assert!(since("0s").unwrap() >= now);
+        assert!(since("2h").unwrap() < now);
+        assert!(since("2026-11-24").unwrap().as_str() < "2026-11-24T00:00:00Z");
+        for wrong in ["", "2", "yesterday", "99999999999999999999d", "2026"] {
+            assert!(since(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_line_says_who_did_what_where() {
+        let mut entry = AuditEntry::new("2026-11-24T23:05:01Z".into(), AuditEvent::Start);
+        (entry.site, entry.user, entry.job) = ("nancy".into(), "ada".into(), "1a2b".into());
+        (entry.node, entry.pid, entry.name) = ("rennes-1".into(), Some(47), "mpirun -n 4 ./app".into());
+        assert_eq!(
+            readable(&entry),
+            "2026-11-24T23:05:01Z  start    site nancy  user ada  job 1a2b  node rennes-1  pid 47  for mpirun -n 4 ./app"
+        );
+    }
+}

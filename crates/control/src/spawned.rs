@@ -1,0 +1,17 @@
+//! What a gateway says to `causeway agent` where no process came about: the one frame of the agent's protocol
+//! with `causeway node-exec` that a gateway speaks, too.
+
+/// First byte of every frame.
+pub const FRAME_VERSION: u8 = 1;
+
+/// Kind of the frame that says why there is no process, in one sentence.
+pub const FRAME_ERROR: u8 = 9;
+
+/// `[version u8][kind u8][length u32, big endian][text]`. The text is short.
+pub fn error_frame(text: &str) -> Vec<u8> {
+    let length = u32::try_from(text.len()).unwrap_or(0);
+    let mut bytes = vec![FRAME_VERSION, FRAME_ERROR];
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(&text.as_bytes()[..length as usize]);
+    bytes
+}
