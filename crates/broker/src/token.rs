@@ -15,7 +15,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Begins every token, and tells the format's version.
-const PREFIX: &str = "cw1.";
+pub const TOKEN_PREFIX: &str = "cw1.";
 const VERSION: u8 = 1;
 
 /// Longest token read, and what it may hold: a handful of addresses with long names.
@@ -45,7 +45,7 @@ pub struct JoinToken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Another kind of text, or a format of another version.
-    #[error("a token of this version begins with {PREFIX}")]
+    #[error("a token of this version begins with {TOKEN_PREFIX}")]
     Prefix,
     /// Damaged.
     #[error(
@@ -139,7 +139,7 @@ impl fmt::Display for JoinToken {
         }
         let check = Sha256::digest(&bytes);
         bytes.extend(&check[..CHECK_BYTES]);
-        write!(f, "{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
+        write!(f, "{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
 }
 
@@ -151,7 +151,7 @@ impl FromStr for JoinToken {
         if text.len() > MAX_BYTES {
             return Err(TokenError::Damaged);
         }
-        let text = text.strip_prefix(PREFIX).ok_or(TokenError::Prefix)?;
+        let text = text.strip_prefix(TOKEN_PREFIX).ok_or(TokenError::Prefix)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| TokenError::Damaged)?;
         JoinToken::decode(&bytes).ok_or(TokenError::Damaged)
     }
@@ -194,14 +194,14 @@ mod tests {
         let text = token().to_string();
         assert_eq!("".parse::<JoinToken>(), Err(TokenError::Prefix));
         assert_eq!("cw2.AQ".parse::<JoinToken>(), Err(TokenError::Prefix));
-        for end in PREFIX.len()..text.len() {
+        for end in TOKEN_PREFIX.len()..text.len() {
             assert_eq!(
                 text[..end].parse::<JoinToken>(),
                 Err(TokenError::Damaged),
                 "{end}"
             );
         }
-        let mut bytes = URL_SAFE_NO_PAD.decode(&text[PREFIX.len()..]).unwrap();
+        let mut bytes = URL_SAFE_NO_PAD.decode(&text[TOKEN_PREFIX.len()..]).unwrap();
         for at in 0..bytes.len() {
             bytes[at] ^= 1;
             assert_eq!(JoinToken::decode(&bytes), None, "{at}");

@@ -3,13 +3,14 @@
 
 use causeway_broker::client::{JoinError, join};
 use causeway_broker::clock::Clock;
-use causeway_broker::token::JoinToken;
+use causeway_broker::token::{JoinToken, TOKEN_PREFIX};
+use causeway_control::private;
 use causeway_gateway::config::accept::{ConnectFrom, site_or_all};
 use causeway_wire::Cidr;
 use clap::Args;
 use nix::ifaddrs::getifaddrs;
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
@@ -21,8 +22,9 @@ const MEMBERSHIP: &str = "membership";
 
 #[derive(Args)]
 pub struct JoinArgs {
-    /// Join a grid with this token, once. Afterwards start without it.
-    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["drain", "inherit"])]
+    /// Join a grid with this token, once; with one in this file, or on standard input (-), where no other user of
+    /// this host sees it. Afterwards start without it.
+    #[arg(long, value_name = "TOKEN|FILE|-", conflicts_with_all = ["drain", "inherit"])]
     join: Option<String>,
     /// Addresses of this site's nodes, such as 10.1.0.0/24. With --join, for a new configuration.
     #[arg(long, value_name = "CIDR", requires = "join")]
@@ -63,6 +65,10 @@ pub enum JoiningError {
     #[error("--join: {0}; the token is one line of 'causeway grid token', starting with cw1")]
     Token(String),
     #[error(
+        "--join: read the token from {0}: {1}; a token itself is one line of 'causeway grid token', starting with cw1"
+    )]
+    Read(String, io::Error),
+    #[error(
         "{file} is there already, so --{option} would change nothing; change that file, or name another one with --config",
         file = .0.display(), option = .1
     )]
@@ -87,6 +93,7 @@ impl JoinArgs {
         let Some(token) = &self.join else {
             return Ok(Vec::new());
         };
+        let token = token_text(token)?;
         let token: JoinToken = token
             .trim()
             .parse()
@@ -182,6 +189,30 @@ impl JoinArgs {
         }
         Ok(text)
     }
+}
+
+/// Longest file that is read for a token, which is one line.
+const MAX_TOKEN_BYTES: u64 = 64 * 1024;
+
+/// The token itself, or what the file or standard input holds in its place.
+fn token_text(typed: &str) -> Result<String, JoiningError> {
+    if typed.trim_start().starts_with(TOKEN_PREFIX) {
+        return Ok(typed.to_owned());
+    }
+    let read = || -> io::Result<String> {
+        let mut text = String::new();
+        let source: Box<dyn Read> = match typed {
+            "-" => Box::new(io::stdin()),
+            file => {
+                // Whoever reads it first can be this site.
+                return Ok(String::from_utf8_lossy(&private::read_secret(Path::new(file))?).into_owned());
+            }
+        };
+        source.take(MAX_TOKEN_BYTES).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let place = if typed == "-" { "standard input" } else { typed };
+    read().map_err(|error| JoiningError::Read(place.to_owned(), error))
 }
 
 /// The values of a list, as a configuration has them.

@@ -17,6 +17,9 @@ use std::path::Path;
 const OTHERS_WRITE: u32 = 0o022;
 const OTHERS_ANY: u32 = 0o077;
 
+/// In a directory with it, files are removed by their owners alone.
+const STICKY: u32 = 0o1000;
+
 /// Commands that may wait to be accepted: mpirun starts an agent per node at once.
 const BACKLOG: i32 = 1024;
 
@@ -92,7 +95,43 @@ pub fn check_program(path: &Path) -> io::Result<()> {
             path.display()
         ));
     }
+    check_path(path)?;
     nix::unistd::eaccess(path, AccessFlags::X_OK)?;
+    Ok(())
+}
+
+/// Refuses a path that another user could change: the file, a directory above it, or a link on the way, belongs
+/// to somebody who is neither this user nor root, or a group or everybody may write to it. A directory such as
+/// /tmp, in which nobody may touch what is another's, is fine.
+pub fn check_path(path: &Path) -> io::Result<()> {
+    let typed = std::path::absolute(path)?;
+    for way in [fs::canonicalize(path)?, typed] {
+        way.ancestors().try_for_each(check_place)?;
+    }
+    Ok(())
+}
+
+fn check_place(place: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(place)?;
+    let refuse = |why: String| {
+        let text = format!("{} {why}", place.display());
+        Err(Error::new(ErrorKind::PermissionDenied, text))
+    };
+    let own = nix::unistd::geteuid().as_raw();
+    if found.uid() != own && found.uid() != 0 {
+        return refuse(format!(
+            "belongs to user {}, neither to you nor to root",
+            found.uid()
+        ));
+    }
+    // What a link's bits say counts for nothing.
+    let is_shared = found.is_dir() && found.mode() & STICKY != 0;
+    if !found.is_symlink() && !is_shared && found.mode() & OTHERS_WRITE != 0 {
+        return refuse(format!(
+            "can be changed by other users; chmod go-w {}",
+            place.display()
+        ));
+    }
     Ok(())
 }
 
@@ -212,6 +251,42 @@ mod tests {
             std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
             assert!(refusal(check_program(&path)).contains("belongs to user 12345"));
         }
+    }
+
+    #[test]
+    fn a_file_below_a_directory_or_behind_a_link_that_others_may_change_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("outer/inner");
+        fs::create_dir_all(&inner).unwrap();
+        let path = inner.join("gateway.toml");
+        fs::write(&path, "").unwrap();
+        set_mode(&path, 0o644);
+        for place in [dir.path().join("outer"), inner.clone()] {
+            set_mode(&place, 0o755);
+        }
+        check_path(&path).unwrap();
+        for place in [dir.path().join("outer"), inner.clone(), path.clone()] {
+            let mode = fs::metadata(&place).unwrap().mode();
+            for bits in [0o020, 0o002] {
+                set_mode(&place, mode & 0o777 | bits);
+                let said = refusal(check_path(&path));
+                assert!(
+                    said.contains(&format!("chmod go-w {}", place.display())),
+                    "{said}"
+                );
+            }
+            set_mode(&place, mode & 0o777);
+        }
+        // Others may put files beside ours, and not in their place.
+        set_mode(&dir.path().join("outer"), 0o1777);
+        check_path(&path).unwrap();
+        let open = dir.path().join("open");
+        fs::create_dir(&open).unwrap();
+        symlink(&path, open.join("link")).unwrap();
+        check_path(&open.join("link")).unwrap();
+        set_mode(&open, 0o777);
+        assert!(refusal(check_path(&open.join("link"))).contains("chmod go-w"));
+        assert!(check_path(&dir.path().join("missing")).is_err());
     }
 
     #[test]

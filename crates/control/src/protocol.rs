@@ -35,10 +35,14 @@ pub enum Request {
         node: String,
     },
     /// Start a job for one connection of `causeway connect`, which the far gateway makes without a preface:
-    /// whoever takes it is no process of a job. The job ends when this connection closes.
+    /// whoever takes it is no process of a job. The job ends when this connection closes, and its stream soon
+    /// after.
     Connect {
         /// Where to, for `causeway status` and logs.
         name: String,
+        /// The stream goes on after the job, until both its ends have closed it.
+        #[serde(default)]
+        lingers: bool,
     },
     /// Start a job as [`Request::Job`] does, whose processes are not under the shim: routers hand their
     /// connections to the gateways.

@@ -285,6 +285,7 @@ impl Gateway {
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::TailProbe(key) => self.tunnels.on_tail_probe(&mut self.driver, key),
             Deadline::TrainingTurn(key) => self.tunnels.on_training_turn(&mut self.driver, key),
+            Deadline::Streams(token) => self.site.end_streams(&mut base!(self), &token),
             Deadline::Starters => self.commands.look_after_starters(&mut self.driver),
         }
     }

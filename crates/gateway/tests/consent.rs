@@ -4,7 +4,6 @@
 mod common;
 
 use causeway_control as control;
-use causeway_control::audit::AuditEvent;
 use causeway_wire::{Reason, Verdict};
 use common::{Grid, send_preface};
 use std::net::SocketAddr;
@@ -121,6 +120,7 @@ fn under_a_job_of_causeway_connect_nothing_is_started() {
     let grid = Grid::start();
     let request = control::Request::Connect {
         name: "connect".into(),
+        lingers: false,
     };
     let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
     let control::Reply::Job(job) = reply else {

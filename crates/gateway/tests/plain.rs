@@ -15,6 +15,7 @@ use std::os::unix::net::UnixStream;
 fn plain_job(grid: &Grid) -> (Token, UnixStream) {
     let request = Request::Connect {
         name: "connect".into(),
+        lingers: false,
     };
     match control::ask(&grid.control(1), &request).unwrap() {
         (Reply::Job(job), held) => (job.token.parse().unwrap(), held),
@@ -89,6 +90,7 @@ fn a_site_that_says_nothing_takes_no_connection_and_its_user_is_told_which_key_w
     let grid = Grid::with_far_accept("");
     let request = Request::Connect {
         name: "connect".into(),
+        lingers: false,
     };
     let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
     let Reply::Job(job) = reply else {
@@ -147,6 +149,42 @@ fn what_was_sent_right_before_the_job_ended_arrives_and_its_token_is_worth_nothi
     wait_for("the end of the streams", || {
         [1, 2].iter().all(|site| grid.status(*site).streams == 0)
     });
+}
+
+#[test]
+fn a_connection_whose_ends_stay_open_goes_soon_after_its_command_unless_its_user_asked_otherwise() {
+    let grid = Grid::start();
+    let listener = grid.listen();
+    let open = |lingers| {
+        let request = Request::Connect {
+            name: "connect".into(),
+            lingers,
+        };
+        let (reply, held) = control::ask(&grid.control(1), &request).unwrap();
+        let Reply::Job(job) = reply else {
+            panic!("{reply:?}")
+        };
+        let near = connect(&grid, job.token.parse().unwrap(), listener.local_addr().unwrap()).unwrap();
+        let far = listener.accept().unwrap().0;
+        drop(held);
+        (near, far)
+    };
+    let (mut near, mut far) = open(true);
+    let ends = open(false);
+    for mut end in [ends.0, ends.1] {
+        end.set_read_timeout(Some(DEADLINE)).unwrap();
+        let ended = end.read(&mut [0]);
+        assert!(
+            ended
+                .as_ref()
+                .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset),
+            "{ended:?}"
+        );
+    }
+    near.write_all(b"still here").unwrap();
+    let mut got = [0; 10];
+    far.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"still here");
 }
 
 #[test]

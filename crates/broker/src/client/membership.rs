@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Name of the file in the directory that a gateway keeps.
-const FILE: &str = "membership.json";
+pub const MEMBERSHIP_FILE: &str = "membership.json";
 
 const VERSION: u32 = 1;
 
@@ -100,7 +100,7 @@ pub enum JoinError {
 /// See [`JoinError`].
 pub fn join(token: &JoinToken, directory: &Path, clock: &Clock) -> Result<Membership, JoinError> {
     files::make_directory(directory)?;
-    let path = directory.join(FILE);
+    let path = directory.join(MEMBERSHIP_FILE);
     if let Some(there) = Membership::load(directory)? {
         let Membership { site, grid, .. } = there;
         return Err(JoinError::Already { site, grid, path });
@@ -227,7 +227,7 @@ impl Membership {
     /// # Errors
     /// A file that cannot be read, is not whole, or may be read by others.
     pub fn load(directory: &Path) -> Result<Option<Membership>, FileError> {
-        let path = directory.join(FILE);
+        let path = directory.join(MEMBERSHIP_FILE);
         if !path.exists() {
             return Ok(None);
         }
@@ -294,7 +294,7 @@ impl Membership {
     pub(super) fn save(&self, directory: &Path) -> Result<(), FileError> {
         // Strings have a JSON form.
         let text = serde_json::to_vec(&self.texts).unwrap_or_default();
-        files::replace(&directory.join(FILE), &text, 0o600)
+        files::replace(&directory.join(MEMBERSHIP_FILE), &text, 0o600)
     }
 
     /// A new certificate, once it is what it has to be and of this key.

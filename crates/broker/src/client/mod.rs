@@ -15,7 +15,7 @@ mod session;
 
 pub use cache::known_member;
 pub use http::CallError;
-pub use membership::{JoinError, Membership, join};
+pub use membership::{JoinError, MEMBERSHIP_FILE, Membership, join};
 pub use session::SKEW_SECONDS;
 
 use crate::api::{ErrorKind, Job, JobStart, Member, Message, Reached, Record, Relay};

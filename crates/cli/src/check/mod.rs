@@ -3,6 +3,7 @@
 //! It changes nothing: no file, no setting, and no gateway. `steps` is what a step is; the other files each
 //! look at one thing.
 
+mod accept;
 mod data;
 mod gateway;
 mod limits;
@@ -14,7 +15,7 @@ mod peers;
 mod program;
 mod steps;
 
-use crate::{ask, say};
+use crate::{ask, join, say};
 use causeway_control::{self as control, ControlError, Status};
 use causeway_gateway::{Config, config::Mistakes};
 use std::ffi::OsString;
@@ -25,7 +26,7 @@ use steps::{Group, Report};
 /// Check everything that jobs over sites need: this site's gateway, the others, limits, libraries, MPIs.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The gateway's configuration. Without it, the configuration is not checked.
+    /// The gateway's configuration [default: ~/.config/causeway/gateway.toml, where that is].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The MPI launcher to check. Without it, all that PATH has.
@@ -80,14 +81,14 @@ impl Subject {
 
 /// Looks and tells; the status is 1 where a step failed.
 pub fn main(args: Args) -> ExitCode {
-    let subject = Subject::new(args.config.as_ref());
+    let usual = Some(join::default_config()).filter(|file| file.exists());
+    let file = args.config.clone().or(usual);
+    let subject = Subject::new(file.as_ref());
     let mut groups = vec![
-        Group::new(
-            "configuration",
-            gateway::configuration(&subject, args.config.as_deref()),
-        ),
+        Group::new("configuration", gateway::configuration(&subject, file.as_deref())),
         Group::new("gateway of this site", gateway::running(&subject)),
         Group::new("membership", membership::look(&subject)),
+        Group::new("what others may do here", accept::look(&subject)),
         Group::new("limits of this host", limits::look(&subject)),
     ];
     groups.extend(peers::look(&subject));

@@ -63,6 +63,38 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     batches.collect()
 }
 
+/// What came of a question to a node.
+pub enum Remote {
+    /// The command succeeded, and said this.
+    Said(String),
+    /// It could not be asked, or the command failed.
+    Failed(String),
+}
+
+/// Runs a shell's command on a node, as the gateway starts processes there.
+pub fn ask(shell: &[String], node: &str, script: &str) -> Remote {
+    let words = shell_words(shell, node);
+    let Some((program, arguments)) = words.split_first() else {
+        return Remote::Failed("the site's remote shell has no words".to_owned());
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(script);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    crate::remote::guard::prepare(&mut command);
+    match command
+        .spawn()
+        .map_err(|error| format!("run {program}: {error}"))
+        .and_then(answer)
+    {
+        Ok((said, _, true)) => Remote::Said(said),
+        Ok((_, complaint, false)) => Remote::Failed(complaint.trim().to_owned()),
+        Err(why) => Remote::Failed(why),
+    }
+}
+
 /// Asks the causeway at the same path on a node for its version.
 fn reach(shell: &[String], node: &str, own: &Path) -> Step {
     let words = shell_words(shell, node);
@@ -94,15 +126,15 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
     };
     let own_version = format!("causeway {}", env!("CARGO_PKG_VERSION"));
     match answer(child) {
-        Ok((said, _)) if said.trim() == own_version => {
+        Ok((said, ..)) if said.trim() == own_version => {
             Step::ok(node, format!("reached, {own_version} there"))
         }
-        Ok((said, _)) if said.trim().starts_with("causeway ") => Step::fail(
+        Ok((said, ..)) if said.trim().starts_with("causeway ") => Step::fail(
             node,
             format!("reached, but {} there, {own_version} here", said.trim()),
             format!("put this causeway and its libraries at {} there", own.display()),
         ),
-        Ok((_, complaint)) => {
+        Ok((_, complaint, _)) => {
             let said = complaint.trim();
             let said = if said.is_empty() {
                 "no version was said"
@@ -119,8 +151,8 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
     }
 }
 
-/// What it says on both outputs until it ends.
-fn answer(mut child: Child) -> Result<(String, String), String> {
+/// What it says on both outputs until it ends, and whether it succeeded.
+fn answer(mut child: Child) -> Result<(String, String, bool), String> {
     let (sender, texts) = mpsc::channel();
     let outputs: [Option<Box<dyn Read + Send>>; 2] = [
         child.stdout.take().map(|out| Box::new(out) as _),
@@ -148,10 +180,14 @@ fn answer(mut child: Child) -> Result<(String, String), String> {
             }
         }
     }
+    // Both outputs have ended, and so has it, or is about to.
+    while result.is_ok() && Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(Duration::from_millis(5));
+    }
     let _ = child.kill();
-    let _ = child.wait();
+    let status = child.wait();
     let [output, complaint] = said;
-    result.map(|()| (output, complaint))
+    result.map(|()| (output, complaint, status.is_ok_and(|status| status.success())))
 }
 
 #[cfg(test)]

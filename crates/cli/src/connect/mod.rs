@@ -28,6 +28,10 @@ pub struct Args {
     /// The TCP port. The far site must accept connections from here to it: connect_from in its [accept].
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
+    /// Let the connection go on when this command is killed, until both its ends have closed it. Without this it
+    /// is reset soon after.
+    #[arg(long)]
+    linger: bool,
 }
 
 /// A gateway of this site answers at once.
@@ -74,7 +78,7 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<(), ConnectError> {
     // A name is for people, and as long as a node's may be.
     let host: String = args.host.chars().take(255).collect();
-    let (job, _held) = start_job(format!("connect {host} {}", args.port))?;
+    let (job, _held) = start_job(format!("connect {host} {}", args.port), args.linger)?;
     let (destination, stream) = match place::find(&job, &args.host, args.port)? {
         // Nodes of one site reach each other without us.
         Place::Here(address) => {
@@ -94,8 +98,8 @@ fn run(args: &Args) -> Result<(), ConnectError> {
 }
 
 /// The job lives as long as the connection that comes with it.
-pub fn start_job(name: String) -> Result<(JobReply, UnixStream), ConnectError> {
-    match control::ask(&control::socket(), &Request::Connect { name })? {
+pub fn start_job(name: String, lingers: bool) -> Result<(JobReply, UnixStream), ConnectError> {
+    match control::ask(&control::socket(), &Request::Connect { name, lingers })? {
         (Reply::Job(job), held) => Ok((job, held)),
         (other, _) => Err(ConnectError::Answer(format!("{other:?}"))),
     }

@@ -74,7 +74,8 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         return Err(StartError::Option(args.node.clone()));
     }
     let own = std::env::current_exe().map_err(StartError::Own)?;
-    if is_this_host(&args.node) {
+    // A remote shell of the site's own may lead to another account, on this host too.
+    if args.shell == REMOTE_SHELL && is_this_host(&args.node) {
         let mut here = Command::new(own);
         here.arg("node-exec");
         if let Some(control) = &args.control {
@@ -203,7 +204,7 @@ fn complaint(text: &str, shell: &[String], status: ExitStatus) -> String {
 }
 
 /// Whether a node is where this runs: a head node may compute too, and needs no ssh to itself.
-fn is_this_host(node: &str) -> bool {
+pub fn is_this_host(node: &str) -> bool {
     if nix::unistd::gethostname().is_ok_and(|own| own.to_str() == Some(node)) || node == "localhost" {
         return true;
     }

@@ -6,9 +6,15 @@ use crate::commands::command::Stage;
 use crate::commands::local::DEADLINE;
 use crate::commands::{Below, Commands};
 use crate::membership::jobs::{Job, Origin};
+use crate::sys::timers::Deadline;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
+use std::time::Duration;
+
+/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and to
+/// end in order.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 
 impl Commands {
     pub(super) fn start_job(&mut self, below: &mut Below<'_>, key: usize, mut job: Job) {
@@ -106,9 +112,13 @@ impl Commands {
                 );
             }
         }
-        // A plain connection ends with the command that made it, as its kernel does that: a reset would take
-        // from the far side what was sent last.
-        if !job.plain {
+        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take from
+        // the far side what was sent last.
+        if job.plain {
+            if !job.lingers {
+                below.base.driver.timers.set(FAREWELL, Deadline::Streams(*token));
+            }
+        } else {
             if job.transparent {
                 below.site.leave_transparent_streams(&mut below.base, token);
             }

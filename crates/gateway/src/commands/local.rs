@@ -192,9 +192,10 @@ impl Commands {
                 job.plan = plan;
                 self.start_job(below, key, job);
             }
-            Request::Connect { name } => {
+            Request::Connect { name, lingers } => {
                 let mut job = new_job(key, name, 1);
                 job.plain = true;
+                job.lingers = lingers;
                 self.start_job(below, key, job);
             }
             Request::Transparent { name, weight, plan } => {

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 pub(crate) mod command;
 pub(crate) mod event;
-mod jobs;
+pub(crate) mod jobs;
 pub(crate) mod local;
 mod peer_messages;
 mod ping;

@@ -70,11 +70,13 @@ impl Commands {
                 weight,
                 plain,
                 transparent,
+                lingers,
                 user,
             } => {
                 let weight = weight.clamp(1, MAX_WEIGHT);
                 let mut job = Job::new(name, weight, Origin::Site(site.to_owned()), Default::default());
                 job.plain = plain;
+                job.lingers = plain && lingers;
                 job.transparent = transparent;
                 job.user = user;
                 learn_job(below, pair_key, site, (parse_token(&token)?, token), job);

@@ -9,8 +9,9 @@ mod values;
 
 use accept::{Accept, read_accept};
 
+use causeway_broker::client::MEMBERSHIP_FILE;
 use causeway_broker::may_be_virtual;
-use causeway_control::NodeInfo;
+use causeway_control::{NodeInfo, private};
 use causeway_tunnel::Settings;
 use causeway_tunnel::tunnel::MAX_LANES;
 use causeway_wire::{Cidr, grid};
@@ -67,6 +68,8 @@ pub struct Config {
     pub public: Vec<SocketAddr>,
     /// Directory with this site's membership in a grid with a broker, which then names the peers.
     pub membership: Option<PathBuf>,
+    /// Files that only the gateway may read: whoever has them can be this site.
+    pub secrets: Vec<PathBuf>,
     /// Secret that all gateways of the grid share; nothing where certificates say who speaks.
     pub key: Vec<u8>,
     /// The other sites.
@@ -122,9 +125,19 @@ impl Config {
     /// # Errors
     /// Every mistake as `file:line: key: reason`.
     pub fn load(file: &Path) -> Result<Config, Mistakes> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Mistakes(vec![format!("{}: read configuration: {error}", file.display())]))?;
-        Config::parse(&text, file)
+        let failed = |error| Mistakes(vec![format!("{}: read configuration: {error}", file.display())]);
+        // Who can change it can have anything run as this user.
+        private::check_path(file).map_err(failed)?;
+        let text = std::fs::read_to_string(file).map_err(failed)?;
+        let config = Config::parse(&text, file)?;
+        let shell = &config.remote_shell[0];
+        match find_program(shell).map_or(Ok(()), |program| private::check_path(&program)) {
+            Ok(()) => Ok(config),
+            Err(error) => Err(Mistakes(vec![format!(
+                "{}: site.remote_shell: {shell}: {error}",
+                file.display()
+            )])),
+        }
     }
 
     /// Reads the text of a file; `file` serves the messages and relative paths.
@@ -139,6 +152,16 @@ impl Config {
             (_, mistakes) => Err(Mistakes(mistakes)),
         }
     }
+}
+
+/// Where a command lies, as a shell would find it; none where it does not.
+fn find_program(command: &str) -> Option<PathBuf> {
+    if command.contains('/') {
+        return Some(PathBuf::from(command));
+    }
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).map(|directory| directory.join(command));
+    { found }.find(|program| program.is_file())
 }
 
 fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
@@ -171,6 +194,11 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     });
     let public = read_public(reader, &listen, wan);
     let membership = reader.string(&grid, "membership", |text| Ok(file.with_file_name(text)));
+    let key_file = reader.string(&grid, "key_file", |text| Ok(file.with_file_name(text)));
+    let secrets = match &membership {
+        Some(directory) => vec![directory.join(MEMBERSHIP_FILE)],
+        None => key_file.into_iter().collect(),
+    };
     let key = match membership {
         Some(_) => Some(Vec::new()),
         None => reader.required_string(&grid, "key_file", |text| read_key(&file.with_file_name(text))),
@@ -254,6 +282,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         metrics,
         transparent,
         delivery_ports: delivery_ports.unwrap_or(DELIVERY_PORTS),
+        secrets,
         key: key?,
         peers,
         rate,

@@ -33,6 +33,8 @@ pub(crate) struct Job {
     pub(crate) weight: u32,
     /// Its connections are delivered without a preface.
     pub(crate) plain: bool,
+    /// Its connections outlive it, until both their ends have closed them.
+    pub(crate) lingers: bool,
     /// Its connections are those that routers hand to gateways; see `transparent`.
     pub(crate) transparent: bool,
     pub(crate) origin: Origin,
@@ -56,6 +58,7 @@ impl Job {
             user: String::new(),
             weight,
             plain: false,
+            lingers: false,
             transparent: false,
             origin,
             plan: None,
@@ -74,6 +77,7 @@ impl Job {
             name: self.name.clone(),
             weight: self.weight,
             plain: self.plain,
+            lingers: self.lingers,
             transparent: self.transparent,
             user: self.user.clone(),
         }
@@ -91,6 +95,7 @@ impl Jobs {
             user: job.user.clone(),
             weight: job.weight,
             plain: job.plain,
+            lingers: job.lingers,
             transparent: job.transparent,
             origin: match &job.origin {
                 Origin::Here(command) => KeptOrigin::Here(*command),
@@ -117,6 +122,7 @@ impl Jobs {
                 user: kept.user,
                 weight: kept.weight,
                 plain: kept.plain,
+                lingers: kept.lingers,
                 transparent: kept.transparent,
                 origin: match kept.origin {
                     KeptOrigin::Here(command) => Origin::Here(command),
@@ -181,6 +187,11 @@ impl Jobs {
 
     pub(crate) fn get(&self, token: &Token) -> Option<&Job> {
         self.0.get(token)
+    }
+
+    /// Whether streams of a job go on when it has ended.
+    pub(crate) fn lingers(&self, token: &Token) -> bool {
+        self.0.get(token).is_some_and(|job| job.lingers)
     }
 
     pub(crate) fn is_plain(&self, token: &Token) -> bool {
@@ -271,6 +282,7 @@ pub(crate) struct KeptJob {
     pub(crate) user: String,
     pub(crate) weight: u32,
     pub(crate) plain: bool,
+    pub(crate) lingers: bool,
     pub(crate) transparent: bool,
     pub(crate) origin: KeptOrigin,
     pub(crate) plan: Option<Plan>,

@@ -401,6 +401,7 @@ impl SiteSide {
             born,
             stage,
         ));
+        self.legs[entry].lingers = base.membership.jobs.lingers(&request.token);
         self.streams_peak = self.streams_peak.max(self.legs.len());
         self.schedule(base, entry);
         base.tunnels.touch(pair_key);

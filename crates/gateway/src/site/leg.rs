@@ -52,6 +52,8 @@ pub(crate) struct Leg {
     pub(crate) weight: u32,
     pub(crate) born: u64,
     pub(crate) stage: Stage,
+    /// It goes on when its job has ended.
+    pub(crate) lingers: bool,
     /// The socket may have bytes for the tunnel.
     pub(crate) readable: bool,
     /// The kernel has told of the end of the process's half: it will not tell again.
@@ -90,6 +92,7 @@ impl Leg {
             weight,
             born,
             stage,
+            lingers: false,
             // A socket may have become readable before it was registered here.
             readable: true,
             end_known: false,
@@ -114,6 +117,7 @@ impl Leg {
             token: self.token.0,
             weight: self.weight,
             born: self.born,
+            lingers: self.lingers,
             stage: match &self.stage {
                 Stage::Connecting { preface } => KeptStage::Connecting {
                     preface: preface.clone(),
@@ -148,6 +152,7 @@ impl Leg {
         };
         let (id, job) = (StreamId(kept.stream), (Token(kept.token), kept.weight));
         Ok(Leg {
+            lingers: kept.lingers,
             end_known: kept.end_known,
             broken: kept.broken,
             sent_bytes: kept.sent_bytes,
@@ -361,6 +366,7 @@ pub(crate) struct KeptLeg<'a> {
     pub(crate) token: [u8; 16],
     pub(crate) weight: u32,
     pub(crate) born: u64,
+    pub(crate) lingers: bool,
     pub(crate) stage: KeptStage,
     pub(crate) end_known: bool,
     pub(crate) broken: bool,

@@ -191,6 +191,7 @@ impl SiteSide {
         let born = base.driver.birth();
         let job = (token, base.membership.jobs.weight(&token));
         let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
+        self.legs[key].lingers = base.membership.jobs.lingers(&token);
         let registered = self.legs[key]
             .socket
             .register(base.driver.registry(), Class::Leg.token(key.0));

@@ -1,6 +1,7 @@
 //! Deadlines of the loop: what is to happen when, unless it has been overtaken.
 
 use crate::keys::{LaneKey, LaneNumber, LegKey, PeerIndex};
+use causeway_wire::Token;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub(crate) enum Deadline {
     TailProbe(LaneKey),
     /// A lane that was dialled from afar may be trained.
     TrainingTurn(LaneKey),
+    /// What is left of the streams of a job that has ended is to go.
+    Streams(Token),
     /// Look after the processes started on nodes.
     Starters,
 }

@@ -23,6 +23,9 @@ pub(crate) enum GatewayToGateway {
         /// Its processes are not under the shim; see [`causeway_control::Request::Transparent`].
         #[serde(default)]
         transparent: bool,
+        /// Its streams outlive it, until their ends close them.
+        #[serde(default)]
+        lingers: bool,
         /// Whose it is, as the sender's site tells; empty from gateways that do not.
         #[serde(default)]
         user: String,
@@ -183,6 +186,7 @@ mod tests {
             weight: 1,
             plain: false,
             transparent: false,
+            lingers: false,
             user: String::new(),
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(earlier));

@@ -5,6 +5,7 @@
 
 use super::state::State;
 use crate::base::Base;
+use crate::commands::jobs::FAREWELL;
 use crate::commands::starter::KeptStarter;
 use crate::commands::starter::Starter;
 use crate::config::Config;
@@ -162,6 +163,10 @@ fn inherit_legs(
             .register(base.driver.registry(), Class::Leg.token(key.0))?;
         if let Some(pair) = base.tunnels.pairs.get_mut(leg.pair) {
             pair.legs.insert(leg.id, key);
+        }
+        if !leg.lingers && !base.membership.jobs.knows(&leg.token) {
+            // Its job had ended, and it was to go.
+            base.driver.timers.set(FAREWELL, Deadline::Streams(leg.token));
         }
         if leg.is_connecting() {
             let deadline = Deadline::Delivery(key, leg.born);

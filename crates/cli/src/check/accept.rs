@@ -1,0 +1,171 @@
+//! What this site lets others do, and whether what it runs for them could take its identity.
+
+use super::Subject;
+use super::nodes::{Remote, ask};
+use super::steps::Step;
+use crate::grid;
+use crate::remote::start_node::{is_this_host, quoted};
+use causeway_gateway::Config;
+use causeway_gateway::config::{REMOTE_SHELL, accept::Accept};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The authority's key, in the grid's directory.
+const AUTHORITY_KEY: &str = "ca.key";
+
+/// Nothing where no configuration is known.
+pub fn look(subject: &Subject) -> Vec<Step> {
+    let Some(config) = subject.config() else {
+        return Vec::new();
+    };
+    let accept = &config.accept;
+    let mut steps = vec![jobs(accept, config), connections(accept)];
+    if !accept.addresses.is_empty() {
+        let ranges: Vec<String> = accept.addresses.iter().map(ToString::to_string).collect();
+        let detail = format!("{} are reached beside the listed nodes", ranges.join(", "));
+        steps.push(Step::ok("addresses", detail));
+    }
+    if !config.nodes.is_empty() {
+        steps.push(keys(config));
+    }
+    steps
+}
+
+fn jobs(accept: &Accept, config: &Config) -> Step {
+    let name = "jobs";
+    if accept.jobs.is_empty() {
+        let detail = "no other site's jobs run here; jobs in [accept] would name those whose do";
+        return Step::ok(name, detail);
+    }
+    let detail = format!(
+        "jobs of {} run any program on {} listed nodes, as the user whom {} logs in as",
+        accept.jobs.join(", "),
+        config.nodes.len(),
+        config.remote_shell[0]
+    );
+    Step::ok(name, detail)
+}
+
+fn connections(accept: &Accept) -> Step {
+    let detail = match accept.connect_from.as_slice() {
+        [] => "nobody of another site connects here with 'causeway connect'".to_owned(),
+        from => {
+            let from: Vec<String> = from.iter().map(ToString::to_string).collect();
+            format!(
+                "users of other sites connect to listed nodes (SITE:PORT): {}",
+                from.join(", ")
+            )
+        }
+    };
+    Step::ok("connections", detail)
+}
+
+/// Whether the account that starts processes on nodes can read what makes this host its site: looked for on
+/// the first node. Where nobody else's jobs run, that is worth a word; where they do, jobs can be this site.
+fn keys(config: &Config) -> Step {
+    let worse = |detail: String| {
+        let remedy = "give the gateway an account of its own, with a remote_shell that logs in as the jobs' account; or keep its \
+                      files where no node mounts them (docs/security-officer.md)";
+        match config.accept.jobs.is_empty() {
+            true => Step::warn("keys", detail, remedy),
+            false => Step::fail("keys", detail, remedy),
+        }
+    };
+    if config.remote_shell == REMOTE_SHELL
+        && let Some(node) = config.nodes.iter().find(|node| is_this_host(&node.name))
+    {
+        return worse(format!(
+            "node {} is this host, where processes run as the gateway's own user: they can read its keys and use its control socket",
+            node.name
+        ));
+    }
+    let mut secrets = config.secrets.clone();
+    secrets.push(grid::default_directory().join(AUTHORITY_KEY));
+    let here: Vec<(PathBuf, String)> = secrets
+        .into_iter()
+        .filter_map(|path| std::path::absolute(path).ok())
+        .filter_map(|path| Some((path.clone(), mark(&path)?)))
+        .collect();
+    let node = &config.nodes[0];
+    let script: Vec<String> = here.iter().map(|(path, _)| look_for(path)).collect();
+    match ask(&config.remote_shell, &node.name, &script.join("; ")) {
+        Remote::Said(said) => {
+            let seen: Vec<&str> = said.lines().map(str::trim).collect();
+            let read = here.iter().find(|(_, mark)| seen.contains(&mark.as_str()));
+            match read {
+                Some((path, _)) => worse(format!(
+                    "{} can be read on node {} by the account that jobs run as",
+                    path.display(),
+                    node.name
+                )),
+                None => Step::ok(
+                    "keys",
+                    format!("out of reach of jobs, as seen on node {}", node.name),
+                ),
+            }
+        }
+        Remote::Failed(why) => Step::warn(
+            "keys",
+            format!(
+                "node {} was not asked whether jobs can read them: {why}",
+                node.name
+            ),
+            "make the node reachable, and check again",
+        ),
+    }
+}
+
+/// By what a file is known again on another host that mounts it: no secret is read for it.
+fn mark(path: &Path) -> Option<String> {
+    let found = std::fs::metadata(path).ok()?;
+    Some(format!("{} {} {}", found.ino(), found.size(), found.mtime()))
+}
+
+/// A shell's command that prints the mark of a file that it may read, and nothing else.
+fn look_for(path: &Path) -> String {
+    let path = quoted(path);
+    format!("if [ -r {path} ]; then stat -L -c '%i %s %Y' {path}; fi")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::steps::Verdict;
+    use super::*;
+
+    fn config(directory: &Path, accept: &str) -> Config {
+        let key = directory.join("grid.key");
+        std::fs::write(&key, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let text = format!(
+            r#"
+            [site]
+            name = "rennes"
+            subnets = ["10.1.0.0/24"]
+            nodes = [{{ name = "rennes-1", address = "10.1.0.1" }}]
+            remote_shell = ["sh", "-c", "exec sh -c \"$1\"", "{{node}}"]
+            {accept}
+            [listen]
+            lan = ["10.1.0.253:7000"]
+            [grid]
+            key_file = "grid.key"
+            "#
+        );
+        Config::parse(&text, &directory.join("gateway.toml")).unwrap()
+    }
+
+    #[test]
+    fn a_key_that_jobs_of_others_can_read_fails_and_of_nobody_is_worth_a_word() {
+        let dir = tempfile::tempdir().unwrap();
+        let alone = keys(&config(dir.path(), ""));
+        assert_eq!(alone.result, Verdict::Warn, "{alone}");
+        let mut shared = config(dir.path(), "[accept]\njobs = [\"nancy\"]");
+        let step = keys(&shared);
+        assert_eq!(step.result, Verdict::Fail, "{step}");
+        assert!(step.detail.contains("grid.key"), "{step}");
+        // A node that does not mount it.
+        shared.remote_shell = ["true", "{node}"].map(str::to_owned).to_vec();
+        assert_eq!(keys(&shared).result, Verdict::Ok);
+        shared.remote_shell = ["false", "{node}"].map(str::to_owned).to_vec();
+        assert_eq!(keys(&shared).result, Verdict::Warn);
+    }
+}
