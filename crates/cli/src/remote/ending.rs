@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, TryLockError};
+use std::time::{Duration, Instant};
 
 /// To be called first: the end of the launcher is the end of this process.
 pub fn follow_the_launcher() {
@@ -63,13 +64,17 @@ fn wait_for(wanted: &SigSet) -> Haste {
     }
 }
 
-/// Writes the frame if that takes no waiting: a stream that is stuck half-way through standard input tells of
+/// Writes the frame if the stream takes it soon: one that is stuck half-way through standard input tells of
 /// the end by its own.
 fn say_so(writer: &Mutex<UnixStream>) {
-    let writer = match writer.try_lock() {
-        Ok(writer) => writer,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return,
+    let deadline = Instant::now() + SOON;
+    let writer = loop {
+        match writer.try_lock() {
+            Ok(writer) => break writer,
+            Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+        }
     };
     let mut bytes = Vec::new();
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
@@ -77,3 +82,6 @@ fn say_so(writer: &Mutex<UnixStream>) {
     let _ = Frame::Hurry.write(&mut bytes);
     let _ = send(writer.as_raw_fd(), &bytes, flags);
 }
+
+/// Another thread that writes is done in microseconds, unless the stream is stuck.
+const SOON: Duration = Duration::from_millis(50);
