@@ -5,6 +5,8 @@
 //! Read `route` (what goes where), then `connect` and `accept` (what is done about it), then `hooks` (how C
 //! gets here).
 //!
+//! setpgid is hooked for another reason, a false alarm of Open MPI 4's launcher; see there.
+//!
 //! Where another site has the same private addresses, a process sees its site's virtual ones wherever it asks
 //! for an address, and may use them wherever it gives one.
 //!

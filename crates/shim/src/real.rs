@@ -3,7 +3,7 @@
 //! `C-unwind`, because accept and connect are cancellation points: a cancelled thread unwinds through the
 //! hook.
 
-use libc::{c_int, c_ulong, c_void, sockaddr, socklen_t};
+use libc::{c_int, c_ulong, c_void, pid_t, sockaddr, socklen_t};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 macro_rules! real {
@@ -37,6 +37,7 @@ real! {
     fcntl: unsafe extern "C-unwind" fn(c_int, c_int, ...) -> c_int;
     fcntl64: unsafe extern "C-unwind" fn(c_int, c_int, ...) -> c_int;
     ioctl: unsafe extern "C-unwind" fn(c_int, c_ulong, ...) -> c_int;
+    setpgid: unsafe extern "C" fn(pid_t, pid_t) -> c_int;
     getifaddrs: unsafe extern "C-unwind" fn(*mut *mut libc::ifaddrs) -> c_int;
     freeifaddrs: unsafe extern "C-unwind" fn(*mut libc::ifaddrs);
 }

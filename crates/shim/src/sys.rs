@@ -222,6 +222,17 @@ fn poll_until(polls: &mut [libc::pollfd], deadline: Instant) -> Result<usize, Er
     }
 }
 
+/// Whether a process leads or follows this process group, 0 being the group of its own number as setpgid(2)
+/// has it. Leaves errno as it was.
+pub fn is_in_group(pid: libc::pid_t, group: libc::pid_t) -> bool {
+    let before = Errno::last();
+    // SAFETY: a number only.
+    let present = unsafe { libc::syscall(libc::SYS_getpgid, pid) };
+    before.set();
+    let wanted = if group == 0 { pid } else { group };
+    present == c_long::from(wanted)
+}
+
 /// close(2).
 pub fn close(fd: c_int) {
     // SAFETY: closing a number is safe; the callers close what they alone hold.

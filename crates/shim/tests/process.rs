@@ -61,6 +61,27 @@ subprocess.run(["/bin/sh", "-c", 'exec "$0" -c "$1"', sys.executable, program], 
 }
 
 #[test]
+fn a_parent_that_sets_the_group_of_a_child_that_is_in_it_succeeds_though_the_child_has_executed() {
+    on_a_node(|node| {
+        node.passes(
+            r#"
+# The group that this process was born into has no number in its namespace.
+os.setpgid(0, 0)
+executed, until = os.pipe()
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0); os.execvp("sh", ["sh", "-c", "exec sleep 60 2>&- >&-"])
+os.close(until); assert os.read(executed, 1) == b""
+os.setpgid(child, child); os.setpgid(child, 0)
+try: os.setpgid(child, os.getpgrp()); assert False, "moved"
+except PermissionError: pass
+os.kill(child, 9); assert os.getpgid(child) == child
+"#,
+        );
+    });
+}
+
+#[test]
 fn many_threads_connect_at_once() {
     on_a_node(|node| {
         let _prefaces = answering_gateway(GATEWAY, CONNECTED);

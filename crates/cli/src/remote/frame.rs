@@ -3,7 +3,8 @@
 //! `[version u8][kind u8][length u32, big endian][payload]`. No sockets here: any reader, any writer.
 //!
 //! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way,
-//! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. The agent sends at most
+//! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. An agent that is ended in a hurry
+//! says so last. The agent sends at most
 //! [`STDIN_WINDOW`] bytes of standard input that no `Credit` has given back: node-exec thus always reads on
 //! and sees the end of its input, which is the order to kill, even when the command never reads.
 
@@ -61,6 +62,8 @@ pub enum Frame {
     Exit(u8),
     /// It could not be started; one sentence for the user.
     Error(String),
+    /// The job was asked to end before, and what is left of it hangs: the end of the input follows.
+    Hurry,
     /// To `start-node` alone, which keeps it: what runs here.
     Started(Started),
 }
@@ -110,7 +113,8 @@ impl Frame {
             Frame::Stderr(_) => 7,
             Frame::Exit(_) => 8,
             Frame::Error(_) => FRAME_ERROR,
-            Frame::Started(_) => 10,
+            Frame::Hurry => 10,
+            Frame::Started(_) => 11,
         }
     }
 
@@ -120,7 +124,7 @@ impl Frame {
     /// Those of the writer; `InvalidInput` for a payload over its limit.
     pub fn write(&self, writer: &mut impl Write) -> io::Result<()> {
         let payload = match self {
-            Frame::Hello | Frame::StdinEnd => Vec::new(),
+            Frame::Hello | Frame::StdinEnd | Frame::Hurry => Vec::new(),
             Frame::Request(request) => serde_json::to_vec(request)?,
             Frame::Started(started) => serde_json::to_vec(started)?,
             Frame::Stdin(data) | Frame::Stdout(data) | Frame::Stderr(data) => data.clone(),
@@ -177,7 +181,8 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
         7 => Frame::Stderr(payload),
         8 => Frame::Exit(*payload.first().ok_or_else(damaged)?),
         FRAME_ERROR => Frame::Error(String::from_utf8_lossy(&payload).into_owned()),
-        10 => Frame::Started(serde_json::from_slice(&payload).map_err(|_| damaged())?),
+        10 => Frame::Hurry,
+        11 => Frame::Started(serde_json::from_slice(&payload).map_err(|_| damaged())?),
         kind => return Err(FrameError::Kind(kind)),
     })
 }
@@ -186,11 +191,11 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
 fn limit(kind: u8) -> Option<usize> {
     Some(match kind {
         2 => MAX_REQUEST,
-        10 => MAX_STARTED,
+        11 => MAX_STARTED,
         3 | 6 | 7 | FRAME_ERROR => MAX_DATA,
         5 => 4,
         8 => 1,
-        1 | 4 => 0,
+        1 | 4 | 10 => 0,
         _ => return None,
     })
 }
@@ -242,6 +247,7 @@ mod tests {
             Frame::Stderr(Vec::new()),
             Frame::Exit(130),
             Frame::Error("no such node".into()),
+            Frame::Hurry,
         ];
         let mut bytes = Vec::new();
         for frame in &frames {
@@ -263,7 +269,7 @@ mod tests {
 
     #[test]
     fn claimed_lengths_are_refused_before_anything_is_read() {
-        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9] {
+        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] {
             let bytes = [1, kind, 0xff, 0xff, 0xff, 0xff];
             let error = Frame::read(&mut &bytes[..]).unwrap_err();
             assert!(
