@@ -160,17 +160,21 @@ impl Members {
         Ok(())
     }
 
+    /// Whether taking this would be news to the others.
+    pub fn is_news(&self, member: &Member) -> bool {
+        self.site(&member.site).is_none_or(|before| {
+            before.record != member.record
+                || before.virtual_subnets != member.virtual_subnets
+                || before.serial != member.serial
+                || before.observed.map(|from| from.ip()) != member.observed.map(|from| from.ip())
+        })
+    }
+
     /// Takes what a site says of itself; true when that is news.
     pub fn put(&mut self, member: Member) -> bool {
-        let before = self.sites.get(&member.site).map(|held| &held.member);
-        let same = before.is_some_and(|before| {
-            before.record == member.record
-                && before.virtual_subnets == member.virtual_subnets
-                && before.serial == member.serial
-                && before.observed.map(|from| from.ip()) == member.observed.map(|from| from.ip())
-        });
+        let news = self.is_news(&member);
         let site = member.site.clone();
-        if same {
+        if !news {
             if let Some(held) = self.sites.get_mut(&site) {
                 held.member = member;
             }
@@ -190,23 +194,27 @@ impl Members {
         true
     }
 
-    /// Notes that a site has spoken. True when it did so from another address than before.
-    pub fn touch(&mut self, certified: &Certified, observed: SocketAddr, now: u64) -> bool {
-        let Some(held) = certified.site().and_then(|site| self.sites.get_mut(site)) else {
-            return false;
-        };
-        let member = &mut held.member;
-        member.last_seen = now;
-        let same_place = member.observed.map(|from| from.ip()) == Some(observed.ip());
-        if same_place && member.serial == certified.serial {
-            member.observed = Some(observed);
-            return false;
+    /// What a site is that speaks from there, where that is news.
+    pub fn moved(&self, certified: &Certified, observed: SocketAddr, now: u64) -> Option<Member> {
+        let before = self.site(certified.site()?)?;
+        let same_place = before.observed.map(|from| from.ip()) == Some(observed.ip());
+        if same_place && before.serial == certified.serial {
+            return None;
         }
-        let mut member = member.clone();
+        let mut member = before.clone();
+        member.last_seen = now;
         member.observed = Some(observed);
         member.serial.clone_from(&certified.serial);
         member.not_before = certified.not_before;
-        self.put(member)
+        Some(member)
+    }
+
+    /// Notes that a site has spoken, which is no news: see [`Members::moved`].
+    pub fn touch(&mut self, site: &str, observed: SocketAddr, now: u64) {
+        if let Some(held) = self.sites.get_mut(site) {
+            held.member.last_seen = now;
+            held.member.observed = Some(observed);
+        }
     }
 
     /// A site spoke then, if that is later than what is known.
@@ -453,11 +461,17 @@ pub(crate) mod tests {
     fn another_source_address_is_news_and_another_port_is_not() {
         let mut members = two();
         let from = |text: &str| text.parse().unwrap();
-        assert!(members.touch(&certified("nancy", "01"), from("192.0.2.1:1000"), 5));
-        assert!(!members.touch(&certified("nancy", "01"), from("192.0.2.1:2000"), 6));
+        let spoke = |members: &mut Members, serial: &str, address: &str, now| {
+            let moved = members.moved(&certified("nancy", serial), from(address), now);
+            moved.is_some_and(|member| members.put(member))
+        };
+        assert!(spoke(&mut members, "01", "192.0.2.1:1000", 5));
+        assert!(!spoke(&mut members, "01", "192.0.2.1:2000", 6));
+        members.touch("nancy", from("192.0.2.1:2000"), 6);
         assert_eq!(members.site("nancy").unwrap().last_seen, 6);
-        assert!(members.touch(&certified("nancy", "01"), from("192.0.2.2:2000"), 7));
-        assert!(members.touch(&certified("nancy", "02"), from("192.0.2.2:2000"), 8));
-        assert!(!members.touch(&certified("lyon", "02"), from("192.0.2.2:2000"), 8));
+        assert!(spoke(&mut members, "01", "192.0.2.2:2000", 7));
+        assert!(spoke(&mut members, "02", "192.0.2.2:2000", 8));
+        let stranger = certified("lyon", "02");
+        assert_eq!(members.moved(&stranger, from("192.0.2.2:2000"), 8), None);
     }
 }

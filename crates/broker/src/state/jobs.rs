@@ -60,16 +60,17 @@ impl State {
         Ok(())
     }
 
-    /// A gateway that began anew, or is gone, has taken its jobs along.
-    pub(super) fn end_jobs_of(&mut self, site: &str, except: Option<&str>) -> Result<(), Refusal> {
-        let over = |job: &Job| job.from == site && except != Some(job.instance.as_str());
-        let mut change = Change::default();
-        for (id, _) in self.jobs.iter().filter(|(_, job)| over(job)) {
-            change = change.remove(store::JOBS, id);
-        }
-        self.store.change(change)?;
-        self.jobs.retain(|_, job| !over(job));
-        Ok(())
+    /// A gateway that began anew, or is gone, has taken its jobs along: what that changes on the disk.
+    pub(super) fn without_jobs_of(&self, site: &str, except: Option<&str>) -> Change {
+        let over = self.jobs.iter().filter(|(_, job)| is_over(job, site, except));
+        over.fold(Change::default(), |change, (id, _)| {
+            change.remove(store::JOBS, id)
+        })
+    }
+
+    /// The same in memory.
+    pub(super) fn forget_jobs_of(&mut self, site: &str, except: Option<&str>) {
+        self.jobs.retain(|_, job| !is_over(job, site, except));
     }
 
     /// Gateways that carry streams of others, the least busy first.
@@ -93,4 +94,8 @@ impl State {
         relays.sort_by(|a, b| (a.load, &a.site).cmp(&(b.load, &b.site)));
         RelaysAnswer { relays }
     }
+}
+
+fn is_over(job: &Job, site: &str, except: Option<&str>) -> bool {
+    job.from == site && except != Some(job.instance.as_str())
 }

@@ -1,11 +1,11 @@
 //! Tokens, certificates and revocations: who gets in, and who is put out.
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State};
-use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Job, RenewRequest, Subnet};
+use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Job, Member, RenewRequest, Subnet};
 use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
 use crate::clock::{date, span};
 use crate::identity::{Certified, Identity, hexadecimal};
-use crate::revocation::{RevocationSet, SignedRevocations};
+use crate::revocation::{ExtendError, RevocationSet, SignedRevocations};
 use crate::store::{self, Change};
 use crate::token::JoinToken;
 use causeway_wire::grid;
@@ -191,13 +191,11 @@ impl State {
         let before = self
             .last_beginning(site)
             .max(known.before(site).map_or(0, |before| before.saturating_add(1)));
-        if let Some(more) = known
+        let more = known
             .extended([(site.to_owned(), before)], 0, &self.authority)
-            .map_err(internal)?
-        {
-            self.keep_revocations(more)?;
-        }
-        self.void_tokens(|token| token.site == site)?;
+            .map_err(not_extended)?;
+        let void = self.tokens_of(|token| token.site == site);
+        self.keep_revocations(more, self.ancestors.clone(), &void)?;
         Ok(self.trust.revocations().now().counter())
     }
 
@@ -232,14 +230,13 @@ impl State {
         } else {
             let more = theirs.revoked().map(|(site, before)| (site.to_owned(), before));
             own.extended(more, theirs.counter(), &self.authority)
-                .map_err(internal)?
+                .map_err(not_extended)?
         };
-        self.ancestors.push(theirs.digest());
-        if let Some(merged) = merged {
-            self.keep_revocations(merged)?;
-        }
+        let mut ancestors = self.ancestors.clone();
+        ancestors.push(theirs.digest());
         // An old store may hold tokens that were used since.
-        self.void_tokens(|token| token.used.is_none())?;
+        let void = self.tokens_of(|token| token.used.is_none());
+        self.keep_revocations(merged, ancestors, &void)?;
         Ok(true)
     }
 
@@ -337,17 +334,22 @@ impl State {
         Ok(())
     }
 
-    fn void_tokens(&mut self, which: impl Fn(&TokenRecord) -> bool) -> Result<(), Refusal> {
-        let mut change = Change::default();
-        for (hash, token) in self
+    /// Hashes of tokens that are to be void and are not yet.
+    fn tokens_of(&self, which: impl Fn(&TokenRecord) -> bool) -> Vec<String> {
+        let meant = self
             .tokens
-            .iter_mut()
-            .filter(|(_, token)| !token.void && which(token))
-        {
+            .iter()
+            .filter(|(_, token)| !token.void && which(token));
+        meant.map(|(hash, _)| hash.clone()).collect()
+    }
+
+    fn voided(&self, hashes: &[String]) -> Change {
+        let tokens = hashes.iter().filter_map(|hash| self.tokens.get_key_value(hash));
+        tokens.fold(Change::default(), |change, (hash, token)| {
+            let mut token = token.clone();
             token.void = true;
-            change = change.put(store::TOKENS, hash, token);
-        }
-        Ok(self.store.change(change)?)
+            change.put(store::TOKENS, hash, &token)
+        })
     }
 
     fn forget_tokens(&mut self, now: u64) -> Result<(), Refusal> {
@@ -361,40 +363,61 @@ impl State {
         Ok(())
     }
 
-    /// Puts out who is on the list.
-    fn keep_revocations(&mut self, set: RevocationSet) -> Result<(), Refusal> {
-        let before = self.trust.revocations().now().digest();
-        let mut ancestors = self.ancestors.clone();
-        if !before.is_empty() {
-            ancestors.push(before);
+    /// Puts out who is on the list, where there is a new one, and voids tokens: all of it, or nothing at all
+    /// where the disk does not take it.
+    fn keep_revocations(
+        &mut self,
+        set: Option<RevocationSet>,
+        mut ancestors: Vec<String>,
+        void: &[String],
+    ) -> Result<(), Refusal> {
+        let mut change = Change::default();
+        let mut out: Vec<String> = Vec::new();
+        if let Some(set) = &set {
+            let before = self.trust.revocations().now().digest();
+            if !before.is_empty() {
+                ancestors.push(before);
+            }
+            change = change.put(store::META, REVOCATIONS, &set.signed());
+            let put_out = |member: &&Member| {
+                set.before(&member.site)
+                    .is_some_and(|before| member.not_before <= before)
+            };
+            out.extend(
+                self.members
+                    .iter()
+                    .filter(put_out)
+                    .map(|member| member.site.clone()),
+            );
         }
         let surplus = ancestors.len().saturating_sub(MAX_ANCESTORS);
         ancestors.drain(..surplus);
-        let mut change = Change::default()
-            .put(store::META, REVOCATIONS, &set.signed())
-            .put(store::META, ANCESTORS, &ancestors);
-        let out: Vec<String> = self
-            .members
-            .iter()
-            .filter(|member| {
-                set.before(&member.site)
-                    .is_some_and(|before| member.not_before <= before)
-            })
-            .map(|member| member.site.clone())
-            .collect();
-        for site in &out {
-            change = change.remove(store::MEMBERS, site).remove(store::SEEN, site);
+        if ancestors != self.ancestors {
+            change = change.put(store::META, ANCESTORS, &ancestors);
         }
-        self.store.change(change)?;
+        for site in &out {
+            change = change
+                .remove(store::MEMBERS, site)
+                .remove(store::SEEN, site)
+                .and(self.without_jobs_of(site, None));
+        }
+        self.store.change(change.and(self.voided(void)))?;
         self.ancestors = ancestors;
-        self.trust.revocations().adopt(set);
+        for hash in void {
+            if let Some(token) = self.tokens.get_mut(hash) {
+                token.void = true;
+            }
+        }
         for site in &out {
             self.members.remove(site);
             self.presence.remove(site);
             self.mail.forget(site);
-            self.end_jobs_of(site, None)?;
+            self.forget_jobs_of(site, None);
         }
-        self.stir();
+        if let Some(set) = set {
+            self.trust.revocations().adopt(set);
+            self.stir();
+        }
         Ok(())
     }
 }
@@ -411,6 +434,13 @@ pub(crate) fn site_of(certified: Option<&Certified>, state: &State) -> Result<St
     match certified.site() {
         Some(site) => Ok(site.to_owned()),
         None => Err(Refusal::new(ErrorKind::NotYours, "the broker is no site")),
+    }
+}
+
+fn not_extended(error: ExtendError) -> Refusal {
+    match error {
+        ExtendError::Full(_) => Refusal::new(ErrorKind::Busy, error.to_string()),
+        ExtendError::Authority(error) => internal(error),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::members::Members;
 use crate::revocation::{RevocationSet, Revocations, SignedRevocations};
-use crate::store::{self, Change, Store, StoreError};
+use crate::store::{self, Store, StoreError};
 use crate::tls::{Trust, TrustError};
 use joining::TokenRecord;
 use mail::Mail;
@@ -172,12 +172,14 @@ impl State {
         &self.members
     }
 
-    /// The site's record, as it is to be found again.
-    fn keep_member(&self, site: &str) -> Change {
-        match self.members.site(site) {
-            Some(member) => Change::default().put(store::MEMBERS, site, member),
-            None => Change::default().remove(store::MEMBERS, site),
-        }
+    /// Why the store's last change failed, if it did.
+    pub(crate) fn store_trouble(&self) -> Option<String> {
+        self.store.trouble().map(str::to_owned)
+    }
+
+    /// Why this broker can never keep anything again, if so.
+    pub(crate) fn store_lost(&self) -> Option<&str> {
+        self.store.lost()
     }
 }
 
