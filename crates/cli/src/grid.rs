@@ -206,6 +206,9 @@ fn text(listing: &Listing, via: Via) -> String {
         ));
     }
     lines.extend(listing.jobs.iter().map(|job| job_line(job, listing.time)));
+    if listing.jobs_left_out > 0 {
+        lines.push(format!("  and {} jobs more", listing.jobs_left_out));
+    }
     lines.join("\n")
 }
 

@@ -24,8 +24,10 @@ use tokio::time::{sleep, timeout};
 /// Version of the lines.
 const VERSION: u32 = 1;
 
-/// Longest line: a listing of thousands of sites.
-const MAX_LINE: u64 = 4 * 1024 * 1024;
+/// Longest line asked, and longest answered: a listing of the 4096 sites that a list of revocations may name
+/// and of a thousand members with 64 subnets each, and their jobs.
+const MAX_ASKED: u64 = 64 * 1024;
+const MAX_ANSWERED: u64 = 32 * 1024 * 1024;
 
 /// How long a line may take; nothing that is answered waits for another host.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -145,7 +147,7 @@ fn ask_broker(mut stream: UnixStream, request: &AdminRequest, path: &Path) -> Re
         stream.write_all(&line)?;
         let mut answer = Vec::new();
         BufReader::new(&stream)
-            .take(MAX_LINE)
+            .take(MAX_ANSWERED)
             .read_until(b'\n', &mut answer)?;
         Ok(answer)
     };
@@ -222,7 +224,7 @@ async fn answer(shared: Arc<Shared>, stream: tokio::net::UnixStream) -> io::Resu
     let (reader, mut writer) = stream.into_split();
     let mut line = Vec::new();
     tokio::io::BufReader::new(reader)
-        .take(MAX_LINE)
+        .take(MAX_ASKED)
         .read_until(b'\n', &mut line)
         .await?;
     let body = match serde_json::from_slice::<Envelope<AdminRequest>>(&line) {

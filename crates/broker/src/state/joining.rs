@@ -1,7 +1,7 @@
 //! Tokens, certificates and revocations: who gets in, and who is put out.
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State};
-use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Job, Member, RenewRequest, Subnet};
+use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Job, JobsAnswer, Member, RenewRequest, Subnet};
 use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
 use crate::clock::{date, span};
 use crate::identity::{Certified, Identity, hexadecimal};
@@ -55,6 +55,9 @@ pub struct Listing {
     /// Jobs that run, in the order of their beginning; none from a broker that does not say.
     #[serde(default)]
     pub jobs: Vec<Job>,
+    /// Jobs that run, and for which there was no room.
+    #[serde(default)]
+    pub jobs_left_out: usize,
     /// The broker's clock, in seconds since 1970.
     pub time: u64,
 }
@@ -294,11 +297,13 @@ impl State {
             })
             .collect();
         tokens.sort_by(|a, b| (&a.site, a.expires).cmp(&(&b.site, b.expires)));
+        let JobsAnswer { jobs, left_out } = self.running(Vec::new(), "");
         Listing {
             grid: self.authority.grid().to_owned(),
             sites,
             tokens,
-            jobs: self.running(),
+            jobs,
+            jobs_left_out: left_out,
             time: now,
         }
     }

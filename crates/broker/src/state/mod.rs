@@ -14,7 +14,7 @@ pub(crate) use joining::site_of;
 pub use joining::{ListedSite, ListedToken, Listing, MAX_TTL_SECONDS};
 pub(crate) use syncing::Turn;
 
-use crate::api::{self, ErrorAnswer, ErrorKind, Job, Member};
+use crate::api::{self, ErrorAnswer, ErrorKind, Member};
 use crate::authority::{Authority, AuthorityError};
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
@@ -22,9 +22,10 @@ use crate::members::Members;
 use crate::revocation::{RevocationSet, Revocations, SignedRevocations};
 use crate::store::{self, Store, StoreError};
 use crate::tls::{Trust, TrustError};
+use jobs::Register;
 use joining::TokenRecord;
 use mail::Mail;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use syncing::Presence;
 use tokio::sync::watch;
 
@@ -42,8 +43,7 @@ pub(crate) struct State {
     /// By hash of the secret.
     tokens: HashMap<String, TokenRecord>,
     members: Members,
-    /// By number.
-    jobs: BTreeMap<String, Job>,
+    jobs: Register,
     presence: HashMap<String, Presence>,
     mail: Mail,
     /// Hashes of lists of revocations that the present one holds all of; the newest last.
@@ -145,7 +145,7 @@ impl State {
             trust,
             public: config.public.clone(),
             tokens: store.all(store::TOKENS)?.into_iter().collect(),
-            jobs: store.all(store::JOBS)?.into_iter().collect(),
+            jobs: Register::new(store.all(store::JOBS)?),
             ancestors: find(&store, ANCESTORS)?.unwrap_or_default(),
             mail: Mail::new(clock.now()),
             presence: HashMap::new(),
