@@ -20,6 +20,7 @@ mod files;
 pub mod identity;
 pub mod members;
 pub mod new_grid;
+pub mod ranges;
 pub mod reflection;
 pub mod revocation;
 mod say;
