@@ -26,6 +26,8 @@ pub(crate) const META: Table = TableDefinition::new("meta");
 pub(crate) const TOKENS: Table = TableDefinition::new("tokens");
 /// By site.
 pub(crate) const MEMBERS: Table = TableDefinition::new("members");
+/// The ranges that a site may have, by site, where who runs the grid has said so.
+pub(crate) const GRANTS: Table = TableDefinition::new("grants");
 /// When each site last spoke, by site: apart from its record, which is long and seldom changes.
 pub(crate) const SEEN: Table = TableDefinition::new("seen");
 /// By number.

@@ -66,6 +66,7 @@ impl Grid {
         let request = AdminRequest::Token {
             site: site.into(),
             ttl_seconds: 3600,
+            subnets: Vec::new(),
         };
         let AdminReply::Token(line) = self.ask(&request) else {
             panic!("no token");

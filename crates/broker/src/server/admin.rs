@@ -4,6 +4,7 @@
 //! Where no broker runs, a command acts on the store itself; the store's lock tells the two apart.
 
 use super::{STORE_BUSY, Shared};
+use crate::api::Subnet;
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::state::{Listing, Refusal, State, StateError};
@@ -42,6 +43,9 @@ pub enum AdminRequest {
         site: String,
         /// How long it lives.
         ttl_seconds: u64,
+        /// Ranges in which the site's addresses have to lie; none: those that nobody has on the Internet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        subnets: Vec<Subnet>,
     },
     /// Put a site out.
     Revoke {
@@ -171,8 +175,12 @@ fn ask_broker(mut stream: UnixStream, request: &AdminRequest, path: &Path) -> Re
 
 fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
     let done = match request {
-        AdminRequest::Token { site, ttl_seconds } => state
-            .create_token(site, *ttl_seconds)
+        AdminRequest::Token {
+            site,
+            ttl_seconds,
+            subnets,
+        } => state
+            .create_token(site, *ttl_seconds, subnets)
             .map(|token| AdminReply::Token(token.to_string())),
         AdminRequest::Revoke { site } => state.revoke(site).map(AdminReply::Revoked),
         AdminRequest::List {} => Ok(AdminReply::Listing(state.listing())),

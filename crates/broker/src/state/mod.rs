@@ -7,14 +7,16 @@
 
 mod jobs;
 pub(crate) mod joining;
+mod listing;
 mod mail;
 mod syncing;
 
+pub use joining::MAX_TTL_SECONDS;
 pub(crate) use joining::site_of;
-pub use joining::{ListedSite, ListedToken, Listing, MAX_TTL_SECONDS};
+pub use listing::{ListedSite, ListedToken, Listing};
 pub(crate) use syncing::Turn;
 
-use crate::api::{self, ErrorAnswer, ErrorKind, Member};
+use crate::api::{self, ErrorAnswer, ErrorKind, Member, Subnet};
 use crate::authority::{Authority, AuthorityError};
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
@@ -43,6 +45,8 @@ pub(crate) struct State {
     /// By hash of the secret.
     tokens: HashMap<String, TokenRecord>,
     members: Members,
+    /// By site.
+    grants: HashMap<String, Vec<Subnet>>,
     jobs: Register,
     presence: HashMap<String, Presence>,
     mail: Mail,
@@ -145,6 +149,7 @@ impl State {
             trust,
             public: config.public.clone(),
             tokens: store.all(store::TOKENS)?.into_iter().collect(),
+            grants: store.all(store::GRANTS)?.into_iter().collect(),
             jobs: Register::new(store.all(store::JOBS)?),
             ancestors: find(&store, ANCESTORS)?.unwrap_or_default(),
             mail: Mail::new(clock.now()),

@@ -2,6 +2,7 @@
 
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Member, Record, Since, SyncAnswer, SyncRequest};
+use crate::granted;
 use crate::identity::Certified;
 use crate::store::{self, Change};
 use crate::virtual_addresses;
@@ -81,6 +82,8 @@ impl State {
         from: SocketAddr,
         now: u64,
     ) -> Result<Member, Refusal> {
+        let granted = self.grants.get(site).map_or(&[][..], Vec::as_slice);
+        granted::check(site, &record, granted).map_err(|why| Refusal::new(ErrorKind::NotYours, why))?;
         if let Err(conflict) = self.members.admit(site, &record) {
             return Err(Refusal::new(ErrorKind::Overlap, conflict.to_string()));
         }
