@@ -412,8 +412,11 @@ fn is_zero(number: &u64) -> bool {
 /// Answer to [`JobsRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobsAnswer {
-    /// All that run, in the order of their beginning.
+    /// Those of the asking site and, in a list, those of the others, in the order of their beginning.
     pub jobs: Vec<Job>,
+    /// Jobs of others for which a list had no room.
+    #[serde(default)]
+    pub left_out: usize,
 }
 
 /// A job that runs.

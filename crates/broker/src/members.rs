@@ -7,6 +7,8 @@
 
 use crate::api::{Member, Record};
 use crate::identity::Certified;
+use crate::ranges::{Ranges, outermost};
+use causeway_wire::Cidr;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,9 +20,8 @@ pub struct Members {
     removed: HashMap<String, u64>,
     revision: u64,
     names: HashMap<Box<str>, Vec<Box<str>>>,
-    ranges: HashMap<Range, Vec<Box<str>>>,
-    /// How many ranges there are of each kind of prefix: a lookup tries each kind once.
-    prefixes: BTreeMap<(bool, u8), usize>,
+    ranges: Ranges,
+    virtual_ranges: Ranges,
 }
 
 #[derive(Debug)]
@@ -36,9 +37,6 @@ enum Changed {
     Member(String),
     Removed(String),
 }
-
-/// IPv6 or not, length of the prefix, the prefix.
-type Range = (bool, u8, u128);
 
 /// What somebody else has already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -107,15 +105,22 @@ impl Members {
 
     /// The sites that an address belongs to: one, unless they declared to overlap.
     pub fn sites_of_address(&self, address: IpAddr) -> Vec<&str> {
-        let (v6, bits) = bits_of(address.to_canonical());
-        let mut found = Vec::new();
-        for &(kind, prefix) in self.prefixes.keys().rev().filter(|(kind, _)| *kind == v6) {
-            let range = (kind, prefix, masked(kind, prefix, bits));
-            let sites = self.ranges.get(&range).into_iter().flatten();
-            found.extend(sites.map(Box::as_ref));
-        }
+        let mut found: Vec<&str> = self.ranges.at(address).collect();
         found.dedup();
         found
+    }
+
+    /// A range by which the grid knows another site and that overlaps with this one, and that site.
+    pub(crate) fn virtual_clash(&self, range: &Cidr, site: &str) -> Option<(Cidr, &str)> {
+        let mut found = self.virtual_ranges.overlapping(range);
+        found.find(|(_, other)| *other != site)
+    }
+
+    /// A range of another site, real or virtual, that overlaps with this one.
+    pub(crate) fn clash(&self, range: &Cidr, site: &str) -> Option<Cidr> {
+        let real = self.ranges.overlapping(range);
+        let mut found = real.chain(self.virtual_ranges.overlapping(range));
+        found.find(|(_, other)| *other != site).map(|(range, _)| range)
     }
 
     /// Whether a site may say this of itself.
@@ -129,48 +134,46 @@ impl Members {
             declared: record.overlap_ok,
             declared_by_other: other.member.record.overlap_ok,
         };
-        let agreed = |other: &Held| record.overlap_ok && other.member.record.overlap_ok;
-        let others = self
-            .sites
-            .values()
-            .filter(|other| other.member.site != site && !agreed(other));
-        for other in others {
-            for subnet in &record.subnets {
-                let clash = |theirs: &&crate::api::Subnet| theirs.0.overlaps(&subnet.0);
-                if let Some(theirs) = other.member.record.subnets.iter().find(clash) {
-                    let what = if theirs.0 == subnet.0 {
-                        format!("subnet {}", subnet.0)
-                    } else {
-                        format!("subnet {}, which overlaps with {},", subnet.0, theirs.0)
-                    };
-                    return Err(conflict(what, other));
-                }
+        // Of those that agree there may be many.
+        let refuses = |other: &str| {
+            let other = self.sites.get(other).filter(|other| other.member.site != site)?;
+            (!record.overlap_ok || !other.member.record.overlap_ok).then_some(other)
+        };
+        for subnet in outermost(record.subnets.iter().map(|subnet| subnet.0)) {
+            let mut found = self.ranges.overlapping(&subnet);
+            if let Some((theirs, other)) = found.find_map(|(theirs, other)| Some((theirs, refuses(other)?))) {
+                let what = if theirs == subnet {
+                    format!("subnet {subnet}")
+                } else {
+                    format!("subnet {subnet}, which overlaps with {theirs},")
+                };
+                return Err(conflict(what, other));
             }
         }
         for node in &record.nodes {
-            let others = self
-                .sites_of_node(&node.name)
-                .iter()
-                .filter(|other| ***other != *site);
-            let mut held = others.filter_map(|other| self.sites.get(&**other));
-            if let Some(other) = held.find(|other| !agreed(other)) {
+            let mut others = self.sites_of_node(&node.name).iter();
+            if let Some(other) = others.find_map(|other| refuses(other)) {
                 return Err(conflict(format!("node {}", node.name), other));
             }
         }
         Ok(())
     }
 
+    /// Whether taking this would be news to the others.
+    pub fn is_news(&self, member: &Member) -> bool {
+        self.site(&member.site).is_none_or(|before| {
+            before.record != member.record
+                || before.virtual_subnets != member.virtual_subnets
+                || before.serial != member.serial
+                || before.observed.map(|from| from.ip()) != member.observed.map(|from| from.ip())
+        })
+    }
+
     /// Takes what a site says of itself; true when that is news.
     pub fn put(&mut self, member: Member) -> bool {
-        let before = self.sites.get(&member.site).map(|held| &held.member);
-        let same = before.is_some_and(|before| {
-            before.record == member.record
-                && before.virtual_subnets == member.virtual_subnets
-                && before.serial == member.serial
-                && before.observed.map(|from| from.ip()) == member.observed.map(|from| from.ip())
-        });
+        let news = self.is_news(&member);
         let site = member.site.clone();
-        if same {
+        if !news {
             if let Some(held) = self.sites.get_mut(&site) {
                 held.member = member;
             }
@@ -190,23 +193,27 @@ impl Members {
         true
     }
 
-    /// Notes that a site has spoken. True when it did so from another address than before.
-    pub fn touch(&mut self, certified: &Certified, observed: SocketAddr, now: u64) -> bool {
-        let Some(held) = certified.site().and_then(|site| self.sites.get_mut(site)) else {
-            return false;
-        };
-        let member = &mut held.member;
-        member.last_seen = now;
-        let same_place = member.observed.map(|from| from.ip()) == Some(observed.ip());
-        if same_place && member.serial == certified.serial {
-            member.observed = Some(observed);
-            return false;
+    /// What a site is that speaks from there, where that is news.
+    pub fn moved(&self, certified: &Certified, observed: SocketAddr, now: u64) -> Option<Member> {
+        let before = self.site(certified.site()?)?;
+        let same_place = before.observed.map(|from| from.ip()) == Some(observed.ip());
+        if same_place && before.serial == certified.serial {
+            return None;
         }
-        let mut member = member.clone();
+        let mut member = before.clone();
+        member.last_seen = now;
         member.observed = Some(observed);
         member.serial.clone_from(&certified.serial);
         member.not_before = certified.not_before;
-        self.put(member)
+        Some(member)
+    }
+
+    /// Notes that a site has spoken, which is no news: see [`Members::moved`].
+    pub fn touch(&mut self, site: &str, observed: SocketAddr, now: u64) {
+        if let Some(held) = self.sites.get_mut(site) {
+            held.member.last_seen = now;
+            held.member.observed = Some(observed);
+        }
     }
 
     /// A site spoke then, if that is later than what is known.
@@ -272,60 +279,29 @@ impl Members {
             let name = Box::from(node.name.as_str());
             enter(&mut self.names, name, &member.site, add);
         }
+        let index = if add { Ranges::insert } else { Ranges::remove };
         for subnet in &member.record.subnets {
-            let (v6, bits) = bits_of(subnet.0.address());
-            let prefix = subnet.0.prefix();
-            let range = (v6, prefix, masked(v6, prefix, bits));
-            if !enter(&mut self.ranges, range, &member.site, add) {
-                continue;
-            }
-            let count = self.prefixes.entry((v6, prefix)).or_default();
-            *count = if add { *count + 1 } else { count.saturating_sub(1) };
-            if *count == 0 {
-                self.prefixes.remove(&(v6, prefix));
-            }
+            index(&mut self.ranges, &subnet.0, &member.site);
+        }
+        for subnet in &member.virtual_subnets {
+            index(&mut self.virtual_ranges, &subnet.0, &member.site);
         }
     }
 }
 
-/// Adds a site to an entry of an index, or takes it out; false when nothing changed.
-fn enter<K: std::hash::Hash + Eq>(
-    index: &mut HashMap<K, Vec<Box<str>>>,
-    key: K,
-    site: &str,
-    add: bool,
-) -> bool {
+/// Adds a site to a name's, or takes it out.
+fn enter(index: &mut HashMap<Box<str>, Vec<Box<str>>>, name: Box<str>, site: &str, add: bool) {
     if add {
-        let sites = index.entry(key).or_default();
-        let new = !sites.iter().any(|known| **known == *site);
-        if new {
+        let sites = index.entry(name).or_default();
+        if !sites.iter().any(|known| **known == *site) {
             sites.push(site.into());
         }
-        return new;
+    } else if let Some(sites) = index.get_mut(&name) {
+        sites.retain(|known| **known != *site);
+        if sites.is_empty() {
+            index.remove(&name);
+        }
     }
-    let Some(sites) = index.get_mut(&key) else {
-        return false;
-    };
-    let before = sites.len();
-    sites.retain(|known| **known != *site);
-    let changed = sites.len() < before;
-    if sites.is_empty() {
-        index.remove(&key);
-    }
-    changed
-}
-
-fn bits_of(address: IpAddr) -> (bool, u128) {
-    match address {
-        IpAddr::V4(address) => (false, u128::from(u32::from(address))),
-        IpAddr::V6(address) => (true, u128::from(address)),
-    }
-}
-
-fn masked(v6: bool, prefix: u8, bits: u128) -> u128 {
-    let width = if v6 { 128 } else { 32 };
-    let shift = width - u32::from(prefix).min(width);
-    bits.checked_shr(shift).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -393,7 +369,6 @@ pub(crate) mod tests {
         assert!(members.sites_of_node("n-1").is_empty());
         assert!(members.remove("nancy") && !members.remove("nancy"));
         assert!(at(&members, "fd00::9").is_empty() && members.sites_of_node("n-2").is_empty());
-        assert_eq!(members.prefixes.len(), 1);
     }
 
     #[test]
@@ -453,11 +428,17 @@ pub(crate) mod tests {
     fn another_source_address_is_news_and_another_port_is_not() {
         let mut members = two();
         let from = |text: &str| text.parse().unwrap();
-        assert!(members.touch(&certified("nancy", "01"), from("192.0.2.1:1000"), 5));
-        assert!(!members.touch(&certified("nancy", "01"), from("192.0.2.1:2000"), 6));
+        let spoke = |members: &mut Members, serial: &str, address: &str, now| {
+            let moved = members.moved(&certified("nancy", serial), from(address), now);
+            moved.is_some_and(|member| members.put(member))
+        };
+        assert!(spoke(&mut members, "01", "192.0.2.1:1000", 5));
+        assert!(!spoke(&mut members, "01", "192.0.2.1:2000", 6));
+        members.touch("nancy", from("192.0.2.1:2000"), 6);
         assert_eq!(members.site("nancy").unwrap().last_seen, 6);
-        assert!(members.touch(&certified("nancy", "01"), from("192.0.2.2:2000"), 7));
-        assert!(members.touch(&certified("nancy", "02"), from("192.0.2.2:2000"), 8));
-        assert!(!members.touch(&certified("lyon", "02"), from("192.0.2.2:2000"), 8));
+        assert!(spoke(&mut members, "01", "192.0.2.2:2000", 7));
+        assert!(spoke(&mut members, "02", "192.0.2.2:2000", 8));
+        let stranger = certified("lyon", "02");
+        assert_eq!(members.moved(&stranger, from("192.0.2.2:2000"), 8), None);
     }
 }

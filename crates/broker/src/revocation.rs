@@ -60,6 +60,20 @@ pub enum RevocationError {
     Grid(String),
 }
 
+/// Why a list got no longer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExtendError {
+    /// Everybody who has the list keeps it for ever.
+    #[error(
+        "the list of revocations is full: it names {MAX_REVOKED} sites, and has no room for {0}; nothing was revoked. \
+         To put it out, make a new grid for the sites that stay"
+    )]
+    Full(String),
+    /// It could not be signed.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+}
+
 /// Revocations that are known to be true.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RevocationSet {
@@ -150,12 +164,11 @@ impl RevocationSet {
         more: impl IntoIterator<Item = (String, u64)>,
         counter: u64,
         authority: &Authority,
-    ) -> Result<Option<RevocationSet>, AuthorityError> {
+    ) -> Result<Option<RevocationSet>, ExtendError> {
         let mut revoked = self.revoked.clone();
-        for (site, before) in more {
-            let fits = revoked.len() < MAX_REVOKED || revoked.contains_key(&site);
-            if !fits || !grid::is_site_name(&site) {
-                continue;
+        for (site, before) in more.into_iter().filter(|(site, _)| grid::is_site_name(site)) {
+            if revoked.len() >= MAX_REVOKED && !revoked.contains_key(&site) {
+                return Err(ExtendError::Full(site));
             }
             let known = revoked.entry(site).or_default();
             *known = before.max(*known);
@@ -282,5 +295,19 @@ mod tests {
         let other = super::tests::authority();
         let foreign = RevocationSet::verify(signed, "g5k", other.certificate());
         assert_eq!(foreign, Err(RevocationError::Signature));
+    }
+
+    #[test]
+    fn a_list_that_is_full_takes_no_other_site_and_says_so() {
+        let authority = authority();
+        let many = (0..MAX_REVOKED).map(|number| (format!("site-{number}"), 100));
+        let full = RevocationSet::default()
+            .extended(many, 0, &authority)
+            .unwrap()
+            .unwrap();
+        let more = |site: &str| full.extended([(site.to_owned(), 200)], 0, &authority);
+        assert!(matches!(more("rennes"), Err(ExtendError::Full(site)) if site == "rennes"));
+        let again = more("site-7").unwrap().unwrap();
+        assert_eq!(again.before("site-7"), Some(200), "one it names already");
     }
 }

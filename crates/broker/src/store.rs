@@ -1,11 +1,17 @@
 //! What the broker must not forget, in one file: JSON values in the tables of an embedded database.
 //!
 //! A change is on the disk before anybody is told of it. The database is locked by the one process that uses
-//! it.
+//! it. One that could not be written refuses that change, and is opened again for the next one: a disk that is
+//! full for a minute costs that minute. Where it cannot be opened again because it is no longer this process's,
+//! the store is lost, and the broker ends.
 
-use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{
+    Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What may be read again quickly. All of it is in memory anyway, once read.
@@ -20,6 +26,8 @@ pub(crate) const META: Table = TableDefinition::new("meta");
 pub(crate) const TOKENS: Table = TableDefinition::new("tokens");
 /// By site.
 pub(crate) const MEMBERS: Table = TableDefinition::new("members");
+/// The ranges that a site may have, by site, where who runs the grid has said so.
+pub(crate) const GRANTS: Table = TableDefinition::new("grants");
 /// When each site last spoke, by site: apart from its record, which is long and seldom changes.
 pub(crate) const SEEN: Table = TableDefinition::new("seen");
 /// By number.
@@ -50,12 +58,27 @@ pub enum StoreError {
         /// What the database said.
         reason: String,
     },
+    /// It could not be opened again: it is gone, damaged or somebody else's.
+    #[error("store {} is lost: {reason}", path.display())]
+    Lost {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
 }
 
 /// The store, locked by this process.
 pub(crate) struct Store {
     path: PathBuf,
-    database: Database,
+    /// Device and number of the file: another one in its place holds something else.
+    file: (u64, u64),
+    /// None between a change that failed and the next one.
+    database: Option<Database>,
+    /// Why the last change failed, if it did.
+    trouble: Option<String>,
+    /// Why nothing will ever be changed again, if so.
+    lost: Option<String>,
 }
 
 /// Changes that are made together or not at all.
@@ -72,6 +95,12 @@ impl Change {
         self
     }
 
+    /// Both, together or not at all.
+    pub(crate) fn and(mut self, other: Change) -> Change {
+        self.writes.extend(other.writes);
+        self
+    }
+
     pub(crate) fn remove(mut self, table: Table, key: &str) -> Change {
         self.writes.push((table, key.to_owned(), None));
         self
@@ -82,14 +111,16 @@ impl Store {
     /// Opens the store, or makes it. One that a killed process left is repaired.
     pub(crate) fn open(path: &Path) -> Result<Store, StoreError> {
         make_private(path)?;
-        let opened = Builder::new().set_cache_size(CACHE_BYTES).create(path);
-        let database = opened.map_err(|error| match error {
+        let database = builder().create(path).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(path.to_owned()),
             other => failed(path, &other),
         })?;
-        let store = Store {
+        let mut store = Store {
             path: path.to_owned(),
-            database,
+            file: identity(path).map_err(|error| failed(path, &error))?,
+            database: Some(database),
+            trouble: None,
+            lost: None,
         };
         match store
             .all::<u32>(META)?
@@ -106,27 +137,72 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes changes; they are on the disk once this returns.
-    pub(crate) fn change(&self, change: Change) -> Result<(), StoreError> {
-        let write = || -> Result<(), redb::Error> {
-            let transaction = self.database.begin_write()?;
-            for (table, key, value) in &change.writes {
-                let mut table = transaction.open_table(*table)?;
-                match value {
-                    Some(bytes) => table.insert(key.as_str(), bytes.as_slice())?,
-                    None => table.remove(key.as_str())?,
-                };
-            }
-            transaction.commit()?;
-            Ok(())
+    /// Makes changes; they are on the disk once this returns. Changes that failed may be there or not, as after
+    /// a crash.
+    pub(crate) fn change(&mut self, change: Change) -> Result<(), StoreError> {
+        if change.writes.is_empty() {
+            return Ok(());
+        }
+        let done = self.try_change(&change);
+        self.trouble = done.as_ref().err().map(ToString::to_string);
+        done
+    }
+
+    /// Why the last change failed, if it did.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Why nothing will ever be changed again, if so.
+    pub(crate) fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    fn try_change(&mut self, change: &Change) -> Result<(), StoreError> {
+        let database = match self.database.take() {
+            Some(database) => database,
+            None => self.reopen()?,
         };
-        write().map_err(|error| failed(&self.path, &error))
+        // A database that failed once refuses whatever comes later, so it is dropped then.
+        write(&database, change).map_err(|error| failed(&self.path, &error))?;
+        self.database = Some(database);
+        Ok(())
+    }
+
+    fn reopen(&mut self) -> Result<Database, StoreError> {
+        if self.lost.is_none() {
+            match identity(&self.path) {
+                Ok(file) if file == self.file => {}
+                Ok(_) => self.lost = Some("another file is in its place".to_owned()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => self.lost = Some(error.to_string()),
+                Err(error) => return Err(failed(&self.path, &error)),
+            }
+        }
+        let lost = match &self.lost {
+            Some(reason) => reason.clone(),
+            None => match builder().open(&self.path) {
+                Ok(database) => return Ok(database),
+                Err(DatabaseError::Storage(StorageError::Io(error))) => {
+                    return Err(failed(&self.path, &error));
+                }
+                Err(DatabaseError::DatabaseAlreadyOpen) => "another process uses it".to_owned(),
+                Err(other) => other.to_string(),
+            },
+        };
+        self.lost = Some(lost.clone());
+        Err(StoreError::Lost {
+            path: self.path.clone(),
+            reason: lost,
+        })
     }
 
     /// All of a table. Values of `META` that are of another type are left out.
     pub(crate) fn all<T: DeserializeOwned>(&self, table: Table) -> Result<Vec<(String, T)>, StoreError> {
         let read = || -> Result<Vec<(String, Vec<u8>)>, redb::Error> {
-            let transaction = self.database.begin_read()?;
+            let Some(database) = &self.database else {
+                return Err(redb::Error::PreviousIo);
+            };
+            let transaction = database.begin_read()?;
             let table = match transaction.open_table(table) {
                 Err(redb::TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
                 table => table?,
@@ -148,6 +224,30 @@ impl Store {
             });
         parsed.collect()
     }
+}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
+fn write(database: &Database, change: &Change) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    for (table, key, value) in &change.writes {
+        let mut table = transaction.open_table(*table)?;
+        match value {
+            Some(bytes) => table.insert(key.as_str(), bytes.as_slice())?,
+            None => table.remove(key.as_str())?,
+        };
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = std::fs::metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 fn table_is_mixed(table: Table) -> bool {
@@ -178,13 +278,12 @@ fn failed(path: &Path, reason: &impl std::fmt::Display) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
 
     #[test]
     fn what_was_changed_is_there_again_and_the_file_is_its_owners() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store.redb");
-        let store = Store::open(&path).unwrap();
+        let mut store = Store::open(&path).unwrap();
         let change = Change::default()
             .put(TOKENS, "a", &1)
             .put(TOKENS, "b", &2)
@@ -193,7 +292,7 @@ mod tests {
         store.change(Change::default().remove(TOKENS, "a")).unwrap();
         assert!(matches!(Store::open(&path), Err(StoreError::InUse(_))));
         drop(store);
-        let store = Store::open(&path).unwrap();
+        let mut store = Store::open(&path).unwrap();
         assert_eq!(store.all::<u32>(TOKENS).unwrap(), [("b".to_owned(), 2)]);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         store.change(Change::default().put(META, "version", &9)).unwrap();
@@ -202,5 +301,30 @@ mod tests {
             Store::open(&path),
             Err(StoreError::Version { found: 9, .. })
         ));
+    }
+
+    #[test]
+    fn a_store_whose_file_is_no_longer_its_own_is_lost_once_it_has_to_be_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store.redb");
+        let mut store = Store::open(&path).unwrap();
+        let change = || Change::default().put(TOKENS, "a", &1);
+        store.database = None;
+        store.change(change()).unwrap();
+        assert_eq!(store.trouble(), None);
+        store.database = None;
+        let other = Store::open(&path).unwrap();
+        assert!(matches!(store.change(change()), Err(StoreError::Lost { .. })));
+        assert_eq!(store.lost(), Some("another process uses it"));
+        drop(other);
+        assert!(store.change(change()).is_err(), "who had it may have changed it");
+        drop(store);
+
+        let mut store = Store::open(&path).unwrap();
+        store.database = None;
+        std::fs::rename(&path, dir.path().join("elsewhere")).unwrap();
+        drop(Store::open(&path).unwrap());
+        store.change(change()).unwrap_err();
+        assert_eq!(store.lost(), Some("another file is in its place"));
     }
 }

@@ -4,7 +4,7 @@
 //! uses inside, and for IPv6 from a unique local prefix (RFC 4193). A site keeps what it has for as long as
 //! that fits.
 
-use crate::api::{Member, Record, Subnet};
+use crate::api::{Record, Subnet};
 use crate::members::Members;
 use causeway_wire::Cidr;
 use sha2::{Digest, Sha256};
@@ -22,34 +22,28 @@ const SHARE: u32 = 3;
 /// # Errors
 /// Why it cannot be, in one sentence.
 pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subnet>, String> {
-    let others: Vec<&Member> = members.iter().filter(|member| member.site != site).collect();
-    for other in &others {
-        for theirs in &other.virtual_subnets {
-            if let Some(subnet) = record.subnets.iter().find(|subnet| subnet.0.overlaps(&theirs.0)) {
-                return Err(format!(
-                    "subnet {} overlaps with {}, by which the grid knows site {}: give that site other virtual_subnets, or this one other \
-                     subnets",
-                    subnet.0, theirs.0, other.site
-                ));
-            }
-        }
+    let clash = |subnet: &Subnet| Some((*subnet, members.virtual_clash(&subnet.0, site)?));
+    if let Some((subnet, (theirs, other))) = record.subnets.iter().find_map(clash) {
+        return Err(format!(
+            "subnet {} overlaps with {theirs}, by which the grid knows site {other}: give that site other virtual_subnets, or \
+             this one other subnets",
+            subnet.0
+        ));
     }
     if !record.overlap_ok {
         return Ok(Vec::new());
     }
-    let taken: Vec<Cidr> = others
-        .iter()
-        .flat_map(|other| other.record.subnets.iter().chain(&other.virtual_subnets))
-        .chain(&record.subnets)
-        .map(|subnet| subnet.0)
-        .collect();
+    let own: Vec<Cidr> = record.subnets.iter().map(|subnet| subnet.0).collect();
+    // What makes a range no free one, beside what was chosen so far.
+    let blocking = |range: &Cidr, chosen: &[Subnet]| {
+        let mut mine = own.iter().chain(chosen.iter().map(|subnet| &subnet.0));
+        let mine = mine.find(|taken| taken.overlaps(range)).copied();
+        mine.or_else(|| members.clash(range, site))
+    };
     let fits = |ranges: &[Subnet]| {
         let mut pairs = record.subnets.iter().zip(ranges);
-        let free = |at: usize| {
-            let own = ranges[..at].iter().map(|range| &range.0);
-            let mut all = taken.iter().chain(own);
-            may_be_virtual(&ranges[at].0) && !all.any(|taken| taken.overlaps(&ranges[at].0))
-        };
+        let free =
+            |at: usize| may_be_virtual(&ranges[at].0) && blocking(&ranges[at].0, &ranges[..at]).is_none();
         ranges.len() == record.subnets.len()
             && pairs.all(|(subnet, range)| subnet.0.is_of_size(&range.0))
             && (0..ranges.len()).all(free)
@@ -60,7 +54,7 @@ pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subn
             return Ok(wish.clone());
         }
     }
-    choose(site, &record.subnets, taken)
+    choose(site, &record.subnets, blocking)
 }
 
 /// Whether a range is one that nobody outside the grid has: private, shared or unique local.
@@ -81,7 +75,11 @@ pub fn may_be_virtual(range: &Cidr) -> bool {
 /// The first free range for each subnet, from a place in the pool that the site's name tells: so a site that
 /// comes back has what it had, even from a broker that has forgotten it, and a newcomer not what somebody
 /// else had until a moment ago, whose jobs may still run.
-fn choose(site: &str, subnets: &[Subnet], mut taken: Vec<Cidr>) -> Result<Vec<Subnet>, String> {
+fn choose(
+    site: &str,
+    subnets: &[Subnet],
+    blocking: impl Fn(&Cidr, &[Subnet]) -> Option<Cidr>,
+) -> Result<Vec<Subnet>, String> {
     let digest = Sha256::digest(site);
     let start = digest[..16]
         .iter()
@@ -106,7 +104,9 @@ fn choose(site: &str, subnets: &[Subnet], mut taken: Vec<Cidr>) -> Result<Vec<Su
                     subnet.0
                 )
             })?;
-        let range = first_free(base, bits, host_bits, start, &taken, subnet.0.prefix());
+        let range = first_free(base, bits, host_bits, start, subnet.0.prefix(), |range| {
+            blocking(range, &chosen)
+        });
         let range = range.ok_or_else(|| {
             format!(
                 "no virtual addresses are left for subnet {}: 'causeway grid list' shows who has them; sites that are gone can be \
@@ -114,7 +114,6 @@ fn choose(site: &str, subnets: &[Subnet], mut taken: Vec<Cidr>) -> Result<Vec<Su
                 subnet.0
             )
         })?;
-        taken.push(range);
         chosen.push(Subnet(range));
     }
     Ok(chosen)
@@ -125,28 +124,31 @@ fn first_free(
     bits: u32,
     host_bits: u32,
     start: u128,
-    taken: &[Cidr],
     prefix: u8,
+    blocking: impl Fn(&Cidr) -> Option<Cidr>,
 ) -> Option<Cidr> {
     let count = 1_u128 << (bits - host_bits);
-    let mut number = start % count;
-    // Every step that is not the last passes a range that is taken, the first of them twice where the search
-    // goes round.
-    for _ in 0..=2 * taken.len() {
+    let first = start % count;
+    let (mut number, mut round) = (first, false);
+    // Every step passes a range that is taken.
+    while !(round && number >= first) {
         let address = base + (number << host_bits);
         let address = match bits {
             22 => IpAddr::V4(u32::try_from(address).ok()?.into()),
             _ => IpAddr::V6(address.into()),
         };
         let range = Cidr::new(address, prefix)?;
-        let Some(blocking) = taken.iter().find(|taken| taken.overlaps(&range)) else {
+        let Some(blocking) = blocking(&range) else {
             return Some(range);
         };
         let passed = 1_u128 << u32::from(prefix.saturating_sub(blocking.prefix())).min(127);
         // To the end of what is taken; both are powers of two.
         number = (number / passed + 1) * passed;
         if number >= count {
-            number = 0;
+            if round {
+                return None;
+            }
+            (number, round) = (0, true);
         }
     }
     None
@@ -155,6 +157,7 @@ fn first_free(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::Member;
     use crate::members::tests::member;
 
     fn overlapping(site: &str, subnets: &[&str]) -> Member {

@@ -4,9 +4,9 @@
 
 mod common;
 
-use causeway_broker::admin::AdminReply;
-use causeway_broker::api::{ErrorKind, ReachAnswer, ReachRequest, SendRequest};
-use causeway_broker::client::Event;
+use causeway_broker::admin::{AdminReply, AdminRequest};
+use causeway_broker::api::{ErrorKind, ReachAnswer, ReachRequest, SendRequest, Subnet};
+use causeway_broker::client::{Event, join};
 use causeway_broker::revocation::Revocations;
 use causeway_broker::tls::{Expect, Trust, client_config, server_config, server_name};
 use causeway_broker::{Limits, clock::Clock};
@@ -150,6 +150,53 @@ fn anothers_subnets_and_nodes_cannot_be_claimed_and_the_refusal_names_the_owner(
     grid.sync(&rennes, &question(&both_a)).unwrap();
     let answer = grid.sync(&nancy, &question(&both_b)).unwrap();
     assert_eq!(answer.members.len(), 2);
+}
+
+#[test]
+fn a_site_has_no_public_addresses_unless_its_token_grants_them_and_then_nothing_else() {
+    let mut grid = Grid::new("g5k");
+    let in_range = |subnet: &str, node: &str| {
+        let mut record = record(1);
+        record.subnets = vec![Subnet(subnet.parse().unwrap())];
+        record.lan = vec![];
+        record.nodes[0].addresses = vec![node.parse().unwrap()];
+        record
+    };
+    let public = in_range("198.51.100.0/24", "198.51.100.1");
+    let rennes = grid.join("rennes");
+    let refusal = grid.sync(&rennes, &question(&public)).unwrap_err();
+    assert_eq!(refusal.kind, ErrorKind::NotYours);
+    assert!(
+        refusal.message.contains("--subnet 198.51.100.0/24"),
+        "{}",
+        refusal.message
+    );
+    grid.sync(&rennes, &question(&record(1))).unwrap();
+
+    let token = grid.token_for("rennes", &["198.51.100.0/24"]);
+    let rennes = join(&token, &grid.home("again"), &Clock::system()).unwrap();
+    grid.sync(&rennes, &question(&public)).unwrap();
+    grid.stop();
+    grid.start();
+    grid.sync(&rennes, &question(&public)).unwrap();
+    let refusal = grid.sync(&rennes, &question(&record(1))).unwrap_err();
+    assert!(
+        refusal
+            .message
+            .contains("may have 198.51.100.0/24, not 10.1.0.0/24"),
+        "{}",
+        refusal.message
+    );
+    let AdminReply::Listing(listing) = grid.ask(&AdminRequest::List {}) else {
+        panic!("no listing");
+    };
+    assert_eq!(listing.sites[0].granted, ["198.51.100.0/24"]);
+
+    // Joined again without: what it was granted is over.
+    let rennes = join(&grid.token("rennes"), &grid.home("later"), &Clock::system()).unwrap();
+    let refusal = grid.sync(&rennes, &question(&public)).unwrap_err();
+    assert_eq!(refusal.kind, ErrorKind::NotYours);
+    grid.sync(&rennes, &question(&record(1))).unwrap();
 }
 
 #[test]

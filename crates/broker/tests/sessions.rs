@@ -6,7 +6,7 @@ mod common;
 use causeway_broker::admin::{AdminReply, AdminRequest};
 use causeway_broker::api::{ErrorKind, JobStart, JobsAnswer, JobsRequest};
 use causeway_broker::client::Event;
-use common::{Grid, connected, member, question, record, wait};
+use common::{Grid, connected, member, question, read_answer, record, wait, write_request};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -172,6 +172,41 @@ fn jobs_are_listed_until_they_or_their_gateway_end() {
         jobs(&nancy, &JobsRequest::List {}).unwrap().jobs.is_empty(),
         "a gateway that began anew has none"
     );
+}
+
+#[test]
+fn one_sites_register_neither_names_sites_that_are_none_nor_keeps_others_from_reading_theirs() {
+    let grid = Grid::new("g5k");
+    let (rennes, nancy) = (grid.join("rennes"), grid.join("nancy"));
+    grid.sync(&rennes, &question(&record(1))).unwrap();
+    grid.sync(&nancy, &question(&record(2))).unwrap();
+    let start = |number: usize| {
+        let none = (0..990).map(|other| format!("{other:060}"));
+        JobsRequest::Start(JobStart {
+            id: format!("{number:x}"),
+            // Six bytes each, in an answer.
+            name: "\u{1}".repeat(128),
+            sites: none
+                .chain(["nancy".into(), "nancy".into(), "rennes".into()])
+                .collect(),
+            ranks: 8,
+            age_seconds: 0,
+        })
+    };
+    let mut stream = grid.connect(Some(&rennes));
+    let mut start_from = |number| {
+        let body = serde_json::to_vec(&start(number)).unwrap();
+        write_request(&mut stream, "/v1/jobs", &body, body.len());
+        read_answer(&mut stream).unwrap()
+    };
+    for number in 0..20 {
+        assert_eq!(start_from(number).0, 200);
+    }
+    let listed: JobsAnswer = grid.post(&nancy, "/v1/jobs", &JobsRequest::List {}).unwrap();
+    assert_eq!((listed.jobs.len(), listed.left_out), (20, 0));
+    assert!(listed.jobs.iter().all(|job| job.job.sites == ["nancy", "rennes"]));
+    let own: JobsAnswer = grid.post(&nancy, "/v1/jobs", &start(100)).unwrap();
+    assert_eq!(own.jobs.len(), 1, "who begins a job is told of its own");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc;
 
 /// Tell the sites of a grid of each other.
 #[derive(Args)]
@@ -48,7 +49,11 @@ fn run(config: &BrokerConfig) -> Result<(), String> {
     let mut ends = SigSet::empty();
     ends.add(Signal::SIGTERM);
     ends.add(Signal::SIGINT);
-    ends.thread_block()
+    let mut blocked = ends;
+    // A limit on the size of files is an error of the write then, as a full disk is.
+    blocked.add(Signal::SIGXFSZ);
+    blocked
+        .thread_block()
         .map_err(|error| format!("block signals: {error}"))?;
     let broker = Broker::start(config, Options::default()).map_err(|error| error.to_string())?;
     let listens: Vec<String> = broker.addresses().iter().map(ToString::to_string).collect();
@@ -58,10 +63,16 @@ fn run(config: &BrokerConfig) -> Result<(), String> {
         listens.join(", "),
         config.socket().display()
     ));
-    let signal = ends
-        .wait()
-        .map_err(|error| format!("wait for a signal: {error}"))?;
-    say::error(format_args!("causeway broker: stops at {signal}"));
+    let (told, end) = mpsc::channel();
+    let failed = told.clone();
+    broker.when_it_fails(move |reason| drop(failed.send(Err(reason))));
+    std::thread::spawn(move || {
+        let signal = ends.wait();
+        told.send(signal.map_err(|error| format!("wait for a signal: {error}")))
+    });
+    // The thread that waits for a signal keeps its end.
+    let ended = end.recv().map_err(|error| error.to_string())?;
+    let done = ended.map(|signal| say::error(format_args!("causeway broker: stops at {signal}")));
     broker.stop();
-    Ok(())
+    done
 }

@@ -2,10 +2,11 @@
 
 use crate::say;
 use causeway_broker::admin::{self, AdminReply, AdminRequest, Via};
-use causeway_broker::api::Job;
+use causeway_broker::api::{Job, Subnet};
 use causeway_broker::clock::{Clock, date, seconds, span};
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MAX_TTL_SECONDS};
+use causeway_wire::Cidr;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -42,6 +43,10 @@ pub struct TokenArgs {
     /// How long the token is good: 30min, 1h, 2d; 7d at most.
     #[arg(long, default_value = "1h", value_parser = lifetime)]
     ttl: u64,
+    /// A range in which the site's addresses have to lie; may be repeated [default: any private, shared, unique
+    /// local or loopback range that no other site has].
+    #[arg(long, value_name = "CIDR")]
+    subnet: Vec<Cidr>,
     #[command(flatten)]
     place: Place,
 }
@@ -133,6 +138,7 @@ fn token(args: &TokenArgs) -> Result<ExitCode, String> {
     let request = AdminRequest::Token {
         site: args.site.clone(),
         ttl_seconds: args.ttl,
+        subnets: args.subnet.iter().copied().map(Subnet).collect(),
     };
     match ask(&args.place, &request)? {
         (AdminReply::Token(token), via) => {
@@ -206,6 +212,9 @@ fn text(listing: &Listing, via: Via) -> String {
         ));
     }
     lines.extend(listing.jobs.iter().map(|job| job_line(job, listing.time)));
+    if listing.jobs_left_out > 0 {
+        lines.push(format!("  and {} jobs more", listing.jobs_left_out));
+    }
     lines.join("\n")
 }
 
@@ -235,9 +244,13 @@ fn line(site: &ListedSite, now: u64) -> String {
         [] => String::new(),
         ranges => format!(", known as {}", ranges.join(", ")),
     };
+    let granted = match site.granted.as_slice() {
+        [] => String::new(),
+        ranges => format!(" (granted {})", ranges.join(", ")),
+    };
     let seen = span(now.saturating_sub(site.last_seen));
     format!(
-        "  {:<24} {} nodes in {}{known}, last heard {seen} ago from {from}",
+        "  {:<24} {} nodes in {}{granted}{known}, last heard {seen} ago from {from}",
         site.site,
         site.nodes,
         site.subnets.join(", ")

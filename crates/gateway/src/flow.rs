@@ -6,6 +6,7 @@ use crate::site::streams::Delivery;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pump::write_lanes;
+use crate::turn::Turn;
 use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
 use std::io;
 use std::time::Instant;
@@ -50,8 +51,10 @@ impl Flow<'_> {
         lane.writable |= event.is_writable();
         lane.end_known |= event.is_read_closed() || event.is_error();
         let pair = lane.pair;
+        // What it still holds from an earlier turn comes first, when this one's turn comes.
+        let waits = lane.is_behind;
         self.tunnels().touch(pair);
-        if event.is_readable() {
+        if event.is_readable() && !waits {
             self.receive(key);
         }
     }
@@ -70,9 +73,14 @@ impl Flow<'_> {
 
     /// True when there may be more to read.
     fn try_receive(&mut self, key: LaneKey) -> Result<bool, LaneEnd> {
-        let lane = self.tunnels().lanes.get_mut(key);
-        if lane.is_some_and(|lane| std::mem::take(&mut lane.is_new)) {
-            self.digest(key)?;
+        let mut turn = Turn::begin(Instant::now());
+        let behind = self
+            .tunnels()
+            .lanes
+            .get_mut(key)
+            .is_some_and(|lane| lane.is_behind);
+        if behind && !self.digest(key, &mut turn)? {
+            return Ok(true);
         }
         for _ in 0..ROUNDS {
             let Some(lane) = self.tunnels().lanes.get_mut(key) else {
@@ -93,19 +101,26 @@ impl Flow<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error.into()),
             };
-            self.digest(key)?;
+            if !self.digest(key, &mut turn)? {
+                return Ok(true);
+            }
             if emptied {
                 return Ok(false);
+            }
+            // Frames that tell nothing take time too.
+            if turn.ended(Instant::now()) {
+                return Ok(true);
             }
         }
         Ok(true)
     }
 
-    /// Acts on the whole frames of a lane's input and keeps the rest.
-    pub(crate) fn digest(&mut self, key: LaneKey) -> Result<(), LaneEnd> {
+    /// Acts on the whole frames of a lane's input and keeps the rest. False when the lane's turn was over
+    /// before.
+    fn digest(&mut self, key: LaneKey, turn: &mut Turn) -> Result<bool, LaneEnd> {
         let now = self.now();
         let Some(lane) = self.tunnels().lanes.get_mut(key) else {
-            return Ok(());
+            return Ok(true);
         };
         let (pair_key, number) = (lane.pair, lane.number);
         // Out of the lane while its events are handled: they may touch any part of the gateway.
@@ -113,6 +128,7 @@ impl Flow<'_> {
         let filled = lane.filled;
         let mut rest = &input[..filled];
         let mut result = Ok(());
+        let mut done = true;
         while let Some(pair) = self.tunnels().pairs.get_mut(pair_key) {
             result = match pair.tunnel.on_input(number.0, &mut rest, now) {
                 Ok(None) => break,
@@ -122,38 +138,57 @@ impl Flow<'_> {
             if result.is_err() {
                 break;
             }
+            if turn.is_over(Instant::now) {
+                done = false;
+                break;
+            }
         }
         let left = rest.len();
         input.copy_within(filled - left..filled, 0);
         if let Some(lane) = self.tunnels().lanes.get_mut(key) {
             lane.input = input;
             lane.filled = left;
+            lane.is_behind = !done;
         }
-        result
+        result.map(|()| done)
     }
 
-    /// Lets time pass for the tunnels that wait for it.
+    /// Lets time pass for the tunnels that wait for it, and goes on with what those have to tell that had no
+    /// time for it in an earlier turn.
     pub(crate) fn look_after_tunnels(&mut self) {
         let now = self.now();
         let due = self.tunnels().pairs.iter();
         let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
-        let due: Vec<PairKey> = due.map(|(key, _)| key).collect();
+        let mut due: Vec<PairKey> = due.map(|(key, _)| key).collect();
+        due.append(&mut self.tunnels().eventful);
+        due.sort_unstable();
+        due.dedup();
         for key in due {
             if let Some(pair) = self.tunnels().pairs.get_mut(key) {
                 pair.tunnel.on_time(now);
             }
-            while let Some(event) = self
-                .tunnels()
-                .pairs
-                .get_mut(key)
-                .and_then(|pair| pair.tunnel.poll_event())
-            {
-                if let Err(end) = self.on_tunnel_event(key, event) {
-                    let base = &mut self.below.base;
-                    base.tunnels.end_pair(base.driver, key, &end, true);
-                }
-            }
+            self.take_events(key);
             self.tunnels().touch(key);
+        }
+    }
+
+    /// Acts on what a tunnel has to tell that no input brings now.
+    fn take_events(&mut self, key: PairKey) {
+        let mut turn = Turn::begin(Instant::now());
+        while let Some(event) = self
+            .tunnels()
+            .pairs
+            .get_mut(key)
+            .and_then(|pair| pair.tunnel.poll_event())
+        {
+            if let Err(end) = self.on_tunnel_event(key, event) {
+                let base = &mut self.below.base;
+                base.tunnels.end_pair(base.driver, key, &end, true);
+            }
+            if turn.is_over(Instant::now) {
+                self.tunnels().eventful.push(key);
+                return;
+            }
         }
     }
 

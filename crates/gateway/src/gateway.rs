@@ -154,7 +154,8 @@ impl Gateway {
         loop {
             let left = self.tunnels.quic.as_ref().is_some_and(|quic| quic.unread);
             let unread = !self.tunnels.unread.is_empty() || !self.traversal.relay.unread.is_empty();
-            let busy = left || unread || !self.tunnels.dirty.is_empty();
+            let pairs = !self.tunnels.dirty.is_empty() || !self.tunnels.eventful.is_empty();
+            let busy = left || unread || pairs;
             let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
             match self.driver.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
@@ -189,7 +190,11 @@ impl Gateway {
         }
         self.tunnels.look_after_quic(&mut self.driver);
         self.settle();
-        for lane in std::mem::take(&mut self.tunnels.unread) {
+        let mut unread = std::mem::take(&mut self.tunnels.unread);
+        // One turn each.
+        unread.sort_unstable();
+        unread.dedup();
+        for lane in unread {
             flow!(self).receive(lane);
             self.settle();
         }

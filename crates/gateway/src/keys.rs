@@ -113,6 +113,12 @@ impl<K: Key, T> IndexMut<K> for Table<K, T> {
     }
 }
 
+impl<K: Key, T> Default for Table<K, T> {
+    fn default() -> Table<K, T> {
+        Table::new()
+    }
+}
+
 impl<K, T> FromIterator<(usize, T)> for Table<K, T> {
     fn from_iter<I: IntoIterator<Item = (usize, T)>>(entries: I) -> Table<K, T> {
         Table {

@@ -27,6 +27,7 @@ mod sys;
 mod telemetry;
 mod traversal;
 mod tunnels;
+mod turn;
 
 pub use config::Config;
 pub use error::GatewayError;

@@ -6,11 +6,13 @@ mod common;
 
 use causeway_broker::admin::{self, AdminReply, AdminRequest};
 use causeway_broker::api::{Reach, Record, Subnet, new_instance};
+use causeway_broker::authority::{Authority, BACKDATED_SECONDS, new_key};
 use causeway_broker::client::{Client, ClientConfig, Membership, join};
 use causeway_broker::clock::Clock;
+use causeway_broker::identity::{Certified, Identity};
 use causeway_broker::revocation::Revocations;
 use causeway_broker::tls::{Expect, client_config, joining_config, server_name};
-use causeway_broker::{Broker, BrokerConfig, Log, Options};
+use causeway_broker::{Broker, BrokerConfig, Credentials, Log, Options};
 use causeway_control::{self as control, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_tunnel::hello::{Hello, PROOF_BYTES};
@@ -64,6 +66,7 @@ impl Grid {
         let request = AdminRequest::Token {
             site: site.into(),
             ttl_seconds: 3600,
+            subnets: Vec::new(),
         };
         let AdminReply::Token(line) = self.ask(&request) else {
             panic!("no token");
@@ -260,4 +263,45 @@ fn only_who_shows_a_certificate_of_the_grid_for_the_site_it_says_it_is_gets_a_la
     let shaken = shake_hands(&mut again, "nancy", authority);
     assert!(shaken.is_err() || is_ended(&mut again));
     wait_for("the refusal", || rennes.refused("handshake") == 4);
+}
+
+/// A site's membership with a certificate that ends so many seconds from now.
+fn ending(membership: &Membership, authority: &Authority, seconds: u64) -> Membership {
+    let (key, request) = new_key().unwrap();
+    let life = membership.certified.not_after - membership.certified.not_before - BACKDATED_SECONDS;
+    let then = Clock::system().now() - life + seconds;
+    let identity = Identity::site("g5k", &membership.site);
+    let issued = authority.certify(&request, &identity, then, 0).unwrap();
+    let credentials = Credentials::from_pem(&issued.pem, authority.certificate_pem(), &key).unwrap();
+    let mut ending = membership.clone();
+    ending.certified = Certified::read(&credentials.certificate).unwrap();
+    ending.credentials = credentials;
+    ending
+}
+
+#[test]
+fn a_revocation_ends_the_lanes_of_its_site_and_not_those_whose_certificate_has_run_out_meanwhile() {
+    let grid = Grid::new("g5k");
+    let rennes = Rennes::start(&grid);
+    let (nancy, lyon) = (grid.join("nancy"), grid.join("lyon"));
+    let _sessions = [grid.session(&nancy, 2), grid.session(&lyon, 3)];
+    wait_for("the broker to tell of both", || {
+        rennes.knows("nancy") && rennes.knows("lyon")
+    });
+    let authority = Authority::load("g5k", &grid.config.directory).unwrap();
+    // Long enough for two handshakes on a busy host.
+    let lyon = ending(&lyon, &authority, 10);
+    let mut lanes = Vec::new();
+    for site in [&nancy, &lyon] {
+        let mut lane = member(site, rennes.wan);
+        shake_hands(&mut lane, &site.site, &site.credentials.authority).unwrap();
+        wait_for("the lane", || rennes.has_lane(&site.site));
+        lanes.push(lane);
+    }
+    wait_for("the end of the certificate", || {
+        Clock::system().now() > lyon.certified.not_after
+    });
+    grid.ask(&AdminRequest::Revoke { site: "nancy".into() });
+    wait_for("the end of the lane", || !rennes.has_lane("nancy"));
+    assert!(rennes.has_lane("lyon"));
 }

@@ -5,7 +5,8 @@
 mod common;
 
 use causeway_control::{self as control, Reply, Request, TunnelStatus};
-use causeway_tunnel::{Header, Kind, Settings};
+use causeway_tunnel::{Header, Kind, OpenRequest, Settings, Target};
+use causeway_wire::Token;
 use common::member::Member;
 use common::{Grid, cross, wait_for};
 use std::io::Write;
@@ -178,5 +179,53 @@ fn a_member_can_neither_end_nor_change_anothers_job_by_its_token() {
         "{jobs:?}"
     );
     cross(&near, &far, b"went on");
+    grid.pair(&listener);
+}
+
+#[test]
+fn a_member_that_floods_with_opens_has_each_of_them_answered_and_the_others_go_on_meanwhile() {
+    const OPENS: u32 = 100_000;
+    let grid = Grid::with_member();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    let mut member = Member::introduced(&grid);
+    let request = OpenRequest {
+        token: Token([0x5a; 16]),
+        target: Target::Connection {
+            source: grid.address(3, 1, 5000),
+            destination: grid.address(1, 1, 5000),
+        },
+    };
+    let mut payload = 0_u64.to_be_bytes().to_vec();
+    payload.extend(request.encode());
+    let mut flood = Vec::new();
+    for number in 0..OPENS {
+        let header = Header {
+            kind: Kind::Open,
+            detail: 0,
+            length: payload.len() as u16,
+            // Site one sorts first, and its own are odd.
+            stream: 2 + 2 * number,
+            position: 1 << 16,
+        };
+        flood.extend(header.encode());
+        flood.extend(&payload);
+    }
+    let flooding = std::thread::spawn(move || {
+        member.stream.write_all(&flood).unwrap();
+        member
+    });
+    let refused = || grid.status(1).refused.get("unknown-token").copied();
+    let mut between = false;
+    wait_for("each open to be refused", || {
+        cross(&near, &far, b"goes on");
+        let count = refused().unwrap_or(0);
+        between |= (1..u64::from(OPENS)).contains(&count);
+        count == u64::from(OPENS)
+    });
+    assert!(between, "the others waited until all of the flood was taken in");
+    let mut member = flooding.join().unwrap();
+    member.say(r#"{"job_start":{"token":"00000000000000000000000000000000","name":"its own"}}"#);
+    wait_for("what it says afterwards", || grid.status(1).jobs.len() == 2);
     grid.pair(&listener);
 }

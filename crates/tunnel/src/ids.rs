@@ -4,6 +4,7 @@
 //! streams they start again and pass over those in use.
 
 use crate::frame::ProtocolError;
+use crate::steps;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -85,6 +86,7 @@ impl Seen {
     pub(crate) fn insert(&mut self, id: u32) {
         self.beyond.insert(id);
         while self.beyond.remove(&self.next) {
+            steps::step();
             self.next = self.side.next(self.next);
         }
     }

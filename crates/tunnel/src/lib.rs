@@ -31,6 +31,8 @@ mod segments;
 mod sending;
 mod settings;
 mod snapshot;
+#[doc(hidden)]
+pub mod steps;
 mod stream;
 pub mod ticket;
 pub mod tunnel;

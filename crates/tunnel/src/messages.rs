@@ -1,6 +1,7 @@
 //! Messages between the gateways themselves: numbered frames, put in order and joined.
 
 use crate::frame::ProtocolError;
+use crate::steps;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,6 +45,7 @@ impl Messages {
     /// The next whole message.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, ProtocolError> {
         while let Some((more, bytes)) = self.ahead.remove(&self.received) {
+            steps::step();
             self.received += 1;
             self.ahead_bytes -= bytes.len();
             self.begun.extend(bytes);

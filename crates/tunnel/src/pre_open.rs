@@ -4,10 +4,11 @@ use crate::frame::ProtocolError;
 use crate::kept;
 use crate::open::OpenRequest;
 use crate::segments::SEGMENT_BYTES;
+use crate::steps;
 use crate::stream::{Arrival, Stream};
 use crate::window::MIN_BYTES;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Streams known before their open. As many as are opened while one lane waits for a retransmission.
 const STREAMS: usize = 65_536;
@@ -15,10 +16,35 @@ const STREAMS: usize = 65_536;
 /// Bytes kept for all of them, and what keeping them takes.
 const BYTES: usize = 64 << 20;
 
+/// Invariant: `due` has the streams whose open has arrived, each by what it waits for.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Kept")]
 pub(crate) struct PreOpen {
     streams: HashMap<u32, Waiting>,
     bytes: usize,
+    /// [`Open::after`] and the stream's id. A far gateway may let any number wait for a message that it does
+    /// not send, so nothing looks through all of them.
+    #[serde(skip)]
+    due: BTreeSet<(u64, u32)>,
+}
+
+/// As it travels into another process.
+#[derive(Deserialize)]
+struct Kept {
+    streams: HashMap<u32, Waiting>,
+    bytes: usize,
+}
+
+impl From<Kept> for PreOpen {
+    fn from(Kept { streams, bytes }: Kept) -> PreOpen {
+        let due = streams.iter();
+        let due = due.filter_map(|(id, waiting)| Some((waiting.open.as_ref()?.after, *id)));
+        PreOpen {
+            due: due.collect(),
+            streams,
+            bytes,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,24 +96,27 @@ impl PreOpen {
     }
 
     pub(crate) fn on_open(&mut self, id: u32, open: Open) -> Result<(), ProtocolError> {
-        self.waiting(id)?.open.get_or_insert(open);
+        let after = open.after;
+        let waiting = self.waiting(id)?;
+        if waiting.open.is_none() {
+            waiting.open = Some(open);
+            self.due.insert((after, id));
+        }
         Ok(())
     }
 
-    /// Streams whose open may be handed on once `messages` frames of messages were, lowest first.
-    pub(crate) fn ready(&self, messages: u64) -> Vec<u32> {
-        let is_ready = |waiting: &Waiting| waiting.open.as_ref().is_some_and(|open| open.after <= messages);
-        let ready = self.streams.iter().filter(|(_, waiting)| is_ready(waiting));
-        let mut ready: Vec<u32> = ready.map(|(id, _)| *id).collect();
-        ready.sort_unstable();
-        ready
-    }
-
-    /// Takes a stream out; its open must have arrived.
-    pub(crate) fn take(&mut self, id: u32) -> Option<(Stream, Open)> {
+    /// Takes out a stream whose open may be handed on once `messages` frames of messages were: the one that
+    /// has waited for the earliest first.
+    pub(crate) fn take_ready(&mut self, messages: u64) -> Option<(u32, Stream, Open)> {
+        steps::step();
+        let (after, id) = *self.due.first()?;
+        if after > messages {
+            return None;
+        }
+        self.due.pop_first();
         let waiting = self.streams.remove(&id)?;
         self.bytes -= waiting.bytes;
-        Some((waiting.stream, waiting.open?))
+        Some((id, waiting.stream, waiting.open?))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

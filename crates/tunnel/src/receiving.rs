@@ -5,6 +5,7 @@ use crate::open::OpenRequest;
 use crate::pre_open::Open;
 use crate::segments::MAX_SEGMENTS;
 use crate::settings::MAX_WAITING_BYTES;
+use crate::steps;
 use crate::stream::{Arrival, Stream};
 use crate::tunnel::{Event, StreamId, Tunnel};
 use crate::window::MIN_BYTES;
@@ -22,6 +23,7 @@ impl Tunnel {
     /// When the far side breaks the protocol; the lane must then be closed.
     pub fn on_input<'a>(&mut self, lane: usize, input: &mut &'a [u8], now: Instant) -> Handed<'a> {
         loop {
+            steps::step();
             if let Some(event) = self.events.pop_front() {
                 return Ok(Some(event));
             }
@@ -144,6 +146,7 @@ impl Tunnel {
         }
         let segments = stream.ahead.len();
         while let Some(bytes) = stream.take_ahead() {
+            steps::step();
             self.events
                 .push_back(Event::Data(StreamId(id), Cow::Owned(bytes)));
         }
@@ -181,10 +184,8 @@ impl Tunnel {
 
     /// Begins the streams whose open and messages are here.
     fn open_early(&mut self) {
-        for id in self.pre_open.ready(self.messages.received) {
-            if let Some((stream, open)) = self.pre_open.take(id) {
-                self.begin(id, stream, open);
-            }
+        while let Some((id, stream, open)) = self.pre_open.take_ready(self.messages.received) {
+            self.begin(id, stream, open);
         }
     }
 

@@ -5,6 +5,7 @@
 //! socket can be read straight into the place from which another is written.
 
 use crate::frame::{HEADER_BYTES, Header, MAX_PAYLOAD};
+use crate::steps;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_bytes::ByteBuf;
 use std::collections::VecDeque;
@@ -117,6 +118,7 @@ impl Ring {
         }
         self.acked = self.acked.max(position);
         while self.blocks.len() > 1 && self.blocks.front().is_some_and(|block| block.end() <= self.acked) {
+            steps::step();
             let block = self.blocks.pop_front();
             if self.spare.len() < SPARE_BLOCKS {
                 self.spare.extend(block.map(|block| block.bytes));

@@ -1,5 +1,6 @@
 //! Bytes of a stream that arrived before those in front of them. The stream's window bounds them.
 
+use crate::steps;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -51,6 +52,7 @@ impl Segments {
     pub(crate) fn insert(&mut self, mut at: u64, mut bytes: &[u8]) -> usize {
         let mut kept = 0;
         while !bytes.is_empty() {
+            steps::step();
             let before = self.held.range(..=at).next_back();
             let before_ends = before.map_or(0, |(start, held)| start + held.len() as u64);
             let known = before_ends.saturating_sub(at).min(bytes.len() as u64) as usize;
@@ -81,6 +83,7 @@ impl Segments {
     /// What follows position `at`, if it is here. Segments that lie before are dropped.
     pub(crate) fn take(&mut self, at: u64) -> Option<Vec<u8>> {
         while let Some(first) = self.held.first_entry().filter(|first| *first.key() <= at) {
+            steps::step();
             let (start, bytes) = first.remove_entry();
             let mut bytes = bytes.into_vec();
             let known = (at - start).min(bytes.len() as u64) as usize;

@@ -13,8 +13,6 @@ const MAX_SUBNETS: usize = 64;
 const MAX_NODES: usize = 16_384;
 const MAX_ADDRESSES: usize = 16;
 const MAX_VERSION: usize = 64;
-/// A host name's longest (RFC 1035).
-const MAX_NODE_NAME: usize = 253;
 const MAX_JOB_SITES: usize = 1000;
 /// One of P-256 takes 96 at most.
 const MAX_SIGNATURE: usize = 128;
@@ -76,20 +74,25 @@ impl Checked for Record {
         {
             return Err("reach.ports is the first and the last port of a range".to_owned());
         }
+        let in_subnets = |address: IpAddr| self.subnets.iter().any(|subnet| subnet.0.contains(address));
+        if let Some(address) = self.lan.iter().find(|address| !in_subnets(address.ip())) {
+            return Err(format!("lan: {address} is in none of the site's subnets"));
+        }
         for node in &self.nodes {
             let name = &node.name;
-            let shell_safe =
-                !name.is_empty() && !name.starts_with('-') && !name.contains(char::is_whitespace);
-            if !shell_safe || name.contains(char::is_control) || name.len() > MAX_NODE_NAME {
-                return Err(format!("{:?} is no name of a node", shortened(name)));
+            if !grid::is_node_name(name) {
+                return Err(format!(
+                    "{:?} is no name of a node: 1 to {} letters, digits, '-', '_', '.', ':' or '@'",
+                    shortened(name),
+                    grid::MAX_NODE_NAME
+                ));
             }
             check_count(
                 &format!("the addresses of {name}"),
                 node.addresses.len(),
                 MAX_ADDRESSES,
             )?;
-            let outside = |address: &&IpAddr| !self.subnets.iter().any(|subnet| subnet.0.contains(**address));
-            if let Some(address) = node.addresses.iter().find(outside) {
+            if let Some(address) = node.addresses.iter().find(|address| !in_subnets(**address)) {
                 return Err(format!(
                     "node {name} has address {address}, which is in none of the site's subnets"
                 ));
@@ -241,7 +244,8 @@ mod tests {
             refused(&|r| r.nodes[0].addresses[0] = "10.2.0.1".parse().unwrap())
                 .contains("none of the site's")
         );
-        for name in ["", "-oProxyCommand=id", "a b", "a\u{7}", &"a".repeat(254)] {
+        assert!(refused(&|r| r.lan[0].set_ip([10, 2, 0, 1].into())).contains("lan: 10.2.0.1:7000"));
+        for name in ["", "-oProxyCommand=id", "a b", "a\u{7}", "a;b", &"a".repeat(201)] {
             assert!(
                 refused(&|r| r.nodes[0].name = name.to_owned()).contains("no name of a node"),
                 "{name}"

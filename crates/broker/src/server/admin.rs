@@ -4,6 +4,7 @@
 //! Where no broker runs, a command acts on the store itself; the store's lock tells the two apart.
 
 use super::{STORE_BUSY, Shared};
+use crate::api::Subnet;
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::state::{Listing, Refusal, State, StateError};
@@ -24,8 +25,10 @@ use tokio::time::{sleep, timeout};
 /// Version of the lines.
 const VERSION: u32 = 1;
 
-/// Longest line: a listing of thousands of sites.
-const MAX_LINE: u64 = 4 * 1024 * 1024;
+/// Longest line asked, and longest answered: a listing of the 4096 sites that a list of revocations may name
+/// and of a thousand members with 64 subnets each, and their jobs.
+const MAX_ASKED: u64 = 64 * 1024;
+const MAX_ANSWERED: u64 = 32 * 1024 * 1024;
 
 /// How long a line may take; nothing that is answered waits for another host.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -40,6 +43,9 @@ pub enum AdminRequest {
         site: String,
         /// How long it lives.
         ttl_seconds: u64,
+        /// Ranges in which the site's addresses have to lie; none: those that nobody has on the Internet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        subnets: Vec<Subnet>,
     },
     /// Put a site out.
     Revoke {
@@ -145,7 +151,7 @@ fn ask_broker(mut stream: UnixStream, request: &AdminRequest, path: &Path) -> Re
         stream.write_all(&line)?;
         let mut answer = Vec::new();
         BufReader::new(&stream)
-            .take(MAX_LINE)
+            .take(MAX_ANSWERED)
             .read_until(b'\n', &mut answer)?;
         Ok(answer)
     };
@@ -169,8 +175,12 @@ fn ask_broker(mut stream: UnixStream, request: &AdminRequest, path: &Path) -> Re
 
 fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
     let done = match request {
-        AdminRequest::Token { site, ttl_seconds } => state
-            .create_token(site, *ttl_seconds)
+        AdminRequest::Token {
+            site,
+            ttl_seconds,
+            subnets,
+        } => state
+            .create_token(site, *ttl_seconds, subnets)
             .map(|token| AdminReply::Token(token.to_string())),
         AdminRequest::Revoke { site } => state.revoke(site).map(AdminReply::Revoked),
         AdminRequest::List {} => Ok(AdminReply::Listing(state.listing())),
@@ -222,7 +232,7 @@ async fn answer(shared: Arc<Shared>, stream: tokio::net::UnixStream) -> io::Resu
     let (reader, mut writer) = stream.into_split();
     let mut line = Vec::new();
     tokio::io::BufReader::new(reader)
-        .take(MAX_LINE)
+        .take(MAX_ASKED)
         .read_until(b'\n', &mut line)
         .await?;
     let body = match serde_json::from_slice::<Envelope<AdminRequest>>(&line) {

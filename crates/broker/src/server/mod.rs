@@ -134,6 +134,8 @@ pub(crate) struct Shared {
     reaching: Semaphore,
     reach_local: bool,
     stopping: watch::Sender<bool>,
+    /// Why the broker cannot go on, once it cannot.
+    failed: watch::Sender<Option<String>>,
 }
 
 impl Shared {
@@ -143,7 +145,33 @@ impl Shared {
         act: impl FnOnce(&mut State) -> T + Send + 'static,
     ) -> Result<T, tokio::task::JoinError> {
         let shared = self.clone();
-        tokio::task::spawn_blocking(move || act(&mut shared.lock())).await
+        tokio::task::spawn_blocking(move || {
+            let mut state = shared.lock();
+            let before = state.store_trouble();
+            let done = act(&mut state);
+            shared.watch_store(before, &state);
+            done
+        })
+        .await
+    }
+
+    /// Says when the store begins to fail and when that is over.
+    fn watch_store(&self, before: Option<String>, state: &State) {
+        match (before, state.store_trouble()) {
+            (None, Some(reason)) => self.log.say(format_args!(
+                "{reason}; what would change is refused, and tried again with the next change"
+            )),
+            (Some(_), None) => self.log.say("the store is written again"),
+            _ => {}
+        }
+        if let Some(reason) = state.store_lost() {
+            let reason = format!("the store is lost: {reason}");
+            self.failed.send_if_modified(|failed| {
+                let first = failed.is_none();
+                failed.get_or_insert(reason);
+                first
+            });
+        }
     }
 
     /// Without it gateways go on, but those that nobody can dial do not meet.
@@ -208,6 +236,7 @@ impl Broker {
             limits: options.limits,
             log: options.log,
             stopping: watch::Sender::new(false),
+            failed: watch::Sender::new(None),
         });
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(WORKERS)
@@ -249,6 +278,18 @@ impl Broker {
     /// Where it listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// Tells, from another thread, why the broker cannot go on, should that ever be.
+    pub fn when_it_fails(&self, tell: impl FnOnce(String) + Send + 'static) {
+        let mut failed = self.shared.failed.subscribe();
+        if let Some(runtime) = &self.runtime {
+            runtime.spawn(async move {
+                if let Ok(reason) = failed.wait_for(Option::is_some).await {
+                    tell(reason.clone().unwrap_or_default());
+                }
+            });
+        }
     }
 
     /// Stops: polls are answered, nothing new is accepted.

@@ -3,35 +3,104 @@
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Job, JobStart, JobsAnswer, JobsRequest, Relay, RelaysAnswer};
 use crate::store::{self, Change};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Jobs of one site at a time. More is a gateway that forgets to end them.
 const MAX_JOBS: usize = 1000;
 
+/// Sites that one site's jobs name together: a thousand jobs over sixteen sites, or sixteen over a thousand.
+/// Without it one site could have the broker keep 64 MB, and others read them.
+const MAX_NAMED: usize = 16_384;
+
+/// Jobs in one answer, as JSON, beside those of who asks: of eight megabytes that a gateway reads.
+const ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
 /// A relay that has been silent for three questions is not offered.
 const RELAY_SILENCE_SECONDS: u64 = 90;
+
+/// The jobs that run, by number and by the site that began them.
+#[derive(Default)]
+pub(super) struct Register {
+    jobs: BTreeMap<String, Job>,
+    by_site: HashMap<String, BTreeSet<String>>,
+}
+
+impl Register {
+    pub(super) fn new(jobs: impl IntoIterator<Item = (String, Job)>) -> Register {
+        let mut register = Register::default();
+        jobs.into_iter().for_each(|(_, job)| register.put(job));
+        register
+    }
+
+    fn put(&mut self, job: Job) {
+        let id = job.job.id.clone();
+        self.by_site
+            .entry(job.from.clone())
+            .or_default()
+            .insert(id.clone());
+        self.jobs.insert(id, job);
+    }
+
+    fn remove(&mut self, id: &str) {
+        let Some(job) = self.jobs.remove(id) else {
+            return;
+        };
+        if let Some(ids) = self.by_site.get_mut(&job.from) {
+            ids.remove(id);
+            if ids.is_empty() {
+                self.by_site.remove(&job.from);
+            }
+        }
+    }
+
+    fn of(&self, site: &str) -> impl Iterator<Item = &Job> {
+        let ids = self.by_site.get(site).into_iter().flatten();
+        ids.filter_map(|id| self.jobs.get(id))
+    }
+}
 
 impl State {
     /// Notes a job's beginning or end, and tells which run.
     pub(crate) fn jobs(&mut self, site: &str, asked: JobsRequest) -> Result<JobsAnswer, Refusal> {
+        let others = matches!(asked, JobsRequest::List {});
         match asked {
             JobsRequest::Start(job) => self.start_job(site, job)?,
             JobsRequest::End { id } => {
-                if self.jobs.get(&id).is_some_and(|job| job.from == site) {
+                if self.jobs.of(site).any(|job| job.job.id == id) {
                     self.store.change(Change::default().remove(store::JOBS, &id))?;
                     self.jobs.remove(&id);
                 }
             }
             JobsRequest::List {} => {}
         }
-        let jobs = self.running();
-        Ok(JobsAnswer { jobs })
+        let own = self.jobs.of(site).cloned().collect();
+        Ok(if others {
+            self.running(own, site)
+        } else {
+            JobsAnswer {
+                jobs: in_order(own),
+                left_out: 0,
+            }
+        })
     }
 
-    /// In the order of their beginning.
-    pub(super) fn running(&self) -> Vec<Job> {
-        let mut jobs: Vec<Job> = self.jobs.values().cloned().collect();
-        jobs.sort_by(|a, b| (a.since, &a.job.id).cmp(&(b.since, &b.job.id)));
-        jobs
+    /// These and, in the order of their beginning, those of the others that an answer has room for.
+    pub(super) fn running(&self, mut jobs: Vec<Job>, own: &str) -> JobsAnswer {
+        let mut others: Vec<&Job> = self.jobs.jobs.values().filter(|job| job.from != own).collect();
+        others.sort_by(|a, b| order(a).cmp(&order(b)));
+        let mut left = ANSWER_BYTES;
+        let fit = others.iter().take_while(|job| {
+            let bytes = serde_json::to_vec(job).map_or(usize::MAX, |json| json.len());
+            let fits = bytes <= left;
+            left = left.saturating_sub(bytes);
+            fits
+        });
+        let fit = fit.count();
+        jobs.extend(others[..fit].iter().copied().cloned());
+        JobsAnswer {
+            jobs: in_order(jobs),
+            left_out: others.len() - fit,
+        }
     }
 
     fn start_job(&mut self, site: &str, mut job: JobStart) -> Result<(), Refusal> {
@@ -39,12 +108,23 @@ impl State {
             let message = "the gateway has not said yet what its site is; its record comes first (/v1/sync)";
             return Err(Refusal::new(ErrorKind::NoSuchSite, message));
         };
-        if let Some(other) = self.jobs.get(&job.id).filter(|known| known.from != site) {
+        if let Some(other) = self.jobs.jobs.get(&job.id).filter(|known| known.from != site) {
             let message = format!("job {} is of site {}", job.id, other.from);
             return Err(Refusal::new(ErrorKind::NotYours, message));
         }
-        if self.jobs.values().filter(|job| job.from == site).count() >= MAX_JOBS {
-            let message = format!("site {site} has {MAX_JOBS} jobs that have not ended");
+        // Names of sites that are none say nothing to anybody.
+        job.sites.retain(|name| self.members.site(name).is_some());
+        job.sites.sort_unstable();
+        job.sites.dedup();
+        let before = self.jobs.of(site).filter(|known| known.job.id != job.id);
+        let (count, named) = before.fold((0, 0), |(count, named), known| {
+            (count + 1, named + known.job.sites.len())
+        });
+        if count >= MAX_JOBS || named + job.sites.len() > MAX_NAMED {
+            let message = format!(
+                "site {site} has {count} jobs that have not ended, and they name {named} sites; {MAX_JOBS} and {MAX_NAMED} \
+                 are allowed"
+            );
             return Err(Refusal::new(ErrorKind::Busy, message));
         }
         let age = std::mem::take(&mut job.age_seconds);
@@ -56,20 +136,23 @@ impl State {
         };
         self.store
             .change(Change::default().put(store::JOBS, &entry.job.id, &entry))?;
-        self.jobs.insert(entry.job.id.clone(), entry);
+        self.jobs.put(entry);
         Ok(())
     }
 
-    /// A gateway that began anew, or is gone, has taken its jobs along.
-    pub(super) fn end_jobs_of(&mut self, site: &str, except: Option<&str>) -> Result<(), Refusal> {
-        let over = |job: &Job| job.from == site && except != Some(job.instance.as_str());
-        let mut change = Change::default();
-        for (id, _) in self.jobs.iter().filter(|(_, job)| over(job)) {
-            change = change.remove(store::JOBS, id);
-        }
-        self.store.change(change)?;
-        self.jobs.retain(|_, job| !over(job));
-        Ok(())
+    /// A gateway that began anew, or is gone, has taken its jobs along: what that changes on the disk.
+    pub(super) fn without_jobs_of(&self, site: &str, except: Option<&str>) -> Change {
+        let over = self.jobs.of(site).filter(|job| is_over(job, except));
+        over.fold(Change::default(), |change, job| {
+            change.remove(store::JOBS, &job.job.id)
+        })
+    }
+
+    /// The same in memory.
+    pub(super) fn forget_jobs_of(&mut self, site: &str, except: Option<&str>) {
+        let over = self.jobs.of(site).filter(|job| is_over(job, except));
+        let over: Vec<String> = over.map(|job| job.job.id.clone()).collect();
+        over.iter().for_each(|id| self.jobs.remove(id));
     }
 
     /// Gateways that carry streams of others, the least busy first.
@@ -93,4 +176,17 @@ impl State {
         relays.sort_by(|a, b| (a.load, &a.site).cmp(&(b.load, &b.site)));
         RelaysAnswer { relays }
     }
+}
+
+fn is_over(job: &Job, except: Option<&str>) -> bool {
+    except != Some(job.instance.as_str())
+}
+
+fn order(job: &Job) -> (u64, &str) {
+    (job.since, &job.job.id)
+}
+
+fn in_order(mut jobs: Vec<Job>) -> Vec<Job> {
+    jobs.sort_by(|a, b| order(a).cmp(&order(b)));
+    jobs
 }

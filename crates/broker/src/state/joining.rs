@@ -1,11 +1,12 @@
 //! Tokens, certificates and revocations: who gets in, and who is put out.
 
 use super::{ANCESTORS, REVOCATIONS, Refusal, State};
-use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Job, RenewRequest, Subnet};
+use crate::api::{CertificateAnswer, EnrolRequest, ErrorKind, Member, RenewRequest, Subnet};
 use crate::authority::{AuthorityError, BACKDATED_SECONDS, Issued};
 use crate::clock::{date, span};
+use crate::granted::MAX_GRANTED;
 use crate::identity::{Certified, Identity, hexadecimal};
-use crate::revocation::{RevocationSet, SignedRevocations};
+use crate::revocation::{ExtendError, RevocationSet, SignedRevocations};
 use crate::store::{self, Change};
 use crate::token::JoinToken;
 use causeway_wire::grid;
@@ -32,6 +33,9 @@ pub(super) struct TokenRecord {
     pub(super) used: Option<Used>,
     /// Taken back.
     pub(super) void: bool,
+    /// Ranges that the site may have, once it has joined with this one; none: those of nobody.
+    #[serde(default)]
+    pub(super) subnets: Vec<Subnet>,
 }
 
 /// How a token was used.
@@ -43,58 +47,14 @@ pub(super) struct Used {
     request: String,
 }
 
-/// What an administrator sees of the grid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listing {
-    /// Name of the grid.
-    pub grid: String,
-    /// Sites that are members, or were revoked.
-    pub sites: Vec<ListedSite>,
-    /// Tokens that may still be used.
-    pub tokens: Vec<ListedToken>,
-    /// Jobs that run, in the order of their beginning; none from a broker that does not say.
-    #[serde(default)]
-    pub jobs: Vec<Job>,
-    /// The broker's clock, in seconds since 1970.
-    pub time: u64,
-}
-
-/// A site, for its administrator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListedSite {
-    /// Its name.
-    pub site: String,
-    /// Its subnets.
-    pub subnets: Vec<String>,
-    /// The ranges by which the grid knows them, where it does not by themselves.
-    #[serde(default)]
-    pub virtual_subnets: Vec<String>,
-    /// How many nodes it has.
-    pub nodes: usize,
-    /// Where it speaks from.
-    pub observed: Option<SocketAddr>,
-    /// When it last spoke, in seconds since 1970; 0 when it never did.
-    pub last_seen: u64,
-    /// Its certificate's serial number.
-    pub serial: String,
-    /// Its gateway's program.
-    pub version: String,
-    /// Since when its certificates are void, where they are.
-    pub revoked: Option<u64>,
-}
-
-/// A token that may still be used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListedToken {
-    /// For which site.
-    pub site: String,
-    /// Until when.
-    pub expires: u64,
-}
-
 impl State {
-    /// A token with which `site` may join.
-    pub(crate) fn create_token(&mut self, site: &str, ttl_seconds: u64) -> Result<JoinToken, Refusal> {
+    /// A token with which `site` may join, with its addresses in these ranges, where any are named.
+    pub(crate) fn create_token(
+        &mut self,
+        site: &str,
+        ttl_seconds: u64,
+        subnets: &[Subnet],
+    ) -> Result<JoinToken, Refusal> {
         let refuse = |message: String| Refusal::new(ErrorKind::BadRequest, message);
         if !grid::is_site_name(site) {
             let message = format!("{site:?} is no name of a site: 1 to 63 letters, digits, '-', '_' or '.'");
@@ -102,6 +62,9 @@ impl State {
         }
         if ttl_seconds == 0 || ttl_seconds > MAX_TTL_SECONDS {
             return Err(refuse(format!("a token lives at most {}", span(MAX_TTL_SECONDS))));
+        }
+        if subnets.len() > MAX_GRANTED {
+            return Err(refuse(format!("a token grants {MAX_GRANTED} ranges at most")));
         }
         let now = self.now();
         self.forget_tokens(now)?;
@@ -127,8 +90,12 @@ impl State {
             expires: token.expires,
             used: None,
             void: false,
+            subnets: subnets.to_vec(),
         };
-        self.keep_token(&JoinToken::hash(&secret), record)?;
+        let hash = JoinToken::hash(&secret);
+        self.store
+            .change(Change::default().put(store::TOKENS, &hash, &record))?;
+        self.tokens.insert(hash, record);
         Ok(token)
     }
 
@@ -165,13 +132,11 @@ impl State {
             from,
             request,
         };
-        self.keep_token(
-            &hash,
-            TokenRecord {
-                used: Some(used),
-                ..token
-            },
-        )?;
+        let token = TokenRecord {
+            used: Some(used),
+            ..token
+        };
+        self.keep_joined(hash, token)?;
         Ok(self.certificate_answer(issued))
     }
 
@@ -191,13 +156,11 @@ impl State {
         let before = self
             .last_beginning(site)
             .max(known.before(site).map_or(0, |before| before.saturating_add(1)));
-        if let Some(more) = known
+        let more = known
             .extended([(site.to_owned(), before)], 0, &self.authority)
-            .map_err(internal)?
-        {
-            self.keep_revocations(more)?;
-        }
-        self.void_tokens(|token| token.site == site)?;
+            .map_err(not_extended)?;
+        let void = self.tokens_of(|token| token.site == site);
+        self.keep_revocations(more, self.ancestors.clone(), &void)?;
         Ok(self.trust.revocations().now().counter())
     }
 
@@ -232,14 +195,13 @@ impl State {
         } else {
             let more = theirs.revoked().map(|(site, before)| (site.to_owned(), before));
             own.extended(more, theirs.counter(), &self.authority)
-                .map_err(internal)?
+                .map_err(not_extended)?
         };
-        self.ancestors.push(theirs.digest());
-        if let Some(merged) = merged {
-            self.keep_revocations(merged)?;
-        }
+        let mut ancestors = self.ancestors.clone();
+        ancestors.push(theirs.digest());
         // An old store may hold tokens that were used since.
-        self.void_tokens(|token| token.used.is_none())?;
+        let void = self.tokens_of(|token| token.used.is_none());
+        self.keep_revocations(merged, ancestors, &void)?;
         Ok(true)
     }
 
@@ -248,62 +210,6 @@ impl State {
         digest.is_empty()
             || self.trust.revocations().now().digest() == digest
             || self.ancestors.iter().any(|known| known == digest)
-    }
-
-    /// What an administrator sees.
-    pub(crate) fn listing(&self) -> Listing {
-        let revocations = self.trust.revocations().now();
-        let mut sites: Vec<ListedSite> = self
-            .members
-            .iter()
-            .map(|member| ListedSite {
-                site: member.site.clone(),
-                subnets: texts(&member.record.subnets),
-                virtual_subnets: texts(&member.virtual_subnets),
-                nodes: member.record.nodes.len(),
-                observed: member.observed,
-                last_seen: member.last_seen,
-                serial: member.serial.clone(),
-                version: member.record.version.clone(),
-                revoked: None,
-            })
-            .collect();
-        for (site, before) in revocations
-            .revoked()
-            .filter(|(site, _)| self.members.site(site).is_none())
-        {
-            sites.push(ListedSite {
-                site: site.to_owned(),
-                subnets: Vec::new(),
-                virtual_subnets: Vec::new(),
-                nodes: 0,
-                observed: None,
-                last_seen: 0,
-                serial: String::new(),
-                version: String::new(),
-                revoked: Some(before.saturating_add(BACKDATED_SECONDS)),
-            });
-        }
-        sites.sort_by(|a, b| a.site.cmp(&b.site));
-        let now = self.now();
-        let good = self
-            .tokens
-            .values()
-            .filter(|token| token.used.is_none() && !token.void && token.expires >= now);
-        let mut tokens: Vec<ListedToken> = good
-            .map(|token| ListedToken {
-                site: token.site.clone(),
-                expires: token.expires,
-            })
-            .collect();
-        tokens.sort_by(|a, b| (&a.site, a.expires).cmp(&(&b.site, b.expires)));
-        Listing {
-            grid: self.authority.grid().to_owned(),
-            sites,
-            tokens,
-            jobs: self.running(),
-            time: now,
-        }
     }
 
     fn certify(&self, request: &str, site: &str) -> Result<Issued, Refusal> {
@@ -330,24 +236,39 @@ impl State {
         }
     }
 
-    fn keep_token(&mut self, hash: &str, record: TokenRecord) -> Result<(), Refusal> {
-        self.store
-            .change(Change::default().put(store::TOKENS, hash, &record))?;
-        self.tokens.insert(hash.to_owned(), record);
+    /// A token is used: from now on the site may have what it grants.
+    fn keep_joined(&mut self, hash: String, token: TokenRecord) -> Result<(), Refusal> {
+        let change = Change::default().put(store::TOKENS, &hash, &token);
+        let (site, subnets) = (token.site.clone(), token.subnets.clone());
+        self.store.change(change.and(match subnets.as_slice() {
+            [] => Change::default().remove(store::GRANTS, &site),
+            subnets => Change::default().put(store::GRANTS, &site, &subnets),
+        }))?;
+        if subnets.is_empty() {
+            self.grants.remove(&site);
+        } else {
+            self.grants.insert(site, subnets);
+        }
+        self.tokens.insert(hash, token);
         Ok(())
     }
 
-    fn void_tokens(&mut self, which: impl Fn(&TokenRecord) -> bool) -> Result<(), Refusal> {
-        let mut change = Change::default();
-        for (hash, token) in self
+    /// Hashes of tokens that are to be void and are not yet.
+    fn tokens_of(&self, which: impl Fn(&TokenRecord) -> bool) -> Vec<String> {
+        let meant = self
             .tokens
-            .iter_mut()
-            .filter(|(_, token)| !token.void && which(token))
-        {
+            .iter()
+            .filter(|(_, token)| !token.void && which(token));
+        meant.map(|(hash, _)| hash.clone()).collect()
+    }
+
+    fn voided(&self, hashes: &[String]) -> Change {
+        let tokens = hashes.iter().filter_map(|hash| self.tokens.get_key_value(hash));
+        tokens.fold(Change::default(), |change, (hash, token)| {
+            let mut token = token.clone();
             token.void = true;
-            change = change.put(store::TOKENS, hash, token);
-        }
-        Ok(self.store.change(change)?)
+            change.put(store::TOKENS, hash, &token)
+        })
     }
 
     fn forget_tokens(&mut self, now: u64) -> Result<(), Refusal> {
@@ -361,40 +282,63 @@ impl State {
         Ok(())
     }
 
-    /// Puts out who is on the list.
-    fn keep_revocations(&mut self, set: RevocationSet) -> Result<(), Refusal> {
-        let before = self.trust.revocations().now().digest();
-        let mut ancestors = self.ancestors.clone();
-        if !before.is_empty() {
-            ancestors.push(before);
+    /// Puts out who is on the list, where there is a new one, and voids tokens: all of it, or nothing at all
+    /// where the disk does not take it.
+    fn keep_revocations(
+        &mut self,
+        set: Option<RevocationSet>,
+        mut ancestors: Vec<String>,
+        void: &[String],
+    ) -> Result<(), Refusal> {
+        let mut change = Change::default();
+        let mut out: Vec<String> = Vec::new();
+        if let Some(set) = &set {
+            let before = self.trust.revocations().now().digest();
+            if !before.is_empty() {
+                ancestors.push(before);
+            }
+            change = change.put(store::META, REVOCATIONS, &set.signed());
+            let put_out = |member: &&Member| {
+                set.before(&member.site)
+                    .is_some_and(|before| member.not_before <= before)
+            };
+            out.extend(
+                self.members
+                    .iter()
+                    .filter(put_out)
+                    .map(|member| member.site.clone()),
+            );
         }
         let surplus = ancestors.len().saturating_sub(MAX_ANCESTORS);
         ancestors.drain(..surplus);
-        let mut change = Change::default()
-            .put(store::META, REVOCATIONS, &set.signed())
-            .put(store::META, ANCESTORS, &ancestors);
-        let out: Vec<String> = self
-            .members
-            .iter()
-            .filter(|member| {
-                set.before(&member.site)
-                    .is_some_and(|before| member.not_before <= before)
-            })
-            .map(|member| member.site.clone())
-            .collect();
-        for site in &out {
-            change = change.remove(store::MEMBERS, site).remove(store::SEEN, site);
+        if ancestors != self.ancestors {
+            change = change.put(store::META, ANCESTORS, &ancestors);
         }
-        self.store.change(change)?;
+        for site in &out {
+            change = change
+                .remove(store::MEMBERS, site)
+                .remove(store::SEEN, site)
+                .remove(store::GRANTS, site)
+                .and(self.without_jobs_of(site, None));
+        }
+        self.store.change(change.and(self.voided(void)))?;
         self.ancestors = ancestors;
-        self.trust.revocations().adopt(set);
+        for hash in void {
+            if let Some(token) = self.tokens.get_mut(hash) {
+                token.void = true;
+            }
+        }
         for site in &out {
             self.members.remove(site);
+            self.grants.remove(site);
             self.presence.remove(site);
             self.mail.forget(site);
-            self.end_jobs_of(site, None)?;
+            self.forget_jobs_of(site, None);
         }
-        self.stir();
+        if let Some(set) = set {
+            self.trust.revocations().adopt(set);
+            self.stir();
+        }
         Ok(())
     }
 }
@@ -414,15 +358,18 @@ pub(crate) fn site_of(certified: Option<&Certified>, state: &State) -> Result<St
     }
 }
 
+fn not_extended(error: ExtendError) -> Refusal {
+    match error {
+        ExtendError::Full(_) => Refusal::new(ErrorKind::Busy, error.to_string()),
+        ExtendError::Authority(error) => internal(error),
+    }
+}
+
 fn internal(error: AuthorityError) -> Refusal {
     Refusal::new(ErrorKind::Internal, error.to_string())
 }
 
 /// Hash of a secret in hexadecimal, as tokens are found by it.
-fn texts(subnets: &[Subnet]) -> Vec<String> {
-    subnets.iter().map(|subnet| subnet.0.to_string()).collect()
-}
-
 fn secret_hash(secret: &str) -> String {
     let digit = |byte: u8| (byte as char).to_digit(16).unwrap_or(0) as u8;
     let mut bytes = [0; 32];

@@ -7,24 +7,27 @@
 
 mod jobs;
 pub(crate) mod joining;
+mod listing;
 mod mail;
 mod syncing;
 
+pub use joining::MAX_TTL_SECONDS;
 pub(crate) use joining::site_of;
-pub use joining::{ListedSite, ListedToken, Listing, MAX_TTL_SECONDS};
+pub use listing::{ListedSite, ListedToken, Listing};
 pub(crate) use syncing::Turn;
 
-use crate::api::{self, ErrorAnswer, ErrorKind, Job, Member};
+use crate::api::{self, ErrorAnswer, ErrorKind, Member, Subnet};
 use crate::authority::{Authority, AuthorityError};
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::members::Members;
 use crate::revocation::{RevocationSet, Revocations, SignedRevocations};
-use crate::store::{self, Change, Store, StoreError};
+use crate::store::{self, Store, StoreError};
 use crate::tls::{Trust, TrustError};
+use jobs::Register;
 use joining::TokenRecord;
 use mail::Mail;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use syncing::Presence;
 use tokio::sync::watch;
 
@@ -42,8 +45,9 @@ pub(crate) struct State {
     /// By hash of the secret.
     tokens: HashMap<String, TokenRecord>,
     members: Members,
-    /// By number.
-    jobs: BTreeMap<String, Job>,
+    /// By site.
+    grants: HashMap<String, Vec<Subnet>>,
+    jobs: Register,
     presence: HashMap<String, Presence>,
     mail: Mail,
     /// Hashes of lists of revocations that the present one holds all of; the newest last.
@@ -145,7 +149,8 @@ impl State {
             trust,
             public: config.public.clone(),
             tokens: store.all(store::TOKENS)?.into_iter().collect(),
-            jobs: store.all(store::JOBS)?.into_iter().collect(),
+            grants: store.all(store::GRANTS)?.into_iter().collect(),
+            jobs: Register::new(store.all(store::JOBS)?),
             ancestors: find(&store, ANCESTORS)?.unwrap_or_default(),
             mail: Mail::new(clock.now()),
             presence: HashMap::new(),
@@ -172,12 +177,14 @@ impl State {
         &self.members
     }
 
-    /// The site's record, as it is to be found again.
-    fn keep_member(&self, site: &str) -> Change {
-        match self.members.site(site) {
-            Some(member) => Change::default().put(store::MEMBERS, site, member),
-            None => Change::default().remove(store::MEMBERS, site),
-        }
+    /// Why the store's last change failed, if it did.
+    pub(crate) fn store_trouble(&self) -> Option<String> {
+        self.store.trouble().map(str::to_owned)
+    }
+
+    /// Why this broker can never keep anything again, if so.
+    pub(crate) fn store_lost(&self) -> Option<&str> {
+        self.store.lost()
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a gateway is told, and what it tells: the long poll.
 
 use super::{Refusal, State};
-use crate::api::{ErrorKind, Member, Since, SyncAnswer, SyncRequest};
+use crate::api::{ErrorKind, Member, Record, Since, SyncAnswer, SyncRequest};
+use crate::granted;
 use crate::identity::Certified;
 use crate::store::{self, Change};
 use crate::virtual_addresses;
@@ -47,34 +48,15 @@ impl State {
         from: SocketAddr,
     ) -> Result<Turn, Refusal> {
         let now = self.now();
-        let mut news = false;
-        if let Some(mut record) = asked.record.take() {
-            if let Err(conflict) = self.members.admit(site, &record) {
-                return Err(Refusal::new(ErrorKind::Overlap, conflict.to_string()));
-            }
-            let virtual_subnets = virtual_addresses::assign(&self.members, site, &record)
-                .map_err(|why| Refusal::new(ErrorKind::Overlap, why))?;
-            // What it wished is between it and the broker.
-            record.virtual_subnets.clear();
-            let instance = record.instance.clone();
-            news = self.members.put(Member {
-                site: site.to_owned(),
-                record,
-                virtual_subnets,
-                observed: Some(from),
-                last_seen: now,
-                serial: certified.serial.clone(),
-                not_before: certified.not_before,
-            });
-            self.end_jobs_of(site, Some(&instance))?;
+        if let Some(record) = asked.record.take() {
+            let member = self.announced(certified, site, record, from, now)?;
+            self.keep_member(member)?;
+        } else if let Some(member) = self.members.moved(certified, from, now) {
+            self.keep_member(member)?;
         } else {
-            news |= self.members.touch(certified, from, now);
+            self.members.touch(site, from, now);
         }
-        if news {
-            self.store.change(self.keep_member(site))?;
-            self.stir();
-        }
-        self.keep_seen(now)?;
+        self.keep_seen(now);
         let presence = self.presence.entry(site.to_owned()).or_default();
         presence.turn += 1;
         presence.instance.clone_from(&asked.instance);
@@ -91,18 +73,63 @@ impl State {
         })
     }
 
-    /// Writes now and then who has spoken when: all in one change, since each waits for the disk.
-    fn keep_seen(&mut self, now: u64) -> Result<(), Refusal> {
+    /// What a site is by what it says of itself, where nobody else has any of that.
+    fn announced(
+        &self,
+        certified: &Certified,
+        site: &str,
+        mut record: Record,
+        from: SocketAddr,
+        now: u64,
+    ) -> Result<Member, Refusal> {
+        let granted = self.grants.get(site).map_or(&[][..], Vec::as_slice);
+        granted::check(site, &record, granted).map_err(|why| Refusal::new(ErrorKind::NotYours, why))?;
+        if let Err(conflict) = self.members.admit(site, &record) {
+            return Err(Refusal::new(ErrorKind::Overlap, conflict.to_string()));
+        }
+        let virtual_subnets = virtual_addresses::assign(&self.members, site, &record)
+            .map_err(|why| Refusal::new(ErrorKind::Overlap, why))?;
+        // What it wished is between it and the broker.
+        record.virtual_subnets.clear();
+        Ok(Member {
+            site: site.to_owned(),
+            record,
+            virtual_subnets,
+            observed: Some(from),
+            last_seen: now,
+            serial: certified.serial.clone(),
+            not_before: certified.not_before,
+        })
+    }
+
+    /// The disk first: a gateway that was refused says the same again, which must be news then, too.
+    fn keep_member(&mut self, member: Member) -> Result<(), Refusal> {
+        let (site, instance) = (member.site.clone(), member.record.instance.clone());
+        let mut change = self.without_jobs_of(&site, Some(&instance));
+        if self.members.is_news(&member) {
+            change = change.put(store::MEMBERS, &site, &member);
+        }
+        self.store.change(change)?;
+        self.forget_jobs_of(&site, Some(&instance));
+        if self.members.put(member) {
+            self.stir();
+        }
+        Ok(())
+    }
+
+    /// Writes now and then who has spoken when: all in one change, since each waits for the disk. Where that
+    /// fails, polls go on, and the next minute tries again.
+    fn keep_seen(&mut self, now: u64) {
         // A clock that was set back must not stop it.
         if now.abs_diff(self.seen_kept) < KEEP_SEEN_SECONDS {
-            return Ok(());
+            return;
         }
         let change = self.members.iter().fold(Change::default(), |change, member| {
             change.put(store::SEEN, &member.site, &member.last_seen)
         });
-        self.store.change(change)?;
         self.seen_kept = now;
-        Ok(())
+        // The store says itself that it could not.
+        let _ = self.store.change(change);
     }
 
     /// What there is to tell now, and whether that is worth an answer.

@@ -123,9 +123,15 @@ impl Grid {
     }
 
     pub fn token(&self, site: &str) -> JoinToken {
+        self.token_for(site, &[])
+    }
+
+    /// One that grants ranges.
+    pub fn token_for(&self, site: &str, subnets: &[&str]) -> JoinToken {
         let request = AdminRequest::Token {
             site: site.into(),
             ttl_seconds: 3600,
+            subnets: subnets.iter().map(|text| Subnet(text.parse().unwrap())).collect(),
         };
         let AdminReply::Token(line) = self.ask(&request) else {
             panic!("no token");

@@ -95,7 +95,7 @@ impl Commands {
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse_token(&token)?;
-                if below.base.membership.jobs.of_site(site).contains(&token) {
+                if below.base.membership.jobs.is_of(&token, site) {
                     self.end_job(below, &token);
                 }
             }

@@ -436,9 +436,7 @@ fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -
     for table in reader.tables(site, "nodes") {
         let name = reader.required_string(&table, "name", |text| match text {
             "" => Err("is empty".to_owned()),
-            _ if text.starts_with('-') || text.contains(char::is_whitespace) => {
-                Err("is no host name".to_owned())
-            }
+            _ if !grid::is_node_name(text) => Err("is no host name".to_owned()),
             _ => Ok(text.to_owned()),
         });
         let address = reader.required_string(&table, "address", |text| {

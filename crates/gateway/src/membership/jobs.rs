@@ -226,6 +226,12 @@ impl Jobs {
         here.map(|(token, job)| job.announcement(token)).collect()
     }
 
+    /// Whether a job was started at a site.
+    pub(crate) fn is_of(&self, token: &Token, site: &str) -> bool {
+        let origin = self.0.get(token).map(|job| &job.origin);
+        matches!(origin, Some(Origin::Site(name)) if name == site)
+    }
+
     /// Tokens of the jobs started at a site.
     pub(crate) fn of_site(&self, site: &str) -> Vec<Token> {
         let theirs = self

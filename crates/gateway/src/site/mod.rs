@@ -1,10 +1,10 @@
 //! This site: connections of its processes, from their preface to the stream that carries them.
 
-use crate::keys::{LegKey, Table};
+use crate::keys::LegKey;
 use causeway_admission::Admission;
 use deliver::DeliveryPorts;
 use intake::Intake;
-use leg::Leg;
+use legs::Legs;
 use slab::Slab;
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -14,6 +14,7 @@ mod consent;
 pub(crate) mod deliver;
 pub(crate) mod intake;
 pub(crate) mod leg;
+pub(crate) mod legs;
 pub mod nft;
 pub mod ports;
 pub(crate) mod streams;
@@ -21,7 +22,7 @@ pub(crate) mod transparent;
 
 /// Connections of this site's processes.
 pub(crate) struct SiteSide {
-    pub(crate) legs: Table<LegKey, Leg>,
+    pub(crate) legs: Legs,
     /// Keys of the legs that a router handed over and the far site has not opened yet.
     pub(crate) handed: HashSet<LegKey>,
     pub(crate) intakes: Slab<Intake>,
@@ -36,7 +37,7 @@ impl SiteSide {
     /// With connections delivered from these ports, in a process that may have so many files open.
     pub(crate) fn new(ports: RangeInclusive<u16>, files: usize) -> SiteSide {
         SiteSide {
-            legs: Table::new(),
+            legs: Legs::default(),
             handed: HashSet::new(),
             intakes: Slab::new(),
             intake_admission: intake::admission(files),

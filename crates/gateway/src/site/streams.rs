@@ -352,13 +352,7 @@ impl SiteSide {
 
     /// Ends all streams of a job.
     pub(crate) fn end_streams(&mut self, base: &mut Base<'_>, token: &Token) {
-        let ended: Vec<LegKey> = self
-            .legs
-            .iter()
-            .filter(|(_, leg)| leg.token == *token)
-            .map(|(key, _)| key)
-            .collect();
-        for key in ended {
+        for key in self.legs.of_job(token) {
             self.break_leg(base, key, Reason::Reset);
         }
     }

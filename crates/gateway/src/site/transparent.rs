@@ -229,10 +229,10 @@ impl SiteSide {
             return;
         };
         let weight = base.membership.jobs.weight(&other);
-        for (_, leg) in self.legs.iter_mut() {
+        for key in self.legs.of_job(token) {
             // The other ones are starters' and agents', which are the job's own.
-            if leg.token == *token && matches!(leg.socket, Socket::Tcp(_)) {
-                (leg.token, leg.weight) = (other, weight);
+            if matches!(self.legs[key].socket, Socket::Tcp(_)) {
+                self.legs.give(key, other, weight);
             }
         }
     }

@@ -51,8 +51,8 @@ pub(crate) struct Lane {
     /// What it knows of the path.
     pub(crate) remembered: RememberedRate,
     pub(crate) tail_probe: TailProbe,
-    /// What came with the handshake is still to be acted on.
-    pub(crate) is_new: bool,
+    /// What has been read is still to be acted on: it came with the handshake, or the lane's turn was over.
+    pub(crate) is_behind: bool,
     pub(crate) input: Vec<u8>,
     pub(crate) filled: usize,
 }
@@ -118,7 +118,7 @@ impl Lane {
             training: None,
             remembered: RememberedRate::new(now),
             tail_probe: TailProbe::default(),
-            is_new: !rest.is_empty(),
+            is_behind: !rest.is_empty(),
             input,
             filled: rest.len(),
         }

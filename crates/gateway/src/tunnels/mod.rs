@@ -49,6 +49,8 @@ pub(crate) struct Tunnels {
     pub(crate) dirty: Vec<PairKey>,
     /// Lanes whose input was left for a later turn.
     pub(crate) unread: Vec<LaneKey>,
+    /// Pairs whose tunnels have something to tell that was left for a later turn.
+    pub(crate) eventful: Vec<PairKey>,
     /// Lanes may be steered; see `pacing::remembered_rate`.
     pub(crate) steers: bool,
     /// Where lanes may be encrypted.
@@ -77,6 +79,7 @@ impl Tunnels {
             strangers: handshake::admission(),
             dirty: Vec::new(),
             unread: Vec::new(),
+            eventful: Vec::new(),
             steers,
             tls,
             quic: None,

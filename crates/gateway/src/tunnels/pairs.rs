@@ -9,7 +9,6 @@ use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::origin::Came;
 use crate::tunnels::origin::Through;
 use crate::tunnels::pair::Pair;
-use causeway_broker::tls::Expect;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, Tunnel};
@@ -367,26 +366,26 @@ impl Tunnels {
         }
     }
 
-    /// Certificates are void: what rests on them ends.
+    /// Certificates are void: lanes that rest on them end, and pairs that have no other. A lane whose certificate
+    /// has run out meanwhile is as good as before: it outlives that, and others' revocations.
     pub(crate) fn end_revoked(&mut self, driver: &mut Driver) {
         let Some(trust) = &self.trust else {
             return;
         };
-        let mut revoked = Vec::new();
-        for (key, pair) in self.pairs.iter() {
-            let mut lanes = pair
-                .lanes
-                .values()
-                .flatten()
-                .filter_map(|lane| self.lanes.get(*lane));
-            let why = lanes.find_map(|lane| {
-                let expected = Expect::Site(pair.site.clone());
-                trust.check(&lane.carrier.shown(), &expected).err()
-            });
-            revoked.extend(why.map(|why| (key, why.to_string())));
-        }
-        for (pair, why) in revoked {
-            self.end_pair(driver, pair, &LaneEnd::Refused(why), true);
+        let void = self.lanes.iter().filter_map(|(key, lane)| {
+            let why = trust.voided(&lane.carrier.shown())?;
+            Some((key, lane.pair, why))
+        });
+        let void: Vec<(LaneKey, PairKey, String)> = void.collect();
+        for (key, pair, why) in void {
+            let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
+            let mut lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
+            let end = LaneEnd::Refused(why);
+            if lanes.any(|lane| lane != key) {
+                self.close_lane(driver, key, &end);
+            } else {
+                self.end_pair(driver, pair, &end, true);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::program::{self, Bytes};
 use causeway_tunnel::frame::HEADER_BYTES;
-use causeway_tunnel::{Event, Header, Kind, MAX_PAYLOAD, Settings, Side, StreamId, Tunnel};
+use causeway_tunnel::{Event, Header, Kind, MAX_PAYLOAD, Settings, Side, StreamId, Tunnel, steps};
 use causeway_wire::Reason;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,6 +13,10 @@ use std::time::{Duration, Instant};
 const MAX_STEPS: usize = 2000;
 const LANES: usize = 2;
 const BATCH: u64 = 128 * 1024;
+
+/// Turns of loops for each header's length of bytes that arrived, and for each time that this end looks: a frame
+/// is read, handed on, kept and taken up again once each. What grows with how much is kept breaks this.
+const STEPS_FOR_A_HEADER: u64 = 8;
 
 pub fn play(bytes: &[u8]) {
     let mut program = Bytes(bytes);
@@ -36,6 +40,11 @@ struct Target {
     streams: BTreeMap<StreamId, Stream>,
     /// Bytes of all control frames this end can have made.
     control_bytes: u64,
+    /// Bytes that arrived, and how often this end looked at them.
+    arrived: u64,
+    looks: u64,
+    /// Steps that this thread had taken before.
+    began: u64,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +74,9 @@ impl Target {
             sent: [0; LANES],
             streams: BTreeMap::new(),
             control_bytes: 0,
+            arrived: 0,
+            looks: 0,
+            began: steps::taken(),
         }
     }
 
@@ -172,6 +184,8 @@ impl Target {
     fn take_in(&mut self, lane: usize, bytes: &[u8]) {
         let mut input = std::mem::take(&mut self.input[lane]);
         input.extend(bytes);
+        self.arrived += bytes.len() as u64;
+        self.looks += 1;
         let mut rest = &input[..];
         loop {
             match self.tunnel.on_input(lane, &mut rest, self.now) {
@@ -306,5 +320,8 @@ impl Target {
         let held: usize = live.iter().map(|stream| stream.held).sum();
         let bound = limits.budget + limits.least * live.len() as u64;
         assert!(held as u64 <= bound, "holds {held} bytes, not {bound} at most");
+        let steps = steps::taken() - self.began;
+        let bound = STEPS_FOR_A_HEADER * (self.arrived / HEADER_BYTES as u64 + self.looks);
+        assert!(steps <= bound, "takes {steps} steps, not {bound} at most");
     }
 }

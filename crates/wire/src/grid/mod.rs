@@ -250,6 +250,16 @@ pub fn is_site_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
+/// Longest name of a node: host names have 253 bytes at most (RFC 1035), and hardly any has a hundred.
+pub const MAX_NODE_NAME: usize = 200;
+
+/// Whether a text can name a node: it becomes an argument of a remote shell, a line of a host file and part of
+/// a log line.
+pub fn is_node_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte);
+    (1..=MAX_NODE_NAME).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(plain)
+}
+
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.sites.iter().any(Site::is_virtual) {

@@ -140,3 +140,30 @@ fn each_wrong_part_is_named() {
         assert_eq!(text.parse::<Grid>(), Err(error));
     }
 }
+
+#[test]
+fn names_of_nodes_are_plain_and_no_option_of_a_shell() {
+    for good in [
+        "n",
+        "rennes-1.grid5000.fr",
+        "user@node_7",
+        "fd00::1",
+        &"n".repeat(MAX_NODE_NAME),
+    ] {
+        assert!(is_node_name(good), "{good}");
+    }
+    for bad in [
+        "",
+        "-oProxyCommand=id",
+        "a b",
+        "a\u{7}",
+        "a;id",
+        "$(id)",
+        "n\u{f6}de",
+        "a/b",
+        "a,b",
+        &"n".repeat(MAX_NODE_NAME + 1),
+    ] {
+        assert!(!is_node_name(bad), "{bad}");
+    }
+}

@@ -1,0 +1,147 @@
+//! All legs of a gateway, by their keys and by their jobs.
+//!
+//! A job's end costs as much as the job has legs, not as much as all jobs have: a site may begin and end jobs
+//! as often as it likes.
+//!
+//! Invariant: `by_job` has each leg once, under its token, and no job without legs.
+
+use crate::keys::{LegKey, Table};
+use crate::site::leg::Leg;
+use causeway_wire::Token;
+use std::collections::{HashMap, HashSet};
+use std::ops::{Deref, Index, IndexMut};
+
+#[derive(Default)]
+pub(crate) struct Legs {
+    table: Table<LegKey, Leg>,
+    by_job: HashMap<Token, HashSet<LegKey>>,
+}
+
+impl Legs {
+    pub(crate) fn insert(&mut self, leg: Leg) -> LegKey {
+        let token = leg.token;
+        let key = self.table.insert(leg);
+        self.by_job.entry(token).or_default().insert(key);
+        key
+    }
+
+    pub(crate) fn try_remove(&mut self, key: LegKey) -> Option<Leg> {
+        let leg = self.table.try_remove(key)?;
+        self.leave(key, &leg.token);
+        Some(leg)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: LegKey) -> Option<&mut Leg> {
+        self.table.get_mut(key)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (LegKey, &mut Leg)> {
+        self.table.iter_mut()
+    }
+
+    /// The legs of a job, taken first, since what is done with one may remove others.
+    pub(crate) fn of_job(&self, token: &Token) -> Vec<LegKey> {
+        let keys = self.by_job.get(token).into_iter().flatten();
+        keys.copied().collect()
+    }
+
+    /// Makes a leg another job's, with that one's weight.
+    pub(crate) fn give(&mut self, key: LegKey, token: Token, weight: u32) {
+        let Some(leg) = self.table.get_mut(key) else {
+            return;
+        };
+        leg.weight = weight;
+        let before = std::mem::replace(&mut leg.token, token);
+        self.leave(key, &before);
+        self.by_job.entry(token).or_default().insert(key);
+    }
+
+    fn leave(&mut self, key: LegKey, token: &Token) {
+        let Some(keys) = self.by_job.get_mut(token) else {
+            return;
+        };
+        keys.remove(&key);
+        if keys.is_empty() {
+            self.by_job.remove(token);
+        }
+    }
+}
+
+impl Deref for Legs {
+    type Target = Table<LegKey, Leg>;
+
+    fn deref(&self) -> &Table<LegKey, Leg> {
+        &self.table
+    }
+}
+
+impl Index<LegKey> for Legs {
+    type Output = Leg;
+
+    fn index(&self, key: LegKey) -> &Leg {
+        &self.table[key]
+    }
+}
+
+impl IndexMut<LegKey> for Legs {
+    fn index_mut(&mut self, key: LegKey) -> &mut Leg {
+        &mut self.table[key]
+    }
+}
+
+impl FromIterator<(usize, Leg)> for Legs {
+    fn from_iter<I: IntoIterator<Item = (usize, Leg)>>(entries: I) -> Legs {
+        let table: Table<LegKey, Leg> = entries.into_iter().collect();
+        let mut by_job: HashMap<Token, HashSet<LegKey>> = HashMap::new();
+        for (key, leg) in table.iter() {
+            by_job.entry(leg.token).or_default().insert(key);
+        }
+        Legs { table, by_job }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::PairKey;
+    use crate::site::leg::{Socket, Stage};
+    use causeway_tunnel::StreamId;
+
+    fn leg(token: u8) -> Leg {
+        let (process, _) = mio::net::UnixStream::pair().unwrap();
+        let job = (Token([token; 16]), 1);
+        Leg::new(
+            Socket::Unix(process),
+            PairKey(0),
+            StreamId(1),
+            job,
+            0,
+            Stage::Open,
+        )
+    }
+
+    fn of_job(legs: &Legs, token: u8) -> Vec<usize> {
+        let mut keys: Vec<usize> = legs.of_job(&Token([token; 16])).iter().map(|key| key.0).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    #[test]
+    fn a_jobs_legs_are_known_wherever_they_come_from_and_go() {
+        let mut legs = Legs::default();
+        for token in [1, 2, 1, 1] {
+            legs.insert(leg(token));
+        }
+        assert_eq!((of_job(&legs, 1), of_job(&legs, 2)), (vec![0, 2, 3], vec![1]));
+        legs.try_remove(LegKey(2)).unwrap();
+        assert!(legs.try_remove(LegKey(2)).is_none());
+        legs.give(LegKey(3), Token([2; 16]), 5);
+        assert_eq!((of_job(&legs, 1), of_job(&legs, 2)), (vec![0], vec![1, 3]));
+        assert_eq!(legs[LegKey(3)].weight, 5);
+        legs.try_remove(LegKey(0)).unwrap();
+        assert!(of_job(&legs, 1).is_empty() && legs.by_job.len() == 1);
+        // As after a hand-over.
+        let legs: Legs = [(7, leg(1)), (9, leg(2)), (11, leg(1))].into_iter().collect();
+        assert_eq!((of_job(&legs, 1), of_job(&legs, 2)), (vec![7, 11], vec![9]));
+    }
+}
