@@ -27,6 +27,9 @@ pub struct Status {
     /// How often it was handed over to another program, which had the same process id.
     #[serde(default)]
     pub handed_over: u64,
+    /// What crosses to other sites may be in clear text.
+    #[serde(default)]
+    pub clear_text: bool,
     /// Its place in a grid with a broker, where it has one.
     #[serde(default)]
     pub grid: Option<GridStatus>,

@@ -85,7 +85,7 @@ impl Gateway {
         crate::sys::priority::ask_for_short_slices();
         let steers = socket::may_begin_anew(&config.congestion_control);
         let poll = Poll::new()?;
-        let uses_tls = config.encrypt || config.transport != Transport::Tcp;
+        let uses_tls = !config.insecure || config.transport != Transport::Tcp;
         let (session, tls) = match config.membership.clone() {
             Some(directory) => {
                 let (grid, tls) = BrokerSession::begin(&mut config, &directory, &poll)?;

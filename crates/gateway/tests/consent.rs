@@ -130,3 +130,21 @@ fn under_a_job_of_causeway_connect_nothing_is_started() {
     assert!(said.contains("the gateway of its site refused"), "{said}");
     assert_eq!(grid.audit(2).last().unwrap().kind, "not-accepted");
 }
+
+#[test]
+fn nothing_is_started_for_another_site_over_a_tunnel_in_clear_text_unless_that_is_accepted_too() {
+    let grid = Grid::in_clear_with_far_accept("jobs = [\"site1\"]");
+    assert!(grid.status(1).clear_text && grid.status(2).clear_text);
+    let (job, _held) = grid.job("test");
+    let why = job.sites[1].unreachable.as_deref().unwrap();
+    assert!(why.contains("over_clear_text = true in [accept]"), "{why}");
+    grid.spawned(&job.token, "node2");
+    assert_eq!(grid.audit(2)[0].kind, "not-accepted");
+    let grid = Grid::in_clear_with_far_accept("jobs = [\"site1\"]\nover_clear_text = true");
+    let (job, _held) = grid.job("test");
+    assert_eq!(job.sites[1].unreachable, None);
+    // Where nothing is said, nothing crosses in clear text.
+    let grid = Grid::start();
+    assert!(!grid.status(1).clear_text);
+    assert_eq!(grid.status(1).tunnels[0].lanes[0].carrier, "TLS 1.3");
+}

@@ -24,8 +24,9 @@ const HELD: usize = 6000;
 const INTAKES: usize = 4096;
 const HANDSHAKES: usize = 256;
 
-/// What a hello and a preface begin with.
-const HELLO: u8 = 2;
+/// What a TLS handshake and a preface begin with, and how the first goes on.
+const HELLO: u8 = 0x16;
+const MORE: u8 = 0x03;
 const PREFACE: u8 = b'\r';
 
 /// Ends with a reset, so that no port stays in use.
@@ -156,7 +157,7 @@ fn a_gateway_comes_up_while_strangers_from_many_addresses_hold_all_places_for_ha
                 let _ = stranger.write(&[HELLO]);
                 held.push_back(stranger);
                 if held.len() > 2 * HANDSHAKES {
-                    let _ = held[HANDSHAKES].write(b"C");
+                    let _ = held[HANDSHAKES].write(&[MORE]);
                     held.pop_front();
                     full.store(true, Relaxed);
                 }

@@ -13,7 +13,7 @@ const MEGABYTE: usize = 1_000_000;
 
 #[test]
 fn two_sites_meet_at_a_third_and_streams_cross_whole_and_in_order_both_ways() {
-    for extra in ["encrypt = false", "encrypt = true\nlanes = 2"] {
+    for extra in ["insecure = true", "lanes = 2"] {
         let sites = Sites::start(extra, &[3]);
         let (near, far) = sites.pair();
         std::thread::scope(|scope| {
@@ -63,7 +63,7 @@ fn sites_that_have_no_address_for_the_relay_are_told_where_it_listens() {
 
 #[test]
 fn a_relay_reads_what_it_carries_only_where_nothing_is_encrypted() {
-    for (extra, is_heard) in [("encrypt = false", true), ("encrypt = true", false)] {
+    for (extra, is_heard) in [("insecure = true", true), ("", false)] {
         let mut sites = Sites::plan(extra, &[3]);
         let proxy = sites.through_proxy(1, 3, 9);
         sites.run();

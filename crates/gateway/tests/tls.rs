@@ -11,7 +11,7 @@ const MEGABYTE: usize = 1_000_000;
 
 #[test]
 fn encrypted_lanes_carry_both_directions_whole_and_in_order() {
-    let grid = Grid::with_settings("encrypt = true");
+    let grid = Grid::with_settings("");
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
     std::thread::scope(|scope| {
@@ -25,7 +25,7 @@ fn encrypted_lanes_carry_both_directions_whole_and_in_order() {
 
 #[test]
 fn small_messages_go_back_and_forth_over_an_encrypted_lane() {
-    let grid = Grid::with_settings("encrypt = true");
+    let grid = Grid::with_settings("");
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
     for round in 0..1000 {
@@ -36,7 +36,7 @@ fn small_messages_go_back_and_forth_over_an_encrypted_lane() {
 
 #[test]
 fn encrypted_lanes_cut_again_and_again_are_not_noticed() {
-    let grid = Grid::through_proxy("encrypt = true\nlanes = 2");
+    let grid = Grid::through_proxy("lanes = 2");
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
     let proxy = grid.proxy.as_ref().unwrap();
@@ -50,7 +50,7 @@ fn encrypted_lanes_cut_again_and_again_are_not_noticed() {
 
 #[test]
 fn what_a_process_says_can_be_read_on_the_way_only_where_nothing_is_encrypted() {
-    for (settings, is_heard) in [("encrypt = false", true), ("encrypt = true", false)] {
+    for (settings, is_heard) in [("insecure = true", true), ("", false)] {
         let grid = Grid::through_proxy(settings);
         let listener = grid.listen();
         let (near, far) = grid.pair(&listener);
@@ -64,19 +64,15 @@ fn what_a_process_says_can_be_read_on_the_way_only_where_nothing_is_encrypted() 
 
 #[test]
 fn gateways_that_do_not_agree_on_encryption_have_no_tunnel_and_say_what_to_look_at() {
-    let grid = Grid::with_settings_here("encrypt = true");
-    wait_for("the reason", || grid.trouble().contains("encrypt"));
+    let grid = Grid::with_settings_here("insecure = true");
+    wait_for("the reason", || grid.trouble().contains("insecure"));
     wait_for("the count", || grid.status(2).refused.contains_key("handshake"));
     assert!(grid.status(1).tunnels.is_empty());
 }
 
 #[test]
 fn a_gateway_with_another_key_is_refused_under_encryption_too() {
-    let grid = Grid::with_keys_and_settings(
-        "the key of this grid",
-        "the key of another grid",
-        "encrypt = true",
-    );
+    let grid = Grid::with_keys_and_settings("the key of this grid", "the key of another grid", "");
     wait_for("the reason", || grid.trouble().contains("key"));
     wait_for("the count", || grid.status(2).refused.contains_key("handshake"));
 }

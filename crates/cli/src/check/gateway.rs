@@ -68,6 +68,14 @@ pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
 /// Whether it runs, and if it could.
 pub fn running(subject: &Subject) -> Vec<Step> {
     let mut steps = vec![answers(subject)];
+    let is_clear = subject.status().map(|status| status.clear_text);
+    if is_clear.or_else(|| Some(subject.config()?.is_clear())) == Some(true) {
+        steps.push(Step::warn(
+            "encryption",
+            "none: who is on the way to other sites reads and changes all that crosses",
+            "remove insecure from [grid] here and at the other sites",
+        ));
+    }
     if let Some(config) = subject.config() {
         if let Some(status) = subject.status().filter(|status| status.site != config.site) {
             let detail = format!(

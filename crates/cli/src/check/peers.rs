@@ -151,7 +151,7 @@ fn remedy(why: &str) -> &'static str {
     let known = [
         (
             "during the handshake",
-            "compare key file, encrypt and [[peer]] of both configurations; the log of the gateway there says which it is",
+            "compare key file, insecure and [[peer]] of both configurations; the log of the gateway there says which it is",
         ),
         (
             "refused",
@@ -173,7 +173,10 @@ fn remedy(why: &str) -> &'static str {
             "key",
             "copy one key file to all head nodes (mode 0600), and start the gateways anew",
         ),
-        ("encrypt", "set encrypt in [grid] alike at all sites"),
+        (
+            "insecure",
+            "set insecure in [grid] alike at all sites, or nowhere",
+        ),
         (
             "overlap",
             "set overlap_ok in [site] at both sites (virtual_subnets without a broker), or give one of them other subnets",

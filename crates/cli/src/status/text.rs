@@ -36,6 +36,9 @@ fn head_lines(status: &Status, width: Width) -> String {
         &format!("streams {streams} (peak {peak}, opened {opened})"),
     ];
     let mut text = width.lines(0, fields);
+    if status.clear_text {
+        text += "NOT ENCRYPTED: who is on the way reads and changes all that crosses (insecure in [grid])\n";
+    }
     if status.handed_over > 0 {
         text += &format!("handed over {} times\n", status.handed_over);
     }

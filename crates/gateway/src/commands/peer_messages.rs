@@ -137,7 +137,7 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
     let mut entry = driver.audit.entry(AuditEvent::Refused);
     site.clone_into(&mut entry.site);
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
-    let learnt = match consent::why_not(&driver.config.accept, &job) {
+    let learnt = match consent::why_not(&driver.config, &job) {
         Some(why) => Err((why, why.in_log().to_owned())),
         None => { membership.jobs.learn(token, job) }.map_err(|text| (JobRefusal::Bounds, text)),
     };
@@ -149,7 +149,7 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
         Err((why, said)) => {
             let kind = match why {
                 JobRefusal::Bounds => "job",
-                JobRefusal::Jobs | JobRefusal::ConnectFrom => "not-accepted",
+                JobRefusal::Jobs | JobRefusal::ConnectFrom | JobRefusal::ClearText => "not-accepted",
             };
             consent::refuse(driver, kind, entry, said);
             GatewayToGateway::JobRefused { token: text, why }

@@ -291,7 +291,7 @@ fn judge_start(below: &Below<'_>, token: Token, node: &str) -> Result<String, Re
         return Err(("unknown-token", why));
     };
     // Again, though it was asked when the job was announced: the configuration may have changed since.
-    if let Some(refusal) = consent::why_not(&below.base.driver.config.accept, job) {
+    if let Some(refusal) = consent::why_not(&below.base.driver.config, job) {
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
         return Err(("not-accepted", why));
     }

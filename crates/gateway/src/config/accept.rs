@@ -22,6 +22,8 @@ pub struct Accept {
     /// Processes that one job of another site may have started here at a time; none: as many as the listed
     /// nodes have slots.
     pub max_processes: Option<u32>,
+    /// Take part in jobs whose streams may cross in clear text, too: whoever is on the way may run programs here.
+    pub over_clear_text: bool,
 }
 
 /// Ports to which the connections of one site's users are delivered.
@@ -138,8 +140,16 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
         max_processes: reader
             .integer(&accept, "max_processes", 1..=MAX_PROCESSES)
             .and_then(|count| u32::try_from(count).ok()),
+        over_clear_text: reader.boolean(&accept, "over_clear_text").unwrap_or(false),
     };
-    reader.no_other_keys(&accept, &["jobs", "connect_from", "addresses", "max_processes"]);
+    let known = [
+        "jobs",
+        "connect_from",
+        "addresses",
+        "max_processes",
+        "over_clear_text",
+    ];
+    reader.no_other_keys(&accept, &known);
     read
 }
 

@@ -82,8 +82,9 @@ pub struct Config {
     pub lanes: Option<usize>,
     /// What lanes go over.
     pub transport: Transport,
-    /// Lanes over TCP speak TLS 1.3. The same at every site of the grid.
-    pub encrypt: bool,
+    /// Lanes over TCP are in clear text. The same at every site of the grid; never where certificates say who
+    /// speaks.
+    pub insecure: bool,
     /// Carry connections of other sites that cannot reach each other.
     pub relay: bool,
     /// Fill a new lane with empty frames until its congestion control knows the path.
@@ -120,6 +121,11 @@ pub struct Peer {
 pub struct Mistakes(pub Vec<String>);
 
 impl Config {
+    /// Whether something of what crosses between sites may be in clear text. QUIC has none.
+    pub fn is_clear(&self) -> bool {
+        self.insecure && self.transport != Transport::Quic
+    }
+
     /// Reads a file.
     ///
     /// # Errors
@@ -220,7 +226,11 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     }
     let congestion_control = reader.string(&grid, "congestion_control", |text| Ok(text.to_owned()));
     let train = reader.boolean(&grid, "train");
-    let encrypt = reader.boolean(&grid, "encrypt");
+    let insecure = reader.boolean(&grid, "insecure").unwrap_or(false);
+    if grid.has("encrypt") {
+        let why = "is no key any more: everything is encrypted, but where insecure = true stands in [grid] of both gateways";
+        reader.mistake_at(&grid, "encrypt", why);
+    }
     let relay = reader.boolean(&grid, "relay").unwrap_or(false);
     if relay && wan.is_none() {
         let why = "those whose connections are to be carried must be able to dial here: give [listen] wan";
@@ -288,7 +298,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
         rate,
         congestion_control: congestion_control.unwrap_or_else(|| "bbr".to_owned()),
         transport: transport.unwrap_or(Transport::Auto),
-        encrypt: encrypt.unwrap_or(false),
+        insecure,
         relay,
         train: train.unwrap_or(true),
         lanes: lanes.map(|lanes| lanes as usize),
@@ -296,7 +306,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     })
 }
 
-const GRID_KEYS: [&str; 12] = [
+const GRID_KEYS: [&str; 13] = [
     "key_file",
     "membership",
     "congestion_control",
@@ -305,6 +315,7 @@ const GRID_KEYS: [&str; 12] = [
     "rate",
     "train",
     "encrypt",
+    "insecure",
     "relay",
     "resume",
     "lane_timeout",
@@ -335,11 +346,11 @@ fn check_member<'a>(reader: &mut Reader<'a>, root: &Table<'a>, grid: &Table<'a>)
             "is of no use with membership: certificates say who speaks",
         );
     }
-    if reader.boolean(grid, "encrypt") == Some(false) {
+    if reader.boolean(grid, "insecure") == Some(true) {
         reader.mistake_at(
             grid,
-            "encrypt",
-            "cannot be false with membership: certificates need TLS",
+            "insecure",
+            "cannot be true with membership: certificates need TLS",
         );
     }
     if !reader.tables(root, "peer").is_empty() {

@@ -145,6 +145,18 @@ fn what_others_may_do_is_said_for_each_site_port_and_address() {
 }
 
 #[test]
+fn everything_is_encrypted_unless_the_file_says_insecure_and_the_key_of_before_is_told_of() {
+    let with = |line: &str| parse(&GOOD.replace("key_file", &format!("{line}\nkey_file")));
+    assert!(!parse(GOOD).unwrap().is_clear());
+    assert!(with("insecure = true").unwrap().is_clear());
+    assert!(!with("insecure = true\ntransport = \"quic\"").unwrap().is_clear());
+    for line in ["encrypt = true", "encrypt = false"] {
+        let said = with(line).unwrap_err().to_string();
+        assert!(said.contains("insecure = true stands in [grid]"), "{said}");
+    }
+}
+
+#[test]
 fn the_key_of_before_for_ports_says_which_one_took_its_place() {
     let text = GOOD.replacen("[[site", "low_ports = [22]\n[[site", 1);
     let said = parse(&text).unwrap_err().to_string();

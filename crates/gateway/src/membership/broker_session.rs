@@ -72,7 +72,7 @@ impl BrokerSession {
         }
         // Certificates say who speaks. The proof over a key only ties both hellos to the session.
         config.key = Sha256::digest(&membership.credentials.authority).to_vec();
-        config.encrypt = true;
+        config.insecure = false;
         let waker = Waker::new(poll.registry(), Class::Broker.token(0))?;
         // A loop that cannot be woken looks when it wakes by itself.
         let wake = Box::new(move || drop(waker.wake()));

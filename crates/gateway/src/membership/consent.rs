@@ -1,7 +1,7 @@
 //! Whether this site takes part in a job of another one.
 
 use crate::base::Base;
-use crate::config::accept::Accept;
+use crate::config::Config;
 use crate::driver::Driver;
 use crate::membership::jobs::{Job, Origin};
 use crate::tunnels::message::JobRefusal;
@@ -33,15 +33,17 @@ pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEn
 }
 
 /// Why this site takes no part in a job; none where it does. Of its own jobs it takes part in each.
-pub(crate) fn why_not(accept: &Accept, job: &Job) -> Option<JobRefusal> {
-    let Origin::Site(site) = &job.origin else {
+pub(crate) fn why_not(config: &Config, job: &Job) -> Option<JobRefusal> {
+    let (Origin::Site(site), accept) = (&job.origin, &config.accept) else {
         return None;
     };
     // `causeway probe` measures by a plain job: who may run jobs may measure.
     match job.plain {
-        _ if accept.takes_jobs_of(site) => None,
-        true if accept.takes_connections_of(site) => None,
-        true => Some(JobRefusal::ConnectFrom),
-        false => Some(JobRefusal::Jobs),
+        _ if accept.takes_jobs_of(site) => {}
+        true if accept.takes_connections_of(site) => {}
+        true => return Some(JobRefusal::ConnectFrom),
+        false => return Some(JobRefusal::Jobs),
     }
+    // A connection is to a program that asks who it is; a process is whoever's the bytes are.
+    (!job.plain && config.is_clear() && !accept.over_clear_text).then_some(JobRefusal::ClearText)
 }

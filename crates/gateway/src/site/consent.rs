@@ -32,7 +32,7 @@ impl SiteSide {
             return Err(("unknown-token", why));
         };
         // Again, though it was asked when the job was announced: the configuration may have changed since.
-        if let Some(refusal) = consent::why_not(&config.accept, job) {
+        if let Some(refusal) = consent::why_not(config, job) {
             return Err(("not-accepted", format!("stream to {asked}: {}", refusal.in_log())));
         }
         if !base.membership.directory.own_site().has_node(destination.ip()) {

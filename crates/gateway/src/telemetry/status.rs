@@ -84,6 +84,7 @@ impl View<'_> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             handed_over: self.handed_over,
+            clear_text: driver.config.is_clear(),
             grid: self.membership.session.as_ref().map(BrokerSession::status),
             resident_bytes: resident_bytes(),
             streams: self.site.legs.len(),

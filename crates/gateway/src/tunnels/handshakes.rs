@@ -126,7 +126,7 @@ impl Tunnels {
         socket: TcpStream,
         dialled: Option<&str>,
     ) -> io::Result<Carrier> {
-        match self.tls.as_ref().filter(|_| driver.config.encrypt) {
+        match self.tls.as_ref().filter(|_| !driver.config.insecure) {
             Some(tls) => Ok(Carrier::Tls(Box::new(tls.session(socket, dialled)?))),
             None => Ok(Carrier::Clear(socket)),
         }

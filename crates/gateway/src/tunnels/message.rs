@@ -102,6 +102,8 @@ pub(crate) enum JobRefusal {
     Jobs,
     /// Its `connect_from` in `[accept]` does not name the site where the connection started.
     ConnectFrom,
+    /// What crosses may be in clear text, and its `over_clear_text` in `[accept]` is not set.
+    ClearText,
     /// Too many jobs of the site run there, or this one's name is too long.
     Bounds,
 }
@@ -112,6 +114,9 @@ impl JobRefusal {
         match self {
             JobRefusal::Jobs => "jobs in [accept] does not name the site of its job",
             JobRefusal::ConnectFrom => "connect_from in [accept] does not name the site of its user",
+            JobRefusal::ClearText => {
+                "what crosses may be in clear text (insecure in [grid]), and over_clear_text in [accept] is not set"
+            }
             JobRefusal::Bounds => "too many of its site's jobs run",
         }
     }
@@ -125,6 +130,10 @@ impl JobRefusal {
             JobRefusal::ConnectFrom => format!(
                 "it accepts no connections from {own}: who runs {other} must add \"{own}:PORT\" to connect_from in [accept] of \
                  its gateway.toml"
+            ),
+            JobRefusal::ClearText => format!(
+                "it runs nothing for {own} over a tunnel in clear text: remove insecure from [grid] at both sites, or set \
+                 over_clear_text = true in [accept] of the gateway.toml of {other}"
             ),
             JobRefusal::Bounds => format!("too many jobs of {own} run there"),
         }

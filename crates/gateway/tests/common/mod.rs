@@ -60,7 +60,7 @@ impl Drop for Grid {
 }
 
 /// What sites let each other do where a test says nothing else.
-const ACCEPTS_ALL: &str = "jobs = [\"all\"]\nconnect_from = [\"all:1024-65535\"]";
+const ACCEPTS_ALL: &str = "jobs = [\"all\"]\nconnect_from = [\"all:1024-65535\"]\nover_clear_text = true";
 
 /// Last byte of the proxy's address.
 const PROXY: u8 = 9;
@@ -168,10 +168,12 @@ impl Grid {
     /// Both gateways, and a job of site two's. Site one has a [[peer]] for a third site, which the test plays
     /// (`member`).
     pub fn with_member() -> Grid {
-        // Its lanes are not trained: what trains a lane fills one that nobody reads.
-        let mut grid = Grid::with_settings_here(
-            "train = false\nlane_timeout = \"8s\"\nrelay = true\n[[peer]]\nsite = \"site3\"",
-        );
+        // The member speaks in clear text. Its lanes are not trained: what trains a lane fills one that nobody
+        // reads.
+        let mut grid = Grid::plan("insecure = true");
+        grid.extra_here =
+            "train = false\nlane_timeout = \"8s\"\nrelay = true\n[[peer]]\nsite = \"site3\"".to_owned();
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
         wait_for("the tunnel", || {
             let status = grid.try_status(2);
             status.is_some_and(|status| status.sites.iter().all(|site| site.unreachable.is_none()))
@@ -244,6 +246,15 @@ impl Grid {
     /// No line can be written any more.
     pub fn spoil_audit(&self, site: u8) {
         std::fs::create_dir(self.audit_file(site)).unwrap();
+    }
+
+    /// The same over a tunnel in clear text.
+    pub fn in_clear_with_far_accept(accept: &str) -> Grid {
+        let mut grid = Grid::plan("insecure = true\ntransport = \"tcp\"");
+        grid.accept = accept.to_owned();
+        [2, 1].into_iter().for_each(|site| grid.gateway(site));
+        grid.wait_for_tunnel();
+        grid
     }
 
     /// Site two has no [[peer]] for site one.

@@ -181,6 +181,7 @@ impl Sites {
             control = "{}"
             [accept]
             jobs = ["all"]
+            over_clear_text = true
             [grid]
             key_file = "grid.key"
             {}

@@ -16,9 +16,9 @@ use std::time::Instant;
 
 /// What is measured: its name, the `[grid]` settings of its gateways, and how many lanes to wait for.
 const TWINS: [(&str, &str, usize); 4] = [
-    ("plain, 1 lane", "lanes = 1", 1),
-    ("plain, 4 lanes", "lanes = 4", 4),
-    ("TLS, 1 lane", "lanes = 1\nencrypt = true", 1),
+    ("plain, 1 lane", "lanes = 1\ninsecure = true", 1),
+    ("plain, 4 lanes", "lanes = 4\ninsecure = true", 4),
+    ("TLS, 1 lane", "lanes = 1", 1),
     ("QUIC, 1 lane", "lanes = 1\ntransport = \"quic\"", 1),
 ];
 

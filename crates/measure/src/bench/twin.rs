@@ -216,6 +216,7 @@ fn configuration(net: u8, site: u8, settings: &str, socket: &Path) -> String {
         control = "{}"
         [accept]
         jobs = ["all"]
+        over_clear_text = true
         [grid]
         key_file = "grid.key"
         {settings}

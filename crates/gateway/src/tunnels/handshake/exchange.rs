@@ -1,7 +1,7 @@
 //! What the two ends of a lane say before it is up: a ticket perhaps, hello, and the proof that both hold the
 //! grid's key.
 //!
-//! The proof keeps strangers out. What follows is hidden and protected under TLS (`encrypt` in `[grid]`)
+//! The proof keeps strangers out. What follows is hidden and protected under TLS (all but where `[grid]` says `insecure`)
 //! only; the proof is then made over the session's certificate too.
 
 use crate::keys::{LaneNumber, PeerIndex};
@@ -154,7 +154,7 @@ impl Handshake {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return Err(format!("{error} (is encrypt in [grid] the same at both gateways?)").into());
+                    return Err(format!("{error} (is insecure in [grid] the same at both gateways?)").into());
                 }
                 // Closed with our words unread.
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return Err(self.turned_away()),
@@ -166,7 +166,7 @@ impl Handshake {
     pub(in crate::tunnels) fn turned_away(&self) -> Failure {
         let site = &self.own.site;
         let why = format!(
-            "the far side closed during the handshake (are its grid key and its encrypt the same, and does that gateway have a \
+            "the far side closed during the handshake (are its grid key and its insecure the same, and does that gateway have a \
              [[peer]] for this site, {site}?)"
         );
         why.into()
@@ -180,7 +180,8 @@ impl Handshake {
     ) -> Result<Option<bool>, Failure> {
         if self.peer.is_none() {
             if self.received.first() == Some(&TLS_HANDSHAKE) {
-                let why = "the far gateway speaks TLS, this one does not: encrypt in [grid] must be the same";
+                let why =
+                    "the far gateway speaks TLS, this one does not: insecure in [grid] must be the same";
                 return Err(why.to_owned().into());
             }
             let Some((peer, length)) = Hello::decode(&self.received).map_err(|error| error.to_string())?
