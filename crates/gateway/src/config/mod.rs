@@ -20,7 +20,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use values::{
-    bits_per_second, duration, loopback_address, read_key, redirected_address, socket_address, transport,
+    bits_per_second, duration, find_program, loopback_address, read_key, redirected_address, socket_address,
+    transport,
 };
 
 /// Ports a gateway delivers from: below Linux's ephemeral range (32768-60999), so that no other process of
@@ -158,16 +159,6 @@ impl Config {
             (_, mistakes) => Err(Mistakes(mistakes)),
         }
     }
-}
-
-/// Where a command lies, as a shell would find it; none where it does not.
-fn find_program(command: &str) -> Option<PathBuf> {
-    if command.contains('/') {
-        return Some(PathBuf::from(command));
-    }
-    let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path).map(|directory| directory.join(command));
-    { found }.find(|program| program.is_file())
 }
 
 fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {

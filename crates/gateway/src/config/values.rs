@@ -4,7 +4,7 @@ use super::Transport;
 use causeway_control::private;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Bytes a grid key has at least: 128 bits.
@@ -103,4 +103,14 @@ pub(super) fn read_key(file: &Path) -> Result<Vec<u8>, String> {
         ));
     }
     Ok(key)
+}
+
+/// Where a command lies, as a shell would find it; none where it does not.
+pub(super) fn find_program(command: &str) -> Option<PathBuf> {
+    if command.contains('/') {
+        return Some(PathBuf::from(command));
+    }
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).map(|directory| directory.join(command));
+    { found }.find(|program| program.is_file())
 }
