@@ -261,7 +261,7 @@ fn probe_tells_programs_what_a_pair_of_sites_has() {
         "{pairs}"
     );
     assert_eq!(pairs[0]["round_trips"]["loss"], 0.0);
-    assert_eq!(pairs[0]["seen"]["carriers"][0], "clear");
+    assert_eq!(pairs[0]["seen"]["carriers"][0], "TLS 1.3");
     assert!(pairs[0]["seen"]["mtu_bytes"].as_u64().unwrap() > 0, "{pairs}");
     assert!(pairs[0].get("measured").is_none(), "{pairs}");
     let output = grid.run(&["probe", "site2", "--seconds", "0.1", "--measure=3", "--json"]);

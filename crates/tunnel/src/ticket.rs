@@ -3,9 +3,12 @@
 //!
 //! ```text
 //! byte 0-3     "CWRL"; the first of them begins neither a hello nor TLS
-//! byte 4       version, 1
-//! byte 5-36    ticket, of one use
+//! byte 4       version, 2
+//! byte 5-36    digest of the ticket, of one use
 //! ```
+//!
+//! The digest is shown, not the ticket: a relay chose the ticket, and where its name leads somewhere else, no
+//! bytes of its choice are written there. `CWRL` with version 1 showed the ticket itself.
 
 /// Length of a ticket: nobody guesses 256 bits.
 pub const TICKET_BYTES: usize = 32;
@@ -17,7 +20,7 @@ pub const PREFACE_BYTES: usize = TICKET_AT + TICKET_BYTES;
 pub const MET: u8 = 1;
 
 const TICKET_AT: usize = 5;
-const HEAD: [u8; TICKET_AT] = *b"CWRL\x01";
+const HEAD: [u8; TICKET_AT] = *b"CWRL\x02";
 
 /// Lets one gateway in to meet one other, once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,7 +116,7 @@ mod tests {
     fn a_preface_round_trips_and_every_prefix_asks_for_more() {
         let ticket = Ticket([7; TICKET_BYTES]);
         let bytes = ticket.preface();
-        assert_eq!(&bytes[..6], b"CWRL\x01\x07");
+        assert_eq!(&bytes[..6], b"CWRL\x02\x07");
         assert_eq!(bytes.len(), 37);
         for cut in 0..bytes.len() {
             assert_eq!(Ticket::read(&bytes[..cut]), Ok(Opening::Incomplete));

@@ -10,7 +10,7 @@ use crate::state::Refusal;
 use std::net::{IpAddr, SocketAddr};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// First port that no root owns.
 const FIRST_PORT: u16 = 1024;
@@ -48,13 +48,15 @@ pub(super) async fn dial(shared: &std::sync::Arc<Shared>, addresses: Vec<SocketA
         tries.spawn(async move {
             // Closed only with the broker.
             let _turn = shared.reaching.acquire().await;
-            let reason = match timeout(shared.limits.reach, TcpStream::connect(address)).await {
+            let end = Instant::now() + shared.limits.reach;
+            let reason = match timeout_at(end, TcpStream::connect(address)).await {
                 Ok(Ok(_)) => None,
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(_) => Some(format!(
-                    "no answer within {} s",
-                    shared.limits.reach.as_secs_f32()
-                )),
+                // Whether a host refused, or there is none, is no member's business, nor how soon that was known.
+                Ok(Err(_)) | Err(_) => {
+                    sleep_until(end).await;
+                    let within = shared.limits.reach.as_secs_f32();
+                    Some(format!("no connection came up within {within} s"))
+                }
             };
             (
                 index,

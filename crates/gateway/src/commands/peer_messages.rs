@@ -169,22 +169,20 @@ fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, messag
         } => below
             .traversal
             .on_relay_offer(&mut below.base, site, Offer::new(carried, beyond_microseconds)),
-        GatewayToGateway::RelayNo { id, why } => below.traversal.on_relay_no(&mut below.base, site, id, &why),
+        GatewayToGateway::RelayNo { id, why } => below.traversal.on_relay_no(&mut below.base, site, id, why),
         GatewayToGateway::RelayCannot { meeting, why } => {
             below
                 .traversal
-                .on_relay_cannot(&mut below.base, site, meeting, &why)
+                .on_relay_cannot(&mut below.base, site, meeting, why)
         }
         GatewayToGateway::RelayGo {
             id,
             ticket,
-            address,
             beyond_microseconds,
         } => {
             let invitation = Invitation {
                 id,
                 ticket,
-                address,
                 beyond_microseconds,
             };
             below.traversal.on_relay_go(&mut below.base, site, &invitation);
@@ -193,13 +191,11 @@ fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, messag
             meeting: id,
             from,
             ticket,
-            address,
             beyond_microseconds,
         } => {
             let invitation = Invitation {
                 id,
                 ticket,
-                address,
                 beyond_microseconds,
             };
             below

@@ -7,6 +7,7 @@ use crate::membership::broker_session::check_claims;
 use crate::membership::event::MembershipEvent;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::reach::may_be_gateway;
 use crate::tunnels::tls;
 use causeway_broker::Credentials;
 use causeway_broker::api::{ErrorKind, Member, Reached};
@@ -161,7 +162,15 @@ impl Membership {
         let Member { site, record, .. } = member;
         let addresses = match record.reach.outbound_only {
             true => Vec::new(),
-            false => record.reach.public,
+            // A record is what its own gateway said: it leads nowhere else.
+            false => {
+                let config = &driver.config;
+                let on_loopback = config.lan.iter().all(|own| own.ip().is_loopback());
+                let named = record.reach.public.into_iter();
+                { named }
+                    .filter(|address| may_be_gateway(*address, on_loopback, &config.subnets))
+                    .collect()
+            }
         };
         let known = tunnels.peer_of(&site);
         let index = known.unwrap_or_else(|| tunnels.add_peer(driver, site));

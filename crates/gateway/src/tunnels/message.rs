@@ -3,7 +3,6 @@
 use causeway_control::{Link, SiteInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,19 +57,15 @@ pub(crate) enum GatewayToGateway {
         id: u64,
         ticket: String,
         #[serde(default)]
-        address: Option<SocketAddr>,
-        #[serde(default)]
         beyond_microseconds: u32,
     },
     /// The other answer, or what has become of the meeting.
-    RelayNo { id: u64, why: String },
+    RelayNo { id: u64, why: RelayRefusal },
     /// From a relay: another site asks for the receiver, which is to dial the relay and show it this ticket.
     RelayCome {
         meeting: u64,
         from: String,
         ticket: String,
-        #[serde(default)]
-        address: Option<SocketAddr>,
         #[serde(default)]
         beyond_microseconds: u32,
     },
@@ -82,7 +77,7 @@ pub(crate) enum GatewayToGateway {
         beyond_microseconds: BTreeMap<String, u32>,
     },
     /// To a relay: the sender cannot come.
-    RelayCannot { meeting: u64, why: String },
+    RelayCannot { meeting: u64, why: RelayRefusal },
     /// Something that this version does not know, and may leave out.
     #[serde(skip)]
     Unknown,
@@ -92,6 +87,55 @@ pub(crate) enum GatewayToGateway {
 
 fn usual_weight() -> u32 {
     1
+}
+
+/// Why two sites do not meet at a relay. A fixed set: what a gateway found where another one had it dial says
+/// nothing to anybody else, neither in words nor by how long it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{}", self.text())]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RelayRefusal {
+    /// The gateway that was asked is no relay.
+    NoRelay,
+    /// It has no tunnel with the other site that is not relayed itself.
+    NoTunnel,
+    /// It carries or awaits as many connections as it may.
+    Full,
+    /// Something of its own failed.
+    Failed,
+    /// The other did not come in time.
+    NotMet,
+    /// The other wants lanes over QUIC alone, which are not relayed.
+    QuicAlone,
+    /// The other does not know the site that asks.
+    Unknown,
+    /// The other knows no address of the relay.
+    NoAddress,
+    /// The other was asked too often.
+    TooOften,
+}
+
+impl RelayRefusal {
+    /// For the log and the status of the site that asked.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            RelayRefusal::NoRelay => "connections of other sites are not carried there (relay in [grid])",
+            RelayRefusal::NoTunnel => {
+                "it has no tunnel with the other site but one that is relayed itself, or none"
+            }
+            RelayRefusal::Full => "as many connections of other sites are carried or awaited there as may be",
+            RelayRefusal::Failed => "it could not, for a reason of its own: see its log",
+            RelayRefusal::NotMet => "the far gateway did not come there in time",
+            RelayRefusal::QuicAlone => {
+                "the far gateway wants lanes over QUIC alone (transport in [grid] there), which are not relayed"
+            }
+            RelayRefusal::Unknown => "this site is not a [[peer]] of the far gateway",
+            RelayRefusal::NoAddress => {
+                "the far gateway knows no address of that relay: its [[peer]] address, or what the broker tells of it"
+            }
+            RelayRefusal::TooOften => "the far gateway was asked too often",
+        }
+    }
 }
 
 /// Why a site takes no part in a job. A fixed set: what one site says is a line on another's terminal.
@@ -209,7 +253,6 @@ mod tests {
         let message = GatewayToGateway::RelayGo {
             id: 7,
             ticket: "00".into(),
-            address: None,
             beyond_microseconds: 0,
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(message));

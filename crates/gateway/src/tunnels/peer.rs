@@ -2,6 +2,7 @@
 
 use crate::keys::ByNumber;
 use crate::log::Allowance;
+use crate::tunnels::dial_rate::DialRate;
 use crate::tunnels::totals::Totals;
 use causeway_control::Link;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub(crate) struct Peer {
     /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among
     /// the peers.
     pub(crate) addresses: Vec<SocketAddr>,
+    /// How often it had this gateway dial something.
+    pub(crate) asked: DialRate,
     /// It has left the grid.
     pub(crate) is_gone: bool,
     /// Its path loses segments: a lane over QUIC serves better, where one gets through.
@@ -90,6 +93,7 @@ impl Peer {
             session: 0,
             lanes: 1,
             addresses: Vec::new(),
+            asked: DialRate::default(),
             is_gone: false,
             is_lossy: false,
             seen_rate: 0,

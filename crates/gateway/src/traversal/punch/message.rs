@@ -9,7 +9,7 @@
 //! ```
 
 use crate::tunnels::quic::KNOCK;
-use causeway_wire::Cidr;
+use crate::tunnels::reach::is_of_a_host;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -22,9 +22,6 @@ const VERSION: u32 = 1;
 
 /// Addresses that are knocked at: the mapped one, and some of hosts with several.
 pub(crate) const MAX_ADDRESSES: usize = 8;
-
-/// Ports below are other programs', for which somebody had to be root.
-const MIN_PORT: u16 = 1024;
 
 const KNOCK_VERSION: u8 = 1;
 
@@ -42,7 +39,7 @@ pub(crate) struct Punch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     /// Where the broker sees the sender's socket.
-    mapped: SocketAddr,
+    pub(crate) mapped: SocketAddr,
     /// Its addresses in its own network, which serve where both are behind one NAT.
     local: Vec<SocketAddr>,
 }
@@ -94,30 +91,6 @@ impl Punch {
         }
         addresses
     }
-}
-
-/// Where a gateway that is seen as `own` connects to, over TCP. Where nobody answers there, who knows nothing
-/// of these sites may: so only what a gateway can have bound or a NAT mapped, never this site's nodes nor,
-/// unless the broker is there too, this host; addresses in its own network only where both are behind one
-/// NAT.
-pub(crate) fn connectable(punch: &Punch, own: SocketAddr, subnets: &[Cidr]) -> Vec<SocketAddr> {
-    let behind_one = punch.mapped.ip() == own.ip();
-    let may = |address: &SocketAddr| {
-        address.is_ipv4() == own.is_ipv4()
-            && address.port() >= MIN_PORT
-            && (!address.ip().is_loopback() || own.ip().is_loopback())
-            && !subnets.iter().any(|subnet| subnet.contains(address.ip()))
-    };
-    let mut addresses = punch.addresses();
-    addresses.retain(|address| may(address) && (behind_one || *address == punch.mapped));
-    addresses
-}
-
-/// A datagram there reaches one host.
-fn is_of_a_host(address: SocketAddr) -> bool {
-    let ip = address.ip().to_canonical();
-    let is_broadcast = matches!(ip, std::net::IpAddr::V4(v4) if v4.is_broadcast());
-    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }
 
 /// A knock with the receiver's key.
@@ -190,33 +163,6 @@ mod tests {
         ];
         let punch = Punch::new(false, Some(KEY), address("10.0.0.2:1"), &local.map(address));
         assert_eq!(punch.addresses(), [address("10.0.0.2:1")]);
-    }
-
-    #[test]
-    fn nobody_is_made_to_connect_to_what_is_no_gateway_of_another_site() {
-        let subnets: Vec<Cidr> = vec!["10.1.0.0/24".parse().unwrap()];
-        let to = |mapped: &str, local: &[&str], own: &str| {
-            let local: Vec<_> = local.iter().map(|text| address(text)).collect();
-            let punch = Punch::new(false, None, address(mapped), &local);
-            connectable(&punch, address(own), &subnets)
-        };
-        let local = ["10.2.0.1:5000", "10.1.0.9:5000", "10.2.0.1:22", "127.0.0.1:5000"];
-        let (mapped, own) = ("192.0.2.1:5000", "192.0.2.2:6000");
-        assert_eq!(to(mapped, &local, own), [address(mapped)]);
-        let one_nat = to(mapped, &local, "192.0.2.1:6000");
-        assert_eq!(one_nat, [address(mapped), address("10.2.0.1:5000")]);
-        for none in [
-            "192.0.2.1:443",
-            "10.1.0.7:5000",
-            "127.0.0.1:5000",
-            "[2001:db8::1]:5000",
-        ] {
-            assert_eq!(to(none, &[], own), []);
-        }
-        assert_eq!(
-            to("127.0.0.1:5000", &[], "127.0.0.1:6000"),
-            [address("127.0.0.1:5000")]
-        );
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::base::Base;
 use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
 use crate::tunnels::origin::Way;
+use crate::tunnels::reach::connectable;
 use message::{KIND, TCP_KIND};
 
 use crate::config::Transport;
@@ -391,11 +392,17 @@ impl Traversal {
         };
         let key = punch.key().unwrap_or_default();
         let seen = base.membership.session.as_ref().and_then(|grid| grid.observed);
-        let addresses = match (way, seen) {
-            (Way::Udp, _) => punch.addresses(),
-            (Way::Tcp, Some(seen)) => message::connectable(&punch, seen, &base.driver.config.subnets),
-            (Way::Tcp, None) => Vec::new(),
+        if !base.tunnels.peers[index].asked.take(now) {
+            let text = "it asked too often to have a way punched";
+            return base.driver.log.refuse("punch-rate", &message.from, text);
+        }
+        let own = match way {
+            Way::Udp => self.meetings.mapped.or(seen),
+            Way::Tcp => seen,
         };
+        let addresses = own.map_or_else(Vec::new, |own| {
+            connectable(&punch.addresses(), punch.mapped, own, &base.driver.config.subnets)
+        });
         self.with_meeting(base, index, way, |meeting, out| {
             meeting.on_call(key, addresses, punch.answers, now, out);
         });

@@ -3,6 +3,7 @@
 //! Dialling goes on beside this where a peer has an address (`dial`), and a lane that comes up without a
 //! relay takes the place of all that go through one (`pair`).
 
+use super::digest::digest;
 use super::selection::{Candidate, Offer, choose};
 use crate::base::Base;
 use crate::config::Transport;
@@ -11,13 +12,12 @@ use crate::sys::timers::Deadline;
 use crate::traversal::Traversal;
 use crate::tunnels::dial::{LAST_BACKOFF, REDIAL};
 use crate::tunnels::handshake::errand::Errand;
-use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
 use crate::tunnels::origin::Through;
 use crate::tunnels::peer::Dial;
 use causeway_tunnel::ticket::Ticket;
 use mio::net::TcpStream;
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// How long a pair of sites may be without a lane before a relay is asked for one: the far gateway dials
@@ -75,9 +75,18 @@ impl Search {
 pub(crate) struct Invitation {
     pub(crate) id: u64,
     pub(crate) ticket: String,
-    /// Where it listens, for those who have no address of it.
-    pub(crate) address: Option<SocketAddr>,
     pub(crate) beyond_microseconds: u32,
+}
+
+/// Why this gateway does not dial a relay.
+#[derive(Debug, thiserror::Error)]
+enum NotGoing {
+    /// Others may know.
+    #[error("{}", .0.text())]
+    Refused(#[from] RelayRefusal),
+    /// For this gateway's own log alone.
+    #[error("{0}")]
+    Dial(String),
 }
 
 impl Traversal {
@@ -269,13 +278,19 @@ impl Traversal {
             return;
         };
         if let Err(why) = self.go(base, relay, index, Some(lane), invitation) {
+            let why = match why {
+                NotGoing::Refused(RelayRefusal::NoAddress) => format!(
+                    "this gateway knows no address of relay {from}: give its [[peer]] one, or [listen] wan to the relay"
+                ),
+                why => why.to_string(),
+            };
             self.seek_failed(base, index, lane, Some(relay), &why);
         }
     }
 
     /// A relay says that the sites cannot meet there.
-    pub(crate) fn on_relay_no(&mut self, base: &mut Base<'_>, from: &str, id: u64, why: &str) {
-        let why = format!("relay {from}: {why}");
+    pub(crate) fn on_relay_no(&mut self, base: &mut Base<'_>, from: &str, id: u64, why: RelayRefusal) {
+        let why = format!("relay {from}: {}", why.text());
         if let Some((relay, index, lane)) = self.find_ask(base, from, id) {
             return self.seek_failed(base, index, lane, Some(relay), &why);
         }
@@ -311,11 +326,16 @@ impl Traversal {
         from: &str,
         invitation: &Invitation,
     ) {
-        if let Err(why) = self.come(base, relay, from, invitation) {
-            let text = format!("cannot meet it at {relay}: {why}");
-            base.driver
-                .log
-                .refuse("relay-come", format_args!("site {from} through {relay}"), text);
+        let Err(why) = self.come(base, relay, from, invitation) else {
+            return;
+        };
+        base.driver.log.refuse(
+            "relay-come",
+            format_args!("site {from} through {relay}"),
+            format_args!("cannot meet it at {relay}: {why}"),
+        );
+        // What a dial came to is told to nobody: the relay gives the meeting up in its own time.
+        if let NotGoing::Refused(why) = why {
             let meeting = invitation.id;
             base.tunnels
                 .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
@@ -328,22 +348,20 @@ impl Traversal {
         relay: &str,
         from: &str,
         invitation: &Invitation,
-    ) -> Result<(), String> {
+    ) -> Result<(), NotGoing> {
         if base.driver.config.transport == Transport::Quic {
-            return Err(
-                "lanes over QUIC, which alone are wanted here (transport in [grid]), are not relayed"
-                    .to_owned(),
-            );
+            return Err(RelayRefusal::QuicAlone.into());
         }
         let place = |site: &str| base.tunnels.peer_of(site);
-        let index = place(from).ok_or_else(|| format!("site {from} is not a [[peer]] of this gateway"))?;
+        let index = place(from).ok_or(RelayRefusal::Unknown)?;
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
-            return Err("a site cannot be its own relay".to_owned());
+            return Err(RelayRefusal::NoAddress.into());
         };
         let coming = base.tunnels.handshakes.iter();
         let coming = coming.filter(|(_, other)| other.errand().is_some() && other.dialled().is_none());
-        if coming.count() >= COMING {
-            return Err("too many meetings at a time".to_owned());
+        let now = base.driver.now;
+        if coming.count() >= COMING || !base.tunnels.peers[relay].asked.take(now) {
+            return Err(RelayRefusal::TooOften.into());
         }
         self.go(base, relay, index, None, invitation)
     }
@@ -356,28 +374,25 @@ impl Traversal {
         index: PeerIndex,
         lane: Option<LaneNumber>,
         invitation: &Invitation,
-    ) -> Result<(), String> {
-        let ticket = Ticket::from_hex(&invitation.ticket).map_err(|error| error.to_string())?;
+    ) -> Result<(), NotGoing> {
+        let ticket = Ticket::from_hex(&invitation.ticket).map_err(|_| RelayRefusal::Failed)?;
         let peer = &base.tunnels.peers[relay];
+        // Never one that somebody says in passing: it could be anybody's.
         let (site, address) = (peer.site.clone(), peer.address);
-        let address = address.or(invitation.address).ok_or_else(|| {
-            format!(
-                "relay {site} cannot be dialled: this gateway has no address for it ([[peer]] address), and it tells none ([listen] \
-                 wan there, unless it is a wildcard)"
-            )
-        })?;
+        let address = address.ok_or(RelayRefusal::NoAddress)?;
         let far = base.tunnels.peers[index].site.clone();
         let far = lane.is_some().then_some(far.as_str());
         let carrier =
             TcpStream::connect(address).and_then(|socket| base.tunnels.tcp_carrier(base.driver, socket, far));
-        let carrier = carrier.map_err(|error| format!("connect to relay {site} at {address}: {error}"))?;
+        let carrier = carrier
+            .map_err(|error| NotGoing::Dial(format!("connect to relay {site} at {address}: {error}")))?;
         let through = Through {
             relay,
             site,
             beyond_microseconds: invitation.beyond_microseconds,
             since: base.driver.now,
         };
-        let errand = Errand::new(through, index, invitation.id, ticket);
+        let errand = Errand::new(through, index, invitation.id, digest(&ticket));
         let dialled = lane.map(|lane| (index, lane));
         base.tunnels
             .begin_handshake(base.driver, carrier, address, dialled, Some(errand));
@@ -396,21 +411,11 @@ impl Traversal {
         if let Some((index, lane)) = dialled {
             return self.seek_failed(base, index, lane, Some(relay), why);
         }
+        // The relay hears nothing: what a dial came to, and how soon, would tell it about other networks.
         let (site, from) = (&errand.through.site, &base.tunnels.peers[errand.peer].site);
         let text = format!("cannot meet it at {site}: {why}");
         base.driver
             .log
             .refuse("relay-come", format_args!("site {from} through {site}"), text);
-        if let Some(pair) = base
-            .tunnels
-            .by_site
-            .get(site)
-            .copied()
-            .filter(|_| !errand.has_met())
-        {
-            let (meeting, why) = (errand.id, why.to_owned());
-            base.tunnels
-                .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
-        }
     }
 }

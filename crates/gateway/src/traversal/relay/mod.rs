@@ -13,6 +13,7 @@
 //! `server` and `splice` are R's.
 
 pub(crate) mod client;
+mod digest;
 pub(crate) mod selection;
 pub(crate) mod server;
 pub(crate) mod splice;

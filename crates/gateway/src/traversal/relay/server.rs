@@ -4,6 +4,7 @@
 //! who shows anything else is refused like any other; until a ticket is whole and right, a connection counts
 //! as a stranger's.
 
+use super::digest::digest;
 use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
 use crate::base::Base;
@@ -14,7 +15,7 @@ use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
 use crate::traversal::Traversal;
 use crate::tunnels::carrier;
-use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
 use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
 use mio::Interest;
 use mio::net::TcpStream;
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use slab::Slab;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Write};
-use std::net::{Shutdown, SocketAddr};
+use std::net::Shutdown;
 use std::os::fd::RawFd;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -51,7 +52,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 #[derive(Default)]
 pub(crate) struct RelayServer {
     splices: Slab<Splice>,
-    /// Which end of which splice a ticket is for.
+    /// Which end of which splice a ticket is for, by its digest.
     tickets: HashMap<Ticket, (usize, usize)>,
     /// Splices with more to read than their turn held.
     pub(crate) unread: Vec<usize>,
@@ -170,58 +171,63 @@ impl Traversal {
     /// A site wants to meet another one here.
     pub(crate) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
         if let Err(why) = self.arrange(base, asker, to, ask) {
-            let why = format!("{why} (says {})", base.driver.config.site);
             base.tunnels
                 .tell(base.driver, asker, GatewayToGateway::RelayNo { id: ask, why });
         }
     }
 
-    fn arrange(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) -> Result<(), String> {
+    fn arrange(
+        &mut self,
+        base: &mut Base<'_>,
+        asker: PairKey,
+        to: &str,
+        ask: u64,
+    ) -> Result<(), RelayRefusal> {
         if !base.driver.config.relay {
-            return Err("connections of other sites are not carried here (relay in [grid])".to_owned());
+            return Err(RelayRefusal::NoRelay);
         }
         let Some(from) = base.tunnels.pairs.get(asker).map(|pair| pair.site.clone()) else {
             return Ok(());
         };
         let far = base.tunnels.by_site.get(to).copied().filter(|far| *far != asker);
         let far = far.filter(|far| base.tunnels.has_direct_lane(*far));
-        let far =
-            far.ok_or_else(|| format!("no tunnel with {to} but one that is relayed itself, or none"))?;
+        let far = far.ok_or(RelayRefusal::NoTunnel)?;
         if !self.relay.has_room_for(&from) {
-            return Err("as many connections of other sites are carried or awaited as may be".to_owned());
+            return Err(RelayRefusal::Full);
         }
         let mut bytes = [[0; TICKET_BYTES]; 2];
-        getrandom::fill(bytes.as_flattened_mut())
-            .map_err(|error| format!("no random numbers for tickets: {error}"))?;
+        if let Err(error) = getrandom::fill(bytes.as_flattened_mut()) {
+            let text = format_args!("no random numbers for tickets: {error}");
+            base.driver.log.refuse("relay", &from, text);
+            return Err(RelayRefusal::Failed);
+        }
         let tickets = bytes.map(Ticket);
+        let shown = tickets.map(|ticket| digest(&ticket));
         let born = base.driver.birth();
         let key = self.relay.splices.insert(Splice {
             born,
             sites: [from.clone(), to.to_owned()],
             ask,
-            tickets: tickets.to_vec(),
+            tickets: shown.to_vec(),
             ends: [None, None],
             met: false,
             ways: Default::default(),
             moved_at: base.driver.now,
         });
-        for (end, ticket) in tickets.into_iter().enumerate() {
+        for (end, ticket) in shown.into_iter().enumerate() {
             self.relay.tickets.insert(ticket, (key, end));
         }
         base.driver.timers.set(MEETING, Deadline::Splice(key, born));
         self.tell_offer_soon(base);
-        let address = self.told_address(base);
         let go = GatewayToGateway::RelayGo {
             id: ask,
             ticket: tickets[0].to_hex(),
-            address,
             beyond_microseconds: base.tunnels.least_rtt(far).unwrap_or(0),
         };
         let come = GatewayToGateway::RelayCome {
             meeting: born,
             from,
             ticket: tickets[1].to_hex(),
-            address,
             beyond_microseconds: base.tunnels.least_rtt(asker).unwrap_or(0),
         };
         base.tunnels.tell(base.driver, asker, go);
@@ -229,17 +235,14 @@ impl Traversal {
         Ok(())
     }
 
-    /// Where those dial who have no address for this gateway: what it listens on, which may or may not be
-    /// what others see.
-    fn told_address(&self, base: &Base<'_>) -> Option<SocketAddr> {
-        base.driver
-            .config
-            .wan
-            .filter(|address| !address.ip().is_unspecified())
-    }
-
     /// A site cannot come to a meeting.
-    pub(crate) fn on_relay_cannot(&mut self, base: &mut Base<'_>, site: &str, meeting: u64, why: &str) {
+    pub(crate) fn on_relay_cannot(
+        &mut self,
+        base: &mut Base<'_>,
+        site: &str,
+        meeting: u64,
+        why: RelayRefusal,
+    ) {
         let mut splices = self.relay.splices.iter();
         let is_it = |splice: &Splice| splice.born == meeting && splice.sites[1] == site && !splice.met;
         let found = splices.find(|(_, splice)| is_it(splice));
@@ -249,7 +252,6 @@ impl Traversal {
         };
         self.end_splice(base, key);
         if let Some(pair) = base.tunnels.by_site.get(&from).copied() {
-            let why = format!("{why} (says {site})");
             base.tunnels
                 .tell(base.driver, pair, GatewayToGateway::RelayNo { id, why });
         }

@@ -1,0 +1,106 @@
+//! Which addresses that somebody else named this gateway sends anything to.
+//!
+//! Where nobody of the grid answers there, who knows nothing of it may: so only what can be a gateway, never this
+//! site's own nodes, and this host only where the whole grid is on it.
+
+use causeway_wire::Cidr;
+use std::net::{IpAddr, SocketAddr};
+
+/// Ports below are other programs', for which somebody had to be root.
+const MIN_PORT: u16 = 1024;
+
+/// Whether another site's gateway may be at an address that is named for it.
+pub(crate) fn may_be_gateway(address: SocketAddr, on_loopback: bool, subnets: &[Cidr]) -> bool {
+    let ip = address.ip().to_canonical();
+    let is_link_local = match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    is_of_a_host(address)
+        && address.port() >= MIN_PORT
+        && !is_link_local
+        && (!ip.is_loopback() || on_loopback)
+        && !subnets.iter().any(|subnet| subnet.contains(ip))
+}
+
+/// Of the addresses that a site which is seen as `mapped` named, those that a gateway which is seen as `own` tries:
+/// addresses in the other's own network only where both are behind one NAT.
+pub(crate) fn connectable(
+    named: &[SocketAddr],
+    mapped: SocketAddr,
+    own: SocketAddr,
+    subnets: &[Cidr],
+) -> Vec<SocketAddr> {
+    let behind_one = mapped.ip() == own.ip();
+    let may = |address: &&SocketAddr| {
+        address.is_ipv4() == own.is_ipv4()
+            && may_be_gateway(**address, own.ip().is_loopback(), subnets)
+            && (behind_one || **address == mapped)
+    };
+    named.iter().filter(may).copied().collect()
+}
+
+/// A datagram there reaches one host.
+pub(crate) fn is_of_a_host(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
+    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn nobody_is_made_to_connect_to_what_is_no_gateway_of_another_site() {
+        let subnets: Vec<Cidr> = vec!["10.1.0.0/24".parse().unwrap()];
+        let to = |mapped: &str, local: &[&str], own: &str| {
+            let local: Vec<_> = local.iter().map(|text| address(text)).collect();
+            let named = [&[address(mapped)][..], &local].concat();
+            connectable(&named, address(mapped), address(own), &subnets)
+        };
+        let local = ["10.2.0.1:5000", "10.1.0.9:5000", "10.2.0.1:22", "127.0.0.1:5000"];
+        let (mapped, own) = ("192.0.2.1:5000", "192.0.2.2:6000");
+        assert_eq!(to(mapped, &local, own), [address(mapped)]);
+        let one_nat = to(mapped, &local, "192.0.2.1:6000");
+        assert_eq!(one_nat, [address(mapped), address("10.2.0.1:5000")]);
+        for none in [
+            "192.0.2.1:443",
+            "10.1.0.7:5000",
+            "127.0.0.1:5000",
+            "[2001:db8::1]:5000",
+        ] {
+            assert_eq!(to(none, &[], own), []);
+        }
+        assert_eq!(
+            to("127.0.0.1:5000", &[], "127.0.0.1:6000"),
+            [address("127.0.0.1:5000")]
+        );
+    }
+
+    #[test]
+    fn nobody_is_dialled_where_a_members_record_leads_to_this_site_or_to_no_gateway() {
+        let subnets: Vec<Cidr> = vec!["10.1.0.0/24".parse().unwrap()];
+        let may = |text: &str| may_be_gateway(address(text), false, &subnets);
+        assert!(may("192.0.2.1:7001") && may("10.2.0.1:7001") && may("[2001:db8::1]:7001"));
+        for text in [
+            "192.0.2.1:22",
+            "127.0.0.1:7001",
+            "[::1]:7001",
+            "[::ffff:127.0.0.1]:7001",
+            "[::ffff:10.1.0.7]:7001",
+            "10.1.0.253:7001",
+            "169.254.169.254:8080",
+            "[fe80::1]:7001",
+            "0.0.0.0:7001",
+            "224.0.0.1:7001",
+        ] {
+            assert!(!may(text), "{text}");
+        }
+        assert!(may_be_gateway(address("127.0.0.1:7001"), true, &subnets));
+    }
+}
