@@ -7,6 +7,7 @@ use causeway_broker::clock::{Clock, date, seconds, span};
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MAX_TTL_SECONDS};
 use causeway_wire::Cidr;
+use causeway_wire::shown::Line;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -215,7 +216,9 @@ fn text(listing: &Listing, via: Via) -> String {
     if listing.jobs_left_out > 0 {
         lines.push(format!("  and {} jobs more", listing.jobs_left_out));
     }
-    lines.join("\n")
+    // What a site chose makes no line of its own.
+    let shown: Vec<String> = lines.iter().map(|line| Line(line).to_string()).collect();
+    shown.join("\n")
 }
 
 fn job_line(job: &Job, now: u64) -> String {
