@@ -309,6 +309,23 @@ fn no_end_of_a_job_of_mpich_leaves_a_process() {
     every_end_leaves_nothing("mpirun.mpich", "hydra_pmi_proxy");
 }
 
+/// mpirun ends its daemons before itself, and one that hangs would keep it for ever.
+#[test]
+fn one_request_ends_a_job_of_open_mpi_with_a_daemon_that_hangs() {
+    let Some(mut shell) = Shell::start("mpirun.openmpi") else {
+        return;
+    };
+    // A job that ends, so that what a gateway keeps after one is part of the picture before.
+    shell.say("causeway run -- mpirun.openmpi -n 4 true; echo \"status $?\"");
+    assert_eq!(shell.heard("status").as_deref(), Some("0"));
+    let before = shell.start_job("mpirun.openmpi", "730");
+    let daemons = shell.find("orted");
+    kill(*daemons.last().unwrap(), Signal::SIGSTOP).unwrap();
+    kill(run_and_guard(&shell).0, Signal::SIGINT).unwrap();
+    assert!(shell.heard("status").is_some());
+    shell.all_gone(&before, "SIGINT with a daemon that hangs");
+}
+
 /// An upgrade in place: the package manager, or cargo, puts a new file where the running program's was.
 #[test]
 fn a_gateway_whose_program_was_replaced_starts_jobs_with_the_new_one() {

@@ -3,6 +3,7 @@
 //! Asks the gateway of this site for the node, wherever that is, and passes standard input, output, error and
 //! the exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
 
+use super::ending;
 use super::frame::{Frame, FrameError, MAX_DATA, Request, STDIN_WINDOW};
 use crate::say;
 use causeway_control::{self as control, ControlError};
@@ -98,15 +99,7 @@ pub fn called_by_name() -> Option<Vec<OsString>> {
 
 /// Runs the command at the node; the exit status is the command's, 255 when it could not be run.
 pub fn main(args: Args) -> ExitCode {
-    // Launcher and agent share a terminal's process group with some launchers: Ctrl-C is the launcher's to
-    // handle, and the end of the launcher is the agent's end. SAFETY: SIG_IGN installs no handler.
-    unsafe {
-        let _ = nix::sys::signal::signal(
-            nix::sys::signal::Signal::SIGINT,
-            nix::sys::signal::SigHandler::SigIgn,
-        );
-    }
-    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
+    ending::follow_the_launcher();
     let Some((host, command)) = split(&args.words) else {
         say::error(format_args!("causeway: {}", AgentError::Usage));
         return ExitCode::from(FAILED);
@@ -162,9 +155,11 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     }
     let mut writer = stream;
     Frame::Request(Box::new(request)).write(&mut writer)?;
+    let writer = Arc::new(Mutex::new(writer));
+    ending::pass_hurry_on(&writer)?;
     let window = Arc::new(Window::default());
     let filled = Arc::clone(&window);
-    std::thread::spawn(move || send_stdin(writer, &filled));
+    std::thread::spawn(move || send_stdin(&writer, &filled));
     relay(reader, &window).inspect_err(|_| end_launcher())
 }
 
@@ -219,7 +214,7 @@ impl Window {
     }
 }
 
-fn send_stdin(mut writer: UnixStream, window: &Window) {
+fn send_stdin(writer: &Mutex<UnixStream>, window: &Window) {
     let mut buffer = vec![0; MAX_DATA];
     loop {
         let room = window.room().min(MAX_DATA);
@@ -233,8 +228,9 @@ fn send_stdin(mut writer: UnixStream, window: &Window) {
         } else {
             Frame::Stdin(buffer[..read].to_vec())
         };
+        let mut writer = writer.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         // The reading side reports a broken stream.
-        if frame.write(&mut writer).is_err() || read == 0 {
+        if frame.write(&mut *writer).is_err() || read == 0 {
             return;
         }
     }

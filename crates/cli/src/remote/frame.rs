@@ -3,7 +3,8 @@
 //! `[version u8][kind u8][length u32, big endian][payload]`. No sockets here: any reader, any writer.
 //!
 //! node-exec opens with `Hello`, the agent answers with `Request`; then `Stdin`, `StdinEnd` one way,
-//! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. The agent sends at most
+//! `Credit`, `Stdout`, `Stderr` the other, and `Exit` or `Error` ends it. An agent that is ended in a hurry
+//! says so last. The agent sends at most
 //! [`STDIN_WINDOW`] bytes of standard input that no `Credit` has given back: node-exec thus always reads on
 //! and sees the end of its input, which is the order to kill, even when the command never reads.
 
@@ -56,6 +57,8 @@ pub enum Frame {
     Exit(u8),
     /// It could not be started; one sentence for the user.
     Error(String),
+    /// The job was asked to end before, and what is left of it hangs: the end of the input follows.
+    Hurry,
 }
 
 /// Why a stream yields no frame.
@@ -93,6 +96,7 @@ impl Frame {
             Frame::Stderr(_) => 7,
             Frame::Exit(_) => 8,
             Frame::Error(_) => 9,
+            Frame::Hurry => 10,
         }
     }
 
@@ -102,7 +106,7 @@ impl Frame {
     /// Those of the writer; `InvalidInput` for a payload over its limit.
     pub fn write(&self, writer: &mut impl Write) -> io::Result<()> {
         let payload = match self {
-            Frame::Hello | Frame::StdinEnd => Vec::new(),
+            Frame::Hello | Frame::StdinEnd | Frame::Hurry => Vec::new(),
             Frame::Request(request) => serde_json::to_vec(request)?,
             Frame::Stdin(data) | Frame::Stdout(data) | Frame::Stderr(data) => data.clone(),
             Frame::Credit(bytes) => bytes.to_be_bytes().to_vec(),
@@ -158,6 +162,7 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame, FrameError> {
         7 => Frame::Stderr(payload),
         8 => Frame::Exit(*payload.first().ok_or_else(damaged)?),
         9 => Frame::Error(String::from_utf8_lossy(&payload).into_owned()),
+        10 => Frame::Hurry,
         kind => return Err(FrameError::Kind(kind)),
     })
 }
@@ -169,7 +174,7 @@ fn limit(kind: u8) -> Option<usize> {
         3 | 6 | 7 | 9 => MAX_DATA,
         5 => 4,
         8 => 1,
-        1 | 4 => 0,
+        1 | 4 | 10 => 0,
         _ => return None,
     })
 }
@@ -221,6 +226,7 @@ mod tests {
             Frame::Stderr(Vec::new()),
             Frame::Exit(130),
             Frame::Error("no such node".into()),
+            Frame::Hurry,
         ];
         let mut bytes = Vec::new();
         for frame in &frames {
@@ -242,7 +248,7 @@ mod tests {
 
     #[test]
     fn claimed_lengths_are_refused_before_anything_is_read() {
-        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9] {
+        for kind in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] {
             let bytes = [1, kind, 0xff, 0xff, 0xff, 0xff];
             let error = Frame::read(&mut &bytes[..]).unwrap_err();
             assert!(

@@ -4,11 +4,11 @@
 //!   owner (agent's far end, or run) --orders--> guard (inherits orphans) -- command -- its processes
 //!                                   <--report--
 //! ```
-//! Each byte of the orders is a signal for the command, their end the order to end everything. Two processes,
-//! because one that is killed with SIGKILL can end nobody: the guard sees the end of the orders when its
-//! owner is killed, and the owner inherits everything when the guard is.
+//! Each byte of the orders is a signal for the command, or [`HURRY`]; their end is the order to end
+//! everything. Two processes, because one that is killed with SIGKILL can end nobody: the guard sees the end
+//! of the orders when its owner is killed, and the owner inherits everything when the guard is.
 
-use super::tree;
+use super::tree::{self, Haste};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -18,6 +18,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+/// Says that the command's end is to be [`Haste::Hurry`]. No signal has this number.
+pub const HURRY: u8 = 0;
 
 /// A command under its guard.
 pub struct Guarded {
@@ -78,7 +81,7 @@ impl Guarded {
     pub fn outcome(mut self) -> Outcome {
         let mut report = Vec::new();
         let _ = self.report.read_to_end(&mut report);
-        tree::end_all(self.pid, &self.children);
+        tree::end_all(self.pid, &self.children, Haste::Usual);
         match &report[..] {
             [0, status, ..] => Outcome::Status(*status),
             [1, reason @ ..] => Outcome::NotStarted(String::from_utf8_lossy(reason).into_owned()),
@@ -141,6 +144,7 @@ pub fn prepare(command: &mut Command) {
 /// Those of poll.
 fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd) -> io::Result<u8> {
     let mut status = None;
+    let mut haste = Haste::Usual;
     while status.is_none() {
         let mut wait = [
             PollFd::new(children.as_fd(), PollFlags::POLLIN),
@@ -154,22 +158,24 @@ fn supervise(main: Pid, children: &SignalFd, orders: &OwnedFd) -> io::Result<u8>
         while let Ok(Some(_)) = children.read_signal() {}
         status = tree::reap(main).0;
         // Only while `main` is not reaped is its id certainly its own.
-        if status.is_none() && ordered && !carry_out(main, orders) {
+        if status.is_none() && ordered && !carry_out(main, orders, &mut haste) {
             break;
         }
     }
-    let late = tree::end_all(main, children);
+    let late = tree::end_all(main, children, haste);
     Ok(status.or(late).unwrap_or(128 + Signal::SIGTERM as u8))
 }
 
 /// Passes signals on; false when there will be no more orders.
-fn carry_out(main: Pid, orders: &OwnedFd) -> bool {
+fn carry_out(main: Pid, orders: &OwnedFd, haste: &mut Haste) -> bool {
     let mut signals = [0; 64];
     match read(orders, &mut signals) {
         Ok(0) => false,
         Ok(count) => {
             for signal in &signals[..count] {
-                if let Ok(signal) = Signal::try_from(i32::from(*signal)) {
+                if *signal == HURRY {
+                    *haste = Haste::Hurry;
+                } else if let Ok(signal) = Signal::try_from(i32::from(*signal)) {
                     let _ = kill(main, signal);
                 }
             }

@@ -9,6 +9,7 @@
 //! of the job behind. Read `frame` first, then `guard`.
 
 pub mod agent;
+mod ending;
 pub mod frame;
 pub mod guard;
 pub mod node_exec;

@@ -2,7 +2,7 @@
 //! standard input and output; when its input ends, or the command does, it ends every process below it first.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request};
-use super::guard::{Guarded, Outcome};
+use super::guard::{Guarded, HURRY, Outcome};
 use nix::unistd::{User, getuid, pipe2};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -122,12 +122,14 @@ fn command(request: &Request) -> Result<(String, Command), NodeError> {
 
 /// Reads to the end of the input, whatever the command does with its own; dropping `order` is the order to
 /// kill.
-fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, order: File) {
+fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, mut order: File) {
     loop {
         match Frame::read(&mut input) {
             // A command that no longer reads drops its end of the channel; that is no reason to stop reading.
             Ok(Some(Frame::Stdin(data))) => drop(chunks.send(data)),
             Ok(Some(Frame::StdinEnd)) => drop(chunks.send(Vec::new())),
+            // A guard that is gone needs no order.
+            Ok(Some(Frame::Hurry)) => drop(order.write_all(&[HURRY])),
             Ok(Some(Frame::Error(_))) | Ok(None) | Err(_) => break,
             Ok(Some(_)) => {}
         }

@@ -13,9 +13,50 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// Time between SIGTERM and SIGKILL: mpirun removes its session directory and hydra its proxies in a few
-/// hundred milliseconds; a user who pressed Ctrl-C waits no longer than this.
-pub const GRACE: Duration = Duration::from_secs(2);
+/// How long descendants have from SIGTERM to SIGKILL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Haste {
+    /// mpirun removes its session directory and hydra its proxies in a few hundred milliseconds, after Open
+    /// MPI's ranks have had their second.
+    Usual,
+    /// The launcher was asked to end before and has had its time. What does not end at once hangs, and a user
+    /// who pressed Ctrl-C waits for it.
+    Hurry,
+}
+
+impl Haste {
+    fn grace(self) -> Duration {
+        match self {
+            Haste::Usual => Duration::from_secs(2),
+            Haste::Hurry => Duration::from_millis(500),
+        }
+    }
+
+    /// Sends SIGTERM; in a hurry with a value, which tells the agent among the descendants to pass it on.
+    fn terminate(self, pid: Pid) {
+        match self {
+            Haste::Usual => drop(kill(pid, Signal::SIGTERM)),
+            Haste::Hurry => {
+                let value = libc::sigval {
+                    sival_ptr: std::ptr::without_provenance_mut(HURRY_VALUE),
+                };
+                // SAFETY: numbers only; the value is no pointer to anybody.
+                unsafe { libc::sigqueue(pid.as_raw(), libc::SIGTERM, value) };
+            }
+        }
+    }
+
+    /// What a SIGTERM says that was waited for.
+    pub fn told_by(signal: &libc::siginfo_t) -> Haste {
+        // SAFETY: a signal with this code has a value.
+        let told =
+            signal.si_code == libc::SI_QUEUE && unsafe { signal.si_value() }.sival_ptr.addr() == HURRY_VALUE;
+        if told { Haste::Hurry } else { Haste::Usual }
+    }
+}
+
+/// Any number that other programs are unlikely to send: "hurr".
+const HURRY_VALUE: usize = 0x6875_7272;
 
 /// How often processes are looked for while they end: a grandchild's end raises no SIGCHLD here.
 const LOOK_AGAIN: u16 = 20;
@@ -46,10 +87,10 @@ fn exit_status(ended: WaitStatus) -> Option<u8> {
     }
 }
 
-/// Ends every descendant: SIGTERM, after [`GRACE`] SIGKILL, until none is left. Returns the status of `main`
-/// if it ended now.
-pub fn end_all(main: Pid, children: &SignalFd) -> Option<u8> {
-    let deadline = Instant::now() + GRACE;
+/// Ends every descendant: SIGTERM, some time after it SIGKILL, until none is left. Returns the status of
+/// `main` if it ended now.
+pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
+    let deadline = Instant::now() + haste.grace();
     let mut told = HashSet::new();
     let mut status = None;
     loop {
@@ -63,7 +104,7 @@ pub fn end_all(main: Pid, children: &SignalFd) -> Option<u8> {
             if late {
                 let _ = kill(pid, Signal::SIGKILL);
             } else if told.insert(pid) {
-                let _ = kill(pid, Signal::SIGTERM);
+                haste.terminate(pid);
                 // A stopped process takes SIGTERM only when it goes on.
                 let _ = kill(pid, Signal::SIGCONT);
             }

@@ -2,7 +2,8 @@
 //! case.
 
 use super::directory;
-use crate::remote::guard::{Guarded, Outcome};
+use super::patience::Patience;
+use crate::remote::guard::{Guarded, HURRY, Outcome};
 use crate::say;
 use causeway_control::{self as control, MAX_LINE_BYTES, Reply};
 use nix::errno::Errno;
@@ -18,10 +19,6 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-
-/// How long mpirun has after the second request to end before it is made to: Open MPI and hydra both take the
-/// second Ctrl-C as the order to kill at once.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 const PASSED_ON: &[Signal] = &[
     Signal::SIGINT,
@@ -47,16 +44,23 @@ pub enum ChildError {
     Guard(String, io::Error),
 }
 
-/// Blocks the signals that are for the launcher; they come in where this is read.
+/// Signals for the launcher, and how long it may take to end once they ask it to.
+pub struct Signals {
+    arriving: SignalFd,
+    patience: Patience,
+}
+
+/// Blocks the signals that are for the launcher, until [`run`] passes them on.
 ///
 /// # Errors
 /// Those of sigprocmask and signalfd. To be called while the process has one thread.
-pub fn hold_signals() -> io::Result<SignalFd> {
+pub fn hold_signals(patience: Patience) -> io::Result<Signals> {
     let mut signals = SigSet::empty();
     PASSED_ON.iter().for_each(|signal| signals.add(*signal));
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&signals), None)?;
     let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
-    Ok(SignalFd::with_flags(&signals, flags)?)
+    let arriving = SignalFd::with_flags(&signals, flags)?;
+    Ok(Signals { arriving, patience })
 }
 
 /// Runs the launcher to its end and returns its status as shells count it. The job lives as long as `job`;
@@ -68,9 +72,9 @@ pub fn run(
     mut command: Command,
     job: UnixStream,
     directory: &Path,
-    signals: SignalFd,
+    signals: Signals,
 ) -> Result<u8, ChildError> {
-    if let Some(signal) = asked_to_end(&signals) {
+    if let Some(signal) = asked_to_end(&signals.arriving) {
         return Ok(128 + signal as u8);
     }
     let name = command.get_program().to_string_lossy().into_owned();
@@ -87,10 +91,13 @@ pub fn run(
     let mut owner = Owner {
         order: Some(order),
         ending: 0,
+        patience: signals.patience,
         deadline: None,
         terminal,
     };
-    owner.wait(&guarded.report, &signals, &job).map_err(fail)?;
+    owner
+        .wait(&guarded.report, &signals.arriving, &job)
+        .map_err(fail)?;
     drop(owner);
     match guarded.outcome() {
         Outcome::Status(status) => Ok(status),
@@ -133,6 +140,7 @@ struct Owner {
     order: Option<File>,
     /// Requests to end so far.
     ending: u32,
+    patience: Patience,
     deadline: Option<Instant>,
     terminal: Option<File>,
 }
@@ -170,8 +178,7 @@ impl Owner {
                 self.order = None;
             }
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                self.order = None;
-                self.deadline = None;
+                self.end_now();
             }
         }
     }
@@ -195,16 +202,28 @@ impl Owner {
         }
         if ENDING.contains(&signal) {
             self.ending += 1;
-            match self.ending {
-                1 => {}
-                2 => self.deadline = Some(Instant::now() + PATIENCE),
-                _ => self.order = None,
+            match self.patience.after(self.ending) {
+                Some(left) => {
+                    let deadline = Instant::now() + left;
+                    self.deadline = Some(self.deadline.map_or(deadline, |before| before.min(deadline)));
+                }
+                None if self.ending > 1 => self.end_now(),
+                None => {}
             }
         }
         if signal == Signal::SIGTSTP {
             // Stopped like any job of the shell; the shell's SIGCONT goes on to mpirun when we run again.
             let _ = nix::sys::signal::raise(Signal::SIGSTOP);
         }
+    }
+
+    /// The launcher has had its time.
+    fn end_now(&mut self) {
+        if let Some(mut order) = self.order.take() {
+            // A guard that is gone needs no order.
+            let _ = order.write_all(&[HURRY]);
+        }
+        self.deadline = None;
     }
 
     fn in_foreground(&self) -> bool {

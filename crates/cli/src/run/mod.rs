@@ -14,6 +14,7 @@ mod environment;
 mod error;
 mod groups;
 pub mod launcher;
+mod patience;
 pub mod rules;
 mod sites;
 mod tuning;
@@ -26,6 +27,7 @@ use directory::RunDirectory;
 use distribution::{Share, Wish};
 use error::RunError;
 use launcher::{Launcher, Mpi};
+use patience::Patience;
 use rules::RULES;
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -131,7 +133,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let (hierarchical, collectives) = libraries(args, &own, &launcher, (&sites, is_tuned, groups.is_some()))?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
     // it on to.
-    let signals = child::hold_signals().map_err(RunError::Signals)?;
+    let patience = Patience::with(launcher.mpi, words);
+    let signals = child::hold_signals(patience).map_err(RunError::Signals)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
     let chooses_hosts = !line.names_hosts && !line.starts_nothing;
     let hosts = chooses_hosts.then(|| directory.write_hosts(launcher.mpi, &chosen.shares));

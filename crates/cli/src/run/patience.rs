@@ -1,0 +1,90 @@
+//! How long a launcher that was asked to end may take, before it and all it has started are made to.
+
+use super::launcher::Mpi;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    first: Option<Duration>,
+}
+
+/// mpirun ends its daemons before itself, and they their ranks: SIGTERM, SIGKILL after [`RANKS`]. Ranks that
+/// end at once leave mpirun at 1.05 s, those that ignore SIGTERM at 2.04 s, on one host as over sites; a
+/// daemon that hangs keeps it for ever. So it gets what the ranks get and some for the way to them, and a
+/// user who pressed Ctrl-C has a prompt after two seconds at most.
+const FIRST: Duration = Duration::from_millis(1300);
+
+/// The second request is the order to kill at once, for Open MPI and hydra both.
+const SECOND: Duration = Duration::from_millis(1000);
+
+/// What Open MPI 4 gives its ranks unless the user says otherwise; 5 gives them no more.
+const RANKS: Duration = Duration::from_secs(1);
+
+/// The parameter by which the user does, in seconds.
+const RANKS_PARAMETER: &str = "odls_base_sigkill_timeout";
+
+impl Patience {
+    /// With this launcher, called with these words. hydra passes a first Ctrl-C on to the ranks and goes on
+    /// if they do: it has all the time.
+    pub fn with(mpi: Mpi, words: &[OsString]) -> Patience {
+        let named = words.windows(2).find(|pair| pair[0] == RANKS_PARAMETER);
+        let named = named.map(|pair| pair[1].clone());
+        let ranks = named.or_else(|| std::env::var_os(format!("OMPI_MCA_{RANKS_PARAMETER}")));
+        let ranks = ranks.and_then(|seconds| seconds.to_str()?.parse().ok());
+        let more = ranks.map_or(Duration::ZERO, |seconds| {
+            Duration::from_secs(u64::from(u32::min(seconds, LONGEST))).saturating_sub(RANKS)
+        });
+        Patience {
+            first: mpi.is_open_mpi().then_some(FIRST + more),
+        }
+    }
+
+    /// After so many requests; `None` without a limit after the first and at once after the third.
+    pub fn after(&self, requests: u32) -> Option<Duration> {
+        match requests {
+            1 => self.first,
+            2 => Some(SECOND),
+            _ => None,
+        }
+    }
+}
+
+/// A day: beyond it nobody waits.
+const LONGEST: u32 = 86_400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn open_mpi_is_made_to_end_after_one_request_and_hydra_after_two() {
+        let open_mpi = Patience::with(Mpi::OpenMpi4, &words("-n 4 app"));
+        assert_eq!(open_mpi.after(1), Some(FIRST));
+        assert_eq!(Patience::with(Mpi::Mpich, &words("-n 4 app")).after(1), None);
+        assert_eq!(open_mpi.after(2), Some(SECOND));
+        assert_eq!(open_mpi.after(3), None);
+    }
+
+    #[test]
+    fn who_gives_the_ranks_more_time_gives_it_to_the_launcher() {
+        let line = words("--mca odls_base_sigkill_timeout 30 -n 4 app");
+        let longer = Patience::with(Mpi::OpenMpi4, &line).after(1);
+        assert_eq!(longer, Some(FIRST + Duration::from_secs(29)));
+        for odd in [
+            "--mca odls_base_sigkill_timeout",
+            "--mca odls_base_sigkill_timeout x",
+        ] {
+            assert_eq!(
+                Patience::with(Mpi::OpenMpi4, &words(odd)).after(1),
+                Some(FIRST),
+                "{odd}"
+            );
+        }
+    }
+}
