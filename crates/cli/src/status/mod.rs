@@ -1,20 +1,25 @@
 //! `causeway status`: asks the gateway of this host, once or again and again, and shows its answer.
 //!
-//! `text` is for people, `rates` compares two looks, `watch` looks again and again. docs/status.md explains
+//! `text` is for people, in lines of `columns`, `rates` compares two looks, `watch` looks again and again. docs/status.md explains
 //! the columns.
 
+mod columns;
 mod rates;
 pub mod text;
 mod watch;
 
 use crate::say;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
+use columns::Width;
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// Show the state of this host's gateway: sites, tunnels, jobs.
 #[derive(clap::Args)]
 pub struct Args {
+    /// All columns, in lines as long as they are. Without it lines have 100 columns.
+    #[arg(long, conflicts_with = "json")]
+    wide: bool,
     /// Print it as JSON. With --watch, one object a line.
     #[arg(long)]
     json: bool,
@@ -40,15 +45,16 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Prints the state of the gateway of this host.
 pub fn main(args: Args) -> ExitCode {
+    let width = if args.wide { Width::Wide } else { Width::Narrow };
     if let Some(every) = args.watch {
-        return watch::watch(every, args.json);
+        return watch::watch(every, args.json, width);
     }
     let status = match ask() {
         Ok(status) => status,
         Err(error) => return fail(error),
     };
     if !args.json {
-        return say::result(text::readable(&status, None).trim_end());
+        return say::result(text::readable(&status, None, width).trim_end());
     }
     match serde_json::to_string_pretty(&status) {
         Ok(text) => say::result(text),

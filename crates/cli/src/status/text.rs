@@ -1,158 +1,192 @@
-//! A gateway's state for people.
+//! A gateway's state for people. Which fields are left to `--wide` is decided here.
 
+use super::columns::Width;
 use super::rates::{Rate, TunnelRate};
 use causeway_broker::clock::date;
 use causeway_control::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 
 /// Some lines; with `rates`, tunnels and lanes say what crosses them.
-pub fn readable(status: &Status, rates: Option<&[TunnelRate]>) -> String {
-    let mut text = format!(
-        "gateway of {}  pid {}  memory {:.1} MB  streams {} (peak {}, opened {})\n",
-        status.site,
-        status.pid,
-        status.resident_bytes as f64 / 1e6,
-        status.streams,
-        status.streams_peak,
-        status.streams_opened
-    );
+pub fn readable(status: &Status, rates: Option<&[TunnelRate]>, width: Width) -> String {
+    let mut text = head_lines(status, width);
+    if let Some(grid) = &status.grid {
+        text += &grid_lines(grid, width);
+    }
+    for site in &status.sites {
+        text += &site_line(site, width);
+    }
+    for tunnel in &status.tunnels {
+        let rates = rates.and_then(|rates| rates.iter().find(|rates| rates.site == tunnel.site));
+        text += &tunnel_lines(tunnel, rates, width);
+    }
+    for job in &status.jobs {
+        text += &job_line(job, width);
+    }
+    for (kind, count) in &status.refused {
+        text += &width.lines(0, [&*format!("refused {kind} {count}")]);
+    }
+    text
+}
+
+fn head_lines(status: &Status, width: Width) -> String {
+    let (streams, peak, opened) = (status.streams, status.streams_peak, status.streams_opened);
+    let fields = [
+        &*format!("gateway of {}", status.site),
+        &format!("pid {}", status.pid),
+        &format!("memory {}", megabytes(status.resident_bytes)),
+        &format!("streams {streams} (peak {peak}, opened {opened})"),
+    ];
+    let mut text = width.lines(0, fields);
     if status.handed_over > 0 {
         text += &format!("handed over {} times\n", status.handed_over);
     }
     if status.relayed > 0 || status.relayed_bytes > 0 {
         text += &format!(
-            "carries {} connections of other sites, {:.1} MB so far\n",
+            "carries {} connections of other sites, {} so far\n",
             status.relayed,
-            status.relayed_bytes as f64 / 1e6
+            megabytes(status.relayed_bytes)
         );
-    }
-    if let Some(grid) = &status.grid {
-        text += &grid_lines(grid);
-    }
-    for site in &status.sites {
-        text += &site_line(site);
-    }
-    for tunnel in &status.tunnels {
-        let rates = rates.and_then(|rates| rates.iter().find(|rates| rates.site == tunnel.site));
-        text += &tunnel_lines(tunnel, rates);
-    }
-    for job in &status.jobs {
-        text += &job_line(job);
-    }
-    for (kind, count) in &status.refused {
-        text += &format!("refused {kind} {count}\n");
     }
     text
 }
 
-fn grid_lines(grid: &GridStatus) -> String {
+fn grid_lines(grid: &GridStatus, width: Width) -> String {
     let broker = match (&grid.broker_away, grid.observed) {
         (Some(why), _) => format!("its broker does not serve: {why}"),
         (None, Some(observed)) => format!("its broker sees this gateway at {}", observed.ip()),
         (None, None) => "its broker serves".to_owned(),
     };
-    let mut text = format!(
-        "member of grid {}  {broker}  certificate until {}\n",
-        grid.name,
-        date(grid.certificate_ends)
-    );
+    let member = format!("member of grid {}", grid.name);
+    let certificate = format!("certificate until {}", date(grid.certificate_ends));
+    let mut text = width.lines(0, [&*member, &broker, &certificate]);
     for (address, why) in &grid.unreached {
-        text += &format!("  cannot be dialled at {address}: {why}\n");
+        text += &width.lines(2, [&*format!("cannot be dialled at {address}: {why}")]);
     }
     text
 }
 
-fn site_line(site: &SiteStatus) -> String {
+fn site_line(site: &SiteStatus, width: Width) -> String {
     let nodes = site.info.as_ref().map_or(0, |info| info.nodes.len());
     let known = site.info.as_ref().filter(|info| !info.real_subnets.is_empty());
     let known = known.map_or_else(String::new, |info| {
         format!(
-            "  {} known as {}",
+            "{} known as {}",
             info.real_subnets.join(", "),
             info.subnets.join(", ")
         )
     });
-    match &site.unreachable {
-        None => format!("site {}  {nodes} nodes{known}\n", site.name),
-        Some(why) => format!("site {}  not reachable: {why}{known}\n", site.name),
-    }
+    let reached = match &site.unreachable {
+        None => format!("{nodes} nodes"),
+        Some(why) => format!("not reachable: {why}"),
+    };
+    width.lines(0, [&*format!("site {}", site.name), &reached, &known])
 }
 
-fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>) -> String {
-    let mut text = format!(
-        "tunnel to {} at {}  rtt {:.1} ms  rate {:.0} Mbit/s  loss {:.2} %  streams {}  sent {:.1} MB  received {:.1} \
-         MB{}\n",
-        tunnel.site,
-        tunnel.peer,
-        f64::from(tunnel.rtt_microseconds) / 1e3,
-        tunnel.rate_bits_per_second as f64 / 1e6,
-        tunnel.loss * 100.0,
-        tunnel.streams,
-        tunnel.sent_bytes as f64 / 1e6,
-        tunnel.received_bytes as f64 / 1e6,
-        now(rates.map(|rates| rates.rate))
-    );
+fn tunnel_lines(tunnel: &TunnelStatus, rates: Option<&TunnelRate>, width: Width) -> String {
+    let fields = [
+        &*format!(
+            "tunnel to {}{}",
+            tunnel.site,
+            wide(width, format!(" at {}", tunnel.peer))
+        ),
+        &format!("rtt {}", milliseconds(tunnel.rtt_microseconds)),
+        &format!("rate {}", megabits(tunnel.rate_bits_per_second)),
+        &format!("loss {:.2} %", tunnel.loss * 100.0),
+        &format!("streams {}", tunnel.streams),
+        &format!("sent {}", megabytes(tunnel.sent_bytes)),
+        &format!("received {}", megabytes(tunnel.received_bytes)),
+        &now(rates.map(|rates| rates.rate)),
+    ];
+    let mut text = width.lines(0, fields);
     if let Some(seconds) = tunnel.down_seconds {
         text += &format!("  no lane for {seconds:.1} s; streams wait\n");
     }
     for lane in &tunnel.lanes {
         let rate = rates.and_then(|rates| rates.lanes.iter().find(|rate| rate.number == lane.number));
-        text += &lane_line(lane, rate.map(|lane| lane.rate));
+        text += &lane_line(lane, rate.map(|lane| lane.rate), width);
     }
     text
 }
 
-fn lane_line(lane: &LaneStatus, rate: Option<Rate>) -> String {
-    format!(
-        "  lane {} at {}  {}  {}  {}  rtt {:.1} ms (least {:.1})  rate {:.0} Mbit/s  window {:.2} MB  sent {:.1} MB  received {:.1} \
-         MB  {}{}\n",
-        lane.number,
-        lane.peer,
-        lane.technique,
-        lane.carrier,
-        lane.congestion_control,
-        f64::from(lane.rtt_microseconds) / 1e3,
-        f64::from(lane.least_rtt_microseconds) / 1e3,
-        lane.rate_bits_per_second as f64 / 1e6,
-        lane.window_bytes as f64 / 1e6,
-        lane.sent_bytes as f64 / 1e6,
-        lane.received_bytes as f64 / 1e6,
-        troubles(lane),
-        now(rate)
-    )
+fn lane_line(lane: &LaneStatus, rate: Option<Rate>, width: Width) -> String {
+    let least = f64::from(lane.least_rtt_microseconds) / 1e3;
+    let round_trip = milliseconds(lane.rtt_microseconds);
+    let troubles = troubles(lane);
+    let mut fields = vec![
+        format!(
+            "lane {}{}",
+            lane.number,
+            wide(width, format!(" at {}", lane.peer))
+        ),
+        lane.technique.clone(),
+        lane.carrier.clone(),
+        wide(width, lane.congestion_control.clone()),
+        format!("rtt {round_trip}{}", wide(width, format!(" (least {least:.1})"))),
+        format!("rate {}", megabits(lane.rate_bits_per_second)),
+        wide(width, format!("window {:.2} MB", lane.window_bytes as f64 / 1e6)),
+        format!("sent {}", megabytes(lane.sent_bytes)),
+        format!("received {}", megabytes(lane.received_bytes)),
+    ];
+    fields.extend(troubles.into_iter().map(|trouble| wide(width, trouble)));
+    fields.push(now(rate));
+    width.lines(2, fields.iter().map(String::as_str))
 }
 
 /// What went wrong, as far as each kind of lane counts it.
-fn troubles(lane: &LaneStatus) -> String {
-    let (sent, again) = (lane.segments, lane.retransmits);
+fn troubles(lane: &LaneStatus) -> Vec<String> {
+    let again = format!("sent again {}", lane.retransmits);
     if lane.carrier == "QUIC" {
-        return format!("packets {sent}  sent again {again}  repaired {}", lane.repaired);
+        let packets = format!("packets {}", lane.segments);
+        return vec![packets, again, format!("repaired {}", lane.repaired)];
     }
-    format!(
-        "segments {sent}  sent again {again}  timeouts {}  out of order {}  idle restarts {}",
-        lane.timeouts, lane.out_of_order, lane.idle_restarts
-    )
+    vec![
+        format!("segments {}", lane.segments),
+        again,
+        format!("timeouts {}", lane.timeouts),
+        format!("out of order {}", lane.out_of_order),
+        format!("idle restarts {}", lane.idle_restarts),
+    ]
 }
 
 /// What crosses at present, as the end of a line.
 fn now(rate: Option<Rate>) -> String {
     rate.map_or_else(String::new, |rate| {
         format!(
-            "  now sending {:.1} Mbit/s, receiving {:.1} Mbit/s",
+            "now sending {:.1} Mbit/s, receiving {:.1} Mbit/s",
             rate.sent_bits_per_second / 1e6,
             rate.received_bits_per_second / 1e6
         )
     })
 }
 
-fn job_line(job: &JobStatus) -> String {
-    format!(
-        "job {}  weight {}  streams {}  sent {:.1} MB  received {:.1} MB\n",
-        job.name,
-        job.weight,
-        job.streams,
-        job.sent_bytes as f64 / 1e6,
-        job.received_bytes as f64 / 1e6
-    )
+fn job_line(job: &JobStatus, width: Width) -> String {
+    let fields = [
+        &*format!("job {}", job.name),
+        &format!("weight {}", job.weight),
+        &format!("streams {}", job.streams),
+        &format!("sent {}", megabytes(job.sent_bytes)),
+        &format!("received {}", megabytes(job.received_bytes)),
+    ];
+    width.lines(0, fields)
+}
+
+/// What only wide lines have.
+fn wide(width: Width, text: String) -> String {
+    match width {
+        Width::Narrow => String::new(),
+        Width::Wide => text,
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn megabits(bits_per_second: u64) -> String {
+    format!("{:.0} Mbit/s", bits_per_second as f64 / 1e6)
+}
+
+fn milliseconds(microseconds: u32) -> String {
+    format!("{:.1} ms", f64::from(microseconds) / 1e3)
 }
 
 #[cfg(test)]
@@ -239,10 +273,11 @@ pub mod tests {
             unreachable: None,
         };
         let known = "192.168.1.0/24 known as 100.64.1.0/24";
-        assert_eq!(site_line(&site), format!("site nancy  0 nodes  {known}\n"));
+        let line = |site: &SiteStatus| site_line(site, Width::Narrow);
+        assert_eq!(line(&site), format!("site nancy  0 nodes  {known}\n"));
         site.unreachable = Some("refused".into());
         assert_eq!(
-            site_line(&site),
+            line(&site),
             format!("site nancy  not reachable: refused  {known}\n")
         );
     }
@@ -250,7 +285,7 @@ pub mod tests {
     #[test]
     fn jobs_and_lanes_say_what_they_carried_and_rates_stand_only_where_they_are_known() {
         let status = status();
-        let once = readable(&status, None);
+        let once = readable(&status, None, Width::Wide);
         assert!(
             once.contains("job mpirun  weight 3  streams 2  sent 1.5 MB  received 0.0 MB\n"),
             "{once}"
@@ -271,10 +306,49 @@ pub mod tests {
         let mut later = status.clone();
         later.tunnels[0].sent_bytes += 1_000_000;
         let rates = rates(&status, &later, Duration::from_secs(1)).unwrap();
-        let again = readable(&later, Some(&rates));
+        let again = readable(&later, Some(&rates), Width::Wide);
         assert!(
             again.contains("now sending 8.0 Mbit/s, receiving 0.0 Mbit/s\n"),
             "{again}"
         );
+    }
+
+    /// Names as long as a configuration allows, and figures of a gateway that has run for a year.
+    fn full() -> Status {
+        let mut status = status();
+        let long = "a-site-whose-name-nobody-types".to_owned();
+        status.site.clone_from(&long);
+        status.jobs[0].name = format!("mpirun -n 4096 {}", "/scratch/projects/app --input x ".repeat(6));
+        status.sites.push(SiteStatus {
+            name: long.clone(),
+            info: None,
+            unreachable: Some("connect to 198.51.100.5:7001: refused by peer ".repeat(4)),
+        });
+        let tunnel = &mut status.tunnels[0];
+        tunnel.site = long;
+        tunnel.peer = ([0x2001, 0xdb8, 1, 2, 3, 4, 5, 0xffff], 65000).into();
+        (tunnel.sent_bytes, tunnel.received_bytes) = (9_000_000_000_000, 9_000_000_000_000);
+        let lane = &mut tunnel.lanes[0];
+        lane.peer = tunnel.peer;
+        (lane.sent_bytes, lane.received_bytes) = (9_000_000_000_000, 9_000_000_000_000);
+        status
+    }
+
+    #[test]
+    fn no_line_has_more_than_100_columns_unless_asked_for() {
+        for status in [status(), full()] {
+            let rates = rates(&status, &status, Duration::from_secs(1)).unwrap();
+            for rates in [None, Some(&rates[..])] {
+                let text = readable(&status, rates, Width::Narrow);
+                let widest = text.lines().map(|line| line.chars().count()).max();
+                assert!(widest <= Some(100), "{widest:?}:\n{text}");
+            }
+        }
+        let usual = readable(&status(), None, Width::Narrow);
+        assert!(
+            !usual.lines().any(|line| line.starts_with("     ")),
+            "broken:\n{usual}"
+        );
+        assert!(readable(&full(), None, Width::Wide).contains("idle restarts 6\n"));
     }
 }

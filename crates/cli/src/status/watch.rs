@@ -1,6 +1,7 @@
 //! Looks at the gateway again and again, until Ctrl-C (whose usual effect is left alone) or until nobody
 //! reads.
 
+use super::columns::Width;
 use super::rates::{TunnelRate, rates};
 use super::{ask, fail, text};
 use crate::say;
@@ -17,6 +18,7 @@ const CLEAR: &str = "\x1b[2J\x1b[H";
 
 struct Watch {
     form: Form,
+    width: Width,
     every: Duration,
     /// The last look, if the gateway answered.
     last: Option<(Status, Instant)>,
@@ -45,7 +47,7 @@ struct Line<'a> {
     rates: Option<&'a [TunnelRate]>,
 }
 
-pub fn watch(every: Duration, json: bool) -> ExitCode {
+pub fn watch(every: Duration, json: bool, width: Width) -> ExitCode {
     let form = match json {
         true => Form::Json,
         false if std::io::stdout().is_terminal() => Form::Screen,
@@ -53,6 +55,7 @@ pub fn watch(every: Duration, json: bool) -> ExitCode {
     };
     let mut watch = Watch {
         form,
+        width,
         every,
         last: None,
         gone: false,
@@ -110,11 +113,11 @@ impl Watch {
                 say::output(serde_json::to_string(&line).map_err(fail)?)
             }
             Form::Screen => {
-                let text = text::readable(status, rates);
+                let text = text::readable(status, rates, self.width);
                 say::output(format_args!("{CLEAR}{}", text.trim_end()))
             }
             // An empty line ends a block.
-            Form::Blocks => say::output(text::readable(status, rates)),
+            Form::Blocks => say::output(text::readable(status, rates, self.width)),
         }
     }
 

@@ -1,0 +1,130 @@
+//! Lines of bounded width: fields that two blanks part. A full line is broken between fields, and inside one
+//! only where it fills more than a line by itself.
+//!
+//! A column is a character; scripts whose characters take two are shown wider.
+
+/// What a terminal shows in one line without anybody having made it wider.
+const COLUMNS: usize = 100;
+
+/// How much further the second line begins.
+const FURTHER: usize = 4;
+
+/// How wide lines may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Width {
+    /// Of 100 columns, with the fields that people look at first.
+    Narrow,
+    /// As long as they are, with all fields.
+    Wide,
+}
+
+impl Width {
+    /// The fields as lines, the first behind so many blanks, each with its end. Empty fields are left out.
+    pub fn lines<'a>(self, indent: usize, fields: impl IntoIterator<Item = &'a str>) -> String {
+        let mut lines = Lines {
+            done: String::new(),
+            last: " ".repeat(indent),
+            indent,
+            columns: match self {
+                Width::Narrow => COLUMNS,
+                Width::Wide => usize::MAX,
+            },
+        };
+        for field in fields.into_iter().filter(|field| !field.is_empty()) {
+            lines.add_field(field);
+        }
+        lines.done + &lines.last + "\n"
+    }
+}
+
+struct Lines {
+    done: String,
+    last: String,
+    indent: usize,
+    columns: usize,
+}
+
+impl Lines {
+    fn add_field(&mut self, field: &str) {
+        if self.add("  ", field) {
+            return;
+        }
+        self.end_line();
+        for word in field.split(' ') {
+            if !self.add(" ", word) {
+                self.end_line();
+                self.add_cut(word);
+            }
+        }
+    }
+
+    /// Adds it behind the gap, or where a line begins without one; false where there is no room.
+    fn add(&mut self, gap: &str, text: &str) -> bool {
+        let gap = if self.is_new() { "" } else { gap };
+        let fits = width(&self.last) + gap.len() + width(text) <= self.columns;
+        if fits {
+            self.last = format!("{}{gap}{text}", self.last);
+        }
+        fits
+    }
+
+    /// A word that no line has room for goes on in the next one.
+    fn add_cut(&mut self, word: &str) {
+        for character in word.chars() {
+            if width(&self.last) == self.columns {
+                self.end_line();
+            }
+            self.last.push(character);
+        }
+    }
+
+    fn is_new(&self) -> bool {
+        self.last.bytes().all(|byte| byte == b' ')
+    }
+
+    fn end_line(&mut self) {
+        if !self.is_new() {
+            self.done += &self.last;
+            self.done.push('\n');
+            self.last = " ".repeat(self.indent + FURTHER);
+        }
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_line_is_broken_between_fields() {
+        let (one, two) = ("a".repeat(60), "b".repeat(38));
+        assert_eq!(
+            Width::Narrow.lines(0, [&one[..], &two]),
+            format!("{one}  {two}\n")
+        );
+        assert_eq!(
+            Width::Narrow.lines(2, [&one[..], "", &two, "c"]),
+            format!("  {one}\n      {two}  c\n")
+        );
+        assert_eq!(
+            Width::Wide.lines(2, [&one[..], &two, "c"]),
+            format!("  {one}  {two}  c\n")
+        );
+    }
+
+    #[test]
+    fn what_fills_more_than_a_line_is_broken_between_words_and_a_longer_word_anywhere() {
+        let text = format!("{} {}", "word ".repeat(30), "é".repeat(250));
+        for indent in [0, 2] {
+            let lines = Width::Narrow.lines(indent, ["head", &text, "end"]);
+            assert!(lines.lines().all(|line| width(line) <= COLUMNS), "{lines}");
+            assert_eq!(lines.matches("word").count(), 30, "{lines}");
+            assert_eq!(lines.matches('é').count(), 250, "{lines}");
+            assert!(lines.ends_with("  end\n"), "{lines}");
+        }
+    }
+}
