@@ -309,6 +309,29 @@ fn no_end_of_a_job_of_mpich_leaves_a_process() {
     every_end_leaves_nothing("mpirun.mpich", "hydra_pmi_proxy");
 }
 
+/// hydra goes on when all ranks of a node have exited, as without MPI_Finalize.
+#[test]
+fn a_job_of_mpich_that_goes_on_without_a_node_says_what_it_waits_for() {
+    let Some(mut shell) = Shell::start("mpirun.mpich") else {
+        return;
+    };
+    shell.say("causeway run -- mpirun.mpich -n 1 true : -n 3 sleep 740 & wait $!; echo \"status $?\"");
+    let messages = shell.directory.path().join(MESSAGES);
+    let said = wait_until("a line says what the job waits for", || {
+        let said = std::fs::read_to_string(&messages).unwrap();
+        said.lines()
+            .find(|line| line.contains("waits for"))
+            .map(str::to_owned)
+    });
+    assert!(
+        said.starts_with("causeway: the job has ended on 10.1.0.1"),
+        "{said}"
+    );
+    assert!(said.contains("10.1.0.2, 10.2.0.1, 10.2.0.2:"), "{said}");
+    kill(run_and_guard(&shell).0, Signal::SIGTERM).unwrap();
+    assert!(shell.heard("status").is_some());
+}
+
 /// mpirun ends its daemons before itself, and one that hangs would keep it for ever.
 #[test]
 fn one_request_ends_a_job_of_open_mpi_with_a_daemon_that_hangs() {

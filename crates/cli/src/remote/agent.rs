@@ -3,8 +3,8 @@
 //! Asks the gateway of this site for the node, wherever that is, and passes standard input, output, error and
 //! the exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
 
-use super::ending;
 use super::frame::{Frame, FrameError, MAX_DATA, Request, STDIN_WINDOW};
+use super::{ending, parts};
 use crate::say;
 use causeway_control::{self as control, ControlError};
 use std::ffi::{OsStr, OsString};
@@ -146,7 +146,13 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     let token = std::env::var(causeway_wire::env::TOKEN).map_err(|_| AgentError::NoJob)?;
     let node = text(host)?;
     let request = request(command)?;
-    let (_, stream) = control::ask(&control::socket(), &control::Request::Spawn { token, node })?;
+    let (_, stream) = control::ask(
+        &control::socket(),
+        &control::Request::Spawn {
+            token,
+            node: node.clone(),
+        },
+    )?;
     let mut reader = stream.try_clone()?;
     match Frame::read(&mut reader)? {
         Some(Frame::Hello) => {}
@@ -155,12 +161,15 @@ fn run(host: &OsStr, command: &[OsString]) -> Result<u8, AgentError> {
     }
     let mut writer = stream;
     Frame::Request(Box::new(request)).write(&mut writer)?;
+    parts::tell(&node, true);
     let writer = Arc::new(Mutex::new(writer));
     ending::pass_hurry_on(&writer)?;
     let window = Arc::new(Window::default());
     let filled = Arc::clone(&window);
     std::thread::spawn(move || send_stdin(&writer, &filled));
-    relay(reader, &window).inspect_err(|_| end_launcher())
+    let status = relay(reader, &window).inspect_err(|_| end_launcher())?;
+    parts::tell(&node, false);
+    Ok(status)
 }
 
 /// hydra does not look after an agent whose daemon runs: without this a node that is lost leaves a job that

@@ -13,5 +13,6 @@ mod ending;
 pub mod frame;
 pub mod guard;
 pub mod node_exec;
+pub mod parts;
 pub mod start_node;
 pub mod tree;

@@ -4,6 +4,7 @@
 use super::directory;
 use super::patience::Patience;
 use crate::remote::guard::{Guarded, HURRY, Outcome};
+use crate::remote::parts::Parts;
 use crate::say;
 use causeway_control::{self as control, MAX_LINE_BYTES, Reply};
 use nix::errno::Errno;
@@ -86,14 +87,17 @@ pub fn run(
     if terminal.is_none() {
         command.process_group(0);
     }
+    let parts = Parts::listen(directory).map_err(fail)?;
+    let not_for_guard = [job.as_raw_fd(), parts.descriptor()];
     let (guarded, order) =
-        Guarded::start(command, &[job.as_raw_fd()], || directory::remove(directory)).map_err(fail)?;
+        Guarded::start(command, &not_for_guard, || directory::remove(directory)).map_err(fail)?;
     let mut owner = Owner {
         order: Some(order),
         ending: 0,
         patience: signals.patience,
         deadline: None,
         terminal,
+        parts,
     };
     owner
         .wait(&guarded.report, &signals.arriving, &job)
@@ -143,10 +147,11 @@ struct Owner {
     patience: Patience,
     deadline: Option<Instant>,
     terminal: Option<File>,
+    parts: Parts,
 }
 
 impl Owner {
-    /// Passes signals on, and what the gateway tells, until the guard reports or is gone.
+    /// Passes signals on, and what the gateway and the agents tell, until the guard reports or is gone.
     fn wait(&mut self, report: &File, arriving: &SignalFd, job: &UnixStream) -> io::Result<()> {
         let mut gateway_lives = true;
         let mut told = Vec::new();
@@ -155,6 +160,7 @@ impl Owner {
                 let mut wait = vec![
                     PollFd::new(report.as_fd(), PollFlags::POLLIN),
                     PollFd::new(arriving.as_fd(), PollFlags::POLLIN),
+                    PollFd::new(self.parts.as_fd(), PollFlags::POLLIN),
                 ];
                 if gateway_lives {
                     wait.push(PollFd::new(job.as_fd(), PollFlags::POLLIN));
@@ -164,7 +170,7 @@ impl Owner {
                     Err(error) => return Err(error.into()),
                 }
                 let any = |at: usize| wait.get(at).and_then(PollFd::any).unwrap_or(false);
-                (any(0), any(2))
+                (any(0), any(3))
             };
             while let Ok(Some(signal)) = arriving.read_signal() {
                 self.on_signal(signal.ssi_signo as i32, signal.ssi_code);
@@ -177,14 +183,20 @@ impl Owner {
                 say::error("causeway: the gateway of this site ended, and with it the job");
                 self.order = None;
             }
-            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| now >= deadline) {
                 self.end_now();
+            }
+            self.parts.hear(now);
+            if let Some(line) = self.parts.due_line(now) {
+                say::error(format_args!("causeway: {line}"));
             }
         }
     }
 
     fn timeout(&self) -> PollTimeout {
-        let Some(deadline) = self.deadline else {
+        let deadlines = [self.deadline, self.parts.due()];
+        let Some(deadline) = deadlines.into_iter().flatten().min() else {
             return PollTimeout::NONE;
         };
         let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
