@@ -6,6 +6,7 @@ use causeway_broker::api::Job;
 use causeway_broker::clock::{Clock, date, seconds, span};
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MAX_TTL_SECONDS};
+use causeway_wire::shown::Line;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -206,7 +207,9 @@ fn text(listing: &Listing, via: Via) -> String {
         ));
     }
     lines.extend(listing.jobs.iter().map(|job| job_line(job, listing.time)));
-    lines.join("\n")
+    // What a site chose makes no line of its own.
+    let shown: Vec<String> = lines.iter().map(|line| Line(line).to_string()).collect();
+    shown.join("\n")
 }
 
 fn job_line(job: &Job, now: u64) -> String {

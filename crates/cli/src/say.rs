@@ -1,26 +1,42 @@
 //! Lines for the user. `println!` and `eprintln!` panic when nobody can read them, as in `causeway status |
-//! head -1`: the crate denies both, and says everything through here.
+//! head -1`: the crate denies both, and says everything through here. So it is here that what others chose is
+//! escaped. What the processes of a job print goes its own way, untouched.
 
-use std::fmt::Display;
+use causeway_wire::shown::Block;
+use std::fmt::{Arguments, Display};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 /// What shells report for a program that SIGPIPE ends, the usual fate of one whose reader has gone.
 pub const READER_GONE: u8 = 128 + libc::SIGPIPE as u8;
 
-/// A line on standard error. There is nobody to tell when it cannot be written, and no reason to stop.
+/// A line on standard error, where further ones are set in: none of them looks like a line of its own. There
+/// is nobody to tell when it cannot be written, and no reason to stop.
 pub fn error(text: impl Display) {
+    let lines = text.to_string().replace('\n', "\n    ");
     // One write, so that lines of several processes do not mix.
-    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("{}\n", Block(lines)).as_bytes());
 }
 
-/// A line on standard output.
+/// Lines on standard output, each put together by this program.
 ///
 /// # Errors
 /// The status to end with: quietly where the reader has gone, with the reason for anything else.
 pub fn output(text: impl Display) -> Result<(), ExitCode> {
+    write(format_args!("{}\n", Block(text)))
+}
+
+/// Clears a terminal and goes to its first line (ECMA-48: ED, CUP).
+///
+/// # Errors
+/// Those of [`output`].
+pub fn clear() -> Result<(), ExitCode> {
+    write(format_args!("\x1b[2J\x1b[H"))
+}
+
+fn write(text: Arguments<'_>) -> Result<(), ExitCode> {
     let mut stdout = io::stdout().lock();
-    let written = writeln!(stdout, "{text}").and_then(|()| stdout.flush());
+    let written = stdout.write_fmt(text).and_then(|()| stdout.flush());
     written.map_err(|reason| match reason.kind() {
         ErrorKind::BrokenPipe => ExitCode::from(READER_GONE),
         _ => {

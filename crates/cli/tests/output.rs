@@ -5,7 +5,10 @@
     reason = "a helper of a test fails it by panicking"
 )]
 
+use causeway_control::{JobStatus, Reply, SiteStatus, Status};
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 
 /// `causeway` in an empty directory for labs and gateways.
@@ -57,4 +60,76 @@ fn messages_that_cannot_be_written_change_no_status() {
         let ended = causeway(&directory, words).stderr(full()).status().unwrap();
         assert_eq!(ended.code(), Some(status), "{words:?}");
     }
+}
+
+/// Answers one command with this.
+fn answering(directory: &tempfile::TempDir, reply: Reply) -> std::thread::JoinHandle<()> {
+    let listener = UnixListener::bind(directory.path().join("gateway.sock")).unwrap();
+    std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        BufReader::new(&connection).read_line(&mut String::new()).unwrap();
+        connection.write_all(&reply.line()).unwrap();
+    })
+}
+
+/// What `causeway` says on both, the gateway having answered so.
+fn said(words: &[&str], reply: Reply) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let gateway = answering(&directory, reply);
+    let mut command = causeway(&directory, words);
+    command.env("CAUSEWAY_CONTROL", directory.path().join("gateway.sock"));
+    let output = command.output().unwrap();
+    gateway.join().unwrap();
+    String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+}
+
+/// Clears the screen, forges a line, and turns the rest round.
+const HOSTILE: &str = "a\x1b[2J\u{9b}2J\nsite forged\r\u{202e}";
+
+#[test]
+fn what_another_site_chose_moves_nothing_on_a_terminal_and_makes_no_line() {
+    let status = || Status {
+        site: HOSTILE.into(),
+        sites: vec![SiteStatus {
+            name: HOSTILE.into(),
+            info: None,
+            unreachable: Some(HOSTILE.into()),
+        }],
+        jobs: vec![JobStatus {
+            name: HOSTILE.into(),
+            weight: 1,
+            streams: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+        }],
+        ..Status::default()
+    };
+    let status = || Reply::Status(Box::new(status()));
+    for (words, reply) in [
+        (&["status"][..], status()),
+        (&["status", "--wide"], status()),
+        (&["status", "--json"], status()),
+        (&["status"], Reply::Error(HOSTILE.into())),
+        (&["ping", "nancy"], Reply::Error(HOSTILE.into())),
+    ] {
+        let said = said(words, reply);
+        assert!(said.contains("forged"), "{words:?}: {said:?}");
+        assert!(
+            !said.lines().any(|line| line.starts_with("site forged")),
+            "{said:?}"
+        );
+        let moves = |letter: char| (letter.is_control() && letter != '\n') || letter == '\u{202e}';
+        assert!(!said.contains(moves), "{words:?}: {said:?}");
+    }
+}
+
+#[test]
+fn escaped_json_means_the_same() {
+    let status = Status {
+        site: HOSTILE.into(),
+        ..Status::default()
+    };
+    let said = said(&["status", "--json"], Reply::Status(Box::new(status)));
+    let read: Status = serde_json::from_str(&said).unwrap();
+    assert_eq!(read.site, HOSTILE);
 }

@@ -3,6 +3,7 @@
 //! Never on stdout, which belongs to the program.
 
 use crate::sys::{self, Errno};
+use causeway_wire::shown::Line;
 use std::fmt::Arguments;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,13 +42,13 @@ static TOLD: AtomicU64 = AtomicU64::new(0);
 pub fn once(matter: Matter, which: usize, line: Arguments<'_>) {
     let bit = 1_u64 << (matter as usize * GATEWAYS_APART + which.min(GATEWAYS_APART - 1));
     if TOLD.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
-        tell(format_args!("causeway: {line}\n"));
+        tell(format_args!("causeway: {line}"));
     }
 }
 
 /// One line of debugging.
 pub fn debug(line: Arguments<'_>) {
-    tell(format_args!("causeway[{}]: {line}\n", std::process::id()));
+    tell(format_args!("causeway[{}]: {line}", std::process::id()));
 }
 
 /// Leaves errno alone: callers report after the call whose errno they hand on.
@@ -57,7 +58,7 @@ fn tell(line: Arguments<'_>) {
     // end up amidst its data.
     let domain = sys::option::<libc::c_int>(libc::STDERR_FILENO, libc::SOL_SOCKET, libc::SO_DOMAIN);
     if !matches!(domain, Ok(libc::AF_INET | libc::AF_INET6)) {
-        sys::write(libc::STDERR_FILENO, line.to_string().as_bytes());
+        sys::write(libc::STDERR_FILENO, format!("{}\n", Line(line)).as_bytes());
     }
     errno.set();
 }

@@ -2,11 +2,13 @@
 //!
 //! No sockets, no clock, no allocation worth counting: the shim links this into every process of a job. Read
 //! `preface` first (what both directions of the LAN leg open with), then `grid` (what every process knows).
+//! `shown` is for all that prints what others chose.
 #![forbid(unsafe_code)]
 
 pub mod grid;
 pub mod preface;
 pub mod question;
+pub mod shown;
 pub mod token;
 pub mod verdict;
 

@@ -1,5 +1,6 @@
 //! Steps, what became of them, and how they are shown.
 
+use causeway_wire::shown::Line;
 use serde::Serialize;
 use std::fmt;
 
@@ -109,7 +110,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for group in &self.groups {
-            writeln!(f, "{}", group.name)?;
+            writeln!(f, "{}", Line(&group.name))?;
             for step in &group.steps {
                 write!(f, "{step}")?;
             }
@@ -129,9 +130,9 @@ impl fmt::Display for Step {
         };
         // Errors of several lines stay under their step.
         let detail = self.detail.trim_end().replace('\n', "\n           ");
-        writeln!(f, "  {mark} {}: {detail}", self.name)?;
+        writeln!(f, "  {mark} {}: {detail}", Line(&self.name))?;
         match &self.remedy {
-            Some(remedy) => writeln!(f, "         -> {remedy}"),
+            Some(remedy) => writeln!(f, "         -> {}", Line(remedy)),
             None => Ok(()),
         }
     }

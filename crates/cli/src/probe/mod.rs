@@ -10,6 +10,7 @@ use crate::ping::seconds;
 use crate::ping::trips::{Summary, Trips};
 use crate::{ask, say};
 use causeway_control::{self as control, ControlError, Status};
+use causeway_wire::shown::Line;
 use measure::Measured;
 use serde::Serialize;
 use std::path::Path;
@@ -196,9 +197,9 @@ fn seen(status: &Status, site: &str) -> Option<Seen> {
 }
 
 fn readable(path: &Pair) -> String {
-    let mut text = format!("{} -> {}", path.from, path.to);
+    let mut text = format!("{} -> {}", Line(&path.from), Line(&path.to));
     if let Some(why) = &path.unreachable {
-        text += &format!("\n  cannot be measured: {why}");
+        text += &format!("\n  cannot be measured: {}", Line(why));
     }
     if let Some(summary) = &path.round_trips {
         text += &format!("\n  {}", summary.to_string().replace('\n', "\n  "));

@@ -3,6 +3,8 @@
 //!
 //! A column is a character; scripts whose characters take two are shown wider.
 
+use causeway_wire::shown::Line;
+
 /// What a terminal shows in one line without anybody having made it wider.
 const COLUMNS: usize = 100;
 
@@ -31,7 +33,8 @@ impl Width {
             },
         };
         for field in fields.into_iter().filter(|field| !field.is_empty()) {
-            lines.add_field(field);
+            // What others chose gets neither a line of its own nor more columns than are counted.
+            lines.add_field(&Line(field).to_string());
         }
         lines.done + &lines.last + "\n"
     }
@@ -114,6 +117,12 @@ mod tests {
             Width::Wide.lines(2, [&one[..], &two, "c"]),
             format!("  {one}  {two}  c\n")
         );
+    }
+
+    #[test]
+    fn a_field_makes_no_line_of_its_own() {
+        let lines = Width::Wide.lines(0, ["job a\nsite forged\x1b[2J"]);
+        assert_eq!(lines, "job a\\u000asite forged\\u001b[2J\n");
     }
 
     #[test]

@@ -13,9 +13,6 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Clears a terminal and goes to its first line (ECMA-48: ED, CUP).
-const CLEAR: &str = "\x1b[2J\x1b[H";
-
 struct Watch {
     form: Form,
     width: Width,
@@ -114,7 +111,8 @@ impl Watch {
             }
             Form::Screen => {
                 let text = text::readable(status, rates, self.width);
-                say::output(format_args!("{CLEAR}{}", text.trim_end()))
+                say::clear()?;
+                say::output(text.trim_end())
             }
             // An empty line ends a block.
             Form::Blocks => say::output(text::readable(status, rates, self.width)),
