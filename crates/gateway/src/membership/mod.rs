@@ -12,6 +12,7 @@ pub(crate) mod directory;
 pub(crate) mod event;
 pub(crate) mod jobs;
 pub(crate) mod members;
+mod places;
 pub(crate) mod register;
 
 /// Sites and jobs, as far as this gateway knows.
