@@ -27,6 +27,8 @@ pub const MAX_KIND: usize = 32;
 
 /// Longest name of a job, in bytes.
 pub const MAX_JOB_NAME: usize = 128;
+/// Sites that a job names.
+pub const MAX_JOB_SITES: usize = 1000;
 /// Addresses that one [`REACH`] tries.
 pub const MAX_REACH: usize = 4;
 

@@ -2,7 +2,10 @@
 
 use crate::private;
 use crate::protocol::{Envelope, MAX_LINE_BYTES, Reply, Request, VERSION};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -114,18 +117,52 @@ pub fn later_reply(line: &[u8]) -> Result<Reply, ControlError> {
     }
 }
 
-/// Reads up to the newline and not a byte further: what follows belongs to the caller.
+/// Reads up to the newline and not a byte further: what follows belongs to the caller. So each part is looked
+/// at before it is taken.
 fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    // One byte at a time: a buffered reader would swallow the spawned process's first bytes.
-    let mut reader = BufReader::with_capacity(1, stream).take(MAX_LINE_BYTES as u64);
-    reader.read_until(b'\n', &mut line)?;
-    if line.pop() == Some(b'\n') {
-        Ok(line)
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::UnexpectedEof,
-            "the gateway closed before it answered",
-        ))
+    let mut part = vec![0; 64 * 1024];
+    while line.len() < MAX_LINE_BYTES {
+        let there = match recv(stream.as_raw_fd(), &mut part, MsgFlags::MSG_PEEK) {
+            Err(Errno::EINTR) => continue,
+            other => other?,
+        };
+        let end = part[..there].iter().position(|byte| *byte == b'\n');
+        let count = end.map_or(there, |end| end + 1);
+        if count == 0 {
+            break;
+        }
+        let mut reader = stream;
+        reader.read_exact(&mut part[..count])?;
+        line.extend_from_slice(&part[..end.unwrap_or(there)]);
+        if end.is_some() {
+            return Ok(line);
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "the gateway closed before it answered, or its answer has no end",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_whole_and_what_follows_it_is_left() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let long = "x".repeat(1_000_000);
+        let text = format!("{long}\nfor the caller");
+        let writing = std::thread::spawn(move || {
+            far.write_all(text.as_bytes()).unwrap();
+            far
+        });
+        assert!(read_line(&near).unwrap() == long.as_bytes());
+        drop(writing.join().unwrap());
+        let mut rest = String::new();
+        (&near).read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "for the caller");
+        assert_eq!(read_line(&near).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

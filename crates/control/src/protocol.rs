@@ -3,13 +3,14 @@
 use crate::site::Link;
 use crate::status::{SiteStatus, Status};
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::PathBuf;
 
 /// Version of the request and reply lines. 2: a status tells more of jobs than their names.
 pub const VERSION: u32 = 2;
 
-/// Longest line either side reads: a grid of hundreds of sites with thousands of nodes fits.
-pub const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
+/// Longest line either side reads: a grid of a thousand sites with hundreds of nodes each fits.
+pub const MAX_LINE_BYTES: usize = 32 * 1024 * 1024;
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -138,16 +139,54 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// As it goes out. One that could not be written as JSON, which none is, would be an empty line.
+    /// As it goes out. One that is longer than anybody would read is the error that says so.
     pub fn line(&self) -> Vec<u8> {
+        self.line_within(MAX_LINE_BYTES)
+    }
+
+    fn line_within(&self, most: usize) -> Vec<u8> {
+        let mut line = Bounded {
+            bytes: Vec::new(),
+            // The newline counts.
+            left: most.saturating_sub(1),
+        };
         let envelope = Envelope {
             version: VERSION,
             body: self,
         };
-        let mut line = serde_json::to_vec(&envelope).unwrap_or_default();
-        line.truncate(MAX_LINE_BYTES);
-        line.push(b'\n');
-        line
+        let mut bytes = match serde_json::to_writer(&mut line, &envelope) {
+            Ok(()) => line.bytes,
+            Err(_) if matches!(self, Reply::Error(_)) => Vec::new(),
+            Err(_) => {
+                let text = format!(
+                    "the gateway's answer is longer than {most} bytes: the sites of this grid have too many nodes for one answer"
+                );
+                return Reply::Error(text).line_within(MAX_LINE_BYTES);
+            }
+        };
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+/// What is written, up to a length: what goes beyond is not even kept.
+struct Bounded {
+    bytes: Vec<u8>,
+    left: usize,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self
+            .left
+            .checked_sub(bytes.len())
+            .ok_or(io::ErrorKind::FileTooLarge)?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -190,4 +229,29 @@ pub struct JobReply {
     /// it otherwise.
     #[serde(default)]
     pub links: std::collections::BTreeMap<String, Vec<Link>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &[u8]) -> Reply {
+        let (newline, json) = line.split_last().unwrap();
+        assert_eq!(*newline, b'\n');
+        serde_json::from_slice::<Envelope<Reply>>(json).unwrap().body
+    }
+
+    #[test]
+    fn a_reply_that_nobody_would_read_is_an_error_that_says_so_and_never_half_a_reply() {
+        let reply = Reply::Lost("x".repeat(1000));
+        let whole = reply.line();
+        assert_eq!(read(&whole), reply);
+        assert_eq!(reply.line_within(whole.len()), whole);
+        for most in [0, 1, 100, whole.len() - 1] {
+            let Reply::Error(text) = read(&reply.line_within(most)) else {
+                panic!("no error at {most}");
+            };
+            assert!(text.contains(&format!("longer than {most} bytes")), "{text}");
+        }
+    }
 }

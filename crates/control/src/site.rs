@@ -8,6 +8,11 @@ use serde::{Deserialize, Serialize};
 /// few enough for an answer's line and a process's environment.
 pub const LINKED_SITES: usize = 64;
 
+/// Most that a site may announce: as the broker of a grid records it.
+pub const MAX_SUBNETS: usize = 64;
+/// See [`MAX_SUBNETS`].
+pub const MAX_NODES: usize = 16_384;
+
 /// One link of a site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
@@ -44,11 +49,36 @@ pub struct SiteInfo {
 }
 
 impl SiteInfo {
+    /// Before anything is made of it.
+    fn check_bounds(&self) -> Result<(), String> {
+        let counts = [
+            ("subnets", self.subnets.len(), MAX_SUBNETS),
+            ("real subnets", self.real_subnets.len(), MAX_SUBNETS),
+            ("nodes", self.nodes.len(), MAX_NODES),
+        ];
+        if let Some((what, count, most)) = counts.iter().find(|(_, count, most)| count > most) {
+            return Err(format!("announces {count} {what}; {most} are allowed"));
+        }
+        if !grid::is_site_name(&self.name) {
+            return Err("announces itself by what is no name of a site".to_owned());
+        }
+        let of_v4 = self.gateways.iter().filter(|gateway| gateway.is_ipv4()).count();
+        if of_v4 > 1 || self.gateways.len() - of_v4 > 1 {
+            return Err("announces more than one gateway of an address family".to_owned());
+        }
+        if let Some(node) = self.nodes.iter().find(|node| !grid::is_node_name(&node.name)) {
+            let name: String = node.name.chars().take(64).collect();
+            return Err(format!("announces {name:?}, which is no name of a node"));
+        }
+        Ok(())
+    }
+
     /// The site as it stands in a grid map.
     ///
     /// # Errors
     /// What of it cannot be, in one sentence.
     pub fn site(&self) -> Result<Site, String> {
+        self.check_bounds()?;
         let read = |texts: &[String]| -> Result<Vec<Cidr>, String> {
             let subnets = texts.iter().map(|text| text.parse());
             subnets
@@ -90,4 +120,50 @@ pub struct NodeInfo {
     pub address: std::net::IpAddr,
     /// Processes it takes.
     pub slots: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info() -> SiteInfo {
+        SiteInfo {
+            name: "nancy".into(),
+            subnets: vec!["10.2.0.0/24".into()],
+            real_subnets: vec![],
+            gateways: vec!["10.2.0.253:7000".parse().unwrap()],
+            delivery_ports: "20000-32767".into(),
+            nodes: vec![NodeInfo {
+                name: "nancy-1".into(),
+                address: [10, 2, 0, 1].into(),
+                slots: 4,
+            }],
+            relays: false,
+            transparent: false,
+        }
+    }
+
+    #[test]
+    fn what_is_too_much_or_has_no_plain_name_is_refused_before_anything_is_made_of_it() {
+        info().site().unwrap();
+        let refused = |spoil: fn(&mut SiteInfo)| {
+            let mut info = info();
+            spoil(&mut info);
+            info.site().unwrap_err()
+        };
+        let why = refused(|info| info.subnets = vec!["10.2.0.0/24".into(); 65]);
+        assert!(why.contains("65 subnets; 64 are allowed"), "{why}");
+        let why = refused(|info| info.nodes = vec![info.nodes[0].clone(); MAX_NODES + 1]);
+        assert!(why.contains("16385 nodes"), "{why}");
+        for name in ["", "a b", "-oProxyCommand=id", "a\n", &"n".repeat(201)] {
+            let mut info = info();
+            info.nodes[0].name = name.into();
+            let why = info.site().unwrap_err();
+            assert!(why.contains("no name of a node") && why.len() < 120, "{why}");
+        }
+        let why = refused(|info| info.gateways.push("10.2.0.252:7000".parse().unwrap()));
+        assert!(why.contains("more than one gateway"), "{why}");
+        let why = refused(|info| info.name = "a|b".into());
+        assert!(why.contains("no name of a site"), "{why}");
+    }
 }

@@ -73,12 +73,13 @@ impl Flow<'_> {
 
     /// True when there may be more to read.
     fn try_receive(&mut self, key: LaneKey) -> Result<bool, LaneEnd> {
-        let mut turn = Turn::begin(Instant::now());
-        let behind = self
-            .tunnels()
-            .lanes
-            .get_mut(key)
-            .is_some_and(|lane| lane.is_behind);
+        let Some(lane) = self.tunnels().lanes.get(key) else {
+            return Ok(false);
+        };
+        let (pair, behind) = (lane.pair, lane.is_behind);
+        let lanes = self.tunnels().pairs.get(pair);
+        let lanes = lanes.map_or(1, |pair| pair.tunnel.lanes_up());
+        let mut turn = Turn::begin(Instant::now(), lanes);
         if behind && !self.digest(key, &mut turn)? {
             return Ok(true);
         }
@@ -174,7 +175,7 @@ impl Flow<'_> {
 
     /// Acts on what a tunnel has to tell that no input brings now.
     fn take_events(&mut self, key: PairKey) {
-        let mut turn = Turn::begin(Instant::now());
+        let mut turn = Turn::begin(Instant::now(), 1);
         while let Some(event) = self
             .tunnels()
             .pairs

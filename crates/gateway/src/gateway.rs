@@ -31,7 +31,7 @@ use causeway_control::private;
 use mio::{Events, Poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -116,6 +116,7 @@ impl Gateway {
                 directory,
                 jobs: Jobs::default(),
                 session,
+                unrecorded: HashMap::new(),
                 events: VecDeque::new(),
             },
             site: SiteSide::new(config.delivery_ports.clone(), files),

@@ -1,27 +1,31 @@
-//! How much of one lane's input is acted on before the others get their turn.
+//! How much of one tunnel's input is acted on before the others get their turn.
 //!
 //! By time, not by bytes: sixteen bytes may open a stream or end a job, and a megabyte of one stream's data may
 //! cost less than either.
 
 use std::time::{Duration, Instant};
 
-/// A lane's share of a turn. A read of 256 kB of data takes a tenth of it; a far gateway that has a hundred of
-/// these in a queue still answers in a quarter of a second.
+/// A tunnel's share of a turn, which its lanes divide among them: more lanes are no more time. A read of 256 kB of
+/// data takes a tenth of it. Where a hundred sites flood this gateway, it gets round them in a fifth of a
+/// second.
 const SHARE: Duration = Duration::from_millis(2);
 
 /// Events between two looks at the clock, which costs as much as a small event.
 const EVENTS: u32 = 16;
 
-/// One lane's turn.
+/// One lane's turn, or that of what a tunnel has to tell by itself.
 pub(crate) struct Turn {
     ends: Instant,
     unlooked: u32,
 }
 
 impl Turn {
-    pub(crate) fn begin(now: Instant) -> Turn {
+    /// Of one among so many lanes.
+    pub(crate) fn begin(now: Instant, lanes: usize) -> Turn {
+        // Fits: there are sixteen at most.
+        let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);
         Turn {
-            ends: now + SHARE,
+            ends: now + SHARE / lanes,
             unlooked: 0,
         }
     }
@@ -49,8 +53,9 @@ mod tests {
     #[test]
     fn a_turn_ends_after_its_share_of_time_however_little_each_event_takes() {
         let began = Instant::now();
-        for (event_microseconds, events) in [(1, 2000), (100, 32), (10_000, 16)] {
-            let mut turn = Turn::begin(began);
+        for (lanes, event_microseconds, events) in [(1, 1, 2000), (4, 1, 512), (1, 100, 32), (1, 10_000, 16)]
+        {
+            let mut turn = Turn::begin(began, lanes);
             let mut done = 0;
             loop {
                 done += 1;
@@ -59,7 +64,7 @@ mod tests {
                     break;
                 }
             }
-            assert_eq!(done, events, "events of {event_microseconds} us");
+            assert_eq!(done, events, "events of {event_microseconds} us, {lanes} lanes");
         }
     }
 }

@@ -16,6 +16,7 @@ use causeway_broker::{Broker, BrokerConfig, Credentials, Log, Options};
 use causeway_control::{self as control, Reply, Request, Status};
 use causeway_gateway::{Config, Gateway};
 use causeway_tunnel::hello::{Hello, PROOF_BYTES};
+use causeway_tunnel::{Header, Kind};
 use common::{DEADLINE, wait_for};
 use hmac::{Hmac, Mac};
 use rustls::{ClientConnection, StreamOwned};
@@ -304,4 +305,49 @@ fn a_revocation_ends_the_lanes_of_its_site_and_not_those_whose_certificate_has_r
     grid.ask(&AdminRequest::Revoke { site: "nancy".into() });
     wait_for("the end of the lane", || !rennes.has_lane("nancy"));
     assert!(rennes.has_lane("lyon"));
+}
+
+#[test]
+fn what_a_member_announces_counts_as_far_as_the_broker_has_recorded_it() {
+    let grid = Grid::new("g5k");
+    let rennes = Rennes::start(&grid);
+    let nancy = grid.join("nancy");
+    let _session = grid.session(&nancy, 2);
+    wait_for("the broker to tell of it", || rennes.knows("nancy"));
+    let mut lane = member(&nancy, rennes.wan);
+    shake_hands(&mut lane, "nancy", &nancy.credentials.authority).unwrap();
+    let mut said = 0;
+    let mut announce = |subnet: &str, gateway: &str| {
+        let site = format!(
+            r#"{{"name":"nancy","subnets":["{subnet}"],"gateways":["{gateway}:7000"],"delivery_ports":"20000-32767","nodes":[]}}"#
+        );
+        let message = format!(r#"{{"version":1,"message":{{"site":{site}}}}}"#);
+        let header = Header {
+            kind: Kind::Message,
+            detail: 0,
+            length: message.len() as u16,
+            stream: 0,
+            position: said,
+        };
+        said += 1;
+        lane.write_all(&[&header.encode()[..], message.as_bytes()].concat())
+            .unwrap();
+    };
+    let trouble = || {
+        let mut sites = rennes.status().sites.into_iter();
+        sites.find(|site| site.name == "nancy").unwrap().unreachable
+    };
+    for (subnet, gateway, what) in [
+        ("198.51.100.0/24", "198.51.100.1", "subnet 198.51.100.0/24"),
+        ("10.2.0.0/24", "10.2.0.252", "gateway 10.2.0.252:7000"),
+    ] {
+        announce(subnet, gateway);
+        let why = format!("announces {what}, which the broker has not recorded");
+        wait_for("the announcement not to count", || {
+            trouble().is_some_and(|said| said.contains(&why))
+        });
+    }
+    announce("10.2.0.0/25", "10.2.0.253");
+    wait_for("the announcement to count", || trouble().is_none());
+    assert_eq!(rennes.refused("unrecorded"), 2);
 }

@@ -82,7 +82,10 @@ fn a_member_that_has_a_gateway_answer_and_reads_nothing_loses_its_tunnel_before_
     let mut member = Member::introduced(&grid);
     // Each is answered with some hundred bytes.
     let mut asked = 0;
-    while member.try_say(r#"{"ping":{"number":18446744073709551615}}"#).is_ok() {
+    while member
+        .try_say(r#"{"ping":{"number":18446744073709551615}}"#)
+        .is_ok()
+    {
         asked += 1;
         assert!(asked < 5_000_000, "half a gigabyte of answers wait");
         if asked % 20_000 == 0 {

@@ -8,7 +8,7 @@
 
 use crate::address::in_family_of;
 use crate::report::{self, Matter};
-use crate::{ask, interfaces};
+use crate::{ask, interfaces, sys};
 use causeway_wire::{Grid, Site, Token, env};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -121,13 +121,17 @@ fn read() -> State {
     let (grid, token) = match settings(std::env::var_os(env::GRID), std::env::var_os(env::TOKEN)) {
         Ok(None) => return State::Off,
         Ok(Some(settings)) => settings,
-        Err(line) => {
-            report::once(
-                Matter::Environment,
-                0,
-                format_args!("{line}; connections stay native"),
-            );
+        Err(Unusable::NoJob(line)) => {
+            let line = format_args!("{line}; connections stay native");
+            report::once(Matter::Environment, 0, line);
             return State::Off;
+        }
+        Err(Unusable::Job(line)) => {
+            let line = format_args!(
+                "{line}; this process is of a job over several sites and cannot tell its own, so it ends"
+            );
+            report::once(Matter::Environment, 0, line);
+            sys::end(UNUSABLE);
         }
     };
     let addresses = interfaces::own_addresses();
@@ -168,9 +172,14 @@ fn read() -> State {
     }))
 }
 
+/// Of a thousand sites a line has a few.
 fn names(sites: &mut dyn Iterator<Item = &Site>) -> String {
-    let names: Vec<&str> = sites.map(|site| site.name.as_str()).collect();
-    names.join(", ")
+    let names: Vec<&str> = (&mut *sites).take(8).map(|site| site.name.as_str()).collect();
+    let more = match sites.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.join(", ") + &more
 }
 
 fn tell_lost(candidates: &[&Site]) {
@@ -289,21 +298,34 @@ impl Context {
     }
 }
 
+/// Status of a process whose job's environment is of no use: a wrong use, as of `causeway run`.
+const UNUSABLE: libc::c_int = 2;
+
+/// Why there is no context.
+#[derive(Debug)]
+enum Unusable {
+    /// Half an environment: whoever set it means no job.
+    NoJob(String),
+    /// A job's, and not to be read. Its connections would go nowhere, or to somebody else's hosts that have
+    /// another site's addresses, if they stayed native.
+    Job(String),
+}
+
 /// Grid and token from the values of their variables; `None` when neither is set.
-fn settings(grid: Option<OsString>, token: Option<OsString>) -> Result<Option<(Grid, Token)>, String> {
+fn settings(grid: Option<OsString>, token: Option<OsString>) -> Result<Option<(Grid, Token)>, Unusable> {
+    let half = |set: &str, other: &str| Err(Unusable::NoJob(format!("{set} is set but {other} is not")));
     let (grid, token) = match (grid, token) {
         (None, None) => return Ok(None),
-        (Some(_), None) => return Err(format!("{} is set but {} is not", env::GRID, env::TOKEN)),
-        (None, Some(_)) => return Err(format!("{} is set but {} is not", env::TOKEN, env::GRID)),
+        (Some(_), None) => return half(env::GRID, env::TOKEN),
+        (None, Some(_)) => return half(env::TOKEN, env::GRID),
         (Some(grid), Some(token)) => (
             grid.to_string_lossy().into_owned(),
             token.to_string_lossy().into_owned(),
         ),
     };
-    let grid = grid.parse().map_err(|error| format!("{}: {error}", env::GRID))?;
-    let token = token
-        .parse()
-        .map_err(|error| format!("{}: {error}", env::TOKEN))?;
+    let unusable = |name: &str, error: &dyn std::fmt::Display| Unusable::Job(format!("{name}: {error}"));
+    let grid = grid.parse().map_err(|error| unusable(env::GRID, &error))?;
+    let token = token.parse().map_err(|error| unusable(env::TOKEN, &error))?;
     Ok(Some((grid, token)))
 }
 
@@ -329,7 +351,7 @@ mod tests {
         match settings(grid.map(OsString::from), token.map(OsString::from)) {
             Ok(None) => "off".to_owned(),
             Ok(Some((grid, _))) => grid.to_string(),
-            Err(line) => line,
+            Err(Unusable::NoJob(line) | Unusable::Job(line)) => line,
         }
     }
 

@@ -119,8 +119,11 @@ assert peer == gw.getsockname() == s.getpeername() and s.recv(100) == preface()
 }
 
 #[test]
-fn a_malformed_environment_is_told_once_and_ignored() {
+fn a_process_whose_jobs_environment_is_of_no_use_says_so_and_ends_before_it_connects_anywhere() {
     on_a_node(|node| {
+        let site = |number: u32| format!("|site-{number:0>58};10.9.0.0/24;10.9.0.253:7000;1-2");
+        let too_long = format!("1{}", (0..1300).map(site).collect::<String>());
+        assert!(too_long.len() < 128 * 1024 - "CAUSEWAY_GRID=".len());
         let cases: [(&str, &str, &str); 4] = [
             ("CAUSEWAY_GRID", "3|rennes", "CAUSEWAY_GRID: grid map version"),
             (
@@ -128,23 +131,40 @@ fn a_malformed_environment_is_told_once_and_ignored() {
                 "1|rennes;10.1.0.0/99;10.1.0.253:7000;1-2",
                 "CAUSEWAY_GRID: ",
             ),
+            ("CAUSEWAY_GRID", &too_long, "bytes is too long"),
             ("CAUSEWAY_TOKEN", "secret", "CAUSEWAY_TOKEN: a job token is"),
-            (
-                "CAUSEWAY_GRID",
-                "1|lyon;10.9.0.0/24;10.9.0.253:7000;1-2",
-                "no address of this node lies in a site",
-            ),
         ];
         for (name, value, expected) in cases {
-            let mut command = node.python(
-                "for i in range(3): assert tcp().connect_ex(REMOTE) == errno.ENETUNREACH\n\
-                 server = listening(); s = tcp(); s.connect(server.getsockname()); server.accept()",
+            let mut command =
+                node.python("print('begins', flush=True); tcp().connect_ex(REMOTE); print('goes on')");
+            let output = command.env(name, value).output().unwrap();
+            let (stdout, stderr) = (
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr),
             );
-            let stderr = passes(command.env(name, value));
+            assert_eq!(output.status.code(), Some(2), "{stderr}");
+            assert_eq!(stdout, "begins\n", "{stderr}");
             assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
             assert!(stderr.contains(expected), "{stderr}");
             assert!(!stderr.contains("secret"), "a token must not be shown: {stderr}");
         }
+    });
+}
+
+#[test]
+fn a_node_of_no_site_is_told_once_and_its_connections_stay_native() {
+    on_a_node(|node| {
+        let mut command = node.python(
+            "for i in range(3): assert tcp().connect_ex(REMOTE) == errno.ENETUNREACH\n\
+             server = listening(); s = tcp(); s.connect(server.getsockname()); server.accept()",
+        );
+        let elsewhere = "1|lyon;10.9.0.0/24;10.9.0.253:7000;1-2";
+        let stderr = passes(command.env("CAUSEWAY_GRID", elsewhere));
+        assert_eq!(lines_of_the_shim(&stderr), 1, "{stderr}");
+        assert!(
+            stderr.contains("no address of this node lies in a site"),
+            "{stderr}"
+        );
     });
 }
 

@@ -1,8 +1,8 @@
 //! What a body of the API may hold: lengths, counts, and what cannot be.
 
 use super::{
-    Checked, EnrolRequest, JobsRequest, MAX_JOB_NAME, MAX_KIND, MAX_LIST_BODY, MAX_MESSAGE, MAX_REACH,
-    ReachRequest, Record, RenewRequest, SendRequest, SyncRequest,
+    Checked, EnrolRequest, JobsRequest, MAX_JOB_NAME, MAX_JOB_SITES, MAX_KIND, MAX_LIST_BODY, MAX_MESSAGE,
+    MAX_REACH, ReachRequest, Record, RenewRequest, SendRequest, SyncRequest,
 };
 use crate::authority::MAX_PEM;
 use crate::revocation::{self, SignedRevocations};
@@ -13,7 +13,6 @@ const MAX_SUBNETS: usize = 64;
 const MAX_NODES: usize = 16_384;
 const MAX_ADDRESSES: usize = 16;
 const MAX_VERSION: usize = 64;
-const MAX_JOB_SITES: usize = 1000;
 /// One of P-256 takes 96 at most.
 const MAX_SIGNATURE: usize = 128;
 

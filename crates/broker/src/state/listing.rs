@@ -36,7 +36,7 @@ pub struct ListedSite {
     #[serde(default)]
     pub virtual_subnets: Vec<String>,
     /// The ranges in which its subnets have to lie, where who runs the grid has said so.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub granted: Vec<String>,
     /// How many nodes it has.
     pub nodes: usize,

@@ -5,6 +5,8 @@
 //! for.
 
 use causeway_control::NodeInfo;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// What the user asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +79,7 @@ pub fn distribute<'a>(
     let quotas = match wish {
         Wish::Everything => slots.clone(),
         Wish::Total(wanted) => {
-            let all: u32 = slots.iter().sum();
+            let all = slots.iter().fold(0, |sum: u32, slots| sum.saturating_add(*slots));
             if *wanted > all && !oversubscribe {
                 let sites: Vec<&str> = offers.iter().map(|offer| offer.site).collect();
                 return Err(DistributionError::TooFewSlots {
@@ -127,19 +129,50 @@ fn sum(nodes: &[NodeInfo]) -> u32 {
 /// Each rank to the site that is furthest below its part (Sainte-Laguë's rule), the first one where equal.
 fn in_proportion(wanted: u32, slots: &[u32], oversubscribe: bool) -> Vec<u32> {
     let mut ranks = vec![0_u32; slots.len()];
-    for _ in 0..wanted {
-        let open = |site: &usize| slots[*site] > 0 && (oversubscribe || ranks[*site] < slots[*site]);
-        let claim = |site: usize| f64::from(slots[site]) / f64::from(2 * ranks[site] + 1);
-        let Some(next) = (0..slots.len())
-            .filter(open)
-            .reduce(|best, site| if claim(site) > claim(best) { site } else { best })
-        else {
-            break;
-        };
-        ranks[next] += 1;
+    let claim = |site: usize, ranks: u32| Claim {
+        size: f64::from(slots[site]) / (2.0 * f64::from(ranks) + 1.0),
+        site,
+    };
+    // All of them, so that a rank costs no look at each site.
+    let mut claims: BinaryHeap<Claim> = (0..slots.len()).map(|site| claim(site, 0)).collect();
+    let mut left = wanted;
+    while let (1.., Some(Claim { site, .. })) = (left, claims.pop()) {
+        let is_open = slots[site] > 0 && (oversubscribe || ranks[site] < slots[site]);
+        if is_open {
+            ranks[site] += 1;
+            left -= 1;
+            claims.push(claim(site, ranks[site]));
+        }
     }
     ranks
 }
+
+/// How far a site is below its part.
+struct Claim {
+    size: f64,
+    site: usize,
+}
+
+impl Ord for Claim {
+    fn cmp(&self, other: &Claim) -> Ordering {
+        let by_size = self.size.total_cmp(&other.size);
+        by_size.then_with(|| other.site.cmp(&self.site))
+    }
+}
+
+impl PartialOrd for Claim {
+    fn partial_cmp(&self, other: &Claim) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Claim {
+    fn eq(&self, other: &Claim) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Claim {}
 
 /// One rank per node in turn, as long as the node has slots.
 fn evenly(wanted: u32, nodes: &[NodeInfo], oversubscribe: bool) -> Vec<u32> {

@@ -5,6 +5,7 @@ use super::distribution::DistributionError;
 use super::groups::GroupsError;
 use super::launcher::LauncherError;
 use causeway_control::ControlError;
+use causeway_wire::grid::GridError;
 use std::io;
 use std::path::PathBuf;
 
@@ -23,6 +24,9 @@ pub enum RunError {
     /// The gateway.
     #[error("{0}")]
     Control(#[from] ControlError),
+    /// No process could read it.
+    #[error("the gateway's map of the grid is of no use to this job's processes: {0}")]
+    Map(#[from] GridError),
     /// More ranks than slots.
     #[error("{0}")]
     Distribution(#[from] DistributionError),

@@ -22,6 +22,7 @@ pub mod versions;
 
 use crate::say;
 use causeway_control::{self as control, JobReply, Plan, Reply, Request, Status};
+use causeway_wire::Grid;
 use command_line::CommandLine;
 use directory::RunDirectory;
 use distribution::{Share, Wish};
@@ -298,7 +299,12 @@ fn start_job(args: &Args, plan: Plan) -> Result<(JobReply, UnixStream), RunError
         false => Request::Job { name, weight, plan },
     };
     match control::ask(&control::socket(), &request)? {
-        (Reply::Job(job), connection) => Ok((job, connection)),
+        (Reply::Job(job), connection) => {
+            if !args.direct && !args.transparent {
+                job.grid.parse::<Grid>()?;
+            }
+            Ok((job, connection))
+        }
         (other, _) => Err(control::ControlError::Answer(format!("{other:?}")).into()),
     }
 }

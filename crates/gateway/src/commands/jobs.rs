@@ -24,6 +24,11 @@ impl Commands {
                        an earlier version never will";
             return self.answer(below, key, Reply::Error(why.to_owned()));
         }
+        // Processes that cannot read the map would not know which connections are not theirs to make.
+        let map = below.base.membership.directory.grid().text();
+        if let (Err(why), false) = (map, job.plain || job.transparent) {
+            return self.answer(below, key, Reply::Error(format!("this job cannot start: {why}")));
+        }
         let mut bytes = [0; Token::BYTES];
         if let Err(error) = getrandom::fill(&mut bytes) {
             return self.answer(

@@ -113,11 +113,12 @@ fn parse_token(token: &str) -> Result<Token, LaneEnd> {
 /// The far gateway says what its site has.
 fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInfo) -> Result<(), LaneEnd> {
     let Base {
-        tunnels, membership, ..
+        driver,
+        tunnels,
+        membership,
     } = &mut below.base;
-    let claims = membership.check_claims(site, &info);
-    claims
-        .and_then(|()| membership.directory.learn(site, info))
+    membership
+        .learn(driver, site, info)
         .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
     if let Some(pair) = tunnels.pairs.get_mut(pair_key) {
         pair.introduced = true;

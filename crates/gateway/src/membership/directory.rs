@@ -1,14 +1,18 @@
 //! What this gateway knows of the grid: its own site, and the others as they announced themselves.
 
 use crate::config::Config;
+use crate::membership::places::Places;
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::{Cidr, Grid, Site};
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 pub(crate) struct Directory {
     own: Known,
-    others: Vec<Known>,
+    /// By name.
+    others: BTreeMap<String, Known>,
+    /// All of them, the own one too.
+    places: Places,
 }
 
 struct Known {
@@ -58,38 +62,27 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
     Known { info, site }
 }
 
-/// Where an address could mean a node of either site: the one site's range, and whether a virtual one is in
-/// it. Real ones may be the same where both sites are known by virtual ones: then nobody but their own nodes
-/// uses them.
-fn clash(one: &Site, other: &Site) -> Option<(Cidr, bool)> {
-    let pairs = [
-        (
-            &one.subnets,
-            &other.subnets,
-            one.is_virtual() || other.is_virtual(),
-        ),
-        (&one.subnets, &other.real_subnets, one.is_virtual()),
-        (&one.real_subnets, &other.subnets, other.is_virtual()),
-    ];
-    pairs.into_iter().find_map(|(ours, theirs, is_virtual)| {
-        let mut ours = ours.iter();
-        let found = ours.find(|one| theirs.iter().any(|other| one.overlaps(other)))?;
-        Some((*found, is_virtual))
-    })
-}
-
 impl Directory {
     /// With the own site known by these ranges, where there are any.
     pub(crate) fn new(config: &Config, virtual_subnets: &[Cidr]) -> Directory {
+        Directory::of(own(config, virtual_subnets))
+    }
+
+    fn of(own: Known) -> Directory {
+        let mut places = Places::default();
+        places.put(&own.info, &own.site);
         Directory {
-            own: own(config, virtual_subnets),
-            others: Vec::new(),
+            own,
+            others: BTreeMap::new(),
+            places,
         }
     }
 
     /// The grid knows the own site by these ranges from now on.
     pub(crate) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
+        self.places.take(&self.own.info, &self.own.site);
         self.own = own(config, subnets);
+        self.places.put(&self.own.info, &self.own.site);
     }
 
     /// By which the grid knows this site, where it does not by its real ones.
@@ -102,7 +95,9 @@ impl Directory {
 
     /// A site that is gone has no addresses.
     pub(crate) fn forget(&mut self, site: &str) {
-        self.others.retain(|known| known.info.name != site);
+        if let Some(known) = self.others.remove(site) {
+            self.places.take(&known.info, &known.site);
+        }
     }
 
     pub(crate) fn own_site(&self) -> &Site {
@@ -115,14 +110,11 @@ impl Directory {
 
     /// What the other sites said of themselves.
     pub(crate) fn others(&self) -> impl Iterator<Item = &SiteInfo> {
-        self.others.iter().map(|known| &known.info)
+        self.others.values().map(|known| &known.info)
     }
 
     pub(crate) fn other(&self, name: &str) -> Option<&SiteInfo> {
-        self.others
-            .iter()
-            .find(|known| known.info.name == name)
-            .map(|known| &known.info)
+        self.others.get(name).map(|known| &known.info)
     }
 
     /// Keeps what another site announced; refuses what cannot be true.
@@ -131,52 +123,49 @@ impl Directory {
             return Err(format!("announces itself as {}", info.name));
         }
         let site = info.site()?;
-        for known in self
-            .others
-            .iter()
-            .chain([&self.own])
-            .filter(|known| known.info.name != from)
-        {
-            let other = &known.info.name;
-            match clash(&site, &known.site) {
-                None => {}
-                Some((subnet, true)) => {
-                    return Err(format!(
-                        "subnet {subnet} is also at {other}, and virtual at one of them at least: name another range in \
-                         virtual_subnets"
-                    ));
-                }
-                Some((subnet, false)) => {
-                    return Err(format!(
-                        "subnet {subnet} is also at {other}; sites with the same addresses need virtual ones, both of them: \
-                         overlap_ok or virtual_subnets in [site]"
-                    ));
-                }
+        let is_virtual = |other: &str| self.known(other).is_some_and(|known| known.site.is_virtual());
+        match self.places.clash(&site, is_virtual) {
+            None => {}
+            Some((subnet, other, true)) => {
+                return Err(format!(
+                    "subnet {subnet} is also at {other}, and virtual at one of them at least: name another range in \
+                     virtual_subnets"
+                ));
+            }
+            Some((subnet, other, false)) => {
+                return Err(format!(
+                    "subnet {subnet} is also at {other}; sites with the same addresses need virtual ones, both of them: \
+                     overlap_ok or virtual_subnets in [site]"
+                ));
             }
         }
         self.check_nodes(from, &info)?;
-        self.others.retain(|known| known.info.name != from);
-        self.others.push(Known { info, site });
-        self.others.sort_by(|a, b| a.info.name.cmp(&b.info.name));
+        self.forget(from);
+        self.places.put(&info, &site);
+        self.others.insert(from.to_owned(), Known { info, site });
         Ok(())
+    }
+
+    fn known(&self, site: &str) -> Option<&Known> {
+        let own = Some(&self.own).filter(|own| own.info.name == site);
+        own.or_else(|| self.others.get(site))
     }
 
     /// A node is started by its name, by the gateway of its site: another one's name, or address, is not to
     /// be had.
     fn check_nodes(&self, from: &str, info: &SiteInfo) -> Result<(), String> {
-        let names: HashSet<&str> = info.nodes.iter().map(|node| node.name.as_str()).collect();
-        let others = self.others.iter().chain([&self.own]);
-        for known in others.filter(|known| known.info.name != from) {
-            let other = &known.info.name;
-            // Such sites were made without thought of each other, their nodes' names too: addresses tell
-            // these apart.
-            let may_share = known.site.is_virtual() && !info.real_subnets.is_empty();
-            let mut theirs = known.info.nodes.iter().filter(|_| !may_share);
-            if let Some(node) = theirs.find(|node| names.contains(node.name.as_str())) {
+        // Sites with virtual addresses were made without thought of each other, their nodes' names too:
+        // addresses tell these apart.
+        let may_share = |other: &str| {
+            let is_virtual = self.known(other).is_some_and(|known| known.site.is_virtual());
+            is_virtual && !info.real_subnets.is_empty()
+        };
+        for node in &info.nodes {
+            let mut named = self.places.named(&node.name);
+            if let Some(other) = named.find(|other| *other != from && !may_share(other)) {
                 return Err(format!("announces node {}, which is also at {other}", node.name));
             }
-            let mut nodes = info.nodes.iter();
-            if let Some(node) = nodes.find(|node| known.site.contains(node.address)) {
+            if let Some(other) = self.places.at(node.address).find(|other| *other != from) {
                 return Err(format!(
                     "announces node {} at {}, which is at {other}",
                     node.name, node.address
@@ -190,7 +179,7 @@ impl Directory {
     pub(crate) fn grid(&self) -> Grid {
         let mut sites: Vec<Site> = self
             .others
-            .iter()
+            .values()
             .chain([&self.own])
             .map(|known| known.site.clone())
             .collect();
@@ -207,10 +196,8 @@ impl Directory {
         if self.is_own_address(address) {
             return Whereabouts::Here;
         }
-        let found = self.others.iter().find(|known| known.site.contains(address));
-        found.map_or(Whereabouts::Nowhere, |known| {
-            Whereabouts::At(known.info.name.clone())
-        })
+        let found = self.places.at(address).next();
+        found.map_or(Whereabouts::Nowhere, |site| Whereabouts::At(site.to_owned()))
     }
 
     /// The site of a node given by name or address. The head node is no compute node, but its address is
@@ -219,14 +206,11 @@ impl Directory {
         if let Ok(address) = node.parse::<IpAddr>() {
             return self.site_of(address);
         }
-        let names = |known: &Known| known.info.nodes.iter().any(|known| known.name == node);
-        if names(&self.own) {
+        if self.places.named(node).any(|site| site == self.own.info.name) {
             return Whereabouts::Here;
         }
-        let found = self.others.iter().find(|known| names(known));
-        found.map_or(Whereabouts::Nowhere, |known| {
-            Whereabouts::At(known.info.name.clone())
-        })
+        let found = self.places.named(node).next();
+        found.map_or(Whereabouts::Nowhere, |site| Whereabouts::At(site.to_owned()))
     }
 
     /// What the site's remote shell calls a listed node of this site that was given by name or address. The
@@ -279,10 +263,7 @@ mod tests {
             gateways: info.gateways.clone(),
             delivery_ports: 20000..=32767,
         };
-        Directory {
-            own: Known { info, site },
-            others: Vec::new(),
-        }
+        Directory::of(Known { info, site })
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::driver::Driver;
 use crate::membership::Membership;
-use crate::membership::broker_session::check_claims;
+use crate::membership::claims::{self, Claims};
 use crate::membership::event::MembershipEvent;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::LaneEnd;
@@ -143,12 +143,45 @@ impl Membership {
         }
     }
 
-    /// What a site's gateway says of its site must not be another's by what the broker knows: that it says it
-    /// first makes it none of its own.
-    pub(crate) fn check_claims(&self, site: &str, info: &SiteInfo) -> Result<(), String> {
-        self.session
-            .as_ref()
-            .map_or(Ok(()), |grid| check_claims(&grid.members, site, info))
+    /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there is
+    /// a broker: that somebody says something first makes it none of its own.
+    pub(crate) fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), String> {
+        self.unrecorded.remove(site);
+        let claims = match &self.session {
+            None => Claims::Recorded,
+            Some(grid) => claims::judge(&grid.members, site, &info)?,
+        };
+        match claims {
+            Claims::Recorded => self.directory.learn(site, info),
+            Claims::Unrecorded(what) => {
+                driver.log.refuse(
+                    "unrecorded",
+                    format_args!("site {site}"),
+                    format_args!("announces {what}, which the broker has not recorded of it (yet)"),
+                );
+                self.unrecorded.insert(site.to_owned(), (info, what));
+                Ok(())
+            }
+        }
+    }
+
+    /// The broker has told more, or less, of a site: what that one said of itself is judged again.
+    fn judge_again(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, site: &str) {
+        if let (Some(grid), Some(info)) = (&self.session, self.directory.other(site))
+            && claims::judge(&grid.members, site, info) != Ok(Claims::Recorded)
+        {
+            let (info, what) = (info.clone(), "what it no longer is".to_owned());
+            self.unrecorded.entry(site.to_owned()).or_insert((info, what));
+            self.directory.forget(site);
+        }
+        let Some((info, _)) = self.unrecorded.remove(site) else {
+            return;
+        };
+        let learnt = self.learn(driver, site, info);
+        if let (Err(why), Some(pair)) = (learnt, tunnels.by_site.get(site).copied()) {
+            let end = LaneEnd::Refused(format!("site {site} {why}"));
+            tunnels.end_pair(driver, pair, &end, true);
+        }
     }
 
     /// A site is new, or has changed.
@@ -159,6 +192,7 @@ impl Membership {
         if member.site == driver.config.site {
             return self.on_own_member(driver, tunnels, &member);
         }
+        self.judge_again(driver, tunnels, &member.site);
         let Member { site, record, .. } = member;
         let addresses = match record.reach.outbound_only {
             true => Vec::new(),
@@ -219,6 +253,7 @@ impl Membership {
             tunnels.end_pair(driver, pair, &end, true);
         }
         self.directory.forget(site);
+        self.unrecorded.remove(site);
         what.clone_into(&mut tunnels.peers[index].trouble);
     }
 }

@@ -7,7 +7,7 @@ use crate::driver::Driver;
 use crate::membership::Membership;
 use crate::membership::jobs::{Job, Origin};
 use crate::tunnels::Tunnels;
-use causeway_broker::api::{self, JobStart, MAX_JOB_NAME};
+use causeway_broker::api::{self, JobStart, MAX_JOB_NAME, MAX_JOB_SITES};
 use causeway_broker::clock::Clock;
 use causeway_wire::Token;
 use sha2::{Digest, Sha256};
@@ -27,6 +27,23 @@ fn belongs(job: &Job) -> bool {
     matches!(job.origin, Origin::Here(_)) && !job.plain
 }
 
+/// Bytes of the names of a job's sites that the broker is told, of 64 KiB that it reads: those of a thousand
+/// sites with usual names.
+const NAMES_BYTES: usize = 48 * 1024;
+
+/// As many of a job's sites as the broker reads.
+fn told(mut sites: Vec<String>) -> Vec<String> {
+    let mut bytes = 0;
+    let fit = sites.iter().take(MAX_JOB_SITES).take_while(|site| {
+        // With its quotes and comma.
+        bytes += site.len() + 3;
+        bytes <= NAMES_BYTES
+    });
+    let fit = fit.count();
+    sites.truncate(fit);
+    sites
+}
+
 impl Membership {
     pub(crate) fn register_job(&self, driver: &Driver, tunnels: &Tunnels, token: &Token, job: &Job) {
         let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) else {
@@ -44,7 +61,7 @@ impl Membership {
         let _ = grid.client.job_started(JobStart {
             id: number(token),
             name,
-            sites,
+            sites: told(sites),
             ranks: plan.map_or(0, |plan| plan.ranks),
             age_seconds: Clock::system().now().saturating_sub(job.since),
         });
@@ -98,5 +115,15 @@ mod tests {
             one.len() == 16 && !Token([1; 16]).to_hex().contains(&one),
             "{one}"
         );
+    }
+
+    #[test]
+    fn of_a_job_over_more_sites_than_the_broker_reads_it_is_told_those_that_fit() {
+        let sites = |count: usize, bytes: usize| {
+            let names = (0..count).map(|number| format!("{number:0>bytes$}"));
+            told(names.collect()).len()
+        };
+        assert_eq!((sites(3, 5), sites(1000, 20), sites(2000, 20)), (3, 1000, 1000));
+        assert_eq!(sites(1000, 63), NAMES_BYTES / 66);
     }
 }

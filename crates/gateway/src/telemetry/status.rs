@@ -32,7 +32,12 @@ impl View<'_> {
             let info = self.membership.directory.other(&peer.site).cloned();
             let unreachable = match (up, &info) {
                 (false, _) => Some(self.why_not(index)),
-                (true, None) => Some("its gateway has not introduced itself yet".to_owned()),
+                (true, None) => Some(match self.membership.unrecorded.get(&peer.site) {
+                    Some((_, what)) => {
+                        format!("it announces {what}, which the broker has not recorded of it")
+                    }
+                    None => "its gateway has not introduced itself yet".to_owned(),
+                }),
                 (true, Some(_)) => None,
             };
             SiteStatus {

@@ -20,8 +20,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Longest map read: room for hundreds of sites, and far under the kernel's bound on one environment string.
-pub const MAX_BYTES: usize = 64 * 1024;
+/// Longest map read: room for a thousand sites with the longest names, and under the kernel's bound on one
+/// environment string (MAX_ARG_STRLEN, 128 KiB) with the variable's name.
+pub const MAX_BYTES: usize = 120 * 1024;
 
 const VERSION: &str = "1";
 /// Of a map with virtual addresses, which a shim of version 1 would take for real ones.
@@ -169,6 +170,18 @@ pub enum Place<'a> {
 }
 
 impl Grid {
+    /// The text that processes get.
+    ///
+    /// # Errors
+    /// [`GridError::TooLong`]: no process would read it.
+    pub fn text(&self) -> Result<String, GridError> {
+        let text = self.to_string();
+        if text.len() > MAX_BYTES {
+            return Err(GridError::TooLong(text.len()));
+        }
+        Ok(text)
+    }
+
     /// The sites in which a node with these real addresses may be: how a process finds where it runs. More
     /// than one only where sites have the same private addresses.
     pub fn sites_of(&self, addresses: &[IpAddr]) -> Vec<&Site> {
@@ -372,7 +385,7 @@ pub fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, GridError> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
     /// Over [`MAX_BYTES`].
-    #[error("grid map of {0} bytes is too long")]
+    #[error("grid map of {0} bytes is too long: a process reads {MAX_BYTES}")]
     TooLong(usize),
     /// Made by another version of Causeway.
     #[error("grid map version {0:?} is not supported (expected \"1\" or \"2\")")]

@@ -167,3 +167,31 @@ fn names_of_nodes_are_plain_and_no_option_of_a_shell() {
         assert!(!is_node_name(bad), "{bad}");
     }
 }
+
+#[test]
+fn a_map_of_a_thousand_sites_with_the_longest_names_fits_and_one_that_is_too_long_is_refused_by_both_ends() {
+    let site = |number: u32| Site {
+        name: format!("{number:0>63}"),
+        subnets: vec![
+            format!("10.{}.{}.0/24", number / 200, number % 200)
+                .parse()
+                .unwrap(),
+        ],
+        real_subnets: vec![],
+        gateways: vec![
+            format!("10.{}.{}.253:7000", number / 200, number % 200)
+                .parse()
+                .unwrap(),
+        ],
+        delivery_ports: 20000..=32767,
+    };
+    let mut grid = Grid {
+        sites: (0..1000).map(site).collect(),
+    };
+    let text = grid.text().unwrap();
+    assert_eq!(text.parse::<Grid>().unwrap(), grid);
+    grid.sites.extend((1000..1200).map(site));
+    let length = grid.to_string().len();
+    assert_eq!(grid.text(), Err(GridError::TooLong(length)));
+    assert_eq!(grid.to_string().parse::<Grid>(), Err(GridError::TooLong(length)));
+}

@@ -8,6 +8,7 @@ use super::error::RunError;
 use super::launcher::Mpi;
 use causeway_control::{JobReply, Plan, SiteInfo};
 use causeway_wire::{Cidr, Grid};
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 /// What is used.
@@ -59,7 +60,8 @@ pub fn choose<'a>(
         return Err(RunError::NoNodes(names.join(", ")));
     }
     // Those that got no rank need nothing.
-    let used = |info: &&SiteInfo| shares.iter().any(|share| share.site == info.name);
+    let used: HashSet<&str> = shares.iter().map(|share| share.site).collect();
+    let used = |info: &&SiteInfo| used.contains(info.name.as_str());
     let sites = infos.iter().copied().filter(used).collect();
     Ok(Chosen { wish, shares, sites })
 }
@@ -109,11 +111,17 @@ pub fn check_real(chosen: &Chosen) -> Result<(), RunError> {
 /// The first such node.
 pub fn check_names(job: &JobReply, chosen: &Chosen) -> Result<(), RunError> {
     let by_name = chosen.shares.iter().filter(|share| stands_by_name(share.node));
+    let mut sites: HashMap<&str, Vec<&str>> = HashMap::new();
+    for info in job.sites.iter().filter_map(|site| site.info.as_ref()) {
+        for node in &info.nodes {
+            let sites = sites.entry(&node.name).or_default();
+            if sites.last() != Some(&info.name.as_str()) {
+                sites.push(&info.name);
+            }
+        }
+    }
     for Share { node, .. } in by_name {
-        let has = |info: &&SiteInfo| info.nodes.iter().any(|other| other.name == node.name);
-        let infos = job.sites.iter().filter_map(|site| site.info.as_ref());
-        let sites: Vec<&str> = infos.filter(has).map(|info| info.name.as_str()).collect();
-        if sites.len() > 1 {
+        if let Some(sites) = sites.get(node.name.as_str()).filter(|sites| sites.len() > 1) {
             return Err(RunError::SameName(node.name.clone(), sites.join(", ")));
         }
     }
