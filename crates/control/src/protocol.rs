@@ -41,6 +41,9 @@ pub enum Request {
     Connect {
         /// Where to, for `causeway status` and logs.
         name: String,
+        /// The node, address or site that is to be reached: its site alone learns of the job.
+        #[serde(default)]
+        host: String,
         /// The stream goes on after the job, until both its ends have closed it.
         #[serde(default)]
         lingers: bool,

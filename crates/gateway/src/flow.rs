@@ -2,12 +2,14 @@
 
 use crate::commands::{Below, Commands};
 use crate::keys::{LaneKey, PairKey};
+use crate::membership::consent;
 use crate::site::streams::Delivery;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::pump::write_lanes;
 use crate::turn::Turn;
 use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
+use causeway_wire::Reason;
 use std::io;
 use std::time::Instant;
 
@@ -251,7 +253,12 @@ impl Flow<'_> {
             .pairs
             .get(pair_key)
             .map_or(0, |pair| pair.legs.len());
+        let site = self.below.site_of(pair_key);
+        let jobs = &self.below.base.membership.jobs;
+        let named = jobs.named(&request.token, &self.below.base.driver.config.site, &site);
+        let token = named.unwrap_or(request.token);
         let result = match request.target {
+            _ if named.is_none() => self.refuse_unknown(&site, &request),
             _ if streams >= self.below.base.driver.files / 4 * 3 => {
                 self.below.site.refuse_stream(&mut self.below.base, pair_key)
             }
@@ -260,24 +267,33 @@ impl Flow<'_> {
                     &mut self.below.base,
                     pair_key,
                     id,
-                    request.token,
+                    token,
                     source,
                     destination,
                 ) {
-                    Ok(Delivery::Sink) => {
-                        self.commands
-                            .open_sink(&mut self.below, pair_key, id, request.token)
-                    }
+                    Ok(Delivery::Sink) => self.commands.open_sink(&mut self.below, pair_key, id, token),
                     other => other.map(drop),
                 }
             }
-            Target::Node(node) => {
-                self.commands
-                    .open_node(&mut self.below, pair_key, id, request.token, &node)
-            }
+            Target::Node(node) => self
+                .commands
+                .open_node(&mut self.below, pair_key, id, token, &node),
         };
         if let (Err(reason), Some(pair)) = (result, self.tunnels().pairs.get_mut(pair_key)) {
             pair.tunnel.reset(id, reason);
         }
+    }
+
+    /// A stream of a job that is not known here, or under a name that is not for this pair of sites.
+    fn refuse_unknown(&mut self, site: &str, request: &OpenRequest) -> Result<(), Reason> {
+        let why = match &request.target {
+            Target::Connection { destination, .. } => {
+                format!("stream to {destination} with an unknown job token")
+            }
+            Target::Node(node) => format!("process asked for on {node:?} with an unknown job token"),
+        };
+        let base = &mut self.below.base;
+        consent::record_refusal(base, "unknown-token", site, request.token, why);
+        Err(Reason::Denied)
     }
 }

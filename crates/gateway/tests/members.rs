@@ -7,7 +7,7 @@ mod common;
 use causeway_control::{self as control, Reply, Request, TunnelStatus};
 use causeway_tunnel::{Header, Kind, OpenRequest, Settings, Target};
 use causeway_wire::Token;
-use common::member::Member;
+use common::member::{Member, shared};
 use common::{Grid, cross, wait_for};
 use std::io::Write;
 
@@ -103,8 +103,10 @@ fn a_member_that_grants_everything_and_reads_nothing_is_sent_no_more_than_a_lane
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
     let mut member = Member::introduced(&grid);
+    let (job, _held) = grid.job("over both");
     let stream = grid.dial();
-    let preface = grid.preface(&stream, grid.address(3, 1, 5000), false);
+    let mut preface = grid.preface(&stream, grid.address(3, 1, 5000), false);
+    preface.token = job.token.parse().unwrap();
     (&stream).write_all(&preface.encode().unwrap()).unwrap();
     wait_for("the stream to be opened", || {
         tunnel(&grid).is_some_and(|tunnel| tunnel.streams == 1)
@@ -250,4 +252,115 @@ fn a_member_that_says_where_it_relays_has_nobody_dial_there_and_hears_nothing_of
     });
     let nobody = victim.accept().unwrap_err();
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock);
+}
+
+/// A listener of site one's node, and the address of a process of site three.
+fn ends(grid: &Grid) -> (std::net::TcpListener, std::net::SocketAddr) {
+    let listener = std::net::TcpListener::bind(grid.address(1, 1, 0)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    (listener, grid.address(3, 1, 5000))
+}
+
+#[test]
+fn a_member_whose_jobs_are_not_accepted_starts_and_opens_nothing_whatever_it_says() {
+    let grid = Grid::with_member_and_accept("jobs = [\"site2\"]\nover_clear_text = true");
+    let mut member = Member::introduced(&grid);
+    let (listener, source) = ends(&grid);
+    let token = Token([0x33; 16]);
+    member.say(&format!(
+        r#"{{"job_start":{{"token":"{}","name":"\u001b[2Jmine","user":"mallory","sites":["site1"]}}}}"#,
+        token.to_hex()
+    ));
+    wait_for("the refusal", || {
+        grid.status(1).refused.contains_key("not-accepted")
+    });
+    let destination = listener.local_addr().unwrap();
+    member.open(2, &token, Target::Connection { source, destination });
+    member.open(6, &token, Target::Node("node1".into()));
+    wait_for("both refusals", || {
+        grid.status(1).refused.get("unknown-token") == Some(&2)
+    });
+    assert_eq!(
+        listener.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock
+    );
+    let written = grid.audit(1);
+    assert!(
+        written
+            .iter()
+            .all(|entry| entry.site == "site3" && !entry.kind.is_empty())
+    );
+    assert_eq!((written.len(), written[0].user.as_str()), (3, "mallory"));
+    assert!(!written[0].name.contains('\x1b'), "{}", written[0].name);
+}
+
+#[test]
+fn a_member_speaks_for_no_other_site_and_opens_nothing_under_a_job_in_which_it_takes_no_part() {
+    let grid = Grid::with_member();
+    let mut member = Member::introduced(&grid);
+    let (listener, source) = ends(&grid);
+    let destination = listener.local_addr().unwrap();
+    let connection = |source| Target::Connection { source, destination };
+    // Site two's job, in which site three takes part only as far as site two has said so.
+    member.open(2, &grid.token, connection(source));
+    wait_for("the refusal", || grid.status(1).refused.contains_key("no-part"));
+    // Its token as it is, and as another pair of sites calls it.
+    for (id, token) in [(6, grid.token), (10, shared(&grid.token, "site1", "site2"))] {
+        let request = OpenRequest {
+            token,
+            target: connection(source),
+        };
+        member.open_as_said(id, &request);
+    }
+    wait_for("both refusals", || {
+        grid.status(1).refused.get("unknown-token") == Some(&2)
+    });
+    // Its own job, in another's name.
+    let own = Token([0x33; 16]);
+    member.say(&format!(
+        r#"{{"job_start":{{"token":"{}","name":"its own"}}}}"#,
+        own.to_hex()
+    ));
+    wait_for("its own job", || grid.status(1).jobs.len() == 2);
+    for (id, source) in [(14, grid.address(2, 1, 5000)), (18, grid.address(1, 2, 5000))] {
+        member.open(id, &own, connection(source));
+    }
+    wait_for("the refusals", || {
+        grid.status(1).refused.get("false-source") == Some(&2)
+    });
+    assert_eq!(
+        listener.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock
+    );
+    member.open(22, &own, connection(source));
+    wait_for("the one that is right", || listener.accept().is_ok());
+}
+
+#[test]
+fn who_takes_no_part_in_a_job_is_not_told_its_token() {
+    let grid = Grid::with_member();
+    let mut member = Member::introduced(&grid);
+    let plan = |sites: &[&str]| causeway_control::Plan {
+        sites: sites.iter().map(|site| (*site).to_owned()).collect(),
+        ranks: 2,
+    };
+    let job = |name: &str, sites: &[&str]| {
+        let request = Request::Job {
+            name: name.into(),
+            weight: 1,
+            plan: Some(plan(sites)),
+        };
+        match control::ask(&grid.control(1), &request).unwrap() {
+            (Reply::Job(job), held) => (job.token, held),
+            (other, _) => panic!("{other:?}"),
+        }
+    };
+    let (of_two, _held) = job("for site two", &["site1", "site2"]);
+    // It answers nothing, so that this one waits for it in vain; what it is told comes in order.
+    let (of_three, _also_held) = job("for site three", &["site3"]);
+    let heard = member.hear_until(&of_three);
+    assert!(
+        !heard.contains(&of_two) && !heard.contains("for site two"),
+        "{heard}"
+    );
 }

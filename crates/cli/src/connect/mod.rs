@@ -78,7 +78,7 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<(), ConnectError> {
     // A name is for people, and as long as a node's may be.
     let host: String = args.host.chars().take(255).collect();
-    let (job, _held) = start_job(format!("connect {host} {}", args.port), args.linger)?;
+    let (job, _held) = start_job(format!("connect {host} {}", args.port), &args.host, args.linger)?;
     let (destination, stream) = match place::find(&job, &args.host, args.port)? {
         // Nodes of one site reach each other without us.
         Place::Here(address) => {
@@ -98,8 +98,15 @@ fn run(args: &Args) -> Result<(), ConnectError> {
 }
 
 /// The job lives as long as the connection that comes with it.
-pub fn start_job(name: String, lingers: bool) -> Result<(JobReply, UnixStream), ConnectError> {
-    match control::ask(&control::socket(), &Request::Connect { name, lingers })? {
+pub fn start_job(name: String, host: &str, lingers: bool) -> Result<(JobReply, UnixStream), ConnectError> {
+    match control::ask(
+        &control::socket(),
+        &Request::Connect {
+            name,
+            host: host.to_owned(),
+            lingers,
+        },
+    )? {
         (Reply::Job(job), held) => Ok((job, held)),
         (other, _) => Err(ConnectError::Answer(format!("{other:?}"))),
     }

@@ -49,7 +49,7 @@ pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured,
 
 /// The stream, and the job, with whose end the sink ends.
 fn open(site: &str) -> Result<(TcpStream, UnixStream), ConnectError> {
-    let (job, held) = start_job(format!("probe {site}"), false)?;
+    let (job, held) = start_job(format!("probe {site}"), site, false)?;
     let found = job.sites.iter().find(|found| found.name == site);
     let gateway = found.and_then(|found| {
         let site = found.info.as_ref()?.site().ok()?;

@@ -39,11 +39,6 @@ impl Commands {
         }
         let token = Token(bytes);
         job.user.clone_from(&below.base.driver.user);
-        // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
-        // others.
-        let up = below.base.tunnels.pairs.iter().filter(|(_, pair)| pair.is_up());
-        job.awaited = up.map(|(_, pair)| pair.site.clone()).collect();
-        let alone = job.awaited.is_empty();
         below
             .base
             .driver
@@ -53,18 +48,14 @@ impl Commands {
             .base
             .membership
             .register_job(below.base.driver, below.base.tunnels, &token, &job);
-        let announcement = job.announcement(&token);
         below.base.membership.jobs.start(token, job);
         if let Some(command) = self.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
-        for pair in below.base.tunnels.by_site.values().copied().collect::<Vec<_>>() {
-            below
-                .base
-                .tunnels
-                .tell(below.base.driver, pair, announcement.clone());
-        }
-        if alone {
+        let base = &mut below.base;
+        base.membership.announce(base.driver, base.tunnels, &token);
+        let awaits = |job: &Job| !job.awaited.is_empty();
+        if !base.membership.jobs.get(&token).is_some_and(awaits) {
             self.job_confirmed(below, key);
         }
     }
@@ -107,7 +98,9 @@ impl Commands {
                 .log
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
             below.base.membership.unregister_job(token, &job);
-            for pair in below.base.tunnels.by_site.values().copied().collect::<Vec<_>>() {
+            let told = job.told.iter();
+            let told = told.filter_map(|site| below.base.tunnels.by_site.get(site).copied());
+            for pair in told.collect::<Vec<_>>() {
                 below.base.tunnels.tell(
                     below.base.driver,
                     pair,

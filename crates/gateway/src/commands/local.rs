@@ -4,6 +4,7 @@ use crate::commands::command::{Command, KeptCommand, Stage};
 use crate::commands::event::CommandsEvent;
 use crate::commands::{Below, Commands};
 use crate::inherited::InheritError;
+use crate::membership::directory::Whereabouts;
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
@@ -192,8 +193,14 @@ impl Commands {
                 job.plan = plan;
                 self.start_job(below, key, job);
             }
-            Request::Connect { name, lingers } => {
+            Request::Connect { name, host, lingers } => {
                 let mut job = new_job(key, name, 1);
+                let directory = &below.base.membership.directory;
+                job.only = match directory.find_node(&host) {
+                    Whereabouts::At(site) => Some(site),
+                    _ if directory.other(&host).is_some() => Some(host),
+                    Whereabouts::Here | Whereabouts::Nowhere => None,
+                };
                 job.plain = true;
                 job.lingers = lingers;
                 self.start_job(below, key, job);

@@ -13,6 +13,7 @@ use causeway_control::MAX_WEIGHT;
 use causeway_control::SiteInfo;
 use causeway_control::audit::AuditEvent;
 use causeway_wire::Token;
+use causeway_wire::grid::is_site_name;
 
 impl Commands {
     /// What another gateway says.
@@ -27,6 +28,11 @@ impl Commands {
             return Ok(());
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
+            GatewayToGateway::Accepts(acceptance) => {
+                let base = &mut below.base;
+                let (driver, tunnels) = (&mut *base.driver, &mut *base.tunnels);
+                base.membership.on_accepts(driver, tunnels, pair_key, acceptance);
+            }
             GatewayToGateway::Site(info) => introduce(below, pair_key, &site, info)?,
             job @ (GatewayToGateway::JobStart { .. }
             | GatewayToGateway::JobKnown { .. }
@@ -71,6 +77,7 @@ impl Commands {
                 plain,
                 transparent,
                 lingers,
+                sites,
                 user,
             } => {
                 let weight = weight.clamp(1, MAX_WEIGHT);
@@ -79,6 +86,7 @@ impl Commands {
                 job.lingers = plain && lingers;
                 job.transparent = transparent;
                 job.user = user;
+                job.told = { sites.into_iter() }.filter(|site| is_site_name(site)).collect();
                 learn_job(below, pair_key, site, (parse_token(&token)?, token), job);
             }
             GatewayToGateway::JobRefused { token, why } => {
@@ -150,7 +158,9 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
         Err((why, said)) => {
             let kind = match why {
                 JobRefusal::Bounds => "job",
-                JobRefusal::Jobs | JobRefusal::ConnectFrom | JobRefusal::ClearText => "not-accepted",
+                JobRefusal::Jobs | JobRefusal::ConnectFrom | JobRefusal::ClearText | JobRefusal::Unsaid => {
+                    "not-accepted"
+                }
             };
             consent::refuse(driver, kind, entry, said);
             GatewayToGateway::JobRefused { token: text, why }

@@ -32,6 +32,12 @@ impl Commands {
                 );
             }
         };
+        if let Whereabouts::At(site) = &place
+            && let Some(why) = why_no_part(below, &token, site)
+        {
+            let why = format!("site {site} takes no part in this job: {why}");
+            return self.answer(below, key, Reply::Error(why));
+        }
         self.put_answer(below, key, &Reply::Spawn {});
         // A reply that could not be written ended the command.
         let Some(command) = self.connections.try_remove(key) else {
@@ -97,6 +103,18 @@ impl Commands {
     fn is_this_host(&self, node: &str) -> bool {
         nix::unistd::gethostname().is_ok_and(|name| name.to_str() == Some(node))
     }
+}
+
+/// Why another site knows nothing of a job, and starts nothing for it; none where it does.
+fn why_no_part(below: &Below<'_>, token: &Token, site: &str) -> Option<String> {
+    let job = below.base.membership.jobs.get(token)?;
+    if job.takes_part(site) {
+        return None;
+    }
+    Some(match job.refused.get(site) {
+        Some(why) => why.for_user(&below.base.driver.config.site, site),
+        None => "it is none of those that the job was started for, or has come since".to_owned(),
+    })
 }
 
 trait IntoBlocking {

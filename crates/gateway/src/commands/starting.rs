@@ -115,7 +115,7 @@ impl Commands {
         node: &str,
     ) -> Result<(), Reason> {
         let site = below.site_of(pair);
-        let judged = judge_start(below, token, node).and_then(|name| {
+        let judged = judge_start(below, &site, token, node).and_then(|name| {
             self.has_room(below.base.driver, &token)?;
             Ok(name)
         });
@@ -285,11 +285,16 @@ fn reason_of(kind: &str) -> Reason {
 
 /// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
 /// refusal.
-fn judge_start(below: &Below<'_>, token: Token, node: &str) -> Result<String, Refusal> {
+fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Result<String, Refusal> {
     let Some(job) = below.base.membership.jobs.get(&token) else {
         let why = format!("process asked for on {node:?} with an unknown job token");
         return Err(("unknown-token", why));
     };
+    if !job.is_from(site) {
+        let why =
+            format!("process asked for on {node:?} under a job of another site, where its launcher runs");
+        return Err(("no-part", why));
+    }
     // Again, though it was asked when the job was announced: the configuration may have changed since.
     if let Some(refusal) = consent::why_not(&below.base.driver.config, job) {
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
@@ -312,7 +317,6 @@ mod tests {
     use crate::Config;
     use crate::Gateway;
     use crate::commands::below;
-    use crate::keys::PairKey;
     use crate::membership::jobs::{Job, Origin};
     use std::os::unix::fs::PermissionsExt;
 
@@ -354,13 +358,15 @@ mod tests {
         let mut gateway = gateway(directory.path(), token);
         let nodes = ["-oProxyCommand=id", "localhost", "127.0.0.1", "nancy-1", ""];
         for node in nodes {
-            let opened =
-                gateway
-                    .commands
-                    .open_node(&mut below!(gateway), PairKey(0), StreamId(1), token, node);
-            assert_eq!(opened, Err(Reason::Denied), "{node}");
+            let judged = judge_start(&below!(gateway), "nancy", token, node);
+            assert_eq!(judged.unwrap_err().0, "unknown-node", "{node}");
         }
+        let judged =
+            |gateway: &mut Gateway, site: &str| judge_start(&below!(gateway), site, token, "rennes-1");
+        assert_eq!(judged(&mut gateway, "nancy").as_deref(), Ok("rennes-1"));
+        assert_eq!(judged(&mut gateway, "lyon").unwrap_err().0, "no-part");
+        gateway.driver.config.accept.jobs.clear();
+        assert_eq!(judged(&mut gateway, "nancy").unwrap_err().0, "not-accepted");
         assert!(gateway.commands.starters.is_empty());
-        assert_eq!(gateway.driver.log.refused()["unknown-node"], nodes.len() as u64);
     }
 }

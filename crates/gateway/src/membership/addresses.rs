@@ -4,20 +4,23 @@ use crate::driver::Driver;
 use crate::keys::PairKey;
 use crate::membership::Membership;
 use crate::membership::broker_session::virtual_subnets;
+use crate::membership::consent::acceptance;
 use crate::tunnels::Tunnels;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_broker::api::Member;
 use causeway_wire::Cidr;
 
 impl Membership {
-    /// First words on a new tunnel: who we are, and which jobs run.
+    /// First words on a new tunnel: what is accepted, and who we are. Which jobs run is said once the other has
+    /// told what it accepts.
     pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: PairKey) {
+        if let Some(site) = tunnels.pairs.get(pair).map(|pair| pair.site.clone()) {
+            let acceptance = acceptance(&driver.config, &site);
+            tunnels.tell(driver, pair, GatewayToGateway::Accepts(acceptance));
+        }
         if !self.awaits_addresses(driver) {
             let own = self.directory.own().clone();
             tunnels.tell(driver, pair, GatewayToGateway::Site(own));
-        }
-        for announcement in self.jobs.of_this_site() {
-            tunnels.tell(driver, pair, announcement);
         }
     }
 

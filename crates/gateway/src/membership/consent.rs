@@ -4,7 +4,7 @@ use crate::base::Base;
 use crate::config::Config;
 use crate::driver::Driver;
 use crate::membership::jobs::{Job, Origin};
-use crate::tunnels::message::JobRefusal;
+use crate::tunnels::message::{Acceptance, JobRefusal};
 use causeway_control::audit::{AuditEntry, AuditEvent};
 use causeway_wire::Token;
 
@@ -34,16 +34,29 @@ pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEn
 
 /// Why this site takes no part in a job; none where it does. Of its own jobs it takes part in each.
 pub(crate) fn why_not(config: &Config, job: &Job) -> Option<JobRefusal> {
-    let (Origin::Site(site), accept) = (&job.origin, &config.accept) else {
-        return None;
-    };
+    match &job.origin {
+        Origin::Here(_) => None,
+        Origin::Site(site) => why_not_of(config, site, job.plain),
+    }
+}
+
+/// What this site accepts of another one.
+pub(crate) fn acceptance(config: &Config, site: &str) -> Acceptance {
+    Acceptance {
+        jobs: why_not_of(config, site, false),
+        connections: why_not_of(config, site, true),
+    }
+}
+
+fn why_not_of(config: &Config, site: &str, plain: bool) -> Option<JobRefusal> {
+    let accept = &config.accept;
     // `causeway probe` measures by a plain job: who may run jobs may measure.
-    match job.plain {
+    match plain {
         _ if accept.takes_jobs_of(site) => {}
         true if accept.takes_connections_of(site) => {}
         true => return Some(JobRefusal::ConnectFrom),
         false => return Some(JobRefusal::Jobs),
     }
     // A connection is to a program that asks who it is; a process is whoever's the bytes are.
-    (!job.plain && config.is_clear() && !accept.over_clear_text).then_some(JobRefusal::ClearText)
+    (!plain && config.is_clear() && !accept.over_clear_text).then_some(JobRefusal::ClearText)
 }

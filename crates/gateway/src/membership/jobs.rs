@@ -1,5 +1,6 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
+use crate::membership::pair_token;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_broker::clock::Clock;
 use causeway_control::Plan;
@@ -9,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Jobs of another site at a time: each is a command that runs there.
 const MAX_OF_A_SITE: usize = 4096;
+
+/// Sites that the jobs of another site name together: some jobs over a thousand sites.
+const MAX_TOLD_OF_A_SITE: usize = 65_536;
 
 /// As long as a command's whole request.
 const MAX_NAME_BYTES: usize = 64 * 1024;
@@ -44,6 +48,11 @@ pub(crate) struct Job {
     pub(crate) since: u64,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
+    /// Other sites that take part in it, which know its token: those that were told here, or those of which its
+    /// own site tells, this one and that one left out.
+    pub(crate) told: BTreeSet<String>,
+    /// The one site that a connection of `causeway connect` is for.
+    pub(crate) only: Option<String>,
     /// Sites that take no part in it.
     pub(crate) refused: BTreeMap<String, JobRefusal>,
     /// Of its streams that have ended.
@@ -64,10 +73,32 @@ impl Job {
             plan: None,
             since: Clock::system().now(),
             awaited,
+            told: BTreeSet::new(),
+            only: None,
             refused: BTreeMap::new(),
             sent_bytes: 0,
             received_bytes: 0,
         }
+    }
+
+    /// Whether its user wants it at another site.
+    pub(crate) fn wants(&self, site: &str) -> bool {
+        let planned = self.plan.as_ref().filter(|plan| !plan.sites.is_empty());
+        let planned = planned.is_none_or(|plan| plan.sites.iter().any(|known| known == site));
+        match &self.only {
+            Some(only) => only == site,
+            None => !self.plain && planned,
+        }
+    }
+
+    /// Whether another site takes part in it: only then does it open streams, or is one opened there.
+    pub(crate) fn takes_part(&self, site: &str) -> bool {
+        self.told.contains(site) || self.is_from(site)
+    }
+
+    /// Whether another site began it.
+    pub(crate) fn is_from(&self, site: &str) -> bool {
+        matches!(&self.origin, Origin::Site(origin) if origin == site)
     }
 
     /// What other sites are told of it.
@@ -78,6 +109,7 @@ impl Job {
             weight: self.weight,
             plain: self.plain,
             lingers: self.lingers,
+            sites: self.told.iter().cloned().collect(),
             transparent: self.transparent,
             user: self.user.clone(),
         }
@@ -85,11 +117,15 @@ impl Job {
 }
 
 #[derive(Default)]
-pub(crate) struct Jobs(HashMap<Token, Job>);
+pub(crate) struct Jobs {
+    known: HashMap<Token, Job>,
+    /// Their tokens, by the numbers that stand in what pairs of sites call them.
+    by_number: HashMap<pair_token::Number, Token>,
+}
 
 impl Jobs {
     pub(crate) fn keep(&self) -> Vec<KeptJob> {
-        let jobs = self.0.iter().map(|(token, job)| KeptJob {
+        let jobs = self.known.iter().map(|(token, job)| KeptJob {
             token: token.0,
             name: job.name.clone(),
             user: job.user.clone(),
@@ -104,6 +140,8 @@ impl Jobs {
             plan: job.plan.clone(),
             since: job.since,
             awaited: job.awaited.iter().cloned().collect(),
+            told: job.told.iter().cloned().collect(),
+            only: job.only.clone(),
             refused: job
                 .refused
                 .iter()
@@ -131,38 +169,60 @@ impl Jobs {
                 plan: kept.plan,
                 since: kept.since,
                 awaited: kept.awaited.into_iter().collect(),
+                told: kept.told.into_iter().collect(),
+                only: kept.only,
                 refused: kept.refused.into_iter().collect(),
                 sent_bytes: kept.sent_bytes,
                 received_bytes: kept.received_bytes,
             };
             (Token(kept.token), job)
         });
-        Jobs(jobs.collect())
+        let known: HashMap<Token, Job> = jobs.collect();
+        let by_number = known.keys().map(|token| (pair_token::number(token), *token));
+        Jobs {
+            by_number: by_number.collect(),
+            known,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.known.len()
     }
 
     pub(crate) fn start(&mut self, token: Token, job: Job) {
-        self.0.insert(token, job);
+        self.by_number.insert(pair_token::number(&token), token);
+        self.known.insert(token, job);
     }
 
     /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none
     /// may end or change another's by calling it its own.
     pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), String> {
+        let named: usize = { self.known.values() }
+            .filter(|known| known.origin == job.origin)
+            .map(|known| known.told.len())
+            .sum();
+        if named + job.told.len() > MAX_TOLD_OF_A_SITE {
+            return Err(format!(
+                "its jobs name more than {MAX_TOLD_OF_A_SITE} sites together"
+            ));
+        }
         if job.name.len() > MAX_NAME_BYTES || job.user.len() > MAX_USER_BYTES {
             return Err(format!(
                 "a job's name is longer than {MAX_NAME_BYTES} bytes, or its user's than {MAX_USER_BYTES}"
             ));
         }
-        match self.0.get(&token) {
+        match self.known.get(&token) {
             Some(known) if known.origin != job.origin => {
                 return Err(format!("job {} is of another site", token.hint()));
             }
-            Some(_) => {}
+            Some(_) => {
+                if let Some(known) = self.known.get_mut(&token) {
+                    known.told = job.told;
+                }
+                return Ok(());
+            }
             None => {
-                let theirs = self.0.values().filter(|known| known.origin == job.origin);
+                let theirs = self.known.values().filter(|known| known.origin == job.origin);
                 if theirs.count() >= MAX_OF_A_SITE {
                     return Err(format!("more than {MAX_OF_A_SITE} of its jobs run"));
                 }
@@ -173,69 +233,75 @@ impl Jobs {
     }
 
     pub(crate) fn end(&mut self, token: &Token) -> Option<Job> {
-        self.0.remove(token)
+        self.by_number.remove(&pair_token::number(token));
+        self.known.remove(token)
     }
 
     pub(crate) fn knows(&self, token: &Token) -> bool {
-        self.0.contains_key(token)
+        self.known.contains_key(token)
     }
 
     /// A job's weight; 1 for streams of none.
     pub(crate) fn weight(&self, token: &Token) -> u32 {
-        self.0.get(token).map_or(1, |job| job.weight)
+        self.known.get(token).map_or(1, |job| job.weight)
     }
 
     pub(crate) fn get(&self, token: &Token) -> Option<&Job> {
-        self.0.get(token)
+        self.known.get(token)
     }
 
     /// Whether streams of a job go on when it has ended.
     pub(crate) fn lingers(&self, token: &Token) -> bool {
-        self.0.get(token).is_some_and(|job| job.lingers)
+        self.known.get(token).is_some_and(|job| job.lingers)
     }
 
     pub(crate) fn is_plain(&self, token: &Token) -> bool {
-        self.0.get(token).is_some_and(|job| job.plain)
+        self.known.get(token).is_some_and(|job| job.plain)
     }
 
     pub(crate) fn is_transparent(&self, token: &Token) -> bool {
-        self.0.get(token).is_some_and(|job| job.transparent)
+        self.known.get(token).is_some_and(|job| job.transparent)
     }
 
     /// One of the jobs whose connections routers hand over, the same one for as long as it runs beside others
     /// that come and go with greater tokens.
     pub(crate) fn transparent(&self) -> Option<Token> {
-        let transparent = self.0.iter().filter(|(_, job)| job.transparent);
+        let transparent = self.known.iter().filter(|(_, job)| job.transparent);
         transparent.map(|(token, _)| *token).min_by_key(|token| token.0)
     }
 
     pub(crate) fn get_mut(&mut self, token: &Token) -> Option<&mut Job> {
-        self.0.get_mut(token)
+        self.known.get_mut(token)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Token, &Job)> {
-        self.0.iter()
+        self.known.iter()
     }
 
-    /// What a site whose tunnel just came up is told of the jobs started here.
-    pub(crate) fn of_this_site(&self) -> Vec<GatewayToGateway> {
-        let here = self
-            .0
-            .iter()
-            .filter(|(_, job)| matches!(job.origin, Origin::Here(_)));
-        here.map(|(token, job)| job.announcement(token)).collect()
+    /// Tokens of the jobs that were started here.
+    pub(crate) fn of_this_site(&self) -> Vec<Token> {
+        let here = self.known.iter();
+        let here = here.filter(|(_, job)| matches!(job.origin, Origin::Here(_)));
+        here.map(|(token, _)| *token).collect()
+    }
+
+    /// The token of the job that another site names by what it shares with this one.
+    pub(crate) fn named(&self, shared: &Token, here: &str, there: &str) -> Option<Token> {
+        let token = self.by_number.get(&pair_token::number_in(shared))?;
+        pair_token::of_pair(token, here, there)
+            .matches(shared)
+            .then_some(*token)
     }
 
     /// Whether a job was started at a site.
     pub(crate) fn is_of(&self, token: &Token, site: &str) -> bool {
-        let origin = self.0.get(token).map(|job| &job.origin);
-        matches!(origin, Some(Origin::Site(name)) if name == site)
+        self.known.get(token).is_some_and(|job| job.is_from(site))
     }
 
     /// Tokens of the jobs started at a site.
     pub(crate) fn of_site(&self, site: &str) -> Vec<Token> {
         let theirs = self
-            .0
+            .known
             .iter()
             .filter(|(_, job)| matches!(&job.origin, Origin::Site(name) if name == site));
         theirs.map(|(token, _)| *token).collect()
@@ -244,7 +310,7 @@ impl Jobs {
     /// Commands that want to hear that their job has lost a site.
     pub(crate) fn losing(&self, site: &str) -> Vec<usize> {
         let uses = |plan: &Plan| plan.sites.is_empty() || plan.sites.iter().any(|known| known == site);
-        let losing = self.0.values().filter_map(|job| match job.origin {
+        let losing = self.known.values().filter_map(|job| match job.origin {
             Origin::Here(command) if job.plan.as_ref().is_some_and(uses) => Some(command),
             _ => None,
         });
@@ -253,7 +319,7 @@ impl Jobs {
 
     /// A site has confirmed a job, or is gone and never will. The command to answer when it was the last one.
     pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<usize> {
-        let job = self.0.get_mut(token)?;
+        let job = self.known.get_mut(token)?;
         let was_awaited = job.awaited.remove(site);
         match job.origin {
             Origin::Here(command) if was_awaited && job.awaited.is_empty() => Some(command),
@@ -264,7 +330,7 @@ impl Jobs {
     /// A site takes no part in a job that was started here. The command to answer when it was the last one
     /// awaited.
     pub(crate) fn refused(&mut self, token: &Token, site: &str, why: JobRefusal) -> Option<usize> {
-        let job = self.0.get_mut(token)?;
+        let job = self.known.get_mut(token)?;
         if matches!(job.origin, Origin::Here(_)) {
             job.refused.insert(site.to_owned(), why);
         }
@@ -273,7 +339,11 @@ impl Jobs {
 
     /// Commands to answer now that a site is gone.
     pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<usize> {
-        let tokens: Vec<Token> = self.0.keys().copied().collect();
+        for job in self.known.values_mut() {
+            // With its tunnel it has forgotten the job.
+            job.told.remove(site);
+        }
+        let tokens: Vec<Token> = self.known.keys().copied().collect();
         tokens
             .iter()
             .filter_map(|token| self.confirmed(token, site))
@@ -294,6 +364,8 @@ pub(crate) struct KeptJob {
     pub(crate) plan: Option<Plan>,
     pub(crate) since: u64,
     pub(crate) awaited: Vec<String>,
+    pub(crate) told: Vec<String>,
+    pub(crate) only: Option<String>,
     pub(crate) refused: Vec<(String, JobRefusal)>,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,

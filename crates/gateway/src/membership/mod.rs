@@ -15,6 +15,8 @@ pub(crate) mod directory;
 pub(crate) mod event;
 pub(crate) mod jobs;
 pub(crate) mod members;
+pub(crate) mod pair_token;
+mod participants;
 mod places;
 pub(crate) mod register;
 

@@ -4,6 +4,7 @@
 use crate::base::Base;
 use crate::config::Config;
 use crate::membership::consent::{self, Refusal};
+use crate::membership::directory::Whereabouts;
 use crate::membership::jobs::{Job, Origin};
 use crate::site::SiteSide;
 use crate::site::streams::Delivery;
@@ -31,6 +32,19 @@ impl SiteSide {
             let why = format!("stream to {asked} with an unknown job token");
             return Err(("unknown-token", why));
         };
+        let opens = if job.plain {
+            job.is_from(site)
+        } else {
+            job.takes_part(site)
+        };
+        if !opens {
+            let why = format!("stream to {asked} under a job in which it takes no part");
+            return Err(("no-part", why));
+        }
+        if base.membership.directory.site_of(source.ip().to_canonical()) != Whereabouts::At(site.to_owned()) {
+            let why = format!("stream to {asked} claims to come from {source}, which is not there");
+            return Err(("false-source", why));
+        }
         // Again, though it was asked when the job was announced: the configuration may have changed since.
         if let Some(refusal) = consent::why_not(config, job) {
             return Err(("not-accepted", format!("stream to {asked}: {}", refusal.in_log())));
@@ -53,10 +67,13 @@ impl SiteSide {
             return Err(("unlisted-destination", why));
         }
         judge_port(job, config, destination)?;
-        let false_source = job
-            .transparent
-            .then(|| self.why_not_from(base, site, source, asked));
-        false_source.flatten().map_or(Ok(Delivery::Begun), Err)
+        if job.transparent && config.transparent.is_none() {
+            let why = format!(
+                "stream from {source} to {destination}, whose process is not under the shim: set 'transparent' in [listen] here"
+            );
+            return Err(("not-transparent", why));
+        }
+        Ok(Delivery::Begun)
     }
 }
 

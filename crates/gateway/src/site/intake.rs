@@ -4,6 +4,7 @@ use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
 use crate::keys::{LegKey, PairKey};
 use crate::membership::directory::Whereabouts;
+use crate::membership::pair_token;
 use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::timers::Deadline;
@@ -347,21 +348,7 @@ impl SiteSide {
                 );
             }
         };
-        match base.tunnels.by_site.get(&site) {
-            Some(pair_key) if base.tunnels.pairs[*pair_key].tunnel.may_open() => Ok(*pair_key),
-            Some(_) => refuse(
-                "exhausted",
-                Reason::Exhausted,
-                format!(
-                    "connection to {destination}: site {site} takes none, and as many as may be wait for it"
-                ),
-            ),
-            None => refuse(
-                "no-tunnel",
-                Reason::NoTunnel,
-                format!("connection to {destination}: no tunnel to site {site}"),
-            ),
-        }
+        way_to(base, preface, &site).or_else(|(kind, reason, why)| refuse(kind, reason, why))
     }
 
     /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
@@ -379,7 +366,12 @@ impl SiteSide {
         if !pair.tunnel.may_open() {
             return Err(Reason::Exhausted);
         }
-        let id = pair.tunnel.open(request);
+        // What crosses is worth nothing at any other pair of sites.
+        let shared = pair_token::of_pair(&request.token, &base.driver.config.site, &pair.site);
+        let id = pair.tunnel.open(&OpenRequest {
+            token: shared,
+            target: request.target.clone(),
+        });
         self.streams_opened += 1;
         let born = base.driver.birth();
         let entry = self.legs.vacant_key();
@@ -407,6 +399,31 @@ impl SiteSide {
         base.tunnels.touch(pair_key);
         Ok(entry)
     }
+}
+
+/// The pair with the destination's site, which takes part in the job; else kind and reason of the refusal.
+fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'static str, Reason, String)> {
+    let refuse = |kind, reason, why: &str| {
+        let destination = preface.destination;
+        Err((kind, reason, format!("connection to {destination}: {why}")))
+    };
+    let Some(pair_key) = base.tunnels.by_site.get(site) else {
+        return refuse(
+            "no-tunnel",
+            Reason::NoTunnel,
+            &format!("no tunnel to site {site}"),
+        );
+    };
+    let job = base.membership.jobs.get(&preface.token);
+    if !job.is_some_and(|job| job.takes_part(site)) {
+        let why = format!("site {site} takes no part in its job");
+        return refuse("no-part", Reason::Denied, &why);
+    }
+    if !base.tunnels.pairs[*pair_key].tunnel.may_open() {
+        let why = format!("site {site} takes none, and as many as may be wait for it");
+        return refuse("exhausted", Reason::Exhausted, &why);
+    }
+    Ok(*pair_key)
 }
 
 /// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6

@@ -168,35 +168,6 @@ impl SiteSide {
         Ok((*pair.ok_or_else(no_tunnel)?, token))
     }
 
-    /// Why a stream of a transparent job from this site is not delivered as coming from `source`. Another
-    /// site speaks for its own addresses alone: with this one's, its processes could pass for neighbours.
-    pub(crate) fn why_not_from(
-        &self,
-        base: &Base<'_>,
-        site: &str,
-        source: SocketAddr,
-        destination: SocketAddr,
-    ) -> Option<Refusal> {
-        if base.driver.config.transparent.is_none() {
-            let why = format!(
-                "stream from {source} to {destination}, whose process is not under the shim: set 'transparent' in [listen] here"
-            );
-            return Some(("not-transparent", why));
-        }
-        if base.membership.directory.site_of(source.ip()) != Whereabouts::At(site.to_owned()) {
-            let why = format!("stream to {destination} claims to come from {source}, which is not there");
-            return Some(("false-source", why));
-        }
-        // It would be taken for a shim there, one with another site's address.
-        let own = base.driver.config.lan.contains(&destination);
-        own.then(|| {
-            (
-                "own-listener",
-                format!("stream from {source} to this gateway, at {destination}"),
-            )
-        })
-    }
-
     pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: LegKey, born: u64) {
         let leg = self.legs.get(key);
         if leg.is_some_and(|leg| leg.born == born && leg.is_connecting()) {
@@ -346,14 +317,29 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut gateway = gateway(directory.path());
         gateway.driver.config.lan[0].set_port(7000);
+        gateway.driver.config.accept.jobs = vec!["nancy".into()];
+        gateway.driver.config.accept.addresses = vec!["127.0.0.0/8".parse().unwrap()];
+        let token = Token([9; 16]);
+        let mut job = Job::new(
+            "mpirun".into(),
+            1,
+            Origin::Site("nancy".into()),
+            Default::default(),
+        );
+        job.transparent = true;
+        gateway.membership.jobs.start(token, job);
         let why_not = |gateway: &mut Gateway, source: &str, destination: &str| {
-            let why = gateway.site.why_not_from(
+            let destination = destination.parse().unwrap();
+            let source = source.parse().unwrap();
+            let judged = gateway.site.judge_delivery(
                 &base!(gateway),
                 "nancy",
-                source.parse().unwrap(),
-                destination.parse().unwrap(),
+                token,
+                source,
+                destination,
+                destination,
             );
-            why.map(|(kind, _)| kind)
+            judged.err().map(|(kind, _)| kind)
         };
         assert_eq!(why_not(&mut gateway, "10.2.0.1:5000", "127.1.0.1:6000"), None);
         for source in ["127.1.0.2:5000", "10.3.0.1:5000", "198.51.100.9:5000"] {

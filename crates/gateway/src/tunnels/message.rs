@@ -9,7 +9,11 @@ use std::collections::BTreeMap;
 pub(crate) enum GatewayToGateway {
     /// Who the sender is and what its site has; the first message of a tunnel.
     Site(SiteInfo),
-    /// A job of the sender's site runs: carry and deliver connections with its token.
+    /// What the sender's site accepts of the receiver's; said before [`GatewayToGateway::Site`], so that nobody
+    /// learns a token who takes no part.
+    Accepts(Acceptance),
+    /// A job of the sender's site runs, and the receiver's takes part: carry and deliver its connections. Said
+    /// again where more sites take part.
     JobStart {
         token: String,
         name: String,
@@ -25,6 +29,9 @@ pub(crate) enum GatewayToGateway {
         /// Its streams outlive it, until their ends close them.
         #[serde(default)]
         lingers: bool,
+        /// Who takes part, beside the sender's site.
+        #[serde(default)]
+        sites: Vec<String>,
         /// Whose it is, as the sender's site tells; empty from gateways that do not.
         #[serde(default)]
         user: String,
@@ -89,6 +96,15 @@ fn usual_weight() -> u32 {
     1
 }
 
+/// What a site accepts of another one; why not, where it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Acceptance {
+    /// Its jobs.
+    pub(crate) jobs: Option<JobRefusal>,
+    /// Connections of its users.
+    pub(crate) connections: Option<JobRefusal>,
+}
+
 /// Why two sites do not meet at a relay. A fixed set: what a gateway found where another one had it dial says
 /// nothing to anybody else, neither in words nor by how long it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -146,6 +162,8 @@ pub(crate) enum JobRefusal {
     Jobs,
     /// Its `connect_from` in `[accept]` does not name the site where the connection started.
     ConnectFrom,
+    /// Its gateway has not said what it accepts: it is of an earlier version.
+    Unsaid,
     /// What crosses may be in clear text, and its `over_clear_text` in `[accept]` is not set.
     ClearText,
     /// Too many jobs of the site run there, or this one's name is too long.
@@ -158,6 +176,7 @@ impl JobRefusal {
         match self {
             JobRefusal::Jobs => "jobs in [accept] does not name the site of its job",
             JobRefusal::ConnectFrom => "connect_from in [accept] does not name the site of its user",
+            JobRefusal::Unsaid => "its gateway does not say what it accepts",
             JobRefusal::ClearText => {
                 "what crosses may be in clear text (insecure in [grid]), and over_clear_text in [accept] is not set"
             }
@@ -175,6 +194,7 @@ impl JobRefusal {
                 "it accepts no connections from {own}: who runs {other} must add \"{own}:PORT\" to connect_from in [accept] of \
                  its gateway.toml"
             ),
+            JobRefusal::Unsaid => format!("the gateway of {other} is of an earlier version: upgrade it"),
             JobRefusal::ClearText => format!(
                 "it runs nothing for {own} over a tunnel in clear text: remove insecure from [grid] at both sites, or set \
                  over_clear_text = true in [accept] of the gateway.toml of {other}"
@@ -240,6 +260,7 @@ mod tests {
             plain: false,
             transparent: false,
             lingers: false,
+            sites: Vec::new(),
             user: String::new(),
         };
         assert_eq!(GatewayToGateway::decode(text), Ok(earlier));

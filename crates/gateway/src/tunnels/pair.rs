@@ -7,6 +7,7 @@
 
 use crate::inherited::InheritError;
 use crate::keys::{ByNumber, LaneKey, LegKey, PeerIndex};
+use crate::tunnels::message::Acceptance;
 use causeway_tunnel::Snapshot;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Settings, StreamId, Tunnel};
@@ -29,6 +30,8 @@ pub(crate) struct Pair {
     pub(crate) lanes: ByNumber<Option<LaneKey>>,
     /// The far gateway has said who it is.
     pub(crate) introduced: bool,
+    /// What its site accepts of this one; none before it has said so.
+    pub(crate) accepts: Option<Acceptance>,
     /// Where the far gateway was last.
     pub(crate) address: SocketAddr,
     pub(crate) sent_bytes: u64,
@@ -55,6 +58,7 @@ impl Pair {
             own_session: self.own_session,
             tunnel: self.tunnel.snapshot(now),
             introduced: self.introduced,
+            accepts: self.accepts,
             address: self.address,
             sent_bytes: self.sent_bytes,
             received_bytes: self.received_bytes,
@@ -81,6 +85,7 @@ impl Pair {
             turns: Turns::default(),
             lanes: ByNumber::default(),
             introduced: kept.introduced,
+            accepts: kept.accepts,
             address: kept.address,
             sent_bytes: kept.sent_bytes,
             received_bytes: kept.received_bytes,
@@ -100,6 +105,7 @@ pub(crate) struct KeptPair<'a> {
     pub(crate) own_session: u64,
     pub(crate) tunnel: Snapshot<'a>,
     pub(crate) introduced: bool,
+    pub(crate) accepts: Option<Acceptance>,
     pub(crate) address: SocketAddr,
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,

@@ -158,6 +158,7 @@ impl Tunnels {
             turns: Turns::default(),
             lanes: ByNumber::default(),
             introduced: false,
+            accepts: None,
             address,
             sent_bytes: 0,
             received_bytes: 0,

@@ -4,9 +4,10 @@
 use super::{DEADLINE, Grid, connect_from};
 use causeway_tunnel::frame::{HEADER_BYTES, MAX_PAYLOAD};
 use causeway_tunnel::hello::{Hello, PROOF_BYTES};
-use causeway_tunnel::{Header, Kind};
+use causeway_tunnel::{Header, Kind, OpenRequest, Target};
+use causeway_wire::Token;
 use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -20,6 +21,16 @@ fn proof(prover: &Hello, other: &Hello) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(b"one key for both sites").unwrap();
     mac.update(&prover.transcript(other));
     mac.finalize().into_bytes().to_vec()
+}
+
+/// What two sites call a job between themselves; see `membership::pair_token` of the gateway.
+pub fn shared(token: &Token, one: &str, other: &str) -> Token {
+    let number = Sha256::new().chain_update(b"causeway job number");
+    let number = number.chain_update(token.0).finalize();
+    let mut mac = Hmac::<Sha256>::new_from_slice(&token.0).unwrap();
+    mac.update(format!("causeway pair\0{one}\0{other}").as_bytes());
+    let tag = mac.finalize().into_bytes();
+    Token([&number[..8], &tag[..8]].concat().try_into().unwrap())
 }
 
 impl Member {
@@ -53,6 +64,7 @@ impl Member {
     /// The same, having said what every gateway says first.
     pub fn introduced(grid: &Grid) -> Member {
         let mut member = Member::join(grid);
+        member.say(r#"{"accepts":{"jobs":null,"connections":null}}"#);
         member.say(&Member::site(grid, 3, "node3"));
         super::wait_for("site three to be known", || {
             let sites = grid.status(1).sites;
@@ -70,6 +82,32 @@ impl Member {
             r#"{{"site":{{"name":"site3","subnets":["{net}/24"],"gateways":["{lan}"],"delivery_ports":"20000-32767",
             "nodes":[{{"name":"{node}","address":"{address}","slots":1}}]}}}}"#
         )
+    }
+
+    /// Opens a stream under what it and site one would call a job.
+    pub fn open(&mut self, id: u32, token: &Token, target: Target) {
+        let request = OpenRequest {
+            token: shared(token, "site1", "site3"),
+            target,
+        };
+        self.open_as_said(id, &request);
+    }
+
+    /// Opens a stream with these very words.
+    pub fn open_as_said(&mut self, id: u32, request: &OpenRequest) {
+        let mut payload = 0_u64.to_be_bytes().to_vec();
+        payload.extend(request.encode());
+        let header = Header {
+            kind: Kind::Open,
+            detail: 0,
+            length: payload.len() as u16,
+            // Site one sorts first, and its own are odd.
+            stream: id,
+            position: 1 << 16,
+        };
+        self.stream
+            .write_all(&[&header.encode()[..], &payload].concat())
+            .unwrap();
     }
 
     /// Says something to the gateway itself.
@@ -92,6 +130,18 @@ impl Member {
             self.stream.write_all(&[&header.encode()[..], part].concat())?;
         }
         Ok(())
+    }
+
+    /// Reads until this text has come, and returns all that came.
+    pub fn hear_until(&mut self, text: &str) -> String {
+        self.stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let (mut heard, mut space) = (String::new(), [0; 4096]);
+        while !heard.contains(text) {
+            let count = self.stream.read(&mut space).unwrap();
+            assert!(count > 0, "the lane is closed before {text} came");
+            heard += &String::from_utf8_lossy(&space[..count]);
+        }
+        heard
     }
 
     /// Reads on until the gateway closes the lane.

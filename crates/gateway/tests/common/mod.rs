@@ -45,8 +45,9 @@ pub struct Grid {
     extra_here: String,
     /// Lines for `[site]` of site two's.
     extra_site: String,
-    /// The lines of `[accept]` of site two's.
+    /// The lines of `[accept]` of site two's, and of site one's.
     accept: String,
+    accept_here: String,
     forgets_peer: bool,
     running: HashMap<u8, JoinHandle<()>>,
     /// The far gateway as a process of its own, where the test wants to kill it.
@@ -168,9 +169,15 @@ impl Grid {
     /// Both gateways, and a job of site two's. Site one has a [[peer]] for a third site, which the test plays
     /// (`member`).
     pub fn with_member() -> Grid {
+        Grid::with_member_and_accept(ACCEPTS_ALL)
+    }
+
+    /// The same, with these lines in `[accept]` of site one.
+    pub fn with_member_and_accept(accept: &str) -> Grid {
         // The member speaks in clear text. Its lanes are not trained: what trains a lane fills one that nobody
         // reads.
         let mut grid = Grid::plan("insecure = true");
+        grid.accept_here = accept.to_owned();
         grid.extra_here =
             "train = false\nlane_timeout = \"8s\"\nrelay = true\n[[peer]]\nsite = \"site3\"".to_owned();
         [2, 1].into_iter().for_each(|site| grid.gateway(site));
@@ -220,6 +227,15 @@ impl Grid {
         let (reply, stream) = control::ask(&self.control(1), &request).unwrap();
         assert!(matches!(reply, Reply::Spawn {}), "{reply:?}");
         stream
+    }
+
+    /// The same, where the own gateway says why nothing is started.
+    pub fn spawn_fails(&self, token: &str, node: &str) -> String {
+        let request = Request::Spawn {
+            token: token.to_owned(),
+            node: node.to_owned(),
+        };
+        control::ask(&self.control(1), &request).unwrap_err().to_string()
     }
 
     /// The same; returns all that came until the stream ended.
@@ -284,6 +300,7 @@ impl Grid {
             extra_here: String::new(),
             extra_site: String::new(),
             accept: ACCEPTS_ALL.to_owned(),
+            accept_here: ACCEPTS_ALL.to_owned(),
             forgets_peer: false,
             running: HashMap::new(),
             far: None,
@@ -354,7 +371,11 @@ impl Grid {
         let other = 3 - site;
         let here = if site == 1 { &self.extra_here } else { "" };
         let there = if site == 2 { &self.extra_site } else { "" };
-        let accept = if site == 2 { &self.accept } else { ACCEPTS_ALL };
+        let accept = if site == 2 {
+            &self.accept
+        } else {
+            &self.accept_here
+        };
         let dial = if site == 1 {
             format!("address = \"127.{net}.0.{}:7001\"", self.dialled)
         } else {

@@ -14,6 +14,7 @@ use crate::inherited::{InheritError, descriptor};
 use crate::keys::PairKey;
 use crate::listeners::KeptListeners;
 use crate::listeners::Listeners;
+use crate::membership::consent::acceptance;
 use crate::membership::jobs::Jobs;
 use crate::site::SiteSide;
 use crate::site::deliver;
@@ -139,6 +140,14 @@ fn inherit_pairs(base: &mut Base<'_>, kept: Vec<(usize, KeptPair<'static>)>) -> 
         pairs.push((key, Pair::inherit(kept, index, base.driver.config.tunnel, now)?));
     }
     base.tunnels.pairs = pairs.into_iter().collect();
+    let pairs: Vec<(PairKey, String)> = { base.tunnels.pairs.iter() }
+        .map(|(key, pair)| (key, pair.site.clone()))
+        .collect();
+    for (key, site) in pairs {
+        // It may have changed with the configuration.
+        let accepts = GatewayToGateway::Accepts(acceptance(&base.driver.config, &site));
+        base.tunnels.tell(base.driver, key, accepts);
+    }
     if base.membership.awaits_addresses(base.driver) {
         return Ok(());
     }

