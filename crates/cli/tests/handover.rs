@@ -205,7 +205,10 @@ impl Grid {
     /// A connection of a process of site one to its gateway, with a preface that asks for a verdict and is
     /// not sent yet.
     fn dial(&self, destination: SocketAddr) -> (TcpStream, Vec<u8>) {
-        let stream = TcpStream::connect(SocketAddr::from(([127, self.net, 1, 253], 7000))).unwrap();
+        let stream = connect_from(
+            SocketAddr::from(([127, self.net, 1, 1], 0)),
+            SocketAddr::from(([127, self.net, 1, 253], 7000)),
+        );
         patient(&stream);
         let preface = Preface {
             source: stream.local_addr().unwrap(),
@@ -859,4 +862,12 @@ fn a_state_that_cannot_be_read_is_refused_with_the_reason() {
     assert!(refusal(&magic).contains("is damaged"));
     // The gateway that runs has not noticed.
     assert_eq!(grid.status(1).jobs.len(), 1);
+}
+
+/// A connection from a node's own address: of itself, loopback has another one.
+fn connect_from(source: SocketAddr, to: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&source.into()).unwrap();
+    socket.connect(&to.into()).unwrap();
+    socket.into()
 }

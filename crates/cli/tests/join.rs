@@ -174,7 +174,10 @@ impl Grid {
             panic!("no job");
         };
         let listener = TcpListener::bind(SocketAddr::from(([127, self.net, 2, 1], 0))).unwrap();
-        let mut near = TcpStream::connect(SocketAddr::from(([127, self.net, 1, 253], 7000))).unwrap();
+        let mut near = connect_from(
+            SocketAddr::from(([127, self.net, 1, 1], 0)),
+            SocketAddr::from(([127, self.net, 1, 253], 7000)),
+        );
         near.set_read_timeout(Some(DEADLINE)).unwrap();
         let preface = Preface {
             source: near.local_addr().unwrap(),
@@ -403,4 +406,12 @@ fn two_sites_one_with_lanes_over_udp_alone_and_one_with_none_do_not_meet_and_the
     }
     assert!(!grid.is_joined());
     drop(gateways);
+}
+
+/// A connection from a node's own address: of itself, loopback has another one.
+fn connect_from(source: SocketAddr, to: SocketAddr) -> TcpStream {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.bind(&source.into()).unwrap();
+    socket.connect(&to.into()).unwrap();
+    socket.into()
 }

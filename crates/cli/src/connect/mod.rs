@@ -14,6 +14,7 @@ use crate::say;
 use causeway_control::{self as control, ControlError, JobReply, Reply, Request};
 use causeway_wire::{Preface, Reason, Verdict};
 use place::{Place, PlaceError};
+use socket2::{Domain, Socket, Type};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -122,7 +123,7 @@ pub fn through(
     let near = |error| ConnectError::Near(gateway, error);
     let token = job.token.parse();
     let token = token.map_err(|error| ConnectError::Answer(format!("{error}")))?;
-    let mut stream = TcpStream::connect_timeout(&gateway, GATEWAY_DEADLINE).map_err(near)?;
+    let mut stream = connect_at_home(gateway).map_err(near)?;
     stream.set_nodelay(true).map_err(near)?;
     let preface = Preface {
         source: stream.local_addr().map_err(near)?,
@@ -146,4 +147,13 @@ pub fn through(
         Some(Verdict::Failed(reason)) => Err(ConnectError::Refused(destination, site.to_owned(), reason)),
         None => Err(ConnectError::Answer(format!("{verdict:?} is no verdict"))),
     }
+}
+
+/// Connects to this host's gateway from the address that it listens at, which is of the site: the far gateway asks
+/// for that.
+fn connect_at_home(gateway: SocketAddr) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(gateway), Type::STREAM, None)?;
+    socket.bind(&SocketAddr::new(gateway.ip(), 0).into())?;
+    socket.connect_timeout(&gateway.into(), GATEWAY_DEADLINE)?;
+    Ok(socket.into())
 }
