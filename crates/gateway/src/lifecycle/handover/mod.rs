@@ -216,6 +216,8 @@ fn try_hand_over(
     let words = words.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
     let mut kept = descriptors(flow, listeners);
     kept.push(state.as_fd());
+    // The thread that writes them ends with exec.
+    flow.below.base.driver.log.flush();
     // Nothing is started in between: whatever else is open closes with exec.
     socket::pass_net_admin_on(flow.below.base.driver.config.transparent.is_some());
     let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
