@@ -125,6 +125,7 @@ impl Gateway {
             lifecycle: Lifecycle {
                 signals,
                 handed_over: 0,
+                vetting: None,
                 successor: None,
             },
             driver: Driver::new(config, poll, files)?,
@@ -260,6 +261,7 @@ impl Gateway {
             // Two ends each.
             Class::Splice => self.traversal.on_splice(&mut base!(self), key / 2),
             Class::Opening => self.traversal.on_opening(&mut base!(self), key),
+            Class::Vetting => self.on_vetted(),
         }
         std::ops::ControlFlow::Continue(())
     }
