@@ -1,28 +1,30 @@
-//! What the broker says on standard error. A refusal is said once for each kind and origin: strangers must
-//! not fill a log.
+//! What the broker says on standard error, by way of `causeway_log`, which escapes what others chose and waits
+//! for no reader. How often a refusal is said `causeway_log::refusals` decides.
 
-use std::collections::HashSet;
+use causeway_log::{Lines, Refusals};
 use std::fmt::Display;
-use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Kinds and origins that are remembered as said; after as many no refusal is said any more.
-const SAID_AT_MOST: usize = 1024;
+/// What the end of the broker waits for a reader of its last lines.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Where lines go. Clones share what was said.
 #[derive(Clone)]
 pub struct Log {
     write: Arc<dyn Fn(&str) + Send + Sync>,
-    said: Arc<Mutex<HashSet<String>>>,
+    said: Arc<Mutex<Refusals>>,
 }
 
 impl Log {
     /// To standard error.
     pub fn stderr() -> Log {
-        // Not eprintln!, which panics where stderr cannot be written: a full disk must not end the broker.
-        Log::new(|line| {
-            let _ = io::stderr().write_all(format!("causeway broker: {line}\n").as_bytes());
-        })
+        Log::new(|line| Lines::stderr().say(format_args!("causeway broker: {line}")))
+    }
+
+    /// To be called before the broker ends: lines that nobody reads within a second are lost.
+    pub(crate) fn flush(&self) {
+        Lines::stderr().flush(FAREWELL);
     }
 
     /// To whoever wants them, a line each, without its newline.
@@ -38,13 +40,12 @@ impl Log {
     }
 
     pub(crate) fn refuse(&self, kind: &str, origin: impl Display, text: impl Display) {
+        let origin = origin.to_string();
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = said.len() < SAID_AT_MOST && said.insert(format!("{kind} {origin}"));
+        let to_say = said.count(kind, &origin, Instant::now());
         drop(said);
-        if new {
-            self.say(format_args!(
-                "refused {origin}: {text} (said once for this origin and reason)"
-            ));
+        if let Some(more) = to_say {
+            self.say(format_args!("refused {origin}: {text}{more}"));
         }
     }
 }

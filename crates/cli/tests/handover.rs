@@ -12,7 +12,8 @@ use causeway_wire::{Preface, Token, Verdict};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{setsockopt, sockopt};
-use nix::unistd::Pid;
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -703,6 +704,36 @@ fn what_is_refused_leaves_everything_running_and_no_lane_closed() {
     let status = grid.status(1);
     assert_eq!((status.handed_over, status.tunnels[0].lanes_lost), (0, 0));
     std::fs::write(grid.file(1), grid.configuration(1)).unwrap();
+    grid.drain(1);
+    cross(&near, &far);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_yet_stops_nothing() {
+    let grid = Grid::start();
+    let slow = grid.dir.path().join("slow.toml");
+    mkfifo(&slow, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let request = Request::HandOver {
+        state_version: STATE_VERSION,
+        program: grid.next.clone(),
+        config: slow.clone(),
+    };
+    let control = grid.control(1);
+    let asking = std::thread::spawn(move || control::ask(&control, &request));
+    // Opens when the gateway reads, which then waits for what is written.
+    let mut writer = std::fs::File::options().write(true).open(&slow).unwrap();
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far);
+    assert_eq!(grid.status(1).handed_over, 0);
+    let said = grid.refusal(STATE_VERSION, &grid.next, &grid.file(1));
+    assert!(said.contains("a hand-over is under way"), "{said}");
+    writer.write_all(b"[site]\n").unwrap();
+    drop(writer);
+    match asking.join().unwrap() {
+        Err(ControlError::Refused(said)) => assert!(said.contains("slow.toml:1: "), "{said}"),
+        other => panic!("{other:?}"),
+    }
     grid.drain(1);
     cross(&near, &far);
 }

@@ -6,10 +6,18 @@
 )]
 
 use causeway_control::{JobStatus, Reply, SiteStatus, Status};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A gateway starts and ends in a moment; the machine may be busy with other tests.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 /// `causeway` in an empty directory for labs and gateways.
 fn causeway(directory: &tempfile::TempDir, words: &[&str]) -> Command {
@@ -132,4 +140,54 @@ fn escaped_json_means_the_same() {
     let said = said(&["status", "--json"], Reply::Status(Box::new(status)));
     let read: Status = serde_json::from_str(&said).unwrap();
     assert_eq!(read.site, HOSTILE);
+}
+
+/// A pipe that takes nothing more, and whose reader does not read.
+fn stuck() -> (std::io::PipeReader, std::io::PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let set = |writer: &std::io::PipeWriter, flags| fcntl(writer, FcntlArg::F_SETFL(flags)).unwrap();
+    set(&writer, OFlag::O_NONBLOCK);
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    while writer.write(b"x").is_ok() {}
+    set(&writer, OFlag::empty());
+    (reader, writer)
+}
+
+#[test]
+fn a_gateway_whose_log_nobody_reads_serves_and_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let own = std::process::id() % 250;
+    let control = directory.path().join("gateway.sock");
+    let key = directory.path().join("grid.key");
+    std::fs::write(&key, "0123456789abcdef").unwrap();
+    std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+    let config = directory.path().join("gateway.toml");
+    let text = format!(
+        "[site]\nname = \"rennes\"\nsubnets = [\"127.8.0.0/16\"]\n\
+         nodes = [{{ name = \"rennes-1\", address = \"127.8.{own}.1\" }}]\n\
+         [listen]\nlan = [\"127.8.{own}.253:7000\"]\ncontrol = \"{}\"\n[grid]\nkey_file = \"grid.key\"\n",
+        control.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let (_reader, writer) = stuck();
+    let mut gateway = causeway(&directory, &["gateway", "--config"]);
+    let mut gateway = gateway.arg(&config).stderr(writer).spawn().unwrap();
+    let status = || {
+        let mut status = causeway(&directory, &["status"]);
+        status.env("CAUSEWAY_CONTROL", &control);
+        status.output().unwrap().status.success()
+    };
+    let deadline = Instant::now() + DEADLINE;
+    let serves = std::iter::repeat_with(status).take_while(|_| Instant::now() < deadline);
+    let serves = serves.into_iter().any(|serves| serves);
+    kill(Pid::from_raw(gateway.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let ended = std::iter::repeat_with(|| gateway.try_wait().unwrap())
+        .take_while(|_| Instant::now() < deadline + DEADLINE);
+    let ended = ended.into_iter().find_map(|ended| {
+        std::thread::sleep(Duration::from_millis(10));
+        ended
+    });
+    let _ = gateway.kill();
+    assert!(serves, "it answers within {DEADLINE:?}");
+    assert!(ended.is_some_and(|status| status.success()), "it ends: {ended:?}");
 }

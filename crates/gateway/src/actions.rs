@@ -9,6 +9,7 @@ use crate::membership::event::MembershipEvent;
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::origin::Through;
+use causeway_control::Reply;
 use causeway_wire::Reason;
 use std::time::Duration;
 
@@ -36,12 +37,20 @@ impl Gateway {
                 program,
                 config,
             } => {
-                let accepted =
+                let considered =
                     self.lifecycle
-                        .accept_successor(&self.driver.config, state_version, program, config);
-                let accepted = accepted.map_err(|refusal| refusal.to_string());
-                self.commands.on_successor(&mut below!(self), command, accepted);
+                        .consider_successor(&self.driver, state_version, program, config);
+                let considered = considered.map_err(|refusal| refusal.to_string());
+                self.commands.on_successor(&mut below!(self), command, considered);
             }
+        }
+    }
+
+    /// A program that asked for the gateway has been looked at.
+    pub(crate) fn on_vetted(&mut self) {
+        if let Err(refusal) = self.lifecycle.on_vetted(&self.driver.config) {
+            let reply = Reply::Error(refusal.to_string());
+            self.commands.answer_hand_over(&mut below!(self), &reply);
         }
     }
 

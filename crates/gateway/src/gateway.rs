@@ -126,6 +126,7 @@ impl Gateway {
             lifecycle: Lifecycle {
                 signals,
                 handed_over: 0,
+                vetting: None,
                 successor: None,
             },
             driver: Driver::new(config, poll, files)?,
@@ -269,6 +270,7 @@ impl Gateway {
             // Two ends each.
             Class::Splice => self.traversal.on_splice(&mut base!(self), key / 2),
             Class::Opening => self.traversal.on_opening(&mut base!(self), key),
+            Class::Vetting => self.on_vetted(),
         }
         std::ops::ControlFlow::Continue(())
     }
@@ -319,6 +321,7 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         // The socket's file outlives its process otherwise; the next start would have to guess.
         let _ = private::remove_socket(&self.driver.config.control);
+        self.driver.log.flush();
     }
 }
 

@@ -1,14 +1,14 @@
-//! What the gateway says on stderr, and what it counts. A refusal is said once per kind and origin, and
-//! counted always.
+//! What the gateway says on standard error, and what it counts. All of it goes through `causeway_log`, which
+//! escapes what others chose and waits for no reader. A refusal is counted always, and said so often as
+//! `causeway_log::refusals` has it.
 
-use std::collections::{BTreeMap, HashSet};
+use causeway_log::{Lines, Refusals};
+use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// Kinds and origins remembered as said. More distinct ones than this are only counted: a scan must not fill
-/// a log.
-const SAID_AT_MOST: usize = 1024;
+/// What the end of this program waits for a reader of its last lines.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A restart of a far gateway takes two; a network that comes back now and then some more.
 const LINES_A_MINUTE: u32 = 20;
@@ -16,7 +16,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Log {
     site: String,
-    said: HashSet<String>,
+    said: Refusals,
     refused: BTreeMap<String, u64>,
 }
 
@@ -24,7 +24,7 @@ impl Log {
     pub(crate) fn new(site: &str) -> Log {
         Log {
             site: site.to_owned(),
-            said: HashSet::new(),
+            said: Refusals::default(),
             refused: BTreeMap::new(),
         }
     }
@@ -35,25 +35,22 @@ impl Log {
     }
 
     pub(crate) fn say(&self, text: impl Display) {
-        // Not eprintln!, which panics where stderr cannot be written: a full disk must not end every job of
-        // the site.
-        let line = format!("causeway gateway {}: {text}\n", self.site);
-        let _ = io::stderr().write_all(line.as_bytes());
+        Lines::stderr().say(format_args!("causeway gateway {}: {text}", self.site));
     }
 
-    /// Counts a refusal under `kind`; says it the first time for this `origin`.
+    /// To be called before this program ends or another takes its place: lines that nobody reads within a
+    /// second are lost.
+    pub(crate) fn flush(&self) {
+        Lines::stderr().flush(FAREWELL);
+    }
+
+    /// Counts a refusal under `kind`, and says it unless this `origin` had its line a short while ago.
     pub(crate) fn refuse(&mut self, kind: &str, origin: impl Display, text: impl Display) {
-        if self.count(kind, &origin) {
-            self.say(format_args!(
-                "refused {origin}: {text} (said once for this origin, counted always)"
-            ));
-        }
-    }
-
-    /// True when this one is to be said.
-    fn count(&mut self, kind: &str, origin: impl Display) -> bool {
         *self.refused.entry(kind.to_owned()).or_default() += 1;
-        self.said.len() < SAID_AT_MOST && self.said.insert(format!("{kind} {origin}"))
+        let origin = origin.to_string();
+        if let Some(more) = self.said.count(kind, &origin, Instant::now()) {
+            self.say(format_args!("refused {origin}: {text}{more}"));
+        }
     }
 
     pub(crate) fn refused(&self) -> &BTreeMap<String, u64> {
@@ -106,11 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_always_counted_and_said_a_bounded_number_of_times() {
-        let mut report = Log::new("rennes");
-        let said =
-            (0..2 * SAID_AT_MOST).filter(|origin| report.count("preface", origin % (SAID_AT_MOST + 10)));
-        assert_eq!(said.count(), SAID_AT_MOST);
-        assert_eq!(report.refused()["preface"], 2 * SAID_AT_MOST as u64);
+    fn refusals_are_always_counted() {
+        let mut log = Log::new("rennes");
+        (0..2000).for_each(|origin| log.refuse("preface", origin, "odd"));
+        assert_eq!(log.refused()["preface"], 2000);
     }
 }

@@ -308,6 +308,7 @@ impl Broker {
         });
         runtime.shutdown_timeout(STOPPING);
         let _ = std::fs::remove_file(&self.socket);
+        self.shared.log.flush();
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Stage {
     Holding(Token),
     /// The gateway of the site of this name has been asked for an answer, at this time.
     Pinging(String, Instant),
-    /// The program that asks is to have this gateway, and answers the command itself.
+    /// The program that asks is to have this gateway, and answers the command itself, unless it is refused.
     HandingOver,
     /// Nothing more is expected; closed when the answer is out.
     Answered,

@@ -49,9 +49,9 @@ impl Commands {
         Ok(())
     }
 
-    /// Whether a command that asked for a hand-over gets it; who refuses says why.
-    pub(crate) fn on_successor(&mut self, below: &mut Below<'_>, key: usize, accepted: Result<(), String>) {
-        match accepted {
+    /// Whether what a command asks for, a hand-over, is considered; who refuses says why.
+    pub(crate) fn on_successor(&mut self, below: &mut Below<'_>, key: usize, considered: Result<(), String>) {
+        match considered {
             Ok(()) => {
                 if let Some(command) = self.connections.get_mut(key) {
                     command.stage = Stage::HandingOver;

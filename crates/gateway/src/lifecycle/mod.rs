@@ -2,6 +2,7 @@
 
 use crate::sys::signals::Signals;
 use handover::Successor;
+use handover::vetting::Vetting;
 
 pub(crate) mod handover;
 pub(crate) mod shutdown;
@@ -11,6 +12,8 @@ pub(crate) struct Lifecycle {
     pub(crate) signals: Signals,
     /// Programs that had this gateway before.
     pub(crate) handed_over: u64,
+    /// Who asks to have it next.
+    pub(crate) vetting: Option<Vetting>,
     /// Who is to have it next.
     pub(crate) successor: Option<Successor>,
 }

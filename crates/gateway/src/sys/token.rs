@@ -21,9 +21,10 @@ pub(crate) enum Class {
     Splice,
     Transparent,
     Opening,
+    Vetting,
 }
 
-const CLASSES: [Class; 16] = [
+const CLASSES: [Class; 17] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -40,6 +41,7 @@ const CLASSES: [Class; 16] = [
     Class::Splice,
     Class::Transparent,
     Class::Opening,
+    Class::Vetting,
 ];
 
 impl Class {

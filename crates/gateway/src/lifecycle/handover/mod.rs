@@ -8,17 +8,19 @@
 //! of them but their bytes.
 //!
 //! ```text
-//! --drain of the new program -- HandOver --> old program: checks, closes lanes, writes the state, exec
+//! --drain of the new program -- HandOver --> old program: looks (`vetting`), closes lanes, writes the state, exec
 //!                     <-- HandedOver, on the same connection -- new program: reads the state, dials
 //! ```
 //! Up to exec everything can fail and nothing is lost: the old program goes on.
 
 pub(crate) mod inherit;
 pub(crate) mod state;
+pub(crate) mod vetting;
 
 use crate::inherited::{STATE_VERSION, StateError};
 
 use crate::config::{Config, Mistakes};
+use crate::driver::Driver;
 use crate::flow::Flow;
 use crate::lifecycle::Lifecycle;
 use crate::listeners::Listeners;
@@ -42,12 +44,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use vetting::Vetting;
 
 /// The hidden option that names the state's descriptor to the successor. Like the order of the other words,
 /// the same in every version: the old program calls the new one.
 const INHERIT: &str = "--inherit";
 
 /// Another program that is to have this gateway.
+#[derive(Clone)]
 pub(crate) struct Successor {
     program: PathBuf,
     config: PathBuf,
@@ -84,15 +88,15 @@ pub(crate) enum HandOverError {
 }
 
 impl Lifecycle {
-    /// Whether this program may have the gateway. If so, it gets it before the loop sleeps.
-    pub(crate) fn accept_successor(
+    /// Begins to look whether this program may have the gateway; [`Lifecycle::on_vetted`] hears the end.
+    pub(crate) fn consider_successor(
         &mut self,
-        running: &Config,
+        driver: &Driver,
         version: u32,
         program: PathBuf,
         config: PathBuf,
     ) -> Result<(), HandOverError> {
-        if self.successor.is_some() {
+        if self.successor.is_some() || self.vetting.is_some() {
             return Err(HandOverError::Again);
         }
         if version != STATE_VERSION {
@@ -101,23 +105,16 @@ impl Lifecycle {
         if let Some(relative) = [&program, &config].into_iter().find(|path| !path.is_absolute()) {
             return Err(HandOverError::Relative(relative.clone()));
         }
-        let successor = Successor { program, config };
-        vet(running, &successor)?;
-        self.successor = Some(successor);
+        self.vetting = Some(Vetting::begin(driver, Successor { program, config })?);
         Ok(())
     }
-}
 
-/// Whether what lies on the disk now could go on from here.
-fn vet(running: &Config, Successor { program, config }: &Successor) -> Result<(), HandOverError> {
-    private::check_program(program).map_err(|error| HandOverError::Program(program.clone(), error))?;
-    let planned = Config::load(config)?;
-    match running.lasting_difference(&planned) {
-        None => Ok(()),
-        Some(key) => Err(HandOverError::Changed {
-            file: config.display().to_string(),
-            key,
-        }),
+    /// What was to be seen has been: who may have the gateway gets it before the loop sleeps.
+    pub(crate) fn on_vetted(&mut self, running: &Config) -> Result<(), HandOverError> {
+        if let Some(vetting) = self.vetting.take() {
+            self.successor = Some(vetting.end(running)?);
+        }
+        Ok(())
     }
 }
 
@@ -200,8 +197,9 @@ fn try_hand_over(
     let kept = keep(flow, listeners)?;
     kept.check()?;
     kept.write(&state)?;
-    // Writing may have taken a while.
-    vet(&flow.below.base.driver.config, successor)?;
+    // Writing may have taken a while. The configuration is not read again: that can take as long.
+    private::check_program(&successor.program)
+        .map_err(|error| HandOverError::Program(successor.program.clone(), error))?;
     let number = state.as_raw_fd().to_string();
     let words: [&[u8]; 6] = [
         successor.program.as_os_str().as_bytes(),
@@ -216,6 +214,8 @@ fn try_hand_over(
     let words = words.collect::<Result<Vec<_>, _>>().map_err(invalid)?;
     let mut kept = descriptors(flow, listeners);
     kept.push(state.as_fd());
+    // The thread that writes them ends with exec.
+    flow.below.base.driver.log.flush();
     // Nothing is started in between: whatever else is open closes with exec.
     socket::pass_net_admin_on(flow.below.base.driver.config.transparent.is_some());
     let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));

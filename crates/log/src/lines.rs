@@ -1,0 +1,227 @@
+//! Lines on standard error, written by a thread of their own from a bounded queue: a reader that stands still
+//! (a pager, a full pipe, a network file system) stops nobody who says something. What finds no room is
+//! dropped, counted, and told of in its place.
+
+use causeway_wire::shown::Line;
+use nix::sys::signal::{SigSet, SigmaskHow};
+use std::collections::VecDeque;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of lines that wait. At a line in a millisecond, more than any gateway has said, some seconds' worth.
+const WAITING_BYTES: usize = 1 << 20;
+
+/// Longest line: names and reasons come from elsewhere.
+const LINE_BYTES: usize = 4096;
+
+/// Lines to one place. Clones go to the same.
+#[derive(Clone)]
+pub struct Lines {
+    queue: Arc<Queue>,
+}
+
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<String>,
+    bytes: usize,
+    dropped: u64,
+    /// A line is being written.
+    writing: bool,
+    /// There is no thread that writes.
+    closed: bool,
+}
+
+impl Lines {
+    /// To standard error. All of a process share one thread, which is started here.
+    pub fn stderr() -> &'static Lines {
+        static STDERR: OnceLock<Lines> = OnceLock::new();
+        // Not eprintln!, which panics where stderr cannot be written: a full disk must end nothing.
+        STDERR.get_or_init(|| Lines::to(io::stderr()))
+    }
+
+    /// To somebody else.
+    pub fn to(writer: impl Write + Send + 'static) -> Lines {
+        let queue = Arc::new(Queue {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let lines = Lines {
+            queue: Arc::clone(&queue),
+        };
+        if start(move || queue.write_all(writer)).is_err() {
+            // No thread to be had: silence is better than waiting, and the count says so.
+            lines.queue.lock().closed = true;
+        }
+        lines
+    }
+
+    /// Says one line, without its end. Never waits for a reader.
+    pub fn say(&self, text: impl Display) {
+        let mut line = Line(text).to_string();
+        line.truncate(line.floor_char_boundary(LINE_BYTES));
+        line.push('\n');
+        let mut state = self.queue.lock();
+        if state.closed || state.bytes + line.len() > WAITING_BYTES {
+            state.dropped += 1;
+            return;
+        }
+        if state.dropped > 0 {
+            let told = told(std::mem::take(&mut state.dropped));
+            state.push(told);
+        }
+        state.push(line);
+        self.queue.changed.notify_all();
+    }
+
+    /// Waits until all that was said is written, but no longer than this; whether it is. To be called before
+    /// the process ends or executes another program, as its threads go then.
+    pub fn flush(&self, longest: Duration) -> bool {
+        let deadline = Instant::now() + longest;
+        let mut state = self.queue.lock();
+        loop {
+            if state.is_idle() {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.queue.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl State {
+    fn push(&mut self, line: String) {
+        self.bytes += line.len();
+        self.waiting.push_back(line);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && !self.writing && (self.dropped == 0 || self.closed)
+    }
+
+    /// The next line to write: those that were dropped last come last.
+    fn next(&mut self) -> Option<String> {
+        if let Some(line) = self.waiting.pop_front() {
+            self.bytes -= line.len();
+            return Some(line);
+        }
+        (self.dropped > 0).then(|| told(std::mem::take(&mut self.dropped)))
+    }
+}
+
+fn told(dropped: u64) -> String {
+    format!("causeway: {dropped} lines were dropped here: nobody read them\n")
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_all(&self, mut writer: impl Write) {
+        let mut state = self.lock();
+        loop {
+            let Some(line) = state.next() else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            state.writing = true;
+            drop(state);
+            // There is nobody to tell when it cannot be written.
+            let _ = writer.write_all(line.as_bytes());
+            state = self.lock();
+            state.writing = false;
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Starts a thread that takes no signals: they are for those who wait for them, and one that nobody blocks
+/// would end the process here.
+fn start(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let mut before = SigSet::empty();
+    nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut before))?;
+    let thread = std::thread::Builder::new().name("log".to_owned());
+    let started = thread.spawn(body);
+    nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&before), None)?;
+    started.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader, PipeReader, pipe};
+
+    /// The machine may be busy with other tests.
+    const DEADLINE: Duration = Duration::from_secs(20);
+
+    fn lines() -> (Lines, BufReader<PipeReader>) {
+        let (reader, writer) = pipe().unwrap();
+        (Lines::to(writer), BufReader::new(reader))
+    }
+
+    fn next(reader: &mut impl BufRead) -> String {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        line
+    }
+
+    #[test]
+    fn lines_come_in_their_order_and_none_makes_another() {
+        let (lines, mut reader) = lines();
+        lines.say("one");
+        lines.say("two\nforged \x1b[2J");
+        assert!(lines.flush(DEADLINE));
+        assert_eq!(next(&mut reader), "one\n");
+        assert_eq!(next(&mut reader), "two\\u000aforged \\u001b[2J\n");
+    }
+
+    #[test]
+    fn a_reader_that_stands_still_stops_nobody_and_is_told_what_it_missed() {
+        let (lines, mut reader) = lines();
+        let long = "x".repeat(LINE_BYTES);
+        // More than the queue and the pipe hold.
+        let said = 3 * WAITING_BYTES / LINE_BYTES;
+        for _ in 0..said {
+            lines.say(&long);
+        }
+        assert!(!lines.flush(Duration::ZERO), "nobody has read");
+        let mut seen = 0;
+        let told = loop {
+            let line = next(&mut reader);
+            if !line.starts_with('x') {
+                break line;
+            }
+            seen += 1;
+        };
+        assert!(seen < said, "the queue is bounded");
+        assert_eq!(
+            told,
+            format!(
+                "causeway: {} lines were dropped here: nobody read them\n",
+                said - seen
+            )
+        );
+        lines.say("again");
+        assert_eq!(next(&mut reader), "again\n");
+        assert!(lines.flush(DEADLINE));
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_costs_nothing() {
+        let (lines, reader) = lines();
+        drop(reader);
+        lines.say("to nobody");
+        assert!(lines.flush(DEADLINE));
+    }
+}
