@@ -3,7 +3,7 @@
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Job, JobStart, JobsAnswer, JobsRequest, Relay, RelaysAnswer};
 use crate::store::{self, Change};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Jobs of one site at a time. More is a gateway that forgets to end them.
 const MAX_JOBS: usize = 1000;
@@ -113,9 +113,9 @@ impl State {
             return Err(Refusal::new(ErrorKind::NotYours, message));
         }
         // Names of sites that are none say nothing to anybody.
-        job.sites.retain(|name| self.members.site(name).is_some());
-        job.sites.sort_unstable();
-        job.sites.dedup();
+        let mut said = HashSet::new();
+        job.sites
+            .retain(|name| self.members.site(name).is_some() && said.insert(name.clone()));
         let before = self.jobs.of(site).filter(|known| known.job.id != job.id);
         let (count, named) = before.fold((0, 0), |(count, named), known| {
             (count + 1, named + known.job.sites.len())
