@@ -67,7 +67,7 @@ impl Gateway {
             key_file = "grid.key"
             train = false
             transport = "tcp"
-            encrypt = false
+            insecure = true
             {}
             "#,
             names[0],
@@ -207,6 +207,7 @@ impl Member {
         let nodes = (1..=NODES).map(|number| {
             json!({ "name": format!("{name}-{number}"), "address": node(site, number), "slots": SLOTS })
         });
+        member.say(&json!({ "accepts": { "jobs": null, "connections": null } }));
         member.say(&json!({ "site": {
             "name": name, "subnets": [format!("{}/24", net(site))], "gateways": [format!("{}:7000", node(site, 253))],
             "delivery_ports": "20000-32767", "nodes": nodes.collect::<Vec<_>>(),
