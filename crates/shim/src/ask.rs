@@ -5,7 +5,8 @@
 //! All are asked at once. The own site's is on the node's network; the addresses of the others lead nowhere
 //! here, or to this site's own hosts, which may be anybody's. So an answer counts only from who knows the
 //! job's token, and only for a site that has its gateway at the address that was asked: what another gateway
-//! says is not passed off as its own.
+//! says is not passed off as its own. Where two sites prove themselves, one of them is not what it says: then
+//! none is believed.
 
 use crate::address::Sockaddr;
 use crate::sys::{self, Errno};
@@ -17,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// A gateway of the site answers within milliseconds.
 const DEADLINE: Duration = Duration::from_secs(3);
+
+/// How long another proof is waited for after the first one: a gateway of the site answers sooner than anybody.
+const CONTRADICTION: Duration = Duration::from_millis(50);
 
 /// A connection that does not stand by then is begun anew: the kernel sends a lost SYN again only after a
 /// second, as said in `connect`.
@@ -38,7 +42,8 @@ impl Drop for Asked {
     }
 }
 
-/// The site among the candidates that this node is in; `None` when no gateway proves it in time.
+/// The site among the candidates that this node is in; `None` when no gateway proves it in time, or two do that
+/// are of different sites.
 pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
     let question = Question::new(token, sys::random().ok()?);
     let mut gateways: Vec<SocketAddr> = candidates
@@ -48,7 +53,8 @@ pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
     gateways.sort();
     gateways.dedup();
     let mut asked: Vec<Asked> = gateways.into_iter().filter_map(begin).collect();
-    let deadline = Instant::now() + DEADLINE;
+    let mut deadline = Instant::now() + DEADLINE;
+    let mut proven: Option<&Site> = None;
     while !asked.is_empty() && Instant::now() < deadline {
         let wanted: Vec<(c_int, libc::c_short)> = asked
             .iter()
@@ -63,8 +69,13 @@ pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
             if let Ok(Some(name)) = &heard {
                 let gateway = asked[at].gateway;
                 let of_gateway = |site: &&&Site| site.name == *name && site.gateways.contains(&gateway);
-                if let Some(site) = candidates.iter().find(of_gateway) {
-                    return Some(site);
+                match (proven, candidates.iter().find(of_gateway)) {
+                    (Some(other), Some(site)) if other.name != site.name => return None,
+                    (None, Some(site)) => {
+                        proven = Some(site);
+                        deadline = deadline.min(Instant::now() + CONTRADICTION);
+                    }
+                    _ => {}
                 }
             }
             if !matches!(heard, Ok(None)) {
@@ -72,7 +83,7 @@ pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
             }
         }
     }
-    None
+    proven
 }
 
 fn begin(gateway: SocketAddr) -> Option<Asked> {

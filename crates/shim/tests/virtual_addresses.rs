@@ -153,6 +153,27 @@ fn a_host_that_claims_to_be_another_sites_gateway_is_not_believed_without_the_to
 }
 
 #[test]
+fn where_two_sites_prove_themselves_neither_is_believed() {
+    on_a_node(|node| {
+        add_address("10.1.0.252/24");
+        let as_nancy = |stream: &mut TcpStream, question: &Question| {
+            let _ = stream.write_all(&question.answer(&TOKEN, "nancy"));
+        };
+        let _impostor = asked_gateway(NANCYS_GATEWAY, as_nancy, |_| ());
+        let _prefaces = asked_gateway(GATEWAY, answer_as_rennes, answering(CONNECTED));
+        passes_in_overlap(
+            node,
+            r#"
+s = tcp()
+try: s.connect((AWAY, 1234))
+except OSError: pass
+else: raise AssertionError("connected")
+"#,
+        );
+    });
+}
+
+#[test]
 fn an_answer_to_another_question_is_not_believed() {
     on_a_node(|node| {
         is_told_first_and_not_believed(node, |_| Question::new(&TOKEN, [0; 16]).answer(&TOKEN, "nancy"));

@@ -26,7 +26,7 @@ use std::time::Duration;
 pub struct Args {
     /// A node of the grid, or an address of a site.
     host: String,
-    /// The TCP port. The far site must accept connections from here to it: connect_from in its [accept].
+    /// The TCP port. The far site must accept connections from here to it: connect_from under accept.
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
     /// Let the connection go on when this command is killed, until both its ends have closed it. Without this it
