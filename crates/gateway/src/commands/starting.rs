@@ -23,6 +23,10 @@ use std::time::{Duration, Instant};
 /// What a starter gets to end by itself once its job is over, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node, and
+/// there are at least as many slots.
+const JOBS_OF_FULL_SIZE: usize = 8;
+
 /// A process that is to be started.
 pub(super) struct Order<'a> {
     /// Of its job.
@@ -116,7 +120,7 @@ impl Commands {
     ) -> Result<(), Reason> {
         let site = below.site_of(pair);
         let judged = judge_start(below, &site, token, node).and_then(|name| {
-            self.has_room(below.base.driver, &token)?;
+            self.has_room(below.base.driver, &token, &site)?;
             Ok(name)
         });
         let name = match judged {
@@ -140,16 +144,20 @@ impl Commands {
         })
     }
 
-    /// Whether one more process may be started for a job of another site.
-    fn has_room(&self, driver: &Driver, token: &Token) -> Result<(), Refusal> {
+    /// Whether one more process may be started for a job of another site: neither one job nor one site takes all.
+    fn has_room(&self, driver: &Driver, token: &Token, site: &str) -> Result<(), Refusal> {
         let slots = driver.config.nodes.iter().map(|node| node.slots).sum();
-        let most = driver.config.accept.max_processes.unwrap_or(slots);
-        let running = self.starters.iter().filter(|starter| starter.token == *token);
-        if running.count() < most as usize {
+        let most = driver.config.accept.max_processes.unwrap_or(slots) as usize;
+        let count = |is: &dyn Fn(&Starter) -> bool| self.starters.iter().filter(|known| is(known)).count();
+        let whose = if count(&|known| known.token == *token) >= most {
+            format!("its job has {most} processes")
+        } else if count(&|known| known.site == site) >= most.saturating_mul(JOBS_OF_FULL_SIZE) {
+            format!("jobs of its site have {JOBS_OF_FULL_SIZE} times {most} processes")
+        } else {
             return Ok(());
-        }
+        };
         let why = format!(
-            "its job has {most} processes here already, which is max_processes in [accept], or the slots of the listed nodes"
+            "{whose} here already, which is max_processes in [accept], or the slots of the listed nodes"
         );
         Err(("max-processes", why))
     }
@@ -163,7 +171,7 @@ impl Commands {
         token: Token,
     ) -> Result<(), Reason> {
         let site = below.site_of(pair);
-        if let Err((kind, why)) = self.has_room(below.base.driver, &token) {
+        if let Err((kind, why)) = self.has_room(below.base.driver, &token, &site) {
             consent::record_refusal(&mut below.base, kind, &site, token, why);
             return Err(reason_of(kind));
         }

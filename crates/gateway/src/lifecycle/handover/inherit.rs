@@ -54,6 +54,11 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
     base.driver.log.inherit(kept.refused);
     base.membership.jobs = Jobs::inherit(kept.jobs);
     inherit_directory(base, &kept.virtual_subnets, kept.others)?;
+    for info in kept.unrecorded {
+        // It is judged again with the next that the broker tells of its site.
+        let waits = (info.clone(), "itself".to_owned());
+        base.membership.unrecorded.insert(info.name, waits);
+    }
     inherit_peers(base, kept.contacts);
     inherit_pairs(base, kept.pairs)?;
     below.site.streams_opened = kept.streams_opened;

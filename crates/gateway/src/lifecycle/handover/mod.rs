@@ -250,6 +250,9 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         listeners: listeners.keep(),
         virtual_subnets: flow.below.base.membership.directory.virtual_subnets(),
         others: flow.below.base.membership.directory.others().cloned().collect(),
+        unrecorded: { flow.below.base.membership.unrecorded.values() }
+            .map(|(info, _)| info.clone())
+            .collect(),
         contacts: flow.below.base.tunnels.peers.values().map(Peer::keep).collect(),
         jobs: flow.below.base.membership.jobs.keep(),
         starters: flow
