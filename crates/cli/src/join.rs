@@ -349,4 +349,23 @@ mod tests {
             Err(JoiningError::NoSubnet)
         ));
     }
+
+    #[test]
+    fn a_token_is_typed_or_in_a_file_that_nobody_else_may_read() {
+        assert_eq!(token_text("cw1.AAAA").unwrap(), "cw1.AAAA");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        std::fs::write(&file, "cw1.BBBB\n").unwrap();
+        let mode = |mode| {
+            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap()
+        };
+        let typed = file.display().to_string();
+        mode(0o600);
+        assert_eq!(token_text(&typed).unwrap(), "cw1.BBBB\n");
+        mode(0o644);
+        let said = token_text(&typed).unwrap_err().to_string();
+        assert!(said.contains("chmod 600"), "{said}");
+        let said = token_text("cx1.AAAA").unwrap_err().to_string();
+        assert!(said.contains("starting with cw1"), "{said}");
+    }
 }
