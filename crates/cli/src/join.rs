@@ -10,8 +10,9 @@ use causeway_wire::Cidr;
 use clap::Args;
 use nix::ifaddrs::getifaddrs;
 use std::fmt::Write as _;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Port at which the site's nodes find the gateway where nothing else is said.
@@ -121,7 +122,7 @@ impl JoinArgs {
             Err(error) => return Err(error.into()),
         }
         if let Some(text) = written {
-            std::fs::write(config, text).map_err(|error| JoiningError::Write(config.to_owned(), error))?;
+            write_private(config, &text).map_err(|error| JoiningError::Write(config.to_owned(), error))?;
             done.push(format!("wrote {}", config.display()));
         }
         Ok(done)
@@ -189,6 +190,13 @@ impl JoinArgs {
         }
         Ok(text)
     }
+}
+
+/// Writes a file that nobody else may change, whatever the umask: the gateway takes no other.
+fn write_private(file: &Path, text: &str) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(file)?;
+    file.write_all(text.as_bytes())
 }
 
 /// Longest file that is read for a token, which is one line.
