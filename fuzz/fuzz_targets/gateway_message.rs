@@ -1,7 +1,7 @@
 //! The JSON lines of the control socket. They hold the types that gateways tell each other, too (`SiteInfo`).
 #![no_main]
 
-use causeway_gateway::control::{Envelope, Reply, Request};
+use causeway_control::{Envelope, Reply, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
