@@ -2,8 +2,9 @@
 
 use crate::{join, say};
 use causeway_broker::clock::{Clock, timestamp};
-use causeway_control::audit::{self, AuditEntry, AuditEvent, shown};
+use causeway_control::audit::{self, AuditEntry, AuditEvent};
 use causeway_gateway::Config;
+use causeway_wire::shown::Line;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -100,7 +101,7 @@ fn readable(entry: &AuditEntry) -> String {
         AuditEvent::Connect => "connect",
         AuditEvent::Refused => "refused",
     };
-    let mut line = format!("{}  {event:<7}  site {}", shown(&entry.time), entry.site);
+    let mut line = format!("{}  {event:<7}  site {}", Line(&entry.time), Line(&entry.site));
     let number = |number: Option<u32>| number.map_or_else(String::new, |number| number.to_string());
     let seconds = entry
         .seconds
@@ -128,7 +129,7 @@ fn readable(entry: &AuditEntry) -> String {
         }
         let blank = if name.is_empty() { "" } else { " " };
         // The file is this user's, and yet: what is in it came from elsewhere.
-        let _ = write!(line, "  {name}{blank}{}", shown(value));
+        let _ = write!(line, "  {name}{blank}{}", Line(value));
     }
     line
 }

@@ -463,6 +463,19 @@ fn check_says_what_is_wrong_where_nothing_runs_and_changes_nothing() {
     );
 }
 
+/// A job of site one; it ends with the connection.
+fn start_job(grid: &Grid) -> (control::JobReply, std::os::unix::net::UnixStream) {
+    let request = Request::Job {
+        name: "mpirun ./app".into(),
+        weight: 1,
+        plan: None,
+    };
+    match control::ask(&grid.control(1), &request).unwrap() {
+        (Reply::Job(job), held) => (job, held),
+        (other, _) => panic!("{other:?}"),
+    }
+}
+
 /// What a launcher does with an agent: a command on site two's node, under a job of site one.
 fn on_node(grid: &Grid, token: &str, command: &str) -> Child {
     let mut agent = grid.command(&["agent", "node2", command]);
@@ -485,15 +498,7 @@ fn audited(grid: &Grid, more: &[&str]) -> Vec<Value> {
 #[test]
 fn audit_shows_each_start_for_another_site_what_ran_there_and_its_end() {
     let grid = Grid::start();
-    let request = Request::Job {
-        name: "mpirun ./app".into(),
-        weight: 1,
-        plan: None,
-    };
-    let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
-    let Reply::Job(job) = reply else {
-        panic!("{reply:?}")
-    };
+    let (job, _held) = start_job(&grid);
     let agent = Bounded::new(on_node(&grid, &job.token, "echo started; exit 3"));
     let output = agent.output();
     assert_eq!(
@@ -528,15 +533,7 @@ fn audit_shows_each_start_for_another_site_what_ran_there_and_its_end() {
 fn no_job_of_another_site_has_more_processes_here_than_its_nodes_have_slots() {
     // One node with one slot.
     let grid = Grid::start();
-    let request = Request::Job {
-        name: "mpirun ./app".into(),
-        weight: 1,
-        plan: None,
-    };
-    let (reply, _held) = control::ask(&grid.control(1), &request).unwrap();
-    let Reply::Job(job) = reply else {
-        panic!("{reply:?}")
-    };
+    let (job, _held) = start_job(&grid);
     let mut first = Bounded::new(on_node(&grid, &job.token, "cat"));
     wait_for("the first", || audited(&grid, &[]).len() == 2);
     let output = Bounded::new(on_node(&grid, &job.token, "echo second")).output();

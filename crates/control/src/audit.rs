@@ -1,6 +1,7 @@
 //! What a gateway writes down of what others did on its site: one JSON object a line, in a file of this user's
 //! alone. Files that grew are put aside under the same name with a number, the highest the oldest.
 
+use causeway_wire::shown::Line;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
@@ -116,15 +117,8 @@ impl AuditEntry {
 /// A text of somebody else's, cut to [`MAX_TEXT`] and without what would act on a terminal.
 pub fn shown(text: &str) -> String {
     let cut = &text[..text.floor_char_boundary(MAX_TEXT)];
-    let plain = |c: char| match c {
-        '"' | '\'' | '\\' => c.to_string(),
-        _ => c.escape_debug().to_string(),
-    };
-    let mut shown: String = cut.chars().map(plain).collect();
-    if cut.len() < text.len() {
-        shown.push_str("...");
-    }
-    shown
+    let more = if cut.len() < text.len() { "..." } else { "" };
+    format!("{}{more}", Line(cut))
 }
 
 /// The file with this number that was put aside, from 1.
@@ -179,7 +173,7 @@ mod tests {
         assert_eq!(shown("mpirun -n 4 \"./a b\""), "mpirun -n 4 \"./a b\"");
         assert_eq!(
             shown("a\x1b[2J\nb\u{202e}c\u{9b}"),
-            "a\\u{1b}[2J\\nb\\u{202e}c\\u{9b}"
+            "a\\u001b[2J\\u000ab\\u202ec\\u009b"
         );
         let long = shown(&"ü".repeat(MAX_TEXT));
         assert!(long.len() <= MAX_TEXT + 3 && long.ends_with("..."));

@@ -73,59 +73,40 @@ pub enum Remote {
 
 /// Runs a shell's command on a node, as the gateway starts processes there.
 pub fn ask(shell: &[String], node: &str, script: &str) -> Remote {
-    let words = shell_words(shell, node);
-    let Some((program, arguments)) = words.split_first() else {
-        return Remote::Failed("the site's remote shell has no words".to_owned());
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).arg(script);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    crate::remote::guard::prepare(&mut command);
-    match command
-        .spawn()
-        .map_err(|error| format!("run {program}: {error}"))
-        .and_then(answer)
-    {
+    match run(shell, node, script) {
         Ok((said, _, true)) => Remote::Said(said),
         Ok((_, complaint, false)) => Remote::Failed(complaint.trim().to_owned()),
         Err(why) => Remote::Failed(why),
     }
 }
 
-/// Asks the causeway at the same path on a node for its version.
-fn reach(shell: &[String], node: &str, own: &Path) -> Step {
+/// What a command on a node says on both outputs, and whether it succeeded.
+fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bool), String> {
     let words = shell_words(shell, node);
-    let Some((program, arguments)) = words.split_first() else {
-        return Step::fail(
-            node,
-            "the site's remote shell has no words",
-            "set remote_shell in [site]",
-        );
-    };
-    let by_hand = format!("{} {} --version", words.join(" "), quoted(own));
+    let (program, arguments) = words
+        .split_first()
+        .ok_or("the site's remote shell has no words")?;
     let mut command = Command::new(program);
-    command.args(arguments).arg(format!("{} --version", quoted(own)));
+    command.args(arguments).arg(script);
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // It ends with this process, and no longer at a signal that is for others.
     crate::remote::guard::prepare(&mut command);
-    let child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => {
-            return Step::fail(
-                node,
-                format!("run {program}: {error}"),
-                "set remote_shell in [site]",
-            );
-        }
-    };
+    answer(
+        command
+            .spawn()
+            .map_err(|error| format!("run {program}: {error}"))?,
+    )
+}
+
+/// Asks the causeway at the same path on a node for its version.
+fn reach(shell: &[String], node: &str, own: &Path) -> Step {
+    let script = format!("{} --version", quoted(own));
+    let by_hand = format!("{} {script}", shell_words(shell, node).join(" "));
     let own_version = format!("causeway {}", env!("CARGO_PKG_VERSION"));
-    match answer(child) {
+    match run(shell, node, &script) {
         Ok((said, ..)) if said.trim() == own_version => {
             Step::ok(node, format!("reached, {own_version} there"))
         }
@@ -147,7 +128,11 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
                 format!("try by hand until it works without a question: {by_hand}"),
             )
         }
-        Err(why) => Step::fail(node, why, format!("is the node up? try by hand: {by_hand}")),
+        Err(why) => Step::fail(
+            node,
+            why,
+            format!("is the node up, and remote_shell in [site] right? try by hand: {by_hand}"),
+        ),
     }
 }
 

@@ -89,8 +89,9 @@ fn is_own_listener(config: &Config, destination: SocketAddr) -> bool {
     let others = [config.wan, config.metrics, config.transparent];
     let mut own = config.lan.iter().copied().chain(others.into_iter().flatten());
     own.any(|own| {
-        let is_everywhere = own.ip().is_unspecified() && is_of_this_host(destination.ip());
-        own.port() == destination.port() && (own.ip() == destination.ip() || is_everywhere)
+        // The port first: the addresses of this host are the kernel's to list.
+        let is_everywhere = || own.ip().is_unspecified() && is_of_this_host(destination.ip());
+        own.port() == destination.port() && (own.ip() == destination.ip() || is_everywhere())
     })
 }
 
