@@ -539,7 +539,9 @@ fn no_job_of_another_site_has_more_processes_here_than_its_nodes_have_slots() {
     let output = Bounded::new(on_node(&grid, &job.token, "echo second")).output();
     let said = text(&output.stderr);
     assert!(
-        output.status.code() == Some(255) && said.contains("max_processes in [accept]"),
+        output.status.code() == Some(255)
+            && said.contains("at site2,")
+            && said.contains("max_processes in [accept]"),
         "{output:?}"
     );
     let refused = audited(&grid, &[]).pop().unwrap();

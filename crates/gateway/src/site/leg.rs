@@ -233,12 +233,12 @@ impl Leg {
         Ok(())
     }
 
-    /// Tells a waiting shim what became of its connection, and an agent why it has no process.
-    pub(crate) fn verdict(&mut self, verdict: Verdict) -> io::Result<()> {
+    /// Tells a waiting shim what became of its connection, and an agent why site `far` started no process.
+    pub(crate) fn verdict(&mut self, verdict: Verdict, far: &str) -> io::Result<()> {
         match (std::mem::replace(&mut self.stage, Stage::Open), verdict) {
             (Stage::Awaiting, verdict) => self.write_first(&verdict.encode()),
             (Stage::Spawning, Verdict::Failed(reason)) => {
-                self.write_first(&error_frame(why_no_process(reason)))
+                self.write_first(&error_frame(&format!("at {far}, {}", why_no_process(reason))))
             }
             (Stage::Spawning | Stage::Open, _) => Ok(()),
             (connecting @ Stage::Connecting { .. }, _) => {

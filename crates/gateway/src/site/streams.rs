@@ -82,7 +82,7 @@ impl SiteSide {
             return;
         };
         self.handed.remove(&leg_key);
-        if self.legs[leg_key].verdict(Verdict::Connected).is_err() {
+        if self.legs[leg_key].verdict(Verdict::Connected, "").is_err() {
             return self.break_leg(base, leg_key, Reason::Reset);
         }
         self.flush_leg(base, leg_key);
@@ -327,7 +327,8 @@ impl SiteSide {
         };
         if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.
-            let _ = leg.verdict(Verdict::Failed(reason));
+            let far = base.tunnels.pairs.get(leg.pair).map(|pair| pair.site.as_str());
+            let _ = leg.verdict(Verdict::Failed(reason), far.unwrap_or("a site that is gone"));
         } else {
             leg.socket.reset_on_close();
         }
