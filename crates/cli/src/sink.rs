@@ -2,7 +2,7 @@
 //! `causeway probe --measure`.
 
 use crate::say;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use std::io;
 use std::process::ExitCode;
 
@@ -11,9 +11,12 @@ const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Reads and tells.
 pub fn main() -> ExitCode {
-    // As for start-node: the gateway's signals are blocked, and it may be killed.
+    // As for start-node: the gateway's signals are blocked.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);
+    if let Err(error) = crate::remote::parent::end_with_parent() {
+        say::error(error);
+        return ExitCode::FAILURE;
+    }
     match count(io::stdin().lock()) {
         Ok(bytes) => say::result(bytes),
         // The stream was reset: there is nobody to tell.

@@ -17,6 +17,7 @@ use nix::unistd::{Pid, mkfifo};
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -607,10 +608,7 @@ fn a_process_on_a_node_goes_on_and_is_collected_after_its_end() {
         started.push((node, process));
     }
     let pids = [grid.pid(1), grid.pid(2)];
-    let children = |site: usize| {
-        let pid = pids[site - 1];
-        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap()
-    };
+    let children = |site: usize| children(pids[site - 1]);
     let before = [children(1), children(2)];
     assert!(before.iter().all(|children| !children.is_empty()), "{before:?}");
     for site in [1, 2, 1] {
@@ -636,6 +634,102 @@ fn a_process_on_a_node_goes_on_and_is_collected_after_its_end() {
     grid.drain(2);
     grid.job = None;
     wait_for("the end of what the job had started", || children(2).is_empty());
+}
+
+#[test]
+fn a_program_that_the_kernel_cannot_read_yet_stops_nothing_but_its_own_start() {
+    let grid = Grid::start();
+    // From now on site two starts what lies at this path, which is not the file that it runs itself.
+    grid.drain(2);
+    let copy = grid.dir.path().join("copy");
+    std::fs::copy(&grid.next, &copy).unwrap();
+    std::fs::rename(&copy, &grid.next).unwrap();
+    let lease = Lease::take(&grid.next);
+    let spawn = Request::Spawn {
+        token: grid.token.to_hex(),
+        node: "node2".to_owned(),
+    };
+    let (_, mut process) = control::ask(&grid.control(1), &spawn).unwrap();
+    process.set_read_timeout(Some(DEADLINE)).unwrap();
+    process.write_all(&request("echo begun")).unwrap();
+    wait_for("the kernel to open the program", || lease.is_wanted());
+    // Both gateways go on: they answer, and streams of this site's begin and end.
+    let listener = grid.listen();
+    let (near, far) = grid.pair(&listener);
+    cross(&near, &far);
+    let hand_over = Request::HandOver {
+        state_version: STATE_VERSION,
+        program: env!("CARGO_BIN_EXE_causeway").into(),
+        config: grid.file(2),
+    };
+    match control::ask(&grid.control(2), &hand_over) {
+        Err(ControlError::Refused(said)) => assert!(said.contains("does not run yet"), "{said}"),
+        other => panic!("{other:?}"),
+    }
+    drop(lease);
+    read_until(&mut process, "begun");
+    cross(&near, &far);
+    grid.drain(2);
+    cross(&near, &far);
+}
+
+#[test]
+fn what_a_gateway_started_ends_when_the_gateway_is_killed() {
+    let mut grid = Grid::start();
+    let spawn = Request::Spawn {
+        token: grid.token.to_hex(),
+        node: "node1".to_owned(),
+    };
+    let (_, mut process) = control::ask(&grid.control(1), &spawn).unwrap();
+    process.set_read_timeout(Some(DEADLINE)).unwrap();
+    process.write_all(&request("echo begun; exec sleep 300")).unwrap();
+    read_until(&mut process, "begun");
+    // Not the end of its thread: the new program's process is the old one's.
+    grid.drain(1);
+    let started = children(grid.pid(1));
+    let started: u32 = started.trim().parse().unwrap();
+    let gateway = grid.gateways.get_mut(&1).unwrap();
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    let stat = format!("/proc/{started}/stat");
+    wait_for("the end of what it had started", || {
+        let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+        // Nobody collects it where the first process does not collect orphans.
+        stat.is_empty() || stat.contains(") Z ")
+    });
+}
+
+/// A file that this process has to itself: another that opens or executes it waits until this ends, or for
+/// /proc/sys/fs/lease-break-time (fcntl(2), F_SETLEASE).
+struct Lease(std::fs::File);
+
+impl Lease {
+    fn take(path: &Path) -> Lease {
+        // SAFETY: no function is installed. The kernel tells of the other by SIGIO, which would end this process.
+        unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+        let lease = Lease(std::fs::File::open(path).unwrap());
+        assert_eq!(lease.fcntl(libc::F_SETLEASE, libc::F_WRLCK), 0);
+        lease
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.fcntl(libc::F_GETLEASE, 0) != libc::F_WRLCK
+    }
+
+    fn fcntl(&self, command: i32, argument: i32) -> i32 {
+        // SAFETY: both commands take a number.
+        unsafe { libc::fcntl(self.0.as_raw_fd(), command, argument) }
+    }
+}
+
+/// The processes whose parent this one is, by their numbers.
+fn children(pid: u32) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+        // A thread may end meanwhile.
+        std::fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default()
+    };
+    tasks.map(of_task).collect()
 }
 
 /// The request frame of `remote/frame.rs`.

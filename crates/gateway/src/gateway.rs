@@ -98,20 +98,18 @@ impl Gateway {
         listeners.register(poll.registry())?;
         let peers = config.peers.iter();
         let peers = peers.map(|peer| Peer::new(peer.site.clone(), peer.address, peer.rate));
+        let peers = peers.collect();
         let directory = Directory::new(
             &config,
             session
                 .as_ref()
                 .map_or(&config.virtual_subnets[..], BrokerSession::given),
         );
+        let site = SiteSide::new(config.delivery_ports.clone(), files);
+        let driver = Driver::new(config, poll, files)?;
         let mut gateway = Gateway {
             listeners,
-            tunnels: Tunnels::new(
-                peers.collect(),
-                tls,
-                session.as_ref().map(BrokerSession::trust),
-                steers,
-            ),
+            tunnels: Tunnels::new(peers, tls, session.as_ref().map(BrokerSession::trust), steers),
             membership: Membership {
                 directory,
                 jobs: Jobs::default(),
@@ -119,17 +117,17 @@ impl Gateway {
                 unrecorded: HashMap::new(),
                 events: VecDeque::new(),
             },
-            site: SiteSide::new(config.delivery_ports.clone(), files),
+            site,
             traversal: Traversal::default(),
             telemetry: Telemetry::default(),
-            commands: Commands::default(),
+            commands: Commands::new(&driver)?,
             lifecycle: Lifecycle {
                 signals,
                 handed_over: 0,
                 vetting: None,
                 successor: None,
             },
-            driver: Driver::new(config, poll, files)?,
+            driver,
         };
         if let Some(session) = &gateway.membership.session {
             gateway.driver.audit.name_grid(&session.name);
@@ -271,6 +269,7 @@ impl Gateway {
             Class::Splice => self.traversal.on_splice(&mut base!(self), key / 2),
             Class::Opening => self.traversal.on_opening(&mut base!(self), key),
             Class::Vetting => self.on_vetted(),
+            Class::Spawner => self.commands.on_spawner(&mut below!(self)),
         }
         std::ops::ControlFlow::Continue(())
     }

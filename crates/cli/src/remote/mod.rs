@@ -13,6 +13,7 @@ mod ending;
 pub mod frame;
 pub mod guard;
 pub mod node_exec;
+pub mod parent;
 pub mod parts;
 pub mod start_node;
 pub mod tree;

@@ -70,6 +70,10 @@ fn run(mut input: File, output: &Output, control: Option<&Path>) -> Result<u8, N
         stderr_end.as_raw_fd(),
     ];
     let (guarded, order) = Guarded::start(command, &ours, || ()).map_err(NodeError::Guard)?;
+    // Before, the process has one thread. One that sshd started sees the end of its input.
+    if control.is_some() {
+        super::parent::end_with_parent().map_err(NodeError::Guard)?;
+    }
     let credit = Arc::clone(output);
     let (chunks, chunk) = std::sync::mpsc::channel();
     thread::spawn(move || feed(Some(feeder.into()), &chunk, &credit));

@@ -6,7 +6,7 @@
 
 use super::frame::{Frame, FrameError};
 use causeway_gateway::config::REMOTE_SHELL;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -57,7 +57,6 @@ pub fn main(args: Args) -> ExitCode {
     // The gateway takes its signals by reading, so this process inherits them blocked. One that waits would
     // not end it, neither the gateway's death nor a user's kill.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
-    let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);
     // SAFETY: descriptor 1 is open (std sees to it) and used through this owner alone.
     let mut output = unsafe { File::from_raw_fd(1) };
     match run(&args, &mut output) {
@@ -70,6 +69,7 @@ pub fn main(args: Args) -> ExitCode {
 }
 
 fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
+    super::parent::end_with_parent()?;
     if args.node.starts_with('-') {
         return Err(StartError::Option(args.node.clone()));
     }

@@ -1,6 +1,7 @@
 //! What commands of this host ask, and what gateways tell each other.
 
 use crate::base::Base;
+use crate::driver::Driver;
 use crate::keys::PairKey;
 use crate::site::SiteSide;
 use crate::telemetry::View;
@@ -8,8 +9,11 @@ use crate::traversal::Traversal;
 use command::Command;
 use event::CommandsEvent;
 use slab::Slab;
+use spawner::Spawner;
 use starter::Starter;
+use starting::Start;
 use std::collections::VecDeque;
+use std::io;
 
 pub(crate) mod command;
 pub(crate) mod event;
@@ -18,16 +22,34 @@ pub(crate) mod local;
 mod peer_messages;
 mod ping;
 mod spawn;
+mod spawner;
 pub(crate) mod starter;
 mod starting;
 
 /// The commands of this host that are being served, and what was started for them and for other sites.
-#[derive(Default)]
 pub(crate) struct Commands {
     pub(crate) connections: Slab<Command>,
     pub(crate) starters: Vec<Starter>,
+    starts: Slab<Start>,
+    spawner: Spawner,
     /// What others have yet to act on.
     pub(crate) events: VecDeque<CommandsEvent>,
+}
+
+impl Commands {
+    /// A gateway's, which has served none yet. To be called after it has taken its signals.
+    ///
+    /// # Errors
+    /// Those of starting the thread that starts programs.
+    pub(crate) fn new(driver: &Driver) -> io::Result<Commands> {
+        Ok(Commands {
+            connections: Slab::new(),
+            starters: Vec::new(),
+            starts: Slab::new(),
+            spawner: Spawner::begin(driver)?,
+            events: VecDeque::new(),
+        })
+    }
 }
 
 /// What commands, and messages of other gateways, act on.

@@ -1,12 +1,13 @@
 //! Gives a command's connection to a process on a node, of this site or another.
 
-use crate::commands::starting::Order;
+use crate::commands::starting::{Start, Waiting};
 use crate::commands::{Below, Commands};
 use crate::membership::directory::Whereabouts;
 use causeway_control::Reply;
+use causeway_control::spawned::error_frame;
 use causeway_wire::Token;
 use mio::net::UnixStream;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
 impl Commands {
@@ -70,8 +71,8 @@ impl Commands {
             .driver
             .registry()
             .deregister(&mut socket)
-            .and_then(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)).into_blocking())
-            .and_then(|socket| self.start_here(below, token, &name, socket));
+            .map(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)))
+            .and_then(|socket| self.start_here(below, token, name, socket));
         if let Err(error) = given {
             below
                 .base
@@ -85,18 +86,19 @@ impl Commands {
         &mut self,
         below: &mut Below<'_>,
         token: Token,
-        node: &str,
-        socket: OwnedFd,
+        node: String,
+        mut socket: std::os::unix::net::UnixStream,
     ) -> io::Result<()> {
-        let site = below.base.driver.config.site.clone();
-        let order = Order {
+        socket.set_nonblocking(false)?;
+        let start = Start {
             token,
-            site: &site,
+            site: below.base.driver.config.site.clone(),
             node,
+            waiting: Waiting::Command(socket.try_clone()?),
         };
-        self.start_on_node(below.base.driver, &order, socket)?;
-        let job = below.base.membership.jobs.get(&token);
-        self.record_start(below.base.driver, job)
+        let far = socket.try_clone()?;
+        self.start_on_node(below.base.driver, start, far.into())
+            .inspect_err(|error| drop(socket.write(&error_frame(&error.to_string()))))
     }
 
     /// The head node may be asked for by its host name, though it is no compute node.
@@ -115,15 +117,4 @@ fn why_no_part(below: &Below<'_>, token: &Token, site: &str) -> Option<String> {
         Some(why) => why.for_user(&below.base.driver.config.site, site),
         None => "it is none of those that the job was started for, or has come since".to_owned(),
     })
-}
-
-trait IntoBlocking {
-    fn into_blocking(self) -> std::io::Result<OwnedFd>;
-}
-
-impl IntoBlocking for std::os::unix::net::UnixStream {
-    fn into_blocking(self) -> std::io::Result<OwnedFd> {
-        self.set_nonblocking(false)?;
-        Ok(self.into())
-    }
 }

@@ -1,6 +1,7 @@
 //! Processes that start others on this site's nodes: one `causeway start-node` each, its standard input and
 //! output being the stream. They end with it.
 
+use crate::commands::spawner::{Outcome, Program};
 use crate::commands::starter::Starter;
 use crate::commands::{Below, Commands};
 use crate::driver::Driver;
@@ -11,86 +12,151 @@ use crate::site::leg::{Socket, Stage};
 use crate::sys::timers::Deadline;
 use causeway_broker::clock::Clock;
 use causeway_control::audit::AuditEvent;
+use causeway_control::spawned::error_frame;
 use causeway_tunnel::StreamId;
 use causeway_wire::{Reason, Token};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::io;
+use std::ffi::OsString;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::process::{Child, Command, Stdio};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// What a starter gets to end by itself once its job is over, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long a hand-over waits for what is being started.
+const START_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node, and
 /// there are at least as many slots.
 const JOBS_OF_FULL_SIZE: usize = 8;
 
-/// A process that is to be started.
-pub(super) struct Order<'a> {
+/// Who waits for a process that is being started.
+pub(super) enum Waiting {
+    /// A stream of another site, by its leg and that one's birth: it may end first.
+    Stream(LegKey, u64),
+    /// A command of this host, which has the other end.
+    Command(UnixStream),
+}
+
+/// A process that is being started.
+pub(super) struct Start {
     /// Of its job.
     pub(super) token: Token,
     /// The site of its job.
-    pub(super) site: &'a str,
+    pub(super) site: String,
     /// The node, by the name that the remote shell knows.
-    pub(super) node: &'a str,
+    pub(super) node: String,
+    pub(super) waiting: Waiting,
 }
 
 impl Commands {
-    /// Starts the remote shell to a node of this site, with `socket` as its standard input and output.
-    pub(super) fn start_on_node(
-        &mut self,
-        driver: &mut Driver,
-        order: &Order<'_>,
-        socket: OwnedFd,
-    ) -> io::Result<()> {
-        let output = socket.try_clone()?;
+    /// Has the remote shell to a node of this site started, with `socket` as its standard input and output.
+    pub(super) fn start_on_node(&mut self, driver: &Driver, start: Start, socket: OwnedFd) -> io::Result<()> {
         // One argument per word: a word may hold blanks, as a ProxyCommand does.
         let words = driver.config.remote_shell.iter();
-        let child = Command::new(&driver.program)
-            .arg("start-node")
-            .arg("--control")
-            .arg(&driver.config.control)
-            .args(words.map(|word| format!("--word={word}")))
-            .arg("--")
-            .arg(order.node)
-            .stdin(Stdio::from(socket))
-            .stdout(Stdio::from(output))
-            .spawn()?;
-        self.look_after(&child, order);
-        Ok(())
+        let words = words.map(|word| OsString::from(format!("--word={word}")));
+        let control = driver.config.control.clone().into_os_string();
+        let arguments = ["start-node".into(), "--control".into(), control]
+            .into_iter()
+            .chain(words)
+            .chain(["--".into(), OsString::from(&start.node)]);
+        let arguments = arguments.collect();
+        self.begin_start(driver, start, arguments, socket)
     }
 
-    /// Starts what reads a stream to its end and says how much came.
-    fn start_sink(&mut self, driver: &mut Driver, order: &Order<'_>, socket: OwnedFd) -> io::Result<()> {
-        let output = socket.try_clone()?;
-        let mut sink = Command::new(&driver.program);
-        sink.arg("sink")
-            .stdin(Stdio::from(socket))
-            .stdout(Stdio::from(output));
-        let child = sink.spawn()?;
-        self.look_after(&child, order);
-        Ok(())
-    }
-
-    fn look_after(&mut self, child: &Child, order: &Order<'_>) {
-        self.starters.push(Starter {
-            process: Pid::from_raw(child.id().cast_signed()),
-            token: order.token,
-            site: order.site.to_owned(),
-            node: order.node.to_owned(),
-            since: Clock::system().now(),
-            doomed: None,
-        });
-    }
-
-    /// Writes down the start of the process that was started last. Where that cannot be, another site's process
-    /// ends at once: nothing of others' runs here unseen. This site's own goes on.
-    pub(super) fn record_start(&mut self, driver: &mut Driver, job: Option<&Job>) -> io::Result<()> {
-        let Some(starter) = self.starters.last() else {
-            return Ok(());
+    fn begin_start(
+        &mut self,
+        driver: &Driver,
+        start: Start,
+        arguments: Vec<OsString>,
+        socket: OwnedFd,
+    ) -> io::Result<()> {
+        let program = Program {
+            path: driver.program.clone(),
+            arguments,
+            socket,
         };
+        let key = self.starts.vacant_key();
+        self.spawner.start(key, program)?;
+        self.starts.insert(start);
+        Ok(())
+    }
+
+    /// Processes run, or could not be started.
+    pub(crate) fn on_spawner(&mut self, below: &mut Below<'_>) {
+        for outcome in self.spawner.outcomes() {
+            self.on_outcome(below, outcome);
+        }
+        // One that ended at once was nobody's yet when the kernel told of it.
+        self.look_after_starters(below.base.driver);
+    }
+
+    /// Waits for what is being started, since a process is nobody's child until the loop hears of it. False when
+    /// that takes longer than [`START_PATIENCE`].
+    pub(crate) fn await_starts(&mut self, below: &mut Below<'_>) -> bool {
+        let until = Instant::now() + START_PATIENCE;
+        while !self.starts.is_empty() {
+            match self.spawner.await_outcome(until) {
+                Some(outcome) => self.on_outcome(below, outcome),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    fn on_outcome(&mut self, below: &mut Below<'_>, Outcome { key, started }: Outcome) {
+        let Some(start) = self.starts.try_remove(key) else {
+            return;
+        };
+        let driver = &mut *below.base.driver;
+        let started = started.and_then(|process| {
+            let job = below.base.membership.jobs.get(&start.token);
+            self.look_after(driver, &start, process, job)
+        });
+        if let Err(error) = &started {
+            let (node, site) = (&start.node, &start.site);
+            driver
+                .log
+                .say(format_args!("start a process on {node} for {site}: {error}"));
+        }
+        match start.waiting {
+            Waiting::Stream(leg, born) => {
+                let runs = started.is_ok();
+                below.site.on_process(&mut below.base, leg, born, runs);
+            }
+            Waiting::Command(mut command) => {
+                if let Err(error) = started {
+                    // A few bytes on a socket with room, or nobody reads them.
+                    let _ = command.write(&error_frame(&error.to_string()));
+                }
+            }
+        }
+    }
+
+    /// Takes a process that was started under its care, and writes its start down. Where that cannot be, another
+    /// site's process ends at once: nothing of others' runs here unseen. This site's own goes on.
+    fn look_after(
+        &mut self,
+        driver: &mut Driver,
+        start: &Start,
+        process: Pid,
+        job: Option<&Job>,
+    ) -> io::Result<()> {
+        let starter = Starter {
+            process,
+            token: start.token,
+            site: start.site.clone(),
+            node: start.node.clone(),
+            since: Clock::system().now(),
+            // Its job may have ended meanwhile.
+            doomed: job.is_none().then(|| Instant::now() + GRACE),
+        };
+        if job.is_none() {
+            driver.timers.set(GRACE, Deadline::Starters);
+        }
         let mut entry = starter.entry(&driver.audit, AuditEvent::Start);
         if let Some(job) = job {
             entry.user.clone_from(&job.user);
@@ -100,11 +166,11 @@ impl Commands {
         if let Err(error) = &written {
             driver.log.refuse("audit", &driver.config.site, error);
             if starter.site != driver.config.site {
-                // Its end kills it.
-                self.starters.pop();
+                // The end of `starter` kills it.
                 return written;
             }
         }
+        self.starters.push(starter);
         Ok(())
     }
 
@@ -130,28 +196,33 @@ impl Commands {
                 return Err(reason_of(kind));
             }
         };
-        let order = Order {
-            token,
-            site: &site,
-            node: &name,
-        };
-        self.open_process(below, pair, id, token, |commands, driver, socket| {
-            let started = commands.start_on_node(driver, &order, socket);
-            started.inspect_err(|error| {
-                let text = format_args!("start a process on {node} for {site}: {error}");
-                driver.log.say(text);
-            })
-        })
+        self.open_process(
+            below,
+            pair,
+            id,
+            (token, site, name),
+            |commands, driver, start, socket| commands.start_on_node(driver, start, socket),
+        )
     }
 
     /// Whether one more process may be started for a job of another site: neither one job nor one site takes all.
     fn has_room(&self, driver: &Driver, token: &Token, site: &str) -> Result<(), Refusal> {
         let slots = driver.config.nodes.iter().map(|node| node.slots).sum();
         let most = driver.config.accept.max_processes.unwrap_or(slots) as usize;
-        let count = |is: &dyn Fn(&Starter) -> bool| self.starters.iter().filter(|known| is(known)).count();
-        let whose = if count(&|known| known.token == *token) >= most {
+        let running = self
+            .starters
+            .iter()
+            .map(|known| (&known.token, known.site.as_str()));
+        let starting = self
+            .starts
+            .iter()
+            .map(|(_, start)| (&start.token, start.site.as_str()));
+        let known: Vec<(&Token, &str)> = running.chain(starting).collect();
+        let count =
+            |is: &dyn Fn(&Token, &str) -> bool| known.iter().filter(|known| is(known.0, known.1)).count();
+        let whose = if count(&|of, _| of == token) >= most {
             format!("its job has {most} processes")
-        } else if count(&|known| known.site == site) >= most.saturating_mul(JOBS_OF_FULL_SIZE) {
+        } else if count(&|_, of| of == site) >= most.saturating_mul(JOBS_OF_FULL_SIZE) {
             format!("jobs of its site have {JOBS_OF_FULL_SIZE} times {most} processes")
         } else {
             return Ok(());
@@ -175,43 +246,44 @@ impl Commands {
             consent::record_refusal(&mut below.base, kind, &site, token, why);
             return Err(reason_of(kind));
         }
-        let order = Order {
-            token,
-            site: &site,
-            node: SINK,
-        };
-        self.open_process(below, pair, id, token, |commands, driver, socket| {
-            let started = commands.start_sink(driver, &order, socket);
-            started.inspect_err(|error| driver.log.say(format_args!("start a sink: {error}")))
-        })
+        self.open_process(
+            below,
+            pair,
+            id,
+            (token, site, SINK.to_owned()),
+            |commands, driver, start, socket| {
+                commands.begin_start(driver, start, vec!["sink".into()], socket)
+            },
+        )
     }
 
-    /// Gives a stream to a process of this host, as its standard input and output.
+    /// Gives a stream to a process of this host, as its standard input and output, once that runs.
     fn open_process(
         &mut self,
         below: &mut Below<'_>,
         pair: PairKey,
         id: StreamId,
-        token: Token,
-        start: impl FnOnce(&mut Commands, &mut Driver, OwnedFd) -> io::Result<()>,
+        (token, site, node): (Token, String, String),
+        begin: impl FnOnce(&mut Commands, &Driver, Start, OwnedFd) -> io::Result<()>,
     ) -> Result<(), Reason> {
         let (near, far) = std::os::unix::net::UnixStream::pair().map_err(|_| Reason::Exhausted)?;
         let near = near
             .set_nonblocking(true)
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
-        start(self, below.base.driver, far.into()).map_err(|_| Reason::Exhausted)?;
-        let job = below.base.membership.jobs.get(&token);
-        self.record_start(below.base.driver, job)
-            .map_err(|_| Reason::Exhausted)?;
-        let key = below
-            .site
-            .add_leg(&mut below.base, Socket::Unix(near), pair, id, token, Stage::Open)?;
-        if let Some(pair) = below.base.tunnels.pairs.get_mut(pair) {
-            pair.tunnel.opened(id);
-        }
-        below.site.schedule(&mut below.base, key);
-        Ok(())
+        let (site_side, base) = (&mut *below.site, &mut below.base);
+        let leg = site_side.add_leg(base, Socket::Unix(near), pair, id, token, Stage::Starting)?;
+        let start = Start {
+            token,
+            site,
+            node,
+            waiting: Waiting::Stream(leg, site_side.legs[leg].born),
+        };
+        begin(self, base.driver, start, far.into()).map_err(|error| {
+            base.driver.log.say(format_args!("start a process: {error}"));
+            site_side.drop_leg(base, leg);
+            Reason::Exhausted
+        })
     }
 
     /// Carries a command's connection to a node of another site.

@@ -34,6 +34,8 @@ pub(crate) enum Socket {
 pub(crate) enum Stage {
     /// Delivery: connecting to the destination; the preface goes first. Empty for a connection that has none.
     Connecting { preface: Vec<u8> },
+    /// Delivery: the process that the socket is for is being started.
+    Starting,
     /// Origin: the shim waits for the verdict before its first byte.
     Awaiting,
     /// Origin: an agent waits for the process that it asked for.
@@ -124,7 +126,8 @@ impl Leg {
                 },
                 Stage::Awaiting => KeptStage::Awaiting,
                 Stage::Spawning => KeptStage::Spawning,
-                Stage::Open => KeptStage::Open,
+                // No hand-over comes before its process runs.
+                Stage::Starting | Stage::Open => KeptStage::Open,
             },
             end_known: self.end_known,
             broken: self.broken,
@@ -225,7 +228,7 @@ impl Leg {
         Ok(written)
     }
 
-    /// The destination accepted: the preface goes out first, and bytes may flow.
+    /// The destination accepted, or runs: the preface goes out first, and bytes may flow.
     pub(crate) fn connected(&mut self) -> io::Result<()> {
         if let Stage::Connecting { preface } = std::mem::replace(&mut self.stage, Stage::Open) {
             self.write_first(&preface)?;
@@ -241,8 +244,8 @@ impl Leg {
                 self.write_first(&error_frame(&format!("at {far}, {}", why_no_process(reason))))
             }
             (Stage::Spawning | Stage::Open, _) => Ok(()),
-            (connecting @ Stage::Connecting { .. }, _) => {
-                self.stage = connecting;
+            (begun @ (Stage::Connecting { .. } | Stage::Starting), _) => {
+                self.stage = begun;
                 Ok(())
             }
         }
@@ -260,6 +263,11 @@ impl Leg {
     /// The destination has not answered yet.
     pub(crate) fn is_connecting(&self) -> bool {
         matches!(self.stage, Stage::Connecting { .. })
+    }
+
+    /// Nobody reads or writes at the other end of the socket yet.
+    pub(crate) fn is_to_come(&self) -> bool {
+        self.is_connecting() || matches!(self.stage, Stage::Starting)
     }
 
     /// Both directions have ended.

@@ -209,8 +209,12 @@ impl SiteSide {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
-        if matches!(leg.stage, Stage::Connecting { .. }) {
+        if leg.is_connecting() {
             return self.on_delivery(base, key);
+        }
+        if leg.is_to_come() {
+            // What the process does first is looked at when it is known to run.
+            return;
         }
         if event.is_error() && leg.socket.take_error().is_some() {
             return self.on_reset_by_process(base, key);
@@ -234,19 +238,36 @@ impl SiteSide {
         let error = match leg.socket.take_error() {
             Some(error) => error,
             None if socket.peer_addr().is_err() => return,
-            None => match leg.connected() {
-                Ok(()) => {
-                    let (pair, id) = (leg.pair, leg.id);
-                    if let Some(pair) = base.tunnels.pairs.get_mut(pair) {
-                        pair.tunnel.opened(id);
-                    }
-                    self.schedule(base, key);
-                    return self.flush_leg(base, key);
-                }
-                Err(error) => error,
-            },
+            None => return self.begin_flow(base, key),
         };
         self.break_leg(base, key, deliver::reason(&error));
+    }
+
+    /// The process that a leg waits for runs, or could not be started.
+    pub(crate) fn on_process(&mut self, base: &mut Base<'_>, key: LegKey, born: u64, runs: bool) {
+        // It may have ended meanwhile; then the process has read the end.
+        let waits = |leg: &&Leg| leg.born == born && matches!(leg.stage, Stage::Starting);
+        match self.legs.get(key).filter(waits) {
+            Some(_) if runs => self.begin_flow(base, key),
+            Some(_) => self.break_leg(base, key, Reason::Exhausted),
+            None => {}
+        }
+    }
+
+    /// Somebody is at the other end of the socket: the far side learns of it, and bytes flow.
+    fn begin_flow(&mut self, base: &mut Base<'_>, key: LegKey) {
+        let Some(leg) = self.legs.get_mut(key) else {
+            return;
+        };
+        if let Err(error) = leg.connected() {
+            return self.break_leg(base, key, deliver::reason(&error));
+        }
+        let (pair, id) = (leg.pair, leg.id);
+        if let Some(pair) = base.tunnels.pairs.get_mut(pair) {
+            pair.tunnel.opened(id);
+        }
+        self.schedule(base, key);
+        self.flush_leg(base, key);
     }
 
     /// Writes what waits for a process and tells the tunnel what has left.
@@ -290,7 +311,7 @@ impl SiteSide {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
-        let flows = !matches!(leg.stage, Stage::Connecting { .. });
+        let flows = !leg.is_to_come();
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
             let pair_key = leg.pair;
             if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {

@@ -22,9 +22,10 @@ pub(crate) enum Class {
     Transparent,
     Opening,
     Vetting,
+    Spawner,
 }
 
-const CLASSES: [Class; 17] = [
+const CLASSES: [Class; 18] = [
     Class::Signals,
     Class::Lan,
     Class::Wan,
@@ -42,6 +43,7 @@ const CLASSES: [Class; 17] = [
     Class::Transparent,
     Class::Opening,
     Class::Vetting,
+    Class::Spawner,
 ];
 
 impl Class {

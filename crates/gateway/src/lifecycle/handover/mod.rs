@@ -79,6 +79,8 @@ pub(crate) enum HandOverError {
     Changed { file: String, key: String },
     #[error("the tunnel to {0} cannot be handed over: {1}")]
     Tunnel(String, SnapshotError),
+    #[error("a process that is being started on a node does not run yet; ask again in a moment")]
+    Starting,
     #[error("state: {0}")]
     State(#[from] StateError),
     #[error("{0}: {1}")]
@@ -192,6 +194,9 @@ fn try_hand_over(
     flow: &mut Flow<'_>,
     listeners: &Listeners,
 ) -> Result<Infallible, HandOverError> {
+    if !flow.commands.await_starts(&mut flow.below) {
+        return Err(HandOverError::Starting);
+    }
     let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
     let state = File::from(state.map_err(|error| HandOverError::System("make a file in memory", error))?);
     let kept = keep(flow, listeners)?;

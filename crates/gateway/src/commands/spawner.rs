@@ -1,0 +1,123 @@
+//! Starts programs in a thread: the kernel reads a program before it runs, and a file system that stands still
+//! must not stop every stream of the site.
+//!
+//! The thread lasts as long as the gateway. What it starts are children of the process and not of the thread, so
+//! they outlive it when another program gets the gateway.
+
+use crate::driver::Driver;
+use crate::sys::token::Class;
+use mio::Interest;
+use mio::net::UnixStream;
+use nix::unistd::Pid;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::time::Instant;
+
+/// Most programs that wait to be started: as many as an MPI starts at once on a site of a thousand nodes.
+const MOST_WAITING: usize = 1024;
+
+/// A program that is to be started.
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    pub(super) arguments: Vec<OsString>,
+    /// Its standard input and output.
+    pub(super) socket: OwnedFd,
+}
+
+/// What became of one: its number, a child of this process, or why it does not run.
+pub(super) struct Outcome {
+    pub(super) key: usize,
+    pub(super) started: io::Result<Pid>,
+}
+
+pub(crate) struct Spawner {
+    programs: SyncSender<(usize, Program)>,
+    outcomes: Receiver<Outcome>,
+    /// Gets a byte with each outcome, which wakes the loop.
+    bell: UnixStream,
+}
+
+impl Spawner {
+    /// Begins the thread; the loop hears of outcomes under [`Class::Spawner`]. To be called after the gateway has
+    /// taken its signals: the thread and what it starts inherit the mask.
+    ///
+    /// # Errors
+    /// Those of socketpair, of registering and of starting a thread.
+    pub(super) fn begin(driver: &Driver) -> io::Result<Spawner> {
+        let (near, far) = std::os::unix::net::UnixStream::pair()?;
+        near.set_nonblocking(true)?;
+        // One that is full of bytes wakes the loop in any case.
+        far.set_nonblocking(true)?;
+        let mut bell = UnixStream::from_std(near);
+        let token = Class::Spawner.token(0);
+        driver.registry().register(&mut bell, token, Interest::READABLE)?;
+        let (programs, waiting) = sync_channel(MOST_WAITING);
+        let (outcome, outcomes) = channel();
+        let thread = std::thread::Builder::new().name("spawner".to_owned());
+        thread.spawn(move || work(&waiting, &outcome, far))?;
+        Ok(Spawner {
+            programs,
+            outcomes,
+            bell,
+        })
+    }
+
+    /// Has a program started; its outcome comes under `key`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::WouldBlock`] when too many wait, [`ErrorKind::BrokenPipe`] when the thread is gone.
+    pub(super) fn start(&self, key: usize, program: Program) -> io::Result<()> {
+        self.programs
+            .try_send((key, program))
+            .map_err(|error| match error {
+                TrySendError::Full(_) => io::Error::new(
+                    ErrorKind::WouldBlock,
+                    format!("{MOST_WAITING} programs wait to be started already"),
+                ),
+                TrySendError::Disconnected(_) => ErrorKind::BrokenPipe.into(),
+            })
+    }
+
+    /// The outcomes since the last call.
+    pub(super) fn outcomes(&mut self) -> Vec<Outcome> {
+        let mut bytes = [0; 64];
+        while matches!(self.bell.read(&mut bytes), Ok(1..)) {}
+        self.outcomes.try_iter().collect()
+    }
+
+    /// The next outcome, if it comes by then.
+    pub(super) fn await_outcome(&self, until: Instant) -> Option<Outcome> {
+        let wait = until.saturating_duration_since(Instant::now());
+        self.outcomes.recv_timeout(wait).ok()
+    }
+}
+
+/// Ends with the sender of the programs, or the receiver of the outcomes.
+fn work(
+    programs: &Receiver<(usize, Program)>,
+    outcomes: &Sender<Outcome>,
+    mut bell: std::os::unix::net::UnixStream,
+) {
+    for (key, program) in programs {
+        let started = start(program);
+        if outcomes.send(Outcome { key, started }).is_err() {
+            return;
+        }
+        let _ = bell.write(&[0]);
+    }
+}
+
+fn start(program: Program) -> io::Result<Pid> {
+    let output = program.socket.try_clone()?;
+    let child = Command::new(&program.path)
+        .args(&program.arguments)
+        .stdin(Stdio::from(program.socket))
+        .stdout(Stdio::from(output))
+        .spawn()?;
+    // Whoever gets the outcome collects it.
+    Ok(Pid::from_raw(child.id().cast_signed()))
+}
