@@ -20,8 +20,14 @@ fn request(command: &str) -> Vec<u8> {
 
 /// Runs `command` on a node behind the remote shell `words` and returns all that start-node says.
 fn start(words: &[&str], node: &str, directory: &Path, command: &str) -> String {
+    start_at(None, words, node, directory, command)
+}
+
+/// The same at this site.
+fn start_at(site: Option<&str>, words: &[&str], node: &str, directory: &Path, command: &str) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_causeway"))
         .arg("start-node")
+        .args(site.map(|site| format!("--site={site}")))
         .args(words.iter().map(|word| format!("--word={word}")))
         .args(["--", node])
         .current_dir(directory)
@@ -76,6 +82,19 @@ fn words_with_blanks_reach_the_remote_shell_whole() {
     let got = std::fs::read_to_string(directory.path().join("words")).unwrap_or_default();
     let wanted = "<ProxyCommand=ssh  -W %h:%p bastion><n1><";
     assert!(got.starts_with(wanted), "{got:?}; start-node says {said:?}");
+}
+
+#[test]
+fn what_runs_on_a_node_knows_the_site_that_its_gateway_named_and_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let command = "echo ${CAUSEWAY_SITE-none} >> site";
+    let words = ["sh", "-c", "CAUSEWAY_SITE=lyon exec sh -c \"$1\"", "{node}"];
+    start(&words, "n1", directory.path(), command);
+    start_at(Some("o'rennes"), &words, "n1", directory.path(), command);
+    // No remote shell leads to this host.
+    start_at(Some("nancy"), &[], "127.0.0.1", directory.path(), command);
+    let said = std::fs::read_to_string(directory.path().join("site")).unwrap();
+    assert_eq!(said, "none\no'rennes\nnancy\n");
 }
 
 #[test]

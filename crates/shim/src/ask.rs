@@ -1,6 +1,6 @@
 //! Asks the gateways of several sites which of them is this node's: where sites have the same private
-//! addresses, the node's own ones do not tell, and nothing that differs between sites may travel in the
-//! environment.
+//! addresses, the node's own ones do not tell. Only a process that no gateway has started asks, such as a rank
+//! beside mpirun or under a batch system: the others are told by their environment.
 //!
 //! All are asked at once. The own site's is on the node's network; the addresses of the others lead nowhere
 //! here, or to this site's own hosts, which may be anybody's. So an answer counts only from who knows the

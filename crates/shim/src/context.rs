@@ -3,7 +3,8 @@
 //! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
 //! lock, which a fork in another thread could leave locked for ever in the child.
 //!
-//! Where several sites have the node's addresses and no gateway answers, the rest is known all the same: what
+//! Where several sites have the node's addresses, the gateway that started the process has said which is the own
+//! one; where none has, all are asked. Where no gateway answers, the rest is known all the same: what
 //! surely leads to no neighbour is refused, and a later call asks again.
 
 use crate::address::in_family_of;
@@ -148,7 +149,9 @@ fn read() -> State {
             return State::Off;
         }
         [here] => Some((*here).clone()),
-        several => ask::which(several, &token).cloned(),
+        several => {
+            told(several, std::env::var_os(env::SITE)).or_else(|| ask::which(several, &token).cloned())
+        }
     };
     let Some(here) = here else {
         tell_lost(&candidates);
@@ -170,6 +173,14 @@ fn read() -> State {
         addresses,
         debug,
     }))
+}
+
+/// The candidate that the gateway of this node named when it started this process, or one above it. No other
+/// site's gateway starts anything here.
+fn told(candidates: &[&Site], name: Option<OsString>) -> Option<Site> {
+    let name = name?;
+    let mut candidates = candidates.iter().copied();
+    candidates.find(|site| name == *site.name.as_str()).cloned()
 }
 
 /// Of a thousand sites a line has a few.

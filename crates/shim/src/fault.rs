@@ -89,11 +89,16 @@ impl Fault<'_> {
                     Reason::Protocol => Matter::Protocol,
                     Reason::Refused | Reason::Unreachable | Reason::TimedOut | Reason::Reset => return,
                 };
+                let (gateway, to, text) = (canonical(way.gateway), &way.to.name, reason.text());
+                let remedy = match reason {
+                    Reason::Denied => format!(
+                        "; site {to} lets jobs connect to its listed nodes, and to what addresses in its [accept] \
+                         names: 'causeway audit' there says more"
+                    ),
+                    _ => String::new(),
+                };
                 let line = format_args!(
-                    "gateway of site {here} at {}: connecting to {destination} (site {}): {}",
-                    canonical(way.gateway),
-                    way.to.name,
-                    reason.text()
+                    "gateway of site {here} at {gateway}: connecting to {destination} (site {to}): {text}{remedy}"
                 );
                 report::once(matter, way.which, line);
             }

@@ -174,6 +174,39 @@ else: raise AssertionError("connected")
 }
 
 #[test]
+fn a_process_that_its_gateway_started_knows_its_site_and_asks_nobody() {
+    on_a_node(|node| {
+        add_address("10.1.0.252/24");
+        let as_nancy = |stream: &mut TcpStream, question: &Question| {
+            let _ = stream.write_all(&question.answer(&TOKEN, "nancy"));
+        };
+        let _impostor = asked_gateway(NANCYS_GATEWAY, as_nancy, |_| ());
+        let (sender, questions) = std::sync::mpsc::channel();
+        let on_question = move |stream: &mut TcpStream, question: &Question| {
+            let _ = sender.send(*question);
+            answer_as_rennes(stream, question);
+        };
+        let prefaces = asked_gateway(GATEWAY, on_question, answering(CONNECTED));
+        let mut python = node.python(&format!("{AT_HOME}{CONNECTS_FROM_RENNES}"));
+        python.env("CAUSEWAY_GRID", GRID_OVERLAP);
+        passes(python.env("CAUSEWAY_SITE", "rennes"));
+        assert_eq!(prefaces.recv().unwrap().0.source.ip().to_string(), "100.64.1.1");
+        assert!(questions.try_recv().is_err());
+    });
+}
+
+#[test]
+fn a_site_that_has_not_the_nodes_addresses_is_not_believed_to_be_its_own() {
+    on_a_node(|node| {
+        let prefaces = answering_gateway(GATEWAY, CONNECTED);
+        let mut python = node.python(&format!("{AT_HOME}{CONNECTS_FROM_RENNES}"));
+        python.env("CAUSEWAY_GRID", GRID_OVERLAP);
+        passes(python.env("CAUSEWAY_SITE", "lyon"));
+        assert_eq!(prefaces.recv().unwrap().0.source.ip().to_string(), "100.64.1.1");
+    });
+}
+
+#[test]
 fn an_answer_to_another_question_is_not_believed() {
     on_a_node(|node| {
         is_told_first_and_not_believed(node, |_| Question::new(&TOKEN, [0; 16]).answer(&TOKEN, "nancy"));

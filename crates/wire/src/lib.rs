@@ -19,13 +19,16 @@ pub use verdict::{Reason, Verdict};
 
 /// Names of the environment variables that carry the grid to every process of a job.
 ///
-/// They hold the same value in every process of the job, at every site: a launcher forwards its own
-/// environment whole, so nothing in them may depend on the site.
+/// A launcher forwards its own environment whole. So they hold the same value in every process of the job, at
+/// every site, but for [`env::SITE`], which the launcher does not have.
 pub mod env {
     /// The grid map, see [`crate::Grid`].
     pub const GRID: &str = "CAUSEWAY_GRID";
     /// The job's token in hexadecimal, see [`crate::Token`].
     pub const TOKEN: &str = "CAUSEWAY_TOKEN";
+    /// The site of a node, as its own gateway says when it starts something there. Where no gateway has started a
+    /// process, it is missing.
+    pub const SITE: &str = "CAUSEWAY_SITE";
     /// `1` makes the shim tell on stderr what it does with each connection.
     pub const DEBUG: &str = "CAUSEWAY_SHIM_DEBUG";
 }

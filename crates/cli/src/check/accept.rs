@@ -1,7 +1,7 @@
 //! What this site lets others do, and whether what it runs for them could take its identity.
 
 use super::Subject;
-use super::nodes::{Remote, ask};
+use super::nodes::{Remote, ask, on_each};
 use super::steps::Step;
 use crate::grid;
 use crate::remote::start_node::{is_this_host, quoted};
@@ -61,20 +61,40 @@ fn connections(accept: &Accept) -> Step {
 }
 
 /// Whether the account that starts processes on nodes can read what makes this host its site: looked for on
-/// the first node. Where nobody else's jobs run, that is worth a word; where they do, jobs can be this site.
+/// each node. Where nobody else's jobs run, that is worth a word; where they do, jobs can be this site. The
+/// control socket is out of reach from another host, whatever that mounts.
 fn keys(config: &Config) -> Step {
-    let worse = |detail: String| {
-        let remedy = "give the gateway an account of its own, with a remote_shell that logs in as the jobs' account; or keep its \
-                      files where no node mounts them (docs/security-officer.md)";
-        match config.accept.jobs.is_empty() {
-            true => Step::warn("keys", detail, remedy),
-            false => Step::fail("keys", detail, remedy),
+    match reach(config) {
+        Reach::Read(detail) => {
+            let remedy = "give the gateway an account of its own, with a remote_shell that logs in as the jobs' account; or keep \
+                          its files where no node mounts them (docs/security-officer.md)";
+            match config.accept.jobs.is_empty() {
+                true => Step::warn("keys", detail, remedy),
+                false => Step::fail("keys", detail, remedy),
+            }
         }
-    };
+        Reach::Unknown(detail) => Step::warn("keys", detail, "make the nodes reachable, and check again"),
+        Reach::None => Step::ok(
+            "keys",
+            format!("out of reach of jobs, as seen on {} nodes", config.nodes.len()),
+        ),
+    }
+}
+
+/// How near jobs come to the gateway's keys.
+enum Reach {
+    /// They read one, as said.
+    Read(String),
+    /// Not all nodes were asked, as said; those that were read none.
+    Unknown(String),
+    None,
+}
+
+fn reach(config: &Config) -> Reach {
     if config.remote_shell == REMOTE_SHELL
         && let Some(node) = config.nodes.iter().find(|node| is_this_host(&node.name))
     {
-        return worse(format!(
+        return Reach::Read(format!(
             "node {} is this host, where processes run as the gateway's own user: they can read its keys and use its control socket",
             node.name
         ));
@@ -86,32 +106,33 @@ fn keys(config: &Config) -> Step {
         .filter_map(|path| std::path::absolute(path).ok())
         .filter_map(|path| Some((path.clone(), mark(&path)?)))
         .collect();
-    let node = &config.nodes[0];
     let script: Vec<String> = here.iter().map(|(path, _)| look_for(path)).collect();
-    match ask(&config.remote_shell, &node.name, &script.join("; ")) {
-        Remote::Said(said) => {
-            let seen: Vec<&str> = said.lines().map(str::trim).collect();
-            let read = here.iter().find(|(_, mark)| seen.contains(&mark.as_str()));
-            match read {
-                Some((path, _)) => worse(format!(
-                    "{} can be read on node {} by the account that jobs run as",
-                    path.display(),
-                    node.name
-                )),
-                None => Step::ok(
-                    "keys",
-                    format!("out of reach of jobs, as seen on node {}", node.name),
-                ),
+    let script = script.join("; ");
+    let answers = on_each(&config.nodes, |node| {
+        ask(&config.remote_shell, &node.name, &script)
+    });
+    let mut unasked = Vec::new();
+    for (answer, node) in answers.into_iter().zip(&config.nodes) {
+        let name = &node.name;
+        match answer.unwrap_or_else(|| Remote::Failed("the look at it failed".to_owned())) {
+            Remote::Said(said) => {
+                let seen: Vec<&str> = said.lines().map(str::trim).collect();
+                if let Some((path, _)) = here.iter().find(|(_, mark)| seen.contains(&mark.as_str())) {
+                    let path = path.display();
+                    let text = format!("{path} can be read on node {name} by the account that jobs run as");
+                    return Reach::Read(text);
+                }
             }
+            Remote::Failed(why) => unasked.push(format!("{name}: {why}")),
         }
-        Remote::Failed(why) => Step::warn(
-            "keys",
-            format!(
-                "node {} was not asked whether jobs can read them: {why}",
-                node.name
-            ),
-            "make the node reachable, and check again",
-        ),
+    }
+    match unasked.first() {
+        None => Reach::None,
+        Some(first) => Reach::Unknown(format!(
+            "{} of {} nodes were not asked whether jobs can read them, the first being {first}",
+            unasked.len(),
+            config.nodes.len()
+        )),
     }
 }
 
@@ -141,7 +162,7 @@ mod tests {
             [site]
             name = "rennes"
             subnets = ["10.1.0.0/24"]
-            nodes = [{{ name = "rennes-1", address = "10.1.0.1" }}]
+            nodes = [{{ name = "rennes-1", address = "10.1.0.1" }}, {{ name = "rennes-2", address = "10.1.0.2" }}]
             remote_shell = ["sh", "-c", "exec sh -c \"$1\"", "{{node}}"]
             {accept}
             [listen]
@@ -162,7 +183,13 @@ mod tests {
         let step = keys(&shared);
         assert_eq!(step.result, Verdict::Fail, "{step}");
         assert!(step.detail.contains("grid.key"), "{step}");
-        // A node that does not mount it.
+        // One node of two is enough.
+        let script = "[ \"$1\" = rennes-1 ] || exec sh -c \"$2\"";
+        shared.remote_shell = ["sh", "-c", script, "sh", "{node}"].map(str::to_owned).to_vec();
+        let step = keys(&shared);
+        assert_eq!(step.result, Verdict::Fail, "{step}");
+        assert!(step.detail.contains("on node rennes-2"), "{step}");
+        // Nodes that do not mount it.
         shared.remote_shell = ["true", "{node}"].map(str::to_owned).to_vec();
         assert_eq!(keys(&shared).result, Verdict::Ok);
         shared.remote_shell = ["false", "{node}"].map(str::to_owned).to_vec();

@@ -48,16 +48,22 @@ pub fn look(subject: &Subject) -> Vec<Step> {
             )];
         }
     };
-    let look = |node: &NodeInfo| reach(&shell, &node.name, &own);
+    let steps = on_each(&nodes, |node| reach(&shell, &node.name, &own));
+    let steps = steps.into_iter().zip(&nodes);
+    let steps = steps.map(|(step, node)| {
+        step.unwrap_or_else(|| Step::fail(&node.name, "could not be looked at", "try again"))
+    });
+    steps.collect()
+}
+
+/// What `look` finds at each node, [`AT_ONCE`] at a time; none where it panicked.
+pub fn on_each<T: Send>(nodes: &[NodeInfo], look: impl Fn(&NodeInfo) -> T + Sync) -> Vec<Option<T>> {
+    let look = &look;
     let batches = nodes.chunks(AT_ONCE).flat_map(|batch| {
         thread::scope(|scope| {
             let looks: Vec<_> = batch.iter().map(|node| scope.spawn(move || look(node))).collect();
-            let steps = looks.into_iter().zip(batch);
-            let steps = steps.map(|(step, node)| {
-                step.join()
-                    .unwrap_or_else(|_| Step::fail(&node.name, "could not be looked at", "try again"))
-            });
-            steps.collect::<Vec<_>>()
+            let found = looks.into_iter().map(|look| look.join().ok());
+            found.collect::<Vec<_>>()
         })
     });
     batches.collect()

@@ -4,6 +4,7 @@
 use super::frame::{Frame, FrameError, MAX_DATA, Request, Started};
 use super::guard::{Guarded, HURRY, Outcome};
 use causeway_control::audit::MAX_TEXT;
+use causeway_wire::env;
 use nix::unistd::{User, getuid, pipe2};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -21,6 +22,9 @@ pub struct Args {
     /// this one says.
     #[arg(long)]
     control: Option<PathBuf>,
+    /// The site of this node.
+    #[arg(long)]
+    site: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +48,7 @@ type Output = Arc<Mutex<File>>;
 pub fn main(args: Args) -> ExitCode {
     // SAFETY: descriptors 0 and 1 are open (std sees to it) and used through these two owners alone.
     let (input, output) = unsafe { (File::from_raw_fd(0), Arc::new(Mutex::new(File::from_raw_fd(1)))) };
-    let last = match run(input, &output, args.control.as_deref()) {
+    let last = match run(input, &output, &args) {
         Ok(status) => Frame::Exit(status),
         Err(error) => Frame::Error(error.to_string()),
     };
@@ -53,13 +57,13 @@ pub fn main(args: Args) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn run(mut input: File, output: &Output, control: Option<&Path>) -> Result<u8, NodeError> {
+fn run(mut input: File, output: &Output, args: &Args) -> Result<u8, NodeError> {
     send(output, &Frame::Hello).map_err(FrameError::Io)?;
     let Some(Frame::Request(request)) = Frame::read(&mut input)? else {
         return Err(NodeError::NoRequest);
     };
-    tell_started(&request, output, control);
-    let (shell, mut command) = command(&request)?;
+    tell_started(&request, output, args.control.as_deref());
+    let (shell, mut command) = command(&request, args.site.as_deref())?;
     let ((stdin, feeder), (stdout_end, stdout), (stderr_end, stderr)) = (pipe()?, pipe()?, pipe()?);
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     let ours = [
@@ -71,7 +75,7 @@ fn run(mut input: File, output: &Output, control: Option<&Path>) -> Result<u8, N
     ];
     let (guarded, order) = Guarded::start(command, &ours, || ()).map_err(NodeError::Guard)?;
     // Before, the process has one thread. One that sshd started sees the end of its input.
-    if control.is_some() {
+    if args.control.is_some() {
         super::parent::end_with_parent().map_err(NodeError::Guard)?;
     }
     let credit = Arc::clone(output);
@@ -112,7 +116,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), NodeError> {
 }
 
 /// The user's shell with the request, as sshd would start it.
-fn command(request: &Request) -> Result<(String, Command), NodeError> {
+fn command(request: &Request, site: Option<&str>) -> Result<(String, Command), NodeError> {
     let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
     for library in preload.iter().flat_map(|(_, value)| value.split([':', ' '])) {
         // ld.so only warns about a library that is missing, once per process, and the job hangs.
@@ -128,6 +132,11 @@ fn command(request: &Request) -> Result<(String, Command), NodeError> {
     let mut command = Command::new(&shell);
     command.arg("-c").arg(&request.command);
     command.envs(request.environment.iter().map(|(name, value)| (name, value)));
+    // Not what the other end says: only here is it known.
+    match site {
+        Some(site) => command.env(env::SITE, site),
+        None => command.env_remove(env::SITE),
+    };
     let login = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into());
     let path: Vec<&str> = request
         .path

@@ -30,6 +30,9 @@ pub struct Args {
     /// Where the gateway serves commands, which is told what the node runs.
     #[arg(long)]
     pub control: Option<PathBuf>,
+    /// The site of the node, as its gateway has it. Processes there find their place by it.
+    #[arg(long)]
+    pub site: Option<String>,
     /// The node to start on.
     pub node: String,
 }
@@ -81,6 +84,9 @@ fn run(args: &Args, output: &mut File) -> Result<(), StartError> {
         if let Some(control) = &args.control {
             here.arg("--control").arg(control);
         }
+        if let Some(site) = &args.site {
+            here.arg("--site").arg(site);
+        }
         return Err(StartError::Own(here.exec()));
     }
     let mut child = start(args, &own)?;
@@ -128,6 +134,9 @@ fn start(args: &Args, own: &Path) -> Result<Child, StartError> {
     let (program, arguments) = words.split_first().ok_or(StartError::NoShell)?;
     let mut remote = OsString::from(quoted(own));
     remote.push(" node-exec");
+    if let Some(site) = &args.site {
+        remote.push(format!(" --site {}", quoted(Path::new(site))));
+    }
     let mut command = Command::new(program);
     command
         .args(arguments)

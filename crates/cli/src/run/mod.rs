@@ -163,7 +163,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         tell(&launcher, &chosen.shares, &environment, &command);
         tell_left_alone(&launcher, &facts);
     }
-    command.envs(environment);
+    command.envs(environment).env_remove(causeway_wire::env::SITE);
     Ok(child::run(command, connection, directory.path(), signals)?)
 }
 

@@ -59,7 +59,8 @@ impl Commands {
         let words = driver.config.remote_shell.iter();
         let words = words.map(|word| OsString::from(format!("--word={word}")));
         let control = driver.config.control.clone().into_os_string();
-        let arguments = ["start-node".into(), "--control".into(), control]
+        let (site, own) = ("--site".into(), OsString::from(&driver.config.site));
+        let arguments = ["start-node".into(), "--control".into(), control, site, own]
             .into_iter()
             .chain(words)
             .chain(["--".into(), OsString::from(&start.node)]);
