@@ -30,7 +30,7 @@ setup: ## install what is missing: Debian packages, and mpi4py with its tests
 build: $(TARGET)/release/libcauseway_ucx.so $(TARGET)/release/collectives.stamp $(TARGET)/release/data.stamp ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
 
-$(TARGET)/%/libcauseway_ucx.so: $(wildcard compat/*.[ch])
+$(TARGET)/%/libcauseway_ucx.so: $(wildcard mpich-ucx/*.[ch])
 	@mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -pthread -o $@.part $(filter %.c,$^) -ldl
 	@mv $@.part $@
@@ -116,7 +116,7 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*/*.c tests/programs/*.c tests/programs/data/*.c tests/programs/data/*/*.c)
+C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c tests/programs/*.c tests/programs/data/*.c tests/programs/data/*/*.c)
 
 lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links, columns and figures of documents, no circles of imports or includes, sizes; warnings are errors
 	cargo fmt --all --check

@@ -40,7 +40,7 @@ use std::process::{Command, ExitCode};
 pub const SHIM: &str = "libcauseway_shim.so";
 
 /// File name of the library without which MPICH over UCX neither ends nor receives every datatype rightly,
-/// beside the causeway binary; see compat/.
+/// beside the causeway binary; see mpich-ucx/.
 pub const UCX: &str = "libcauseway_ucx.so";
 
 /// File names of all libraries that may be preloaded into a job's processes.

@@ -1,6 +1,6 @@
 /* What a hook stands in front of. */
-#ifndef CAUSEWAY_COMPAT_NEXT_H
-#define CAUSEWAY_COMPAT_NEXT_H
+#ifndef CAUSEWAY_MPICH_UCX_NEXT_H
+#define CAUSEWAY_MPICH_UCX_NEXT_H
 
 #include <dlfcn.h>
 #include <stddef.h>
