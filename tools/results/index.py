@@ -15,8 +15,8 @@ import statistics
 import sys
 import tomllib
 
-HERE = pathlib.Path(__file__).resolve().parent
-BEGIN, END = "<!-- index: written by results/index.py -->", "<!-- end of the index -->"
+RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results"
+BEGIN, END = "<!-- index: written by tools/results/index.py -->", "<!-- end of the index -->"
 SENSES = {"at_most": "at most", "at_least": "at least", "near": "within 5 % of"}
 # Round trip in microseconds and bits per second: two sites (rennes-nancy), and the longest way from the root over three.
 TWO, THREE = (11_600, 1e9), (10_300, 1e9)
@@ -24,7 +24,7 @@ TWO, THREE = (11_600, 1e9), (10_300, 1e9)
 
 def text(name: str) -> str:
     """A file of results/, compressed or not."""
-    path, packed = HERE / name, HERE / (name + ".gz")
+    path, packed = RESULTS / name, RESULTS / (name + ".gz")
     return gzip.decompress(packed.read_bytes()).decode() if packed.exists() else path.read_text(encoding="utf-8")
 
 
@@ -93,7 +93,7 @@ def badness(figure: float, bar: dict) -> float:
 
 def described(rows: str) -> pathlib.Path:
     """The text that says when rows were measured: the .md beside them, or the directory's."""
-    beside = (HERE / rows).with_suffix(".md")
+    beside = (RESULTS / rows).with_suffix(".md")
     return beside if beside.exists() else beside.with_name("README.md")
 
 
@@ -122,21 +122,21 @@ def line(bar: dict) -> str:
     beside = number(max(figures(bar["beside"]).values())) + unit if "beside" in bar else ""
     beside = bar.get("limit", "1: R/2 + s/B") + beside
     date = re.search(r"\d{4}-\d\d-\d\d", described(bar["rows"]).read_text(encoding="utf-8"))[0]
-    rows = bar["rows"] + (".gz" if (HERE / (bar["rows"] + ".gz")).exists() else "")
+    rows = bar["rows"] + (".gz" if (RESULTS / (bar["rows"] + ".gz")).exists() else "")
     return (f"| {bar['what']} | {number(figure)}{unit}{' (' + where + ')' if where else ''} | {held} of {len(worst)} "
             f"| {wants} | {beside} | [{rows.split('/')[0]}]({rows}), {date} |")
 
 
 def main() -> None:
-    table = tomllib.loads((HERE / "bars.toml").read_text(encoding="utf-8"))
+    table = tomllib.loads((RESULTS / "bars.toml").read_text(encoding="utf-8"))
     # A name that begins with a date is of a run that nobody has sorted in yet (take.py).
-    directories = {path.name for path in HERE.iterdir() if path.is_dir() and not path.name[0].isdigit()}
+    directories = {path.name for path in RESULTS.iterdir() if path.is_dir() and not path.name[0].isdigit()}
     if unlike := directories ^ set(table["questions"]):
         sys.exit(f"results/bars.toml: [questions] and the directories differ: {', '.join(sorted(unlike))}")
     lines = ["| figure | newest, worst | holds | bar | limit beside it | rows, measured |", "|---|---|---|---|---|---|"]
     lines += [line(bar) for bar in table["bar"]] + ["", "| directory | what it answers |", "|---|---|"]
     lines += [f"| [{name}]({name}/) | {question} |" for name, question in sorted(table["questions"].items())]
-    readme = HERE / "README.md"
+    readme = RESULTS / "README.md"
     old = readme.read_text(encoding="utf-8")
     new = old.split(BEGIN)[0] + "\n".join([BEGIN, "", *lines, "", END]) + old.split(END)[1]
     if "--check" not in sys.argv:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sorts a run of `make bench` into the questions' directories: results/take.py results/DATE-NAME, then make results-index.
+"""Sorts a run of `make bench` into the questions' directories: tools/results/take.py results/DATE-NAME, then make results-index.
 
 Each section's rows take the place of the question's older ones (git keeps those); its tables become the .md file beside
 them. What somebody has written about the run (NOTE.md) is not moved: its place is the question's README.md.
@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
+RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results"
 # Rows whose question has another name than they.
 QUESTION = {"plain": "latency", "idle": "pingpong", "many": "pingpong"}
 # Less is as easily read as it is.
@@ -40,14 +40,14 @@ def main() -> None:
         if not (rows := re.search(r"^Rows: (\S+?)\.csv", section, re.MULTILINE)):
             print(f"{title}: has no rows")
             continue
-        question = HERE / QUESTION.get(rows[1], rows[1])
+        question = RESULTS / QUESTION.get(rows[1], rows[1])
         question.mkdir(exist_ok=True)
         store(run / f"{rows[1]}.csv", question / f"{rows[1]}.csv")
         mine = [line for line in verdicts[1:] if line.split("|")[1].strip() == title]
         table = ["## Summary", "", titles, verdicts[0], *mine, ""] if mine else []
         text = [head.rstrip(), "", *table, common, "", section.strip(), ""]
         (question / f"{rows[1]}.md").write_text("\n".join(text), encoding="utf-8")
-        print(f"{title}: {question.relative_to(HERE.parent)}/{rows[1]}.md")
+        print(f"{title}: {question.relative_to(RESULTS.parent)}/{rows[1]}.md")
 
 
 if __name__ == "__main__":

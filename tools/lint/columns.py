@@ -3,7 +3,7 @@
 
 Not looked at: tables, code, headings, lines that are one link or one word, docs/decisions (they are historical) and the
 tables that the bench has written in results/. Prints FILE:LINE: COLUMNS; the status is 1 then.
-lint/wrap.py breaks a file's lines anew.
+tools/lint/wrap.py breaks a file's lines anew.
 """
 
 import pathlib

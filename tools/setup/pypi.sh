@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes .cache/mpi/NAME, one Python environment per MPI, from setup/pypi-NAME.txt; a directory whose pin is
+# Makes .cache/mpi/NAME, one Python environment per MPI, from tools/setup/pypi-NAME.txt; a directory whose pin is
 # unchanged is used again. `lint` is no MPI but what make lint needs. `pypi.sh suite` also unpacks mpi4py's source
 # package, whose tests we run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-cache=$(cd "$here/.." && pwd)/.cache/mpi
+cache=$(cd "$here/../.." && pwd)/.cache/mpi
 mkdir -p "$cache"
 
 # Debian's /usr/bin/python3 has no venv without a package that a machine with its own python3 need not have.

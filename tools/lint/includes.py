@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent / "mpi/src"
+ROOT = pathlib.Path(__file__).resolve().parents[2] / "mpi/src"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 # What includes what, without suffixes, and where.
