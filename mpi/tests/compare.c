@@ -6,14 +6,11 @@
 #include "native.h"
 
 #include "communicators.h"
+#include "compare_extent.h"
 #include "compare_kinds.h"
 
-#include <limits.h>
-#include <malloc.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 /* Under way at a time. */
 #define MAX_AT_ONCE 6
@@ -347,47 +344,6 @@ static int compare(const struct one *one, struct memory memory[2][2], int number
         for (int i = 0; i < 2; i++)
             free(memory[ours][i].all);
     return differs;
-}
-
-/* When the comparing ends: after so many cases, or so many seconds by rank 0's clock. */
-struct extent {
-    int cases, seconds;
-    time_t began;
-};
-
-static struct extent extent_of(const char *text)
-{
-    char *unit;
-    long number = strtol(text, &unit, 10);
-    if (*unit == 's')
-        return (struct extent){.cases = INT_MAX, .seconds = (int)number, .began = time(NULL)};
-    return (struct extent){.cases = (int)number};
-}
-
-enum phase { WARMING, MEASURED, OVER };
-
-static int phase_of(const struct extent *extent, int rank)
-{
-    time_t passed = time(NULL) - extent->began;
-    if (!extent->seconds || rank != 0)
-        return WARMING;
-    return passed >= extent->seconds ? OVER : passed * 10 >= extent->seconds ? MEASURED : WARMING;
-}
-
-/* What a run may have more of in the end than after a tenth of its time. A hierarchy that is not freed costs more than 4 kB with its two
- * communicators, and a soak of minutes makes ten thousands of them. */
-#define MAX_GROWTH_BYTES (16 << 20)
-
-/* Memory in use, without what the allocator keeps for the next. */
-static int64_t resident_bytes(void)
-{
-    long all, resident = 0;
-    malloc_trim(0);
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%ld %ld", &all, &resident) != 2)
-        fprintf(stderr, "compare: /proc/self/statm does not say how much memory is in use\n"), exit(2);
-    fclose(file);
-    return resident * sysconf(_SC_PAGESIZE);
 }
 
 /* What was done, for rank 0 to tell. */
