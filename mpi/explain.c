@@ -1,11 +1,12 @@
-/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload library. `causeway collectives explain`
- * and `causeway run --collectives` call it.
+/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload
+ * library. `causeway collectives explain` and `causeway run --collectives` call it.
  *
- *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"), from the environment's settings;
- *                                                            "-": all
+ *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"),
+ *                                                            from the environment's settings; "-": all
  *     causeway-collectives rules FILE                        its rules between commas, in one line
  *
- * The status is 2, with the reason on standard error, where a rule or a word is not understood. Names of before are told of there, too. */
+ * The status is 2, with the reason on standard error, where a rule or a word is not understood. Names of
+ * before are told of there, too. */
 #include "select/settings.h"
 
 #include <inttypes.h>
@@ -42,7 +43,10 @@ static int read_layout(const char *sizes)
     return layout.sites > 1 && layout.ranks <= 1000000;
 }
 
-static enum algorithm chosen(enum operation operation, int64_t bytes) { return settings_choose(&settings, &layout, operation, bytes); }
+static enum algorithm chosen(enum operation operation, int64_t bytes)
+{
+    return settings_choose(&settings, &layout, operation, bytes);
+}
 
 static void write_bytes(int64_t bytes)
 {
@@ -120,7 +124,7 @@ static void explain_ranges(enum operation operation)
     int64_t begin = 0, last = 0;
     for (int64_t bytes = 1; operation != OF_BARRIER && bytes <= LARGEST_BYTES; bytes *= 2) {
         /* Two changes may lie between two powers of two. */
-        for (; chosen(operation, bytes) != chosen(operation, last); ) {
+        for (; chosen(operation, bytes) != chosen(operation, last);) {
             int64_t at = change(operation, last, bytes);
             write_row(operation, begin, at);
             begin = last = at;
@@ -151,10 +155,13 @@ static int names(const char *list, const char *word)
 static void write_head(void)
 {
     const struct costs *costs = &settings.costs;
-    printf("%d ranks at %d sites, %d at most at one, each site's ranks in a row\n", layout.ranks, layout.sites, layout.largest);
-    printf("between sites: round trip %.3f ms, %" PRId64 " Mbit/s, %" PRId64 " us for each message; inside: %" PRId64 " us, %" PRId64
-           " Mbit/s; segments of %" PRId64 " bytes\n",
-           (double)costs->rtt / 1e3, costs->rate * 8, costs->message, costs->lan_rtt, costs->lan_rate * 8, costs->segment);
+    printf("%d ranks at %d sites, %d at most at one, each site's ranks in a row\n", layout.ranks,
+           layout.sites, layout.largest);
+    printf("between sites: round trip %.3f ms, %" PRId64 " Mbit/s, %" PRId64
+           " us for each message; inside: %" PRId64 " us, %" PRId64 " Mbit/s; segments of %" PRId64
+           " bytes\n",
+           (double)costs->rtt / 1e3, costs->rate * 8, costs->message, costs->lan_rtt, costs->lan_rate * 8,
+           costs->segment);
     for (int i = 0; i < settings.rules.count; i++) {
         char rule[128];
         rule_write(&settings.rules.all[i], rule, sizeof rule);
@@ -210,7 +217,8 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "rules") == 0)
         return write_rules(argv[2]);
     if (argc != 5 || strcmp(argv[1], "explain") != 0) {
-        fprintf(stderr, "say: causeway-collectives explain SIZES OPERATIONS BYTES, or: causeway-collectives rules FILE\n");
+        fprintf(stderr, "say: causeway-collectives explain SIZES OPERATIONS BYTES, "
+                        "or: causeway-collectives rules FILE\n");
         return 2;
     }
     int right = settings_read(&settings, said, sizeof said);

@@ -1,12 +1,14 @@
 /* Lets MPICH over UCX end. Part of the preload library for jobs of MPICH.
  *
  * In MPI_Finalize each rank closes its UCX endpoints, which waits for an answer that the peer gives only from
- * ucp_worker_progress(); then it waits in a PMI barrier, a blocking read() without progress. A rank that gets there before
- * a peer's request has arrived leaves that peer waiting for ever. On a LAN the request is mostly faster; across a
- * WAN about every third run of 4 ranks hung, with or without Causeway (MPICH 4.0.2, UCX 1.13: src/mpid/ch4/netmod/ucx/
- * ucx_init.c, uct/tcp/tcp_ep.c, uct_tcp_ep_flush sends a put of no bytes and waits for its acknowledgement).
+ * ucp_worker_progress(); then it waits in a PMI barrier, a blocking read() without progress. A rank that gets
+ * there before a peer's request has arrived leaves that peer waiting for ever. On a LAN the request is mostly
+ * faster; across a WAN about every third run of 4 ranks hung, with or without Causeway (MPICH 4.0.2, UCX
+ * 1.13: src/mpid/ch4/netmod/ucx/ ucx_init.c, uct/tcp/tcp_ep.c, uct_tcp_ep_flush sends a put of no bytes and
+ * waits for its acknowledgement).
  *
- * So: while a rank waits for its process manager inside MPI_Finalize, it goes on answering. Nothing else is touched. */
+ * So: while a rank waits for its process manager inside MPI_Finalize, it goes on answering. Nothing else is
+ * touched. */
 #define _GNU_SOURCE
 #include "next.h"
 
@@ -28,8 +30,8 @@ static _Atomic(ucp_worker_h) workers[MAX_WORKERS];
 static atomic_int finalizing;
 static worker_progress_fn progress;
 
-/* Answers for when what would have been called is not found; headers of MPI and UCX need not be installed. 16 is
- * MPI_ERR_INTERN of MPICH and MPI_ERR_OTHER of the standard ABI, -22 is UCS_ERR_UNSUPPORTED. */
+/* Answers for when what would have been called is not found; headers of MPI and UCX need not be installed. 16
+ * is MPI_ERR_INTERN of MPICH and MPI_ERR_OTHER of the standard ABI, -22 is UCS_ERR_UNSUPPORTED. */
 #define NO_MPI 16
 #define NO_UCX (-22)
 
@@ -93,8 +95,8 @@ ssize_t read(int fd, void *buffer, size_t length)
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         int kept = errno;
         int polled;
-        /* A millisecond between two rounds: the peer waits for one answer, not for a fast one. A signal, of a profiler's
-         * timer say, is no reason to fall into the read. */
+        /* A millisecond between two rounds: the peer waits for one answer, not for a fast one. A signal, of a
+         * profiler's timer say, is no reason to fall into the read. */
         while ((polled = poll(&ready, 1, 1)) == 0 || (polled < 0 && errno == EINTR)) {
             for (int i = 0; i < MAX_WORKERS; i++) {
                 ucp_worker_h worker = atomic_load(&workers[i]);

@@ -5,8 +5,8 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* What would have been called without us. Python loads its MPI with dlopen() and local scope, where RTLD_NEXT does not
- * look: then the library is asked for by name, without loading it. */
+/* What would have been called without us. Python loads its MPI with dlopen() and local scope, where RTLD_NEXT
+ * does not look: then the library is asked for by name, without loading it. */
 static inline void *next(const char *name)
 {
     static const char *libraries[] = {"libucp.so.0", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1"};

@@ -1,11 +1,12 @@
 /* Lets MPICH over UCX receive what ends inside an element. Part of the preload library for jobs of MPICH.
  *
- * UCX hands a long message over in fragments, which end where a segment is full. For a datatype with gaps MPICH unpacks each
- * by itself (before 4.2 in every receive, since then in matched ones), and unpacks whole elements only: of a fragment that
- * ends inside one, the rest is lost, and the receive ends with MPI_ERR_TRUNCATE or with wrong data
- * (docs/decisions/0012-unpack.md has versions and sources).
+ * UCX hands a long message over in fragments, which end where a segment is full. For a datatype with gaps
+ * MPICH unpacks each by itself (before 4.2 in every receive, since then in matched ones), and unpacks whole
+ * elements only: of a fragment that ends inside one, the rest is lost, and the receive ends with
+ * MPI_ERR_TRUNCATE or with wrong data (docs/decisions/0012-unpack.md has versions and sources).
  *
- * So: fragments are put together, and unpacked when all are there. What comes in one piece is unpacked as before. */
+ * So: fragments are put together, and unpacked when all are there. What comes in one piece is unpacked as
+ * before. */
 #define _GNU_SOURCE
 #include "next.h"
 
@@ -23,7 +24,8 @@
 #define UNSUPPORTED (-22)
 typedef signed char status;
 
-/* As in ucp/api/ucp.h, which need not be installed. The order and meaning of these are part of UCX's binary interface. */
+/* As in ucp/api/ucp.h, which need not be installed. The order and meaning of these are part of UCX's binary
+ * interface. */
 struct generic_operations {
     void *(*start_pack)(void *context, const void *buffer, size_t count);
     void *(*start_unpack)(void *context, void *buffer, size_t count);
@@ -33,7 +35,8 @@ struct generic_operations {
     void (*finish)(void *state);
 };
 
-/* MPICH has one set of operations for all its datatypes. Another one, of who else uses UCX, stays as it is. */
+/* MPICH has one set of operations for all its datatypes. Another one, of who else uses UCX, stays as it
+ * is. */
 static struct generic_operations mpich;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
@@ -70,10 +73,7 @@ static void *start_unpack(void *context, void *buffer, size_t count)
     return message;
 }
 
-static size_t packed_size(void *state)
-{
-    return mpich.packed_size(((struct message *)state)->own);
-}
+static size_t packed_size(void *state) { return mpich.packed_size(((struct message *)state)->own); }
 
 static size_t pack(void *state, size_t offset, void *destination, size_t length)
 {
@@ -97,17 +97,22 @@ static status unpack(void *state, size_t offset, const void *source, size_t leng
         return NO_MEMORY;
     memcpy(message->fragments + offset, source, length);
     message->arrived += length;
-    return message->arrived == message->capacity ? unpack_whole(message, message->fragments, message->arrived) : OK;
+    return message->arrived == message->capacity ? unpack_whole(message, message->fragments, message->arrived)
+                                                 : OK;
 }
 
-/* UCX calls it after the last fragment, and tells MPICH afterwards that the message is there. A message may be shorter than
- * what it is received with; whether it was the last fragment is known only here, where no error can be returned. */
+/* UCX calls it after the last fragment, and tells MPICH afterwards that the message is there. A message may
+ * be shorter than what it is received with; whether it was the last fragment is known only here, where no
+ * error can be returned. */
 static void finish(void *state)
 {
     struct message *message = state;
     if (message->is_received && !message->is_unpacked && message->arrived &&
         unpack_whole(message, message->fragments, message->arrived) != OK)
-        fprintf(stderr, "causeway: MPICH could not unpack a message of %zu bytes: does its datatype fit what was sent?\n", message->arrived);
+        fprintf(
+            stderr,
+            "causeway: MPICH could not unpack a message of %zu bytes: does its datatype fit what was sent?\n",
+            message->arrived);
     mpich.finish(message->own);
     free(message->fragments);
     free(message);
@@ -125,7 +130,8 @@ static int is_mpichs(const struct generic_operations *operations)
 
 status ucp_dt_create_generic(const struct generic_operations *operations, void *context, uint64_t *datatype)
 {
-    static const struct generic_operations ours = {start_pack, start_unpack, packed_size, pack, unpack, finish};
+    static const struct generic_operations ours = {start_pack, start_unpack, packed_size,
+                                                   pack,       unpack,       finish};
     status (*real)(const struct generic_operations *, void *, uint64_t *) = next("ucp_dt_create_generic");
     if (!real)
         return UNSUPPORTED;

@@ -1,5 +1,6 @@
-/* Adds up a number of every rank so that one message leaves each site: within the site first, then between one rank of each. Run as it is
- * with any MPI; where nobody tells of sites there is one. docs/topology.md explains the calls. */
+/* Adds up a number of every rank so that one message leaves each site: within the site first, then between
+ * one rank of each. Run as it is with any MPI; where nobody tells of sites there is one. docs/topology.md
+ * explains the calls. */
 #include "../include/causeway_mpi.h"
 
 #include <mpi.h>
@@ -29,8 +30,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_get_info(MPI_COMM_WORLD, &info);
-    printf("rank %d is at site %s of %s, in group %s\n", rank, told(info, CAUSEWAY_INFO_SITE, site_name, "here"),
-           told(info, CAUSEWAY_INFO_SITES, sites, "1"), told(info, CAUSEWAY_INFO_GROUP, group, "none"));
+    printf("rank %d is at site %s of %s, in group %s\n", rank,
+           told(info, CAUSEWAY_INFO_SITE, site_name, "here"), told(info, CAUSEWAY_INFO_SITES, sites, "1"),
+           told(info, CAUSEWAY_INFO_GROUP, group, "none"));
     int key = atoi(told(info, CAUSEWAY_INFO_COLORS_KEYVAL, keyval, "-1"));
     MPI_Info_free(&info);
     if (key != -1)

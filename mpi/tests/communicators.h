@@ -1,4 +1,5 @@
-/* Random numbers that are the same on all ranks, and communicators of many kinds that are made and freed by them. */
+/* Random numbers that are the same on all ranks, and communicators of many kinds that are made and freed by
+ * them. */
 #ifndef CAUSEWAY_COMMUNICATORS_H
 #define CAUSEWAY_COMMUNICATORS_H
 
@@ -98,7 +99,8 @@ static void release(MPI_Comm *comm)
         MPI_Comm_disconnect(comm);
 }
 
-/* One of them, not the world, goes, and another that is made of any of them takes its place, before or afterwards. */
+/* One of them, not the world, goes, and another that is made of any of them takes its place, before or
+ * afterwards. */
 __attribute__((unused)) static void replace_communicator(void)
 {
     int which = 1 + (int)draw(COMMUNICATORS - 1), of = (int)draw(COMMUNICATORS), rank, size;

@@ -1,8 +1,9 @@
-/* Random collectives on random communicators, each done twice, by way of the preload library, in one of its three forms, with large
- * counts or not, and several under way at a time, and by the MPI alone; every byte of every buffer must be the same after both.
+/* Random collectives on random communicators, each done twice, by way of the preload library, in one of its
+ * three forms, with large counts or not, and several under way at a time, and by the MPI alone; every byte of
+ * every buffer must be the same after both.
  *
- * compare CASES|SECONDSs [SEED]: prints what was compared, and for the first difference how to have it again. With a time (60s) other
- * communicators are made and freed all the while, and memory must not grow. */
+ * compare CASES|SECONDSs [SEED]: prints what was compared, and for the first difference how to have it again.
+ * With a time (60s) other communicators are made and freed all the while, and memory must not grow. */
 #include "native.h"
 
 #include "communicators.h"
@@ -15,11 +16,31 @@
 /* Under way at a time. */
 #define MAX_AT_ONCE 6
 
-enum { BARRIER, BCAST, REDUCE, ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER,
-       ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, SCAN, EXSCAN, OPERATIONS };
+enum {
+    BARRIER,
+    BCAST,
+    REDUCE,
+    ALLREDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    GATHER,
+    GATHERV,
+    SCATTER,
+    SCATTERV,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLTOALL,
+    ALLTOALLV,
+    ALLTOALLW,
+    SCAN,
+    EXSCAN,
+    OPERATIONS
+};
 
-static const char *const names[OPERATIONS] = {"barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "reduce_scatter_block",
-    "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw", "scan", "exscan"};
+static const char *const names[OPERATIONS] = {
+    "barrier",  "bcast",     "reduce",    "allreduce", "reduce_scatter", "reduce_scatter_block",
+    "gather",   "gatherv",   "scatter",   "scatterv",  "allgather",      "allgatherv",
+    "alltoall", "alltoallv", "alltoallw", "scan",      "exscan"};
 
 struct one {
     int operation, which, count, root, in_place;
@@ -45,31 +66,33 @@ struct one {
     int table[MAX_RANKS][MAX_RANKS];
 };
 
-#define FORM_OF(Name, Iname, Init, ...)                                                                               \
-    (one->form == BLOCKING      ? MPI_##Name(__VA_ARGS__)                                                              \
-     : one->form == NONBLOCKING ? MPI_##Iname(__VA_ARGS__, &one->request)                                              \
+#define FORM_OF(Name, Iname, Init, ...)                                   \
+    (one->form == BLOCKING      ? MPI_##Name(__VA_ARGS__)                 \
+     : one->form == NONBLOCKING ? MPI_##Iname(__VA_ARGS__, &one->request) \
                                 : started(Init(__VA_ARGS__, MPI_INFO_NULL, &one->request), &one->request))
 #if MPI_VERSION >= 4
 /* The arguments' names mean arrays of large counts there. */
-#define LARGE_FORM_OF(name, iname, ...)                                                                                \
-    __extension__({                                                                                                    \
-        MPI_Count *counts = one->large.counts, *out_counts = one->large.out_counts, *in_counts = one->large.in_counts; \
-        MPI_Aint *places = one->large.places, *out_places = one->large.out_places, *in_places = one->large.in_places;  \
-        (void)counts, (void)out_counts, (void)in_counts, (void)places, (void)out_places, (void)in_places;             \
-        FORM_OF(name##_c, I##iname##_c, MPI_##name##_init_c, __VA_ARGS__);                                             \
+#define LARGE_FORM_OF(name, iname, ...)                                                                   \
+    __extension__({                                                                                       \
+        MPI_Count *counts = one->large.counts, *out_counts = one->large.out_counts,                       \
+                  *in_counts = one->large.in_counts;                                                      \
+        MPI_Aint *places = one->large.places, *out_places = one->large.out_places,                        \
+                 *in_places = one->large.in_places;                                                       \
+        (void)counts, (void)out_counts, (void)in_counts, (void)places, (void)out_places, (void)in_places; \
+        FORM_OF(name##_c, I##iname##_c, MPI_##name##_init_c, __VA_ARGS__);                                \
     })
 #else
 #define LARGE_FORM_OF(name, iname, ...) MPI_ERR_OTHER
 #endif
-#define CALL(name, iname, ...)                                                                                         \
-    (!ours             ? NATIVE(name)(__VA_ARGS__)                                                                     \
-     : one->is_large   ? LARGE_FORM_OF(name, iname, __VA_ARGS__)                                                       \
-                       : FORM_OF(name, I##iname, INIT(name), __VA_ARGS__))
+#define CALL(name, iname, ...)                                 \
+    (!ours           ? NATIVE(name)(__VA_ARGS__)               \
+     : one->is_large ? LARGE_FORM_OF(name, iname, __VA_ARGS__) \
+                     : FORM_OF(name, I##iname, INIT(name), __VA_ARGS__))
 
 static int started(int status, MPI_Request *request) { return status ? status : MPI_Start(request); }
 
-/* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0, and adds up wrongly where two nodes have
- * unlike numbers of ranks, in reverse. */
+/* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0, and adds up wrongly where two nodes
+ * have unlike numbers of ranks, in reverse. */
 static int reduce_by_hand(const struct one *one, const char *from, char *into)
 {
     size_t bytes = (size_t)one->count * (size_t)one->kind->extent;
@@ -77,12 +100,15 @@ static int reduce_by_hand(const struct one *one, const char *from, char *into)
     int counts[MAX_RANKS], places[MAX_RANKS];
     for (int i = 0; i < one->size; i++)
         counts[i] = one->count, places[i] = i * one->count;
-    int status = NATIVE(Gatherv)(from, one->count, one->kind->type, all, counts, places, one->kind->type, one->root, one->comm);
+    int status = NATIVE(Gatherv)(from, one->count, one->kind->type, all, counts, places, one->kind->type,
+                                 one->root, one->comm);
     if (one->rank == one->root) {
         for (int i = one->size - 2; i >= 0; i--)
-            NATIVE(Reduce_local)(all + bytes * (size_t)i, all + bytes * (size_t)(one->size - 1), one->count, one->kind->type, one->op);
+            NATIVE(Reduce_local)(all + bytes * (size_t)i, all + bytes * (size_t)(one->size - 1), one->count,
+                                 one->kind->type, one->op);
         for (int i = 0; i < one->count; i++)
-            memcpy(into + i * one->kind->extent, all + bytes * (size_t)(one->size - 1) + i * one->kind->extent, one->kind->bytes);
+            memcpy(into + i * one->kind->extent,
+                   all + bytes * (size_t)(one->size - 1) + i * one->kind->extent, one->kind->bytes);
     }
     free(all);
     return status;
@@ -90,8 +116,8 @@ static int reduce_by_hand(const struct one *one, const char *from, char *into)
 
 static int reduces(int operation)
 {
-    return operation == REDUCE || operation == ALLREDUCE || operation == REDUCE_SCATTER || operation == REDUCE_SCATTER_BLOCK ||
-           operation == SCAN || operation == EXSCAN;
+    return operation == REDUCE || operation == ALLREDUCE || operation == REDUCE_SCATTER ||
+           operation == REDUCE_SCATTER_BLOCK || operation == SCAN || operation == EXSCAN;
 }
 
 /* One rank may describe nothing otherwise than the others do. */
@@ -118,19 +144,22 @@ static void say_blocks(struct one *one, MPI_Datatype type)
     }
 }
 
-/* MPICH 4.0.2's own gather and scatter fail ("message truncated", or worse) for 2803 structs of {8: double, 0: 3 chars} on 5 ranks. */
+/* MPICH 4.0.2's own gather and scatter fail ("message truncated", or worse) for 2803 structs of {8: double,
+ * 0: 3 chars} on 5 ranks. */
 static int gather_by_hand(struct one *one, const char *from, char *into, MPI_Datatype type)
 {
     for (int i = 0; i < one->size; i++)
         one->in_counts[i] = one->count, one->in_places[i] = i * one->count;
-    return NATIVE(Gatherv)(from, one->count, type, into, one->in_counts, one->in_places, type, one->root, one->comm);
+    return NATIVE(Gatherv)(from, one->count, type, into, one->in_counts, one->in_places, type, one->root,
+                           one->comm);
 }
 
 static int scatter_by_hand(struct one *one, const char *from, char *into, MPI_Datatype type)
 {
     for (int i = 0; i < one->size; i++)
         one->out_counts[i] = one->count, one->out_places[i] = i * one->count;
-    return NATIVE(Scatterv)(from, one->out_counts, one->out_places, type, into, one->count, type, one->root, one->comm);
+    return NATIVE(Scatterv)(from, one->out_counts, one->out_places, type, into, one->count, type, one->root,
+                            one->comm);
 }
 
 /* MPICH 4.0.2's own crashes in place with MPI_DOUBLE_INT. */
@@ -147,7 +176,8 @@ static int call(struct one *one, char *from, char *into, int ours)
     int here = one->counts[one->rank], at_root = one->rank == one->root;
     void *in_place = MPI_IN_PLACE;
     int *counts = one->said_counts, *places = one->said_places;
-    int *out_counts = one->out_counts, *out_places = one->out_places, *in_counts = one->in_counts, *in_places = one->in_places;
+    int *out_counts = one->out_counts, *out_places = one->out_places, *in_counts = one->in_counts,
+        *in_places = one->in_places;
     MPI_Datatype *types = one->types;
     say_blocks(one, type);
     switch (one->operation) {
@@ -158,45 +188,55 @@ static int call(struct one *one, char *from, char *into, int ours)
     case REDUCE:
         if (!ours)
             return reduce_by_hand(one, one->in_place && at_root ? into : from, into);
-        return CALL(Reduce, reduce, one->in_place && at_root ? in_place : from, into, one->count, type, one->op, one->root, one->comm);
+        return CALL(Reduce, reduce, one->in_place && at_root ? in_place : from, into, one->count, type,
+                    one->op, one->root, one->comm);
     case ALLREDUCE:
-        return CALL(Allreduce, allreduce, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Allreduce, allreduce, one->in_place ? in_place : from, into, one->count, type, one->op,
+                    one->comm);
     case REDUCE_SCATTER:
-        return CALL(Reduce_scatter, reduce_scatter, one->in_place ? in_place : from, into, counts, type, one->op, one->comm);
+        return CALL(Reduce_scatter, reduce_scatter, one->in_place ? in_place : from, into, counts, type,
+                    one->op, one->comm);
     case REDUCE_SCATTER_BLOCK:
-        return CALL(Reduce_scatter_block, reduce_scatter_block, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Reduce_scatter_block, reduce_scatter_block, one->in_place ? in_place : from, into,
+                    one->count, type, one->op, one->comm);
     case GATHER:
         if (!ours)
             return gather_by_hand(one, one->in_place && at_root ? in_place : from, into, type);
-        return CALL(Gather, gather, one->in_place && at_root ? in_place : from, one->count, type, into, one->count, type, one->root,
-                    one->comm);
+        return CALL(Gather, gather, one->in_place && at_root ? in_place : from, one->count, type, into,
+                    one->count, type, one->root, one->comm);
     case GATHERV:
-        return CALL(Gatherv, gatherv, one->in_place && at_root ? in_place : from, here, type, into, counts, places, type, one->root,
-                    one->comm);
+        return CALL(Gatherv, gatherv, one->in_place && at_root ? in_place : from, here, type, into, counts,
+                    places, type, one->root, one->comm);
     case SCATTER:
         if (!ours)
             return scatter_by_hand(one, from, one->in_place && at_root ? in_place : into, type);
-        return CALL(Scatter, scatter, from, one->count, type, one->in_place && at_root ? in_place : into, one->count, type, one->root,
-                    one->comm);
+        return CALL(Scatter, scatter, from, one->count, type, one->in_place && at_root ? in_place : into,
+                    one->count, type, one->root, one->comm);
     case SCATTERV:
-        return CALL(Scatterv, scatterv, from, counts, places, type, one->in_place && at_root ? in_place : into, here, type, one->root,
-                    one->comm);
+        return CALL(Scatterv, scatterv, from, counts, places, type,
+                    one->in_place && at_root ? in_place : into, here, type, one->root, one->comm);
     case ALLGATHER:
-        return CALL(Allgather, allgather, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
+        return CALL(Allgather, allgather, one->in_place ? in_place : from, one->count, type, into, one->count,
+                    type, one->comm);
     case ALLGATHERV:
-        return CALL(Allgatherv, allgatherv, one->in_place ? in_place : from, here, type, into, counts, places, type, one->comm);
+        return CALL(Allgatherv, allgatherv, one->in_place ? in_place : from, here, type, into, counts, places,
+                    type, one->comm);
     case ALLTOALL:
         if (!ours)
             return alltoall_by_hand(one, from, into, type);
-        return CALL(Alltoall, alltoall, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
+        return CALL(Alltoall, alltoall, one->in_place ? in_place : from, one->count, type, into, one->count,
+                    type, one->comm);
     case ALLTOALLV:
-        return CALL(Alltoallv, alltoallv, from, out_counts, out_places, type, into, in_counts, in_places, type, one->comm);
+        return CALL(Alltoallv, alltoallv, from, out_counts, out_places, type, into, in_counts, in_places,
+                    type, one->comm);
     case ALLTOALLW:
-        return CALL(Alltoallw, alltoallw, from, out_counts, out_places, types, into, in_counts, in_places, types, one->comm);
+        return CALL(Alltoallw, alltoallw, from, out_counts, out_places, types, into, in_counts, in_places,
+                    types, one->comm);
     case SCAN:
         return CALL(Scan, scan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
     default:
-        return CALL(Exscan, exscan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Exscan, exscan, one->in_place ? in_place : from, into, one->count, type, one->op,
+                    one->comm);
     }
 }
 
@@ -235,7 +275,8 @@ static void draw_one(struct one *one)
     one->root = draw(1000) % one->size;
     one->in_place = draw(3) == 0;
     one->form = draw(3);
-    /* Those of MPIs that do not let others take part in their progress are the MPIs' own, which MPICH 4.0.2 does not end. */
+    /* Those of MPIs that do not let others take part in their progress are the MPIs' own, which MPICH 4.0.2
+     * does not end. */
     if (!lets_others_progress())
         one->form = BLOCKING;
     one->is_large = draw(3) == 0 && MPI_VERSION >= 4;
@@ -267,9 +308,10 @@ static int64_t most_elements(const struct one *one)
 static void begin(struct one *one, struct memory memory[2], int number, int rank, int ours)
 {
     if (getenv("COMPARE_TELLS"))
-        fprintf(stderr, "rank %d: case %d, %s: %s, form %d, communicator %d, %d of %s, root %d, in place %d\n", rank, number,
-                ours ? "causeway" : "native", names[one->operation], one->form, one->which, one->count, one->kind->name, one->root,
-                one->in_place);
+        fprintf(stderr,
+                "rank %d: case %d, %s: %s, form %d, communicator %d, %d of %s, root %d, in place %d\n", rank,
+                number, ours ? "causeway" : "native", names[one->operation], one->form, one->which,
+                one->count, one->kind->name, one->root, one->in_place);
     for (int i = 0; i < 2; i++) {
         memory[i] = memory_of(most_elements(one), one->kind);
         fill(&memory[i], most_elements(one), one->kind, rank * 2 + i);
@@ -331,15 +373,20 @@ static int compare(const struct one *one, struct memory memory[2][2], int number
     if (one->operation == EXSCAN && one->rank == 0)
         differs = statuses;
     if (one->operation == REDUCE_SCATTER && one->in_place)
-        differs = statuses || memcmp(memory[0][1].at, memory[1][1].at, one->counts[one->rank] * one->kind->extent) != 0;
+        differs = statuses ||
+                  memcmp(memory[0][1].at, memory[1][1].at, one->counts[one->rank] * one->kind->extent) != 0;
     if (one->operation == REDUCE_SCATTER_BLOCK && one->in_place)
         differs = statuses || memcmp(memory[0][1].at, memory[1][1].at, one->count * one->kind->extent) != 0;
-    if ((one->operation == REDUCE && one->in_place && one->rank == one->root) || (one->operation == ALLTOALL && one->in_place))
+    if ((one->operation == REDUCE && one->in_place && one->rank == one->root) ||
+        (one->operation == ALLTOALL && one->in_place))
         differs = statuses || memcmp(memory[0][1].all, memory[1][1].all, memory[0][1].bytes) != 0;
     if (differs)
-        fprintf(stderr, "rank %d: case %d of seed %llu: %s, form %d, communicator %d, %d of %s, op %d, root %d%s: statuses %d %d\n", rank,
-                number, (unsigned long long)seed, names[one->operation], one->form, one->which, one->count, one->kind->name,
-                (int)(one->op == one->kind->ops[1]), one->root, one->in_place ? ", in place" : "", one->status[0], one->status[1]);
+        fprintf(stderr,
+                "rank %d: case %d of seed %llu: %s, form %d, communicator %d, %d of %s, op %d, root %d%s: "
+                "statuses %d %d\n",
+                rank, number, (unsigned long long)seed, names[one->operation], one->form, one->which,
+                one->count, one->kind->name, (int)(one->op == one->kind->ops[1]), one->root,
+                one->in_place ? ", in place" : "", one->status[0], one->status[1]);
     for (int ours = 0; ours < 2; ours++)
         for (int i = 0; i < 2; i++)
             free(memory[ours][i].all);
@@ -383,19 +430,21 @@ static int do_some(struct account *account, uint64_t seed, int rank)
     return differs;
 }
 
-static void tell(const struct account *account, const struct extent *extent, uint64_t seed, int wrong, int64_t messages, int64_t growth)
+static void tell(const struct account *account, const struct extent *extent, uint64_t seed, int wrong,
+                 int64_t messages, int64_t growth)
 {
     int size;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    printf("%d cases of seed %llu on %d ranks: %s; %lld messages between sites\n", account->cases, (unsigned long long)seed, size,
-           wrong ? "DIFFERENT" : "the same", (long long)messages);
+    printf("%d cases of seed %llu on %d ranks: %s; %lld messages between sites\n", account->cases,
+           (unsigned long long)seed, size, wrong ? "DIFFERENT" : "the same", (long long)messages);
     for (int i = 0; i < OPERATIONS; i++)
         printf("  %s %d\n", names[i], account->done[i]);
-    printf("  (blocking %d, non-blocking %d, persistent %d)\n", account->forms[BLOCKING], account->forms[NONBLOCKING],
-           account->forms[PERSISTENT]);
+    printf("  (blocking %d, non-blocking %d, persistent %d)\n", account->forms[BLOCKING],
+           account->forms[NONBLOCKING], account->forms[PERSISTENT]);
     if (extent->seconds)
-        printf("in %d s %d communicators were replaced; memory grew by %lld kB%s\n", extent->seconds, account->replaced,
-               (long long)growth / 1024, growth > MAX_GROWTH_BYTES ? ", WHICH IS TOO MUCH" : "");
+        printf("in %d s %d communicators were replaced; memory grew by %lld kB%s\n", extent->seconds,
+               account->replaced, (long long)growth / 1024,
+               growth > MAX_GROWTH_BYTES ? ", WHICH IS TOO MUCH" : "");
 }
 
 int main(int argc, char **argv)
@@ -409,7 +458,8 @@ int main(int argc, char **argv)
     struct extent extent = extent_of(argc > 1 ? argv[1] : "1000");
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     if (!dlsym(RTLD_DEFAULT, CROSSINGS) || size > MAX_RANKS) {
-        fprintf(stderr, "compare: %s\n", size > MAX_RANKS ? "too many ranks" : "the library is not preloaded");
+        fprintf(stderr, "compare: %s\n",
+                size > MAX_RANKS ? "too many ranks" : "the library is not preloaded");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     make_kinds();

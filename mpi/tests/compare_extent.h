@@ -35,8 +35,8 @@ static int phase_of(const struct extent *extent, int rank)
     return passed >= extent->seconds ? OVER : passed * 10 >= extent->seconds ? MEASURED : WARMING;
 }
 
-/* What a run may have more of in the end than after a tenth of its time. A hierarchy that is not freed costs more than 4 kB with its two
- * communicators, and a soak of minutes makes ten thousands of them. */
+/* What a run may have more of in the end than after a tenth of its time. A hierarchy that is not freed costs
+ * more than 4 kB with its two communicators, and a soak of minutes makes ten thousands of them. */
 #define MAX_GROWTH_BYTES (16 << 20)
 
 /* Memory in use, without what the allocator keeps for the next. */

@@ -13,7 +13,8 @@ static void multiply(void *in, void *inout, int *count, MPI_Datatype *type)
     uint32_t *a = in, *b = inout;
     (void)type;
     for (int i = 0; i < *count; i++, a += 4, b += 4) {
-        uint32_t c[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]};
+        uint32_t c[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2],
+                         a[2] * b[1] + a[3] * b[3]};
         memcpy(b, c, sizeof c);
     }
 }
@@ -44,11 +45,13 @@ static MPI_Datatype huge;
 static struct kind kinds[12];
 static int kind_count;
 
-static void add_kind(const char *name, MPI_Datatype type, int filled, int op_count, MPI_Op a, MPI_Op b, MPI_Op c)
+static void add_kind(const char *name, MPI_Datatype type, int filled, int op_count, MPI_Op a, MPI_Op b,
+                     MPI_Op c)
 {
     MPI_Aint lb;
     struct kind *kind = &kinds[kind_count++];
-    *kind = (struct kind){.name = name, .type = type, .filled = filled, .op_count = op_count, .ops = {a, b, c}};
+    *kind =
+        (struct kind){.name = name, .type = type, .filled = filled, .op_count = op_count, .ops = {a, b, c}};
     MPI_Aint bytes;
     MPI_Type_get_extent(type, &lb, &kind->extent);
     MPI_Type_get_true_extent(type, &lb, &bytes);

@@ -41,9 +41,8 @@ int main(int argc, char **argv)
     int value = rma_setting(), wanted = argc > 1 ? atoi(argv[1]) : -1;
     int is_own = argc > 2 && strcmp(argv[2], "-") != 0 ? said && strcmp(said, argv[2]) == 0 : !said;
     if (value != wanted || !is_own)
-        fprintf(stderr,
-                "rank %d: MPIR_CVAR_CH4_OFI_ENABLE_RMA is %d, not %d, or the environment says %s\n", rank,
-                value, wanted, said ? said : "nothing");
+        fprintf(stderr, "rank %d: MPIR_CVAR_CH4_OFI_ENABLE_RMA is %d, not %d, or the environment says %s\n",
+                rank, value, wanted, said ? said : "nothing");
     int right = value == wanted && is_own && put(way);
     MPI_Allreduce(&right, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     if (rank == 0)

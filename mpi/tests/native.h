@@ -30,7 +30,8 @@ static inline void *native_symbol(const char *name)
 #define CROSSINGS "causeway_crossings_mpich"
 #endif
 
-/* Whether the MPI lets others take part in its progress: collectives that go on beside the program are improved where it does. */
+/* Whether the MPI lets others take part in its progress: collectives that go on beside the program are
+ * improved where it does. */
 static inline int lets_others_progress(void)
 {
 #if defined(OPEN_MPI)

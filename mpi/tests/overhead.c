@@ -1,8 +1,10 @@
-/* What the library costs where it has nothing to improve: barriers on communicators of one rank go through it and past it in turn. It must
- * have sent nothing and made no communicator, nor for a few on MPI_COMM_WORLD where the job is on one site.
+/* What the library costs where it has nothing to improve: barriers on communicators of one rank go through it
+ * and past it in turn. It must have sent nothing and made no communicator, nor for a few on MPI_COMM_WORLD
+ * where the job is on one site.
  *
- * overhead CALLS ROUNDS SITES: rank 0 prints, for each round and communicator, `sites,communicator,round,calls,native,library`, the last
- * two in nanoseconds of processor time for each call. SITES are those of CAUSEWAY_COLLECTIVES_SITES, `a` or `a,a` for one. */
+ * overhead CALLS ROUNDS SITES: rank 0 prints, for each round and communicator,
+ * `sites,communicator,round,calls,native,library`, the last two in nanoseconds of processor time for each
+ * call. SITES are those of CAUSEWAY_COLLECTIVES_SITES, `a` or `a,a` for one. */
 #include "native.h"
 
 #include <stdint.h>
@@ -61,7 +63,8 @@ int main(int argc, char **argv)
     intptr_t before = next_handle();
     for (int round = 1; round <= rounds; round++)
         for (int i = 0; i < 2; i++) {
-            double past = nanoseconds_of_each(native, of[i].comm, calls), through = nanoseconds_of_each(MPI_Barrier, of[i].comm, calls);
+            double past = nanoseconds_of_each(native, of[i].comm, calls),
+                   through = nanoseconds_of_each(MPI_Barrier, of[i].comm, calls);
             if (rank == 0)
                 printf("%s,%s,%d,%d,%.1f,%.1f\n", sites, of[i].name, round, calls, past, through);
         }

@@ -1,6 +1,7 @@
 /* Sums of doubles of very unlike sizes, as bits: what same_bits.sh compares over placements.
  *
- * same_bits: prints one line for each operation, count and communicator, with a checksum over what all ranks got. */
+ * same_bits: prints one line for each operation, count and communicator, with a checksum over what all ranks
+ * got. */
 #include "native.h"
 
 #include <inttypes.h>

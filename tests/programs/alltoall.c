@@ -1,5 +1,5 @@
-/* MPI_Alltoall and MPI_Alltoallv over all ranks, 1 B to 8 MB per rank (the sum over its peers), contents checked.
- * argv[1]: most bytes per rank. Exit status 1 if any byte is wrong. */
+/* MPI_Alltoall and MPI_Alltoallv over all ranks, 1 B to 8 MB per rank (the sum over its peers), contents
+ * checked. argv[1]: most bytes per rank. Exit status 1 if any byte is wrong. */
 #include "pattern.h"
 #include <mpi.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ static int exchange(unsigned char *out, unsigned char *in, size_t block, int ran
     MPI_Alltoall(out, (int)block, MPI_BYTE, in, (int)block, MPI_BYTE, MPI_COMM_WORLD);
     int wrong = 0;
     for (int from = 0; from < ranks; from++)
-        wrong |= pattern_check(in + from * block, block, pattern_seed(from, rank, block, iteration), "alltoall", rank,
-                               from);
+        wrong |= pattern_check(in + from * block, block, pattern_seed(from, rank, block, iteration),
+                               "alltoall", rank, from);
     return wrong;
 }
 
@@ -25,12 +25,14 @@ static int share(size_t block, int from, int to, int ranks)
     return (int)(block * (size_t)((from + 2 * to) % ranks) / (size_t)ranks);
 }
 
-static int exchange_uneven(unsigned char *out, unsigned char *in, size_t block, int rank, int ranks, int iteration)
+static int exchange_uneven(unsigned char *out, unsigned char *in, size_t block, int rank, int ranks,
+                           int iteration)
 {
     int *counts = malloc(4 * (size_t)ranks * sizeof *counts);
     if (!counts)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    int *send = counts, *send_at = counts + ranks, *receive = counts + 2 * ranks, *receive_at = counts + 3 * ranks;
+    int *send = counts, *send_at = counts + ranks, *receive = counts + 2 * ranks,
+        *receive_at = counts + 3 * ranks;
     for (int peer = 0, sent = 0, received = 0; peer < ranks; peer++) {
         send[peer] = share(block, rank, peer, ranks);
         receive[peer] = share(block, peer, rank, ranks);

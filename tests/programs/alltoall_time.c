@@ -2,8 +2,9 @@
  *
  *     alltoall_time FILE.csv BYTES_PER_PAIR COUNT
  *
- * Columns: size_bytes,iteration,seconds. All ranks sleep until one instant of the clock they share, then start: a barrier
- * across a WAN would let them go half a round trip apart. One round before the clock counts, its contents checked. */
+ * Columns: size_bytes,iteration,seconds. All ranks sleep until one instant of the clock they share, then
+ * start: a barrier across a WAN would let them go half a round trip apart. One round before the clock counts,
+ * its contents checked. */
 #define _GNU_SOURCE
 #include "clock.h"
 #include "pattern.h"
@@ -20,7 +21,8 @@ static int check_contents(unsigned char *out, unsigned char *in, size_t size, in
         pattern_fill(out + to * size, size, pattern_seed(rank, to, size, 0));
     MPI_Alltoall(out, (int)size, MPI_BYTE, in, (int)size, MPI_BYTE, MPI_COMM_WORLD);
     for (int from = 0; from < ranks; from++)
-        wrong |= pattern_check(in + from * size, size, pattern_seed(from, rank, size, 0), "alltoall_time", rank, from);
+        wrong |= pattern_check(in + from * size, size, pattern_seed(from, rank, size, 0), "alltoall_time",
+                               rank, from);
     return wrong;
 }
 

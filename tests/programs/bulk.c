@@ -1,4 +1,5 @@
-/* A stream that never pauses: rank 0 sends to the last rank for some seconds, which writes what has come as CSV.
+/* A stream that never pauses: rank 0 sends to the last rank for some seconds, which writes what has come as
+ * CSV.
  *
  *     bulk FILE.csv SECONDS
  *
@@ -62,7 +63,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     double seconds = argc > 2 ? atof(argv[2]) : 0;
-    unsigned char(*data)[MESSAGE_BYTES] = calloc(IN_FLIGHT, MESSAGE_BYTES);
+    unsigned char (*data)[MESSAGE_BYTES] = calloc(IN_FLIGHT, MESSAGE_BYTES);
     FILE *csv = rank == ranks - 1 && argc > 1 ? fopen(argv[1], "w") : NULL;
     if (!data || seconds <= 0 || ranks < 2 || (rank == ranks - 1 && !csv)) {
         fprintf(stderr, "usage: mpirun -n 2 bulk FILE.csv SECONDS, where FILE.csv can be written\n");

@@ -2,11 +2,13 @@
  *
  *     collective_time FILE.csv COUNT OPERATION,... BYTES,... [RANKS_OF_FIRST_SITE]
  *
- * Columns: operation,size_bytes,iteration,seconds. All ranks sleep until one instant of the clock they share, then start: a barrier across a
- * WAN would let them go half a round trip apart. BYTES are one rank's part; of bcast, reduce, allreduce and scan the vector. With
- * RANKS_OF_FIRST_SITE the ranks of two sites, of which the first has so many, take turns in the communicator's order.
- * A row whose iteration is `loop`, up to 1 MB, has what the loops of OSU's and Intel's benchmarks report: the mean, over all ranks and COUNT rounds (three
- * above 64 kB), of a rank's own time, a barrier after each round. */
+ * Columns: operation,size_bytes,iteration,seconds. All ranks sleep until one instant of the clock they share,
+ * then start: a barrier across a WAN would let them go half a round trip apart. BYTES are one rank's part; of
+ * bcast, reduce, allreduce and scan the vector. With RANKS_OF_FIRST_SITE the ranks of two sites, of which the
+ * first has so many, take turns in the communicator's order.
+ * A row whose iteration is `loop`, up to 1 MB, has what the loops of OSU's and Intel's benchmarks report: the
+ * mean, over all ranks and COUNT rounds (three above 64 kB), of a rank's own time, a barrier after each
+ * round. */
 #define _GNU_SOURCE
 #include "clock.h"
 #include <mpi.h>
@@ -104,11 +106,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     int count = argc > 4 ? atoi(argv[2]) : 0, most = 0;
-    for (const char *at = argc > 4 ? argv[4] : NULL; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+    for (const char *at = argc > 4 ? argv[4] : NULL; at && *at;
+         at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         most = atoi(at) > most ? atoi(at) : most;
     if (count < 1 || most < 1 || most > 1 << 28) {
         if (rank == 0)
-            fprintf(stderr, "usage: mpirun -n RANKS collective_time FILE.csv COUNT OPERATION,... BYTES,... [RANKS_OF_FIRST_SITE]\n");
+            fprintf(stderr, "usage: mpirun -n RANKS collective_time FILE.csv COUNT OPERATION,... BYTES,... "
+                            "[RANKS_OF_FIRST_SITE]\n");
         MPI_Finalize();
         return 2;
     }
@@ -125,7 +129,8 @@ int main(int argc, char **argv)
     if (csv)
         fprintf(csv, "operation,size_bytes,iteration,seconds\n");
     char *operations = argv[3], *place = NULL;
-    for (char *operation = strtok_r(operations, ",", &place); operation; operation = strtok_r(NULL, ",", &place))
+    for (char *operation = strtok_r(operations, ",", &place); operation;
+         operation = strtok_r(NULL, ",", &place))
         for (const char *at = argv[4]; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
             int bytes = atoi(at);
             /* One round before the clock counts: connections, and what a communicator is known by. */
@@ -135,7 +140,8 @@ int main(int argc, char **argv)
                 if (csv)
                     fprintf(csv, "%s,%d,%d,%.6f\n", operation, bytes, i, seconds);
             }
-            double seconds = bytes <= 1 << 20 ? looped(operation, bytes, bytes > 65536 && count > 3 ? 3 : count) : 0;
+            double seconds =
+                bytes <= 1 << 20 ? looped(operation, bytes, bytes > 65536 && count > 3 ? 3 : count) : 0;
             if (csv && seconds > 0)
                 fprintf(csv, "%s,%d,loop,%.6f\n", operation, bytes, seconds);
             if (!strcmp(operation, "barrier"))

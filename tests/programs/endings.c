@@ -1,12 +1,14 @@
-/* How TCP connections begin and end between two sites, without MPI: half-close, close with data in flight, reset,
- * refusal, and that both ends agree on their addresses. Rank 0 serves, rank 1 asks for one case after the other.
+/* How TCP connections begin and end between two sites, without MPI: half-close, close with data in flight,
+ * reset, refusal, and that both ends agree on their addresses. Rank 0 serves, rank 1 asks for one case after
+ * the other.
  *
  *     mpirun -n 2 endings DIRECTORY */
 #include "endpoints.h"
 #include "pattern.h"
 #include <fcntl.h>
 
-/* A few bytes are on the network before a reset can throw them away: they fit the first congestion window of any path. */
+/* A few bytes are on the network before a reset can throw them away: they fit the first congestion window of
+ * any path. */
 enum { BULK_BYTES = 8 << 20, FEW_BYTES = 4 << 10 };
 
 enum {
@@ -77,7 +79,8 @@ static void read_bulk_to_end(int fd, int from)
     unsigned char *data = malloc(BULK_BYTES), more;
     expect(data != NULL, "memory");
     read_all(fd, data, BULK_BYTES);
-    expect(!pattern_check(data, BULK_BYTES, pattern_seed((uint64_t)from, 9, BULK_BYTES, 0), "endings", !from, from),
+    expect(!pattern_check(data, BULK_BYTES, pattern_seed((uint64_t)from, 9, BULK_BYTES, 0), "endings", !from,
+                          from),
            "contents");
     errno = 0;
     expect(read(fd, &more, 1) == 0, "end of stream after the last byte");
@@ -115,7 +118,8 @@ static void read_few_then_reset(int fd, int from)
     unsigned char data[FEW_BYTES];
     poll(NULL, 0, 200);
     read_all(fd, data, FEW_BYTES);
-    expect(!pattern_check(data, FEW_BYTES, pattern_seed((uint64_t)from, 9, FEW_BYTES, 0), "endings", !from, from),
+    expect(!pattern_check(data, FEW_BYTES, pattern_seed((uint64_t)from, 9, FEW_BYTES, 0), "endings", !from,
+                          from),
            "contents");
     expect_reset(fd);
 }
@@ -143,7 +147,8 @@ static void compare_peer_name(int fd, const struct sockaddr_in *accepted)
     expect(peer.sin_addr.s_addr == address, "getpeername() gives the address the peer has");
     expect(peer.sin_port == port, "getpeername() gives the port the peer has");
     if (accepted)
-        expect(accepted->sin_addr.s_addr == address && accepted->sin_port == port, "accept() agrees with getpeername()");
+        expect(accepted->sin_addr.s_addr == address && accepted->sin_port == port,
+               "accept() agrees with getpeername()");
 }
 
 static void serve_case(int which, int fd, const struct sockaddr_in *accepted)
@@ -268,7 +273,8 @@ static void expect_refusal(struct sockaddr_in to)
         struct pollfd readable = {.fd = fd, .events = POLLIN};
         expect(poll(&readable, 1, DEADLINE_SECONDS * 1000) == 1, "an error from a non-blocking connect");
         ssize_t got = read(fd, &byte, 1);
-        expect(got < 0 && (errno == ECONNREFUSED || errno == ECONNRESET), "refusal of a non-blocking connect");
+        expect(got < 0 && (errno == ECONNREFUSED || errno == ECONNRESET),
+               "refusal of a non-blocking connect");
     } else {
         expect(errno == ECONNREFUSED, "ECONNREFUSED from a non-blocking connect to a closed port");
     }

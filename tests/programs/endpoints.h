@@ -1,5 +1,6 @@
-/* Two plain-socket processes, started by any mpirun, find each other through a file in a directory both see: rank 0
- * listens and writes its address there, rank 1 reads it. Every wait has a deadline; failures end the process. */
+/* Two plain-socket processes, started by any mpirun, find each other through a file in a directory both see:
+ * rank 0 listens and writes its address there, rank 1 reads it. Every wait has a deadline; failures end the
+ * process. */
 #ifndef CAUSEWAY_TEST_ENDPOINTS_H
 #define CAUSEWAY_TEST_ENDPOINTS_H
 
@@ -112,7 +113,8 @@ static inline struct sockaddr_in told_address(const char *directory)
     wait_for_file(path);
     FILE *file = fopen(path, "r");
     struct sockaddr_in address = {.sin_family = AF_INET};
-    if (!file || fscanf(file, "%63s %d", text, &port) != 2 || inet_pton(AF_INET, text, &address.sin_addr) != 1)
+    if (!file || fscanf(file, "%63s %d", text, &port) != 2 ||
+        inet_pton(AF_INET, text, &address.sin_addr) != 1)
         fail(path);
     fclose(file);
     address.sin_port = htons((unsigned short)port);

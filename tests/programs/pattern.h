@@ -1,5 +1,5 @@
-/* Data whose every byte depends on who sent it, to whom, how much, where and in which iteration: a message that is
- * stale, shifted, cut or delivered to the wrong rank cannot look right. Not cryptographic. */
+/* Data whose every byte depends on who sent it, to whom, how much, where and in which iteration: a message
+ * that is stale, shifted, cut or delivered to the wrong rank cannot look right. Not cryptographic. */
 #ifndef CAUSEWAY_TEST_PATTERN_H
 #define CAUSEWAY_TEST_PATTERN_H
 
@@ -33,8 +33,8 @@ static inline void pattern_fill(unsigned char *data, size_t size, uint64_t seed)
 }
 
 /* Returns 0, or 1 after one line on stderr that says which byte is wrong and what it should be. */
-static inline int pattern_check(const unsigned char *data, size_t size, uint64_t seed, const char *what, int rank,
-                                int from)
+static inline int pattern_check(const unsigned char *data, size_t size, uint64_t seed, const char *what,
+                                int rank, int from)
 {
     for (size_t at = 0; at < size; at += 8) {
         uint64_t word = pattern_word(seed, at / 8);
@@ -44,8 +44,8 @@ static inline int pattern_check(const unsigned char *data, size_t size, uint64_t
             size_t off = 0;
             while (data[at + off] == expected[off])
                 off++;
-            fprintf(stderr, "%s: rank %d: byte %zu of %zu from rank %d is %02x, expected %02x\n", what, rank, at + off,
-                    size, from, data[at + off], expected[off]);
+            fprintf(stderr, "%s: rank %d: byte %zu of %zu from rank %d is %02x, expected %02x\n", what, rank,
+                    at + off, size, from, data[at + off], expected[off]);
             return 1;
         }
     }

@@ -3,10 +3,10 @@
  *     pingpong FILE.csv [--most BYTES | --sizes BYTES,BYTES,...] [--count N] [--warm-up N]
  *         [--idle MILLISECONDS [--slot I/N]] [--connect-all]
  *
- * Columns: size_bytes,iteration,one_way_us. --idle waits that long before each message, which shows what an idle
- * connection has forgotten; --slot lets N such programs run at once, each in its own part of the pauses of the others.
- * --connect-all makes every rank connect to every other first; ranks that do not measure sleep meanwhile. The first and
- * last round of each size are checked byte by byte, outside the clock. */
+ * Columns: size_bytes,iteration,one_way_us. --idle waits that long before each message, which shows what an
+ * idle connection has forgotten; --slot lets N such programs run at once, each in its own part of the pauses
+ * of the others. --connect-all makes every rank connect to every other first; ranks that do not measure sleep
+ * meanwhile. The first and last round of each size are checked byte by byte, outside the clock. */
 #define _DEFAULT_SOURCE
 #include "pattern.h"
 #include <mpi.h>
@@ -14,14 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Without --sizes, sizes above this take a tenth of a second and more each way at 1 Gbit/s: half as many do. */
+/* Without --sizes, sizes above this take a tenth of a second and more each way at 1 Gbit/s: half as many
+ * do. */
 static const size_t LARGE_BYTES = 8u << 20;
 /* Rounds before the clock counts, without --warm-up: connections are made at the first message. */
 static const int WARM_UP = 3;
-/* With --slot, messages come once in a period that is longer than the pause by a twentieth of it: of 5 s that is 250 ms, in
- * which the round trip of 4 MB fits. */
+/* With --slot, messages come once in a period that is longer than the pause by a twentieth of it: of 5 s that
+ * is 250 ms, in which the round trip of 4 MB fits. */
 static const long long PERIOD_MARGIN = 20;
-/* How often a rank that has nothing to do looks whether it is over: it must not take the cores of those that measure. */
+/* How often a rank that has nothing to do looks whether it is over: it must not take the cores of those that
+ * measure. */
 static const useconds_t LOOK_SELDOM_US = 100000;
 /* And while nothing is measured. */
 static const useconds_t LOOK_SOON_US = 1000;
@@ -48,7 +50,8 @@ static int sizes_read(struct plan *plan, const char *text)
     plan->all_counts_alike = 1;
     do {
         size_t size = strtoul(text, &end, 10);
-        if (plan->n_sizes == MOST_SIZES || end == text || size < 1 || size > 1u << 30 || (*end && *end != ','))
+        if (plan->n_sizes == MOST_SIZES || end == text || size < 1 || size > 1u << 30 ||
+            (*end && *end != ','))
             return 1;
         plan->sizes[plan->n_sizes++] = size;
         text = end + 1;
@@ -105,15 +108,16 @@ static double round_trip(unsigned char *out, unsigned char *in, size_t size, int
     return MPI_Wtime() - start;
 }
 
-/* Rank 0 says for how long, so that the clocks of the hosts need not agree. Behind the barrier rank 0 is the later one:
- * its peer waits for the message by the time that is sent. */
+/* Rank 0 says for how long, so that the clocks of the hosts need not agree. Behind the barrier rank 0 is the
+ * later one: its peer waits for the message by the time that is sent. */
 static void pause_together(const struct plan *plan, MPI_Comm pair)
 {
     long long pause_us = plan->idle_milliseconds * 1000ll;
     if (plan->slots) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
-        long long period_us = pause_us + pause_us / PERIOD_MARGIN, own_us = period_us * plan->slot / plan->slots;
+        long long period_us = pause_us + pause_us / PERIOD_MARGIN,
+                  own_us = period_us * plan->slot / plan->slots;
         long long earliest_us = now.tv_sec * 1000000ll + now.tv_nsec / 1000 + pause_us;
         pause_us += period_us - (earliest_us - own_us) % period_us;
     }
@@ -123,8 +127,8 @@ static void pause_together(const struct plan *plan, MPI_Comm pair)
     nanosleep(&length, NULL);
 }
 
-static int measure(FILE *csv, const struct plan *plan, unsigned char *out, unsigned char *in, size_t size, int rank,
-                   int peer, MPI_Comm pair)
+static int measure(FILE *csv, const struct plan *plan, unsigned char *out, unsigned char *in, size_t size,
+                   int rank, int peer, MPI_Comm pair)
 {
     int few = !plan->all_counts_alike && size > LARGE_BYTES, wrong = 0;
     int count = few ? (plan->count + 1) / 2 : plan->count;
@@ -141,12 +145,14 @@ static int measure(FILE *csv, const struct plan *plan, unsigned char *out, unsig
     return wrong;
 }
 
-/* Asleep in between: on few cores, ranks that busy-wait in a blocking call keep those they wait for from running. */
+/* Asleep in between: on few cores, ranks that busy-wait in a blocking call keep those they wait for from
+ * running. */
 static void wait_asleep(MPI_Request *requests, int count, useconds_t look_every_us)
 {
     for (int i = 0; i < count; i++) {
         int done = 0;
-        for (MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE); !done; MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE))
+        for (MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE); !done;
+             MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE))
             usleep(look_every_us);
     }
 }
@@ -191,8 +197,10 @@ int main(int argc, char **argv)
     struct plan plan;
     if (plan_read(argc, argv, &plan) || ranks < 2) {
         if (rank == 0)
-            fprintf(stderr, "usage: mpirun -n 2 pingpong FILE.csv [--most BYTES | --sizes BYTES,BYTES,...] [--count N] "
-                            "[--warm-up N] [--idle MILLISECONDS [--slot I/N]] [--connect-all]\n");
+            fprintf(
+                stderr,
+                "usage: mpirun -n 2 pingpong FILE.csv [--most BYTES | --sizes BYTES,BYTES,...] [--count N] "
+                "[--warm-up N] [--idle MILLISECONDS [--slot I/N]] [--connect-all]\n");
         MPI_Finalize();
         return 2;
     }
@@ -225,7 +233,8 @@ int main(int argc, char **argv)
     if (csv && fclose(csv) != 0)
         any = 1;
     if (rank == 0)
-        printf("pingpong: rank 0 and rank %d, 1 to %zu bytes, %s\n", ranks - 1, plan.most, any ? "WRONG" : "all right");
+        printf("pingpong: rank 0 and rank %d, 1 to %zu bytes, %s\n", ranks - 1, plan.most,
+               any ? "WRONG" : "all right");
     free(out);
     free(in);
     MPI_Finalize();

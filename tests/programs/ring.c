@@ -7,7 +7,8 @@
 static const size_t MOST_BYTES = 8u << 20;
 
 /* Rank 0 sends first and everyone else receives first: a ring of blocking sends that cannot deadlock. */
-static int pass_blocking(unsigned char *out, unsigned char *in, size_t size, int rank, int ranks, int iteration)
+static int pass_blocking(unsigned char *out, unsigned char *in, size_t size, int rank, int ranks,
+                         int iteration)
 {
     int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
     pattern_fill(out, size, pattern_seed(rank, next, size, iteration));
@@ -23,7 +24,8 @@ static int pass_blocking(unsigned char *out, unsigned char *in, size_t size, int
 }
 
 /* All ranks send and receive at once, in both directions. */
-static int pass_nonblocking(unsigned char *out, unsigned char *in, size_t size, int rank, int ranks, int iteration)
+static int pass_nonblocking(unsigned char *out, unsigned char *in, size_t size, int rank, int ranks,
+                            int iteration)
 {
     int wrong = 0;
     for (int step = 1; step < 3; step++) {
@@ -36,7 +38,8 @@ static int pass_nonblocking(unsigned char *out, unsigned char *in, size_t size, 
         MPI_Irecv(in, (int)size, MPI_BYTE, from, iteration, MPI_COMM_WORLD, &both[0]);
         MPI_Isend(out, (int)size, MPI_BYTE, to, iteration, MPI_COMM_WORLD, &both[1]);
         MPI_Waitall(2, both, done);
-        wrong |= pattern_check(in, size, pattern_seed(from, rank, size, iteration + step), "ring", rank, from);
+        wrong |=
+            pattern_check(in, size, pattern_seed(from, rank, size, iteration + step), "ring", rank, from);
     }
     return wrong;
 }
@@ -65,7 +68,8 @@ int main(int argc, char **argv)
     int any = 0;
     MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("ring: %d ranks, %d passes of 1 to %zu bytes, %s\n", ranks, passes, most, any ? "WRONG" : "all right");
+        printf("ring: %d ranks, %d passes of 1 to %zu bytes, %s\n", ranks, passes, most,
+               any ? "WRONG" : "all right");
     free(out);
     free(in);
     MPI_Finalize();

@@ -1,4 +1,5 @@
-/* How long MPI_Isend and MPI_Wait take at rank 0, in microseconds, for a message that rank 1 awaits: send_time ROUNDS. Rows: size_bytes,round,microseconds. */
+/* How long MPI_Isend and MPI_Wait take at rank 0, in microseconds, for a message that rank 1 awaits:
+ * send_time ROUNDS. Rows: size_bytes,round,microseconds. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

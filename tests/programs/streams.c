@@ -1,10 +1,10 @@
-/* Many TCP connections at once between two sites, without MPI: rank 0 echoes, rank 1 opens all of them, sends a
- * message of its own on each, checks what comes back and keeps every one open until all are answered.
+/* Many TCP connections at once between two sites, without MPI: rank 0 echoes, rank 1 opens all of them, sends
+ * a message of its own on each, checks what comes back and keeps every one open until all are answered.
  *
  *     mpirun -n 2 streams DIRECTORY COUNT [--hold]
  *
- * With --hold, rank 1 writes DIRECTORY/open when all are open and answered and waits for DIRECTORY/release, so that
- * the gateway's memory can be read in between. */
+ * With --hold, rank 1 writes DIRECTORY/open when all are open and answered and waits for DIRECTORY/release,
+ * so that the gateway's memory can be read in between. */
 #include "endpoints.h"
 #include "pattern.h"
 #include <fcntl.h>
@@ -26,8 +26,8 @@ static void watch(int epoll, int fd, uint32_t events, uint64_t data, int operati
         fail("epoll_ctl");
 }
 
-/* Echoes until rank 1 has closed `count` connections. A message fits into any socket buffer, so a short write here is
- * an error and not a case to handle. */
+/* Echoes until rank 1 has closed `count` connections. A message fits into any socket buffer, so a short write
+ * here is an error and not a case to handle. */
 static void serve(const char *directory, int count)
 {
     int listener = listen_and_tell(directory), epoll = epoll_create1(EPOLL_CLOEXEC), closed = 0;
@@ -120,7 +120,8 @@ static void use(const char *directory, int count, int hold)
             open_one(epoll, &streams[opened], (uint64_t)opened, &to);
         int ready = epoll_wait(epoll, events, EVENTS, DEADLINE_SECONDS * 1000);
         if (ready <= 0) {
-            fprintf(stderr, "streams: %d of %d answered, then nothing for %d s\n", answered, count, DEADLINE_SECONDS);
+            fprintf(stderr, "streams: %d of %d answered, then nothing for %d s\n", answered, count,
+                    DEADLINE_SECONDS);
             exit(1);
         }
         for (int i = 0; i < ready; i++) {

@@ -1,16 +1,19 @@
-/* traffic DIRECTORY: every rank sends to every other, both ways at once, 1 B to 1 MB, order and contents checked, until
- * there is a file DIRECTORY/enough. Made for networks that fail meanwhile: DIRECTORY/rounds says how many rounds are
- * done, and a round ends only when every rank has all of it. Exit status 1 if any byte is wrong. */
+/* traffic DIRECTORY: every rank sends to every other, both ways at once, 1 B to 1 MB, order and contents
+ * checked, until there is a file DIRECTORY/enough. Made for networks that fail meanwhile: DIRECTORY/rounds
+ * says how many rounds are done, and a round ends only when every rank has all of it. Exit status 1 if any
+ * byte is wrong. */
 #include "pattern.h"
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* On both sides of what the libraries, TCP and the tunnel treat differently: a segment, eager limits, a frame. */
+/* On both sides of what the libraries, TCP and the tunnel treat differently: a segment, eager limits, a
+ * frame. */
 static const int SIZES[] = {1, 7, 64, 1000, 1461, 4096, 12289, 65536, 65551, 262147, 1 << 20};
 enum { KINDS = sizeof SIZES / sizeof *SIZES, MOST_BYTES = 1 << 20 };
 
-/* Messages a pair of ranks has on their way at once in each direction, all with one tag: an exchange of two shows. */
+/* Messages a pair of ranks has on their way at once in each direction, all with one tag: an exchange of two
+ * shows. */
 enum { FLIGHT = 4 };
 
 struct traffic {
@@ -42,7 +45,8 @@ static void start(struct traffic *t, unsigned long long round)
     MPI_Request *next = t->requests;
     for (int peer = 0; peer < t->ranks; peer++)
         for (int number = 0; number < FLIGHT && peer != t->rank; number++) {
-            /* Room for any: a message that comes too early is reported by its contents, not by MPI's abort. */
+            /* Room for any: a message that comes too early is reported by its contents, not by MPI's
+             * abort. */
             memset(place(t->in, peer, number), 0, (size_t)size_of(peer, t->rank, round, number));
             MPI_Irecv(place(t->in, peer, number), MOST_BYTES, MPI_BYTE, peer, 0, MPI_COMM_WORLD, next++);
         }
@@ -63,7 +67,8 @@ static void finish(struct traffic *t, unsigned long long round)
             int expected = size_of(peer, t->rank, round, number), size = 0;
             MPI_Get_count(status++, MPI_BYTE, &size);
             if (size != expected) {
-                fprintf(stderr, "traffic: rank %d: round %llu, message %d from rank %d has %d bytes, expected %d\n",
+                fprintf(stderr,
+                        "traffic: rank %d: round %llu, message %d from rank %d has %d bytes, expected %d\n",
                         t->rank, round, number, peer, size, expected);
                 t->wrong = 1;
             } else {
@@ -131,8 +136,8 @@ int main(int argc, char **argv)
     MPI_Allreduce(&t.wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     MPI_Reduce(mine, sum, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (t.rank == 0)
-        printf("traffic: %d ranks, %llu rounds, %llu messages of 1 to %d bytes, %llu bytes in all, longest round %.1f s, "
-               "%s\n",
+        printf("traffic: %d ranks, %llu rounds, %llu messages of 1 to %d bytes, %llu bytes in all, "
+               "longest round %.1f s, %s\n",
                t.ranks, rounds, sum[0], MOST_BYTES, sum[1], longest, any ? "WRONG" : "all right");
     free(t.out);
     free(t.in);

@@ -1,5 +1,6 @@
-/* What two processes at two sites see of each other, without MPI: both ends know the true addresses by every call, bytes and ends
- * pass both ways, and each of them is called by the other. Linked statically, so that no preload library is in the way.
+/* What two processes at two sites see of each other, without MPI: both ends know the true addresses by every
+ * call, bytes and ends pass both ways, and each of them is called by the other. Linked statically, so that no
+ * preload library is in the way.
  *
  *     mpirun -n 2 truth DIRECTORY */
 #include "endpoints.h"

@@ -1,6 +1,7 @@
-/* R/2 + n s/B + one segment inside a site: every rank sends its part to one rank of each other site at once, in segments, and to
- * the ranks of its own; who gets a segment from another site sends it on to those as soon as it is there. Everything goes from
- * its place to its place, several ranks carry in parallel, and nobody waits for a step of the others. */
+/* R/2 + n s/B + one segment inside a site: every rank sends its part to one rank of each other site at once,
+ * in segments, and to the ranks of its own; who gets a segment from another site sends it on to those as soon
+ * as it is there. Everything goes from its place to its place, several ranks carry in parallel, and nobody
+ * waits for a step of the others. */
 #include "algorithms/algorithms.h"
 #include "topology/tags.h"
 #include "transfer/requests.h"
@@ -18,7 +19,8 @@ static int64_t cut(int64_t length, int piece, int pieces)
 }
 
 /* Sends piece i of part m to the other ranks of this site. */
-static int hand_on(struct hierarchy *on, struct requests *sent, const char *room, int64_t at, int64_t length, int m)
+static int hand_on(struct hierarchy *on, struct requests *sent, const char *room, int64_t at, int64_t length,
+                   int m)
 {
     int status = MPI_SUCCESS;
     for (int r = 1; r < on->local_size; r++) {
@@ -29,7 +31,8 @@ static int hand_on(struct hierarchy *on, struct requests *sent, const char *room
     return status;
 }
 
-int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room, int64_t segment)
+int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const int64_t room_at[], char *room,
+                           int64_t segment)
 {
     struct requests sent = {0}, taken = {0}, received = {0};
     int status = MPI_SUCCESS;
@@ -45,20 +48,21 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
             int64_t at = cut(lengths[m], i, pieces), length = cut(lengths[m], i + 1, pieces) - at;
             int by = there ? taker(on, m, on->site) : giver;
             if (there && by == on->rank && length > 0)
-                TRY(status, requests_receive(&taken, on, room + room_at[m] + at, length, handle.byte, giver, TAG_ALLGATHER));
+                TRY(status, requests_receive(&taken, on, room + room_at[m] + at, length, handle.byte, giver,
+                                             TAG_ALLGATHER));
             else if (whole && m != own && lengths[m] > 0)
-                TRY(status,
-                    requests_receive(&received, on, room + room_at[m], lengths[m], handle.byte, by, TAG_PART + m % MAX_PARTS));
+                TRY(status, requests_receive(&received, on, room + room_at[m], lengths[m], handle.byte, by,
+                                             TAG_PART + m % MAX_PARTS));
             else if (there && by != on->rank && length > 0)
-                TRY(status,
-                    requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by, TAG_PART + m % MAX_PARTS));
+                TRY(status, requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by,
+                                             TAG_PART + m % MAX_PARTS));
         }
     for (int i = 0; i < pieces; i++)
         for (int s = 0; s < on->sites; s++) {
             int64_t at = cut(lengths[own], i, pieces), length = cut(lengths[own], i + 1, pieces) - at;
             if (s != on->site && length > 0)
-                TRY(status,
-                    requests_send(&sent, on, room + room_at[own] + at, length, handle.byte, taker(on, own, s), TAG_ALLGATHER));
+                TRY(status, requests_send(&sent, on, room + room_at[own] + at, length, handle.byte,
+                                          taker(on, own, s), TAG_ALLGATHER));
         }
     if (lengths[own] > 0)
         TRY(status, hand_on(on, &sent, room, room_at[own], lengths[own], own));

@@ -1,5 +1,5 @@
-/* R/2 + n n s/B, S * (S - 1) messages, and twice as much inside a site: one rank of each site gathers what its site has for each
- * other one, and hands out what came. */
+/* R/2 + n n s/B, S * (S - 1) messages, and twice as much inside a site: one rank of each site gathers what
+ * its site has for each other one, and hands out what came. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
 #include "topology/tags.h"
@@ -32,10 +32,11 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
             for (int r = 0; r < here; r++)
                 memcpy(block + r * there * length, rows + r * row + on->first[s] * length, there * length);
             if (s != on->site) {
-                TRY(status, requests_receive(&some, on, in + here * on->first[s] * length, (int64_t)there * here * length,
-                                             handle.byte, leader(on, s, -1), TAG_ALLTOALL));
-                TRY(status, requests_send(&some, on, block, (int64_t)here * there * length, handle.byte, leader(on, s, -1),
-                                          TAG_ALLTOALL));
+                TRY(status, requests_receive(&some, on, in + here * on->first[s] * length,
+                                             (int64_t)there * here * length, handle.byte, leader(on, s, -1),
+                                             TAG_ALLTOALL));
+                TRY(status, requests_send(&some, on, block, (int64_t)here * there * length, handle.byte,
+                                          leader(on, s, -1), TAG_ALLTOALL));
                 to += here * there * length;
             }
         }

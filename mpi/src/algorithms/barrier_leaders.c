@@ -1,4 +1,5 @@
-/* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and then its own. */
+/* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and
+ * then its own. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
 #include "topology/tags.h"

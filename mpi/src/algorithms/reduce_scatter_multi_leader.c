@@ -1,7 +1,8 @@
-/* R/2 + n s/B + one segment inside a site: what a rank gets is added up by itself in its own site, in each other one segment by
- * segment by its ranks in turn, to whom the site's others send theirs, and which send it there. What goes to other sites comes
- * first, what the site's own ranks get while that is under way. In each reduction every rank of a site adds up one segment, and
- * the next reduction's segments are sent meanwhile. */
+/* R/2 + n s/B + one segment inside a site: what a rank gets is added up by itself in its own site, in each
+ * other one segment by segment by its ranks in turn, to whom the site's others send theirs, and which send it
+ * there. What goes to other sites comes first, what the site's own ranks get while that is under way. In each
+ * reduction every rank of a site adds up one segment, and the next reduction's segments are sent
+ * meanwhile. */
 #include "algorithms/algorithms.h"
 #include "intra_site/local_reduction.h"
 #include "topology/tags.h"
@@ -10,7 +11,8 @@
 
 #include <stdlib.h>
 
-/* A rank takes in as many segments at once as its site has ranks: of a site of more ranks than these, smaller ones. */
+/* A rank takes in as many segments at once as its site has ranks: of a site of more ranks than these, smaller
+ * ones. */
 #define WHOLE_SEGMENTS 8
 #define MIN_SEGMENT (16 * 1024)
 
@@ -45,10 +47,12 @@ struct multi_leader_reduce_scatter {
     struct requests received, sent;
 };
 
-/* Which rank of a site adds up a segment of what a rank gets: itself, in its own; in others all do by reductions. */
+/* Which rank of a site adds up a segment of what a rank gets: itself, in its own; in others all do by
+ * reductions. */
 static int adder(const struct hierarchy *on, int site, int to, int segment)
 {
-    return on->site_of[to] == site ? on->local_rank_of[to] : (on->local_rank_of[to] + segment) % site_size(on, site);
+    return on->site_of[to] == site ? on->local_rank_of[to]
+                                   : (on->local_rank_of[to] + segment) % site_size(on, site);
 }
 
 static struct segments cut(const struct multi_leader_reduce_scatter *run, int to)
@@ -60,13 +64,16 @@ static struct segments cut(const struct multi_leader_reduce_scatter *run, int to
 static struct piece next(struct multi_leader_reduce_scatter *run, int r)
 {
     const struct hierarchy *on = run->on;
-    for (struct place *place = &run->places[r]; place->member < on->size; place->member++, place->segment = 0) {
+    for (struct place *place = &run->places[r]; place->member < on->size;
+         place->member++, place->segment = 0) {
         int to = on->members[(on->first[on->site + 1] + place->member) % on->size];
         struct segments segments = cut(run, to);
         while (run->counts[to] > 0 && place->segment < segments.pieces) {
             int segment = place->segment++;
             if (adder(on, on->site, to, segment) == r)
-                return (struct piece){.to = to, .count = segment_count(&segments, segment), .at = segment_at(&segments, segment)};
+                return (struct piece){.to = to,
+                                      .count = segment_count(&segments, segment),
+                                      .at = segment_at(&segments, segment)};
         }
     }
     return (struct piece){0};
@@ -93,11 +100,12 @@ static int finish(struct multi_leader_reduce_scatter *run, int number)
     struct hierarchy *on = run->on;
     const struct piece *piece = &run->mine[number];
     int is_here = piece->to == on->rank;
-    void *sum =
-        is_here ? element_at(run->own.origin[on->site], piece->at, run->shape) : element_at(run->found, run->done, run->shape);
+    void *sum = is_here ? element_at(run->own.origin[on->site], piece->at, run->shape)
+                        : element_at(run->found, run->done, run->shape);
     int status = local_reduction_end(&run->reductions[number], on, sum, run->shape, run->op);
     if (!is_here && piece->count > 0) {
-        TRY(status, requests_send(&run->sent, on, sum, piece->count, run->shape->type, piece->to, TAG_REDUCE_SCATTER));
+        TRY(status, requests_send(&run->sent, on, sum, piece->count, run->shape->type, piece->to,
+                                  TAG_REDUCE_SCATTER));
         run->done += piece->count;
     }
     return status;
@@ -110,9 +118,11 @@ static int receive(struct multi_leader_reduce_scatter *run)
     int status = MPI_SUCCESS;
     for (int s = 0; s < on->sites && run->counts[on->rank] > 0; s++)
         for (int i = 0; s != on->site && i < segments.pieces; i++)
-            TRY(status, requests_receive(&run->received, on, element_at(run->own.origin[s], segment_at(&segments, i), run->shape),
-                                         segment_count(&segments, i), run->shape->type,
-                                         on->members[on->first[s] + adder(on, s, on->rank, i)], TAG_REDUCE_SCATTER));
+            TRY(status,
+                requests_receive(&run->received, on,
+                                 element_at(run->own.origin[s], segment_at(&segments, i), run->shape),
+                                 segment_count(&segments, i), run->shape->type,
+                                 on->members[on->first[s] + adder(on, s, on->rank, i)], TAG_REDUCE_SCATTER));
     return status;
 }
 
@@ -156,11 +166,15 @@ static void free_all(struct multi_leader_reduce_scatter *run, int status)
     free(run->at);
 }
 
-int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
-                                MPI_Op op, int64_t segment)
+int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *into, const int counts[],
+                                const struct shape *shape, MPI_Op op, int64_t segment)
 {
-    struct multi_leader_reduce_scatter run = {
-        .on = on, .all = from == MPI_IN_PLACE ? into : from, .counts = counts, .shape = shape, .op = op, .segment = segment};
+    struct multi_leader_reduce_scatter run = {.on = on,
+                                              .all = from == MPI_IN_PLACE ? into : from,
+                                              .counts = counts,
+                                              .shape = shape,
+                                              .op = op,
+                                              .segment = segment};
     int status = prepare_all(&run), now = 0;
     TRY(status, receive(&run));
     int is_left = status == MPI_SUCCESS && prepare(&run, now);

@@ -24,7 +24,8 @@ static struct failure {
 static MPI_Errhandler raising;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
-/* Called where a request is completed whose operation failed. It does not say which: all that failed by now are told. */
+/* Called where a request is completed whose operation failed. It does not say which: all that failed by now
+ * are told. */
 static void raise_failures(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
@@ -54,8 +55,8 @@ static void remember(struct hierarchy *on, int status)
     pthread_mutex_unlock(&lock);
 }
 
-/* A call that completes a request returns success in MPICH where a handler of somebody's own was called, and must not where the
- * program wants errors returned. */
+/* A call that completes a request returns success in MPICH where a handler of somebody's own was called, and
+ * must not where the program wants errors returned. */
 static void expect_failure(MPI_Comm self, struct hierarchy *on, int status)
 {
     MPI_Errhandler wanted;
@@ -131,8 +132,8 @@ int completion_make(int *completion, MPI_Request *request, int is_persistent)
     pthread_mutex_unlock(&adding);
     if (status != MPI_SUCCESS)
         return status;
-    status = (is_persistent ? real.Recv_init : real.Irecv)(NULL, 0, handle.byte, 0, *completion % PER_COMMUNICATOR,
-                                                           self_of(*completion), request);
+    status = (is_persistent ? real.Recv_init : real.Irecv)(
+        NULL, 0, handle.byte, 0, *completion % PER_COMMUNICATOR, self_of(*completion), request);
     if (status != MPI_SUCCESS)
         completion_free(*completion, NULL);
     return status;
@@ -145,7 +146,8 @@ void completion_send(int completion, struct hierarchy *on, int status)
     MPI_Request request;
     if (status != MPI_SUCCESS)
         expect_failure(self, on, status);
-    if (real.Isend(&word, status != MPI_SUCCESS, handle.byte, 0, completion % PER_COMMUNICATOR, self, &request) == MPI_SUCCESS)
+    if (real.Isend(&word, status != MPI_SUCCESS, handle.byte, 0, completion % PER_COMMUNICATOR, self,
+                   &request) == MPI_SUCCESS)
         real.Request_free(&request);
 }
 

@@ -30,7 +30,8 @@ static void own_vector(struct vector *said, int size, MPI_Count *counts, MPI_Ain
         counts[i] = vector_count(said, i);
     for (int i = 0; i < size && has_places(said); i++)
         places[i] = vector_place(said, i);
-    *said = (struct vector){.large_counts = has_counts(said) ? counts : NULL, .large_places = has_places(said) ? places : NULL};
+    *said = (struct vector){.large_counts = has_counts(said) ? counts : NULL,
+                            .large_places = has_places(said) ? places : NULL};
 }
 
 static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Datatype *own)
@@ -40,8 +41,8 @@ static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Da
     return types ? own : NULL;
 }
 
-/* MPI wants a program to keep its arrays as long as they may be needed; every MPI has read them when the call returns, and
- * mpi4py frees them then. */
+/* MPI wants a program to keep its arrays as long as they may be needed; every MPI has read them when the call
+ * returns, and mpi4py frees them then. */
 static int own_arrays(struct plan *plan)
 {
     int size = plan->on->size;
@@ -166,6 +167,9 @@ static int put_off(struct freed what)
 
 int plan_lifetime_any(void) { return atomic_load(&count); }
 
-int plan_lifetime_puts_off_type(MPI_Datatype type) { return put_off((struct freed){.is_type = 1, .type = type}); }
+int plan_lifetime_puts_off_type(MPI_Datatype type)
+{
+    return put_off((struct freed){.is_type = 1, .type = type});
+}
 
 int plan_lifetime_puts_off_op(MPI_Op op) { return put_off((struct freed){.op = op}); }

@@ -19,10 +19,7 @@ void progress_use(int (*work)(void)) { run = work; }
 static int (*hook_register)(int (*)(void));
 static int (*hook_unregister)(int (*)(void));
 
-static int hook(void)
-{
-    return atomic_load_explicit(&progress_users, memory_order_relaxed) ? run() : 0;
-}
+static int hook(void) { return atomic_load_explicit(&progress_users, memory_order_relaxed) ? run() : 0; }
 
 void progress_find(void)
 {

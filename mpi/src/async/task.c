@@ -34,7 +34,8 @@ struct task {
     ucontext_t own, back;
 };
 
-/* Held by whoever takes up tasks: one thread at a time, and not again from inside the MPI's calls that tasks make. */
+/* Held by whoever takes up tasks: one thread at a time, and not again from inside the MPI's calls that tasks
+ * make. */
 static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
 /* What is below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,7 +45,8 @@ static int stack_count;
 
 static _Thread_local struct task *current __attribute__((tls_model("initial-exec")));
 
-/* Tasks may go on in another thread than they stopped in: nothing may keep the address of `current` across that. */
+/* Tasks may go on in another thread than they stopped in: nothing may keep the address of `current` across
+ * that. */
 __attribute__((noinline)) static struct task *current_task(void)
 {
     __asm__ volatile("");
@@ -64,7 +66,8 @@ static char *take_stack(void)
     pthread_mutex_unlock(&lock);
     if (stack)
         return stack;
-    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED)
         return NULL;
     /* Overflow ends the program where it happens. */

@@ -81,13 +81,13 @@ void delivery_end(void)
 
 void delivery_settings_are_read(void) { was_read = 1; }
 
-/* The call is collective, so that others wait in it, and a program that does not look would go on without: one-sided operations
- * may crash now, or find others that do them otherwise. */
+/* The call is collective, so that others wait in it, and a program that does not look would go on without:
+ * one-sided operations may crash now, or find others that do them otherwise. */
 void delivery_refuse(const char *call)
 {
     if (is_set)
-        fatal("%s: nothing that was loaded at MPI_Init said that this program would call it, and MPICH was set up "
-              "without: start the job with " MPICH_RMA "=1",
+        fatal("%s: nothing that was loaded at MPI_Init said that this program would call it, and MPICH was "
+              "set up without: start the job with " MPICH_RMA "=1",
               call);
 }
 

@@ -1,5 +1,5 @@
-/* What ends the program with a message. It is for where an MPI error would not do: other ranks are in the same call, and would
- * wait. */
+/* What ends the program with a message. It is for where an MPI error would not do: other ranks are in the
+ * same call, and would wait. */
 #ifndef CAUSEWAY_FATAL_H
 #define CAUSEWAY_FATAL_H
 

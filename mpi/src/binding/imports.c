@@ -7,10 +7,11 @@
 #include <link.h>
 #include <string.h>
 
-/* The MPI's own libraries, and ours, hand windows on, and make none of themselves: but see mpich_settings.h. */
-static const char *const of_mpi[] = {"libmpi.so",     "libmpich.so",     "libmpi_abi.so", "libmpifort.so",
-                                     "libmpicxx.so",  "libmpichfort.so", "libpmpi.so",    "libmpifort_abi.so",
-                                     "libmpichcxx.so", "libcauseway_"};
+/* The MPI's own libraries, and ours, hand windows on, and make none of themselves: but see
+ * mpich_settings.h. */
+static const char *const of_mpi[] = {
+    "libmpi.so",       "libmpich.so", "libmpi_abi.so",     "libmpifort.so",  "libmpicxx.so",
+    "libmpichfort.so", "libpmpi.so",  "libmpifort_abi.so", "libmpichcxx.so", "libcauseway_"};
 
 /* Those that ask for dlopen or dlsym in MPICH's processes: libfabric and UCX of PyPI's, hwloc of Debian's,
  * the next three where a site builds it with them, and OpenMP's in C and Fortran. Each loads plugins of its
@@ -82,14 +83,27 @@ static int look(struct dl_phdr_info *object, size_t size, void *unused)
     size_t calls_bytes = 0, others_bytes = 0;
     for (; section->d_tag != DT_NULL; section++) {
         switch (section->d_tag) {
-        case DT_SYMTAB: imports.symbols = pointed(object, section->d_un.d_ptr); break;
-        case DT_STRTAB: imports.names = pointed(object, section->d_un.d_ptr); break;
-        case DT_JMPREL: calls = pointed(object, section->d_un.d_ptr); break;
-        case DT_PLTRELSZ: calls_bytes = section->d_un.d_val; break;
-        case DT_RELA: others = pointed(object, section->d_un.d_ptr); break;
-        case DT_RELASZ: others_bytes = section->d_un.d_val; break;
+        case DT_SYMTAB:
+            imports.symbols = pointed(object, section->d_un.d_ptr);
+            break;
+        case DT_STRTAB:
+            imports.names = pointed(object, section->d_un.d_ptr);
+            break;
+        case DT_JMPREL:
+            calls = pointed(object, section->d_un.d_ptr);
+            break;
+        case DT_PLTRELSZ:
+            calls_bytes = section->d_un.d_val;
+            break;
+        case DT_RELA:
+            others = pointed(object, section->d_un.d_ptr);
+            break;
+        case DT_RELASZ:
+            others_bytes = section->d_un.d_val;
+            break;
         /* An older form of relocations, which this does not read. */
-        case DT_REL: return 1;
+        case DT_REL:
+            return 1;
         case DT_PLTREL:
             if (section->d_un.d_val != DT_RELA)
                 return 1;

@@ -19,13 +19,15 @@ static const char *const libraries[] = {
 #elif defined(CAUSEWAY_STANDARD_ABI)
     "libmpi_abi.so.1",
 #else
-    "libmpi.so.12", "libmpich.so.12",
+    "libmpi.so.12",
+    "libmpich.so.12",
 #endif
 };
 
-/* The MPI's library is asked for by name, without loading it: Python loads its MPI with dlopen() and local scope, where
- * RTLD_NEXT does not look, and behind this library there may be its twin for another binary interface, whose handles are of
- * another size. To an MPI of another interface the twin, if any, comes first. */
+/* The MPI's library is asked for by name, without loading it: Python loads its MPI with dlopen() and local
+ * scope, where RTLD_NEXT does not look, and behind this library there may be its twin for another binary
+ * interface, whose handles are of another size. To an MPI of another interface the twin, if any, comes
+ * first. */
 static void *next(const char *name)
 {
     void *found = NULL;
@@ -95,10 +97,7 @@ void *mpi_calls_find(const char *name)
     return found ? found : next(extension);
 }
 
-int mpi_calls_fit(void)
-{
-    return mpi_calls_load() && fits;
-}
+int mpi_calls_fit(void) { return mpi_calls_load() && fits; }
 
 int mpi_calls_load(void)
 {

@@ -15,7 +15,8 @@ struct columns {
 int columns_even(struct columns *all, const struct hierarchy *on, int64_t count, const struct shape *shape);
 
 /* What a call with v in its name says; `type` for all. */
-int columns_of(struct columns *all, const struct hierarchy *on, const struct vector *said, MPI_Aint extent, MPI_Datatype type);
+int columns_of(struct columns *all, const struct hierarchy *on, const struct vector *said, MPI_Aint extent,
+               MPI_Datatype type);
 
 void columns_free(struct columns *all);
 

@@ -1,5 +1,5 @@
-/* What a program is told of its sites and groups, in calls of the MPI's own: MPI_Comm_split_type gives a communicator for each, the
- * info object of MPI_COMM_WORLD their names. */
+/* What a program is told of its sites and groups, in calls of the MPI's own: MPI_Comm_split_type gives a
+ * communicator for each, the info object of MPI_COMM_WORLD their names. */
 #define _GNU_SOURCE
 #include "binding/export.h"
 #include "binding/fatal.h"
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Headers of Open MPI 4 do not know what its successor, of the same binary interface, calls by these numbers. */
+/* Headers of Open MPI 4 do not know what its successor, of the same binary interface, calls by these
+ * numbers. */
 #if defined(OPEN_MPI)
 enum { HW_GUIDED = 13, RESOURCE_GUIDED = 14 };
 #elif defined(CAUSEWAY_STANDARD_ABI)
@@ -44,7 +45,8 @@ static int is_of_this_world(MPI_Comm comm)
 {
     int inter, size;
     MPI_Group group;
-    if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) || real.Comm_group(comm, &group))
+    if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) ||
+        real.Comm_group(comm, &group))
         return 0;
     int *site = must_have(malloc(size * sizeof *site));
     int is = sites_of_group(group, size, site);

@@ -1,13 +1,22 @@
-/* What each algorithm costs, computed from what the ways between sites and those inside a site cost. It knows no MPI, so that
- * `causeway collectives explain` computes the very same (explain.c). Whole numbers only: every rank must come to the same answer,
- * whatever its processor. */
+/* What each algorithm costs, computed from what the ways between sites and those inside a site cost. It knows
+ * no MPI, so that `causeway collectives explain` computes the very same (explain.c). Whole numbers only:
+ * every rank must come to the same answer, whatever its processor. */
 #ifndef CAUSEWAY_MODEL_H
 #define CAUSEWAY_MODEL_H
 
 #include <stdint.h>
 
 enum operation {
-    OF_BARRIER, OF_BCAST, OF_REDUCE, OF_ALLREDUCE, OF_REDUCE_SCATTER, OF_GATHER, OF_SCATTER, OF_ALLGATHER, OF_ALLTOALL, OF_SCAN,
+    OF_BARRIER,
+    OF_BCAST,
+    OF_REDUCE,
+    OF_ALLREDUCE,
+    OF_REDUCE_SCATTER,
+    OF_GATHER,
+    OF_SCATTER,
+    OF_ALLGATHER,
+    OF_ALLTOALL,
+    OF_SCAN,
     OPERATIONS
 };
 
@@ -40,7 +49,8 @@ struct costs {
     int64_t rtt, rate;
     /* The same inside a site. */
     int64_t lan_rtt, lan_rate;
-    /* What each message between sites costs on top: those of a site go one after the other through its gateway. */
+    /* What each message between sites costs on top: those of a site go one after the other through its
+     * gateway. */
     int64_t message;
     /* What a message is cut into, bytes. */
     int64_t segment;
@@ -67,19 +77,21 @@ struct layout {
 int model_has(enum operation operation, enum algorithm algorithm);
 
 /* Whether it gives the right result here. */
-int model_fits(const struct layout *layout, enum operation operation, enum algorithm algorithm, int64_t bytes);
+int model_fits(const struct layout *layout, enum operation operation, enum algorithm algorithm,
+               int64_t bytes);
 
-/* Nanoseconds; of the MPI's own what a flat algorithm takes each of whose steps waits for a way between sites. `bytes`: one rank's
- * part; of a reduced vector the whole. */
-int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation, enum algorithm algorithm,
-                   int64_t bytes);
+/* Nanoseconds; of the MPI's own what a flat algorithm takes each of whose steps waits for a way between
+ * sites. `bytes`: one rank's part; of a reduced vector the whole. */
+int64_t model_cost(const struct costs *costs, const struct layout *layout, enum operation operation,
+                   enum algorithm algorithm, int64_t bytes);
 
 /* In pieces of how many bytes an allreduce by several leaders goes. */
 int64_t model_multi_leader_segment(int64_t segment, int ranks, int64_t bytes);
 
-/* The cheapest that fits. The MPI's own is a reference and no candidate, but for where nothing else fits: what it costs depends
- * on its version. Of a reduction no candidate's advantage depends on the ways between sites, which are measured anew in each
- * run: the same run twice gives the same bits. */
-enum algorithm model_cheapest(const struct costs *costs, const struct layout *layout, enum operation operation, int64_t bytes);
+/* The cheapest that fits. The MPI's own is a reference and no candidate, but for where nothing else fits:
+ * what it costs depends on its version. Of a reduction no candidate's advantage depends on the ways between
+ * sites, which are measured anew in each run: the same run twice gives the same bits. */
+enum algorithm model_cheapest(const struct costs *costs, const struct layout *layout,
+                              enum operation operation, int64_t bytes);
 
 #endif

@@ -22,7 +22,8 @@ struct complaint {
     size_t bytes;
 };
 
-static int complain(const struct complaint *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int complain(const struct complaint *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static int complain(const struct complaint *to, const char *format, ...)
 {
@@ -44,7 +45,8 @@ static int find(const char *word, const char *const names[], int count)
 }
 
 /* Names until 0.1.0, which are taken for one release. */
-static const char *const former_names[ALGORITHMS] = {[LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes"};
+static const char *const former_names[ALGORITHMS] = {
+    [LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes"};
 
 /* Each name is told of once. */
 static int find_former(const char *word, const struct complaint *to)
@@ -55,7 +57,8 @@ static int find_former(const char *word, const struct complaint *to)
         return -1;
     snprintf(note, sizeof note, "\"%s\" is called \"%s\" now", word, algorithm_names[found]);
     if (!strstr(to->text, note))
-        text_add(to->text, to->bytes, "%s:%d: %s; the old name is taken for this release", to->name, to->line, note);
+        text_add(to->text, to->bytes, "%s:%d: %s; the old name is taken for this release", to->name, to->line,
+                 note);
     return found;
 }
 
@@ -107,7 +110,8 @@ static int parse_one(struct rules *rules, const char *text, const struct complai
                         list(names, sizeof names, operation_names, OPERATIONS, OF_BARRIER));
     rule.operation = (enum operation)operation;
     if (count < 2 || count > 3)
-        return complain(to, "a rule is: operation [low..high] algorithm, as in \"%s 0..64k native\"", words[0]);
+        return complain(to, "a rule is: operation [low..high] algorithm, as in \"%s 0..64k native\"",
+                        words[0]);
     if (count == 3 && !range(words[1], &rule))
         return complain(to, "\"%s\" is no range of sizes; say 0..65536, 8k..1M or 64k..", words[1]);
     int algorithm = find(words[count - 1], algorithm_names, ALGORITHMS);
@@ -153,7 +157,8 @@ int rules_read(struct rules *rules, const char *path, char *said, size_t said_by
     size_t length = text ? fread(text, 1, MAX_FILE_BYTES + 1, file) : 0;
     int right = text && !ferror(file) && length <= MAX_FILE_BYTES;
     if (!right)
-        snprintf(said, said_bytes, "%s: %s", path, length > MAX_FILE_BYTES ? "larger than 64 kB" : strerror(errno));
+        snprintf(said, said_bytes, "%s: %s", path,
+                 length > MAX_FILE_BYTES ? "larger than 64 kB" : strerror(errno));
     else
         text[length] = 0;
     right = right && rules_parse(rules, text, path, said, said_bytes);
@@ -171,8 +176,8 @@ void rule_write(const struct rule *rule, char *text, size_t bytes)
     snprintf(text + length, bytes - length, " %s", algorithm_names[rule->algorithm]);
 }
 
-enum algorithm rules_find(const struct rules *rules, const struct layout *layout, enum operation operation, int64_t bytes,
-                          enum algorithm otherwise)
+enum algorithm rules_find(const struct rules *rules, const struct layout *layout, enum operation operation,
+                          int64_t bytes, enum algorithm otherwise)
 {
     for (int i = 0; i < rules->count; i++) {
         const struct rule *rule = &rules->all[i];

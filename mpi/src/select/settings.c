@@ -22,10 +22,12 @@ static int number(const char *name, int64_t *value)
 }
 
 /* By the name of before, which is taken for one release, where nothing is said by its own. */
-static void renamed_number(const char *name, const char *former, int64_t *value, char *said, size_t said_bytes)
+static void renamed_number(const char *name, const char *former, int64_t *value, char *said,
+                           size_t said_bytes)
 {
     if (!number(name, value) && number(former, value))
-        text_add(said, said_bytes, "%s is called %s now; the old name is taken for this release", former, name);
+        text_add(said, said_bytes, "%s is called %s now; the old name is taken for this release", former,
+                 name);
 }
 
 /* Mbit/s; bytes per microsecond are kept. */
@@ -43,8 +45,10 @@ static void add_native(struct rules *rules)
     for (int i = 0; i < OPERATIONS; i++) {
         size_t length = strlen(operation_names[i]);
         for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) && rules->count < MAX_RULES)
-                rules->all[rules->count++] = (struct rule){.operation = (enum operation)i, .algorithm = NATIVE, .high = INT64_MAX};
+            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) &&
+                rules->count < MAX_RULES)
+                rules->all[rules->count++] =
+                    (struct rule){.operation = (enum operation)i, .algorithm = NATIVE, .high = INT64_MAX};
     }
 }
 
@@ -75,7 +79,8 @@ int settings_read(struct settings *settings, char *said, size_t said_bytes)
     *costs = costs_default;
     renamed_number(PREFIX "RTT_MICROSECONDS", PREFIX "ROUND_MICROSECONDS", &costs->rtt, said, said_bytes);
     rate(PREFIX "MEGABITS", &costs->rate);
-    renamed_number(PREFIX "LAN_RTT_MICROSECONDS", PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_rtt, said, said_bytes);
+    renamed_number(PREFIX "LAN_RTT_MICROSECONDS", PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_rtt, said,
+                   said_bytes);
     rate(PREFIX "LAN_MEGABITS", &costs->lan_rate);
     number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
     renamed_number(PREFIX "SEGMENT_BYTES", PREFIX "FLIT_BYTES", &costs->segment, said, said_bytes);
@@ -86,8 +91,8 @@ int settings_read(struct settings *settings, char *said, size_t said_bytes)
     return right;
 }
 
-enum algorithm settings_choose(const struct settings *settings, const struct layout *layout, enum operation operation,
-                               int64_t bytes)
+enum algorithm settings_choose(const struct settings *settings, const struct layout *layout,
+                               enum operation operation, int64_t bytes)
 {
     enum algorithm model = model_cheapest(&settings->costs, layout, operation, bytes);
     return rules_find(&settings->rules, layout, operation, bytes, model);

@@ -12,8 +12,8 @@ struct settings {
     int by_rank;
 };
 
-/* Reads them. False, with what is wrong in `said`, where a rule is not understood: then it is as if nothing stood where it stands.
- * Otherwise `said` tells of names of before, if there are any. */
+/* Reads them. False, with what is wrong in `said`, where a rule is not understood: then it is as if nothing
+ * stood where it stands. Otherwise `said` tells of names of before, if there are any. */
 int settings_read(struct settings *settings, char *said, size_t said_bytes);
 
 /* Whether the environment asks for reductions in the order of ranks alone. */
@@ -27,13 +27,14 @@ const char *settings_sites(void);
 const char *settings_grid_map(void);
 /* Whether the job may have several sites, as far as a process knows before MPI_Init. */
 int settings_may_have_sites(void);
-/* As crates/cli/src/run/groups.rs writes them, which has checked them: `0=master,4-7=solvers,@nancy=store`. */
+/* As crates/cli/src/run/groups.rs writes them, which has checked them:
+ * `0=master,4-7=solvers,@nancy=store`. */
 const char *settings_groups(void);
 /* As links_parse reads them. */
 const char *settings_links(void);
 
 /* What an operation gets. `bytes` as in model_cost. */
-enum algorithm settings_choose(const struct settings *settings, const struct layout *layout, enum operation operation,
-                               int64_t bytes);
+enum algorithm settings_choose(const struct settings *settings, const struct layout *layout,
+                               enum operation operation, int64_t bytes);
 
 #endif

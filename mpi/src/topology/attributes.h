@@ -1,5 +1,6 @@
-/* Attributes of MPI_COMM_WORLD that say where each rank is, in the manner of MPICH-G2: the number of levels of each rank (int
- * *), and for each rank its colour at each level (int **). Ranks of one colour at a level are at one place of that level. */
+/* Attributes of MPI_COMM_WORLD that say where each rank is, in the manner of MPICH-G2: the number of levels
+ * of each rank (int *), and for each rank its colour at each level (int **). Ranks of one colour at a level
+ * are at one place of that level. */
 #ifndef CAUSEWAY_ATTRIBUTES_H
 #define CAUSEWAY_ATTRIBUTES_H
 

@@ -45,8 +45,8 @@ static int number_of(const struct entry *wanted)
     struct entry entry;
     const char *at = settings_groups();
     int number = 0;
-    while (next_entry(&at, &entry) &&
-           (entry.name_bytes != wanted->name_bytes || memcmp(entry.name, wanted->name, entry.name_bytes) != 0))
+    while (next_entry(&at, &entry) && (entry.name_bytes != wanted->name_bytes ||
+                                       memcmp(entry.name, wanted->name, entry.name_bytes) != 0))
         number++;
     return number;
 }

@@ -22,14 +22,15 @@ struct hierarchy {
     int *site_of, *local_rank_of;
     /* Ranks grouped by site: those of site s are members[first[s]] to members[first[s + 1] - 1]. */
     int *members, *first;
-    /* Each site's ranks follow each other, so that what is combined site by site is combined in the order of ranks. */
+    /* Each site's ranks follow each other, so that what is combined site by site is combined in the order of
+     * ranks. */
     int in_order;
     /* Added to the tags of messages: operations that go on beside the program have their own. */
     int tags;
     /* Such operations so far. */
     unsigned begun;
-    /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit for each; the next
-     * to be looked at. NULL before the first. */
+    /* Which tags persistent requests of this rank have, and those of any rank when all were last asked, a bit
+     * for each; the next to be looked at. NULL before the first. */
     unsigned char *tags_used, *tags_used_anywhere;
     int next_tag_number;
     /* The communicator, and plans that outlive their calls. */
@@ -40,14 +41,18 @@ struct hierarchy {
     struct link *links;
 };
 
-/* A communicator's, held once; NULL where its collectives are not improved: one site, an intercommunicator, processes of another
- * world. It is collective: without memory the job ends. */
+/* A communicator's, held once; NULL where its collectives are not improved: one site, an intercommunicator,
+ * processes of another world. It is collective: without memory the job ends. */
 struct hierarchy *hierarchy_make(MPI_Comm comm);
 void hierarchy_free(struct hierarchy *on);
 
-static inline int site_size(const struct hierarchy *on, int site) { return on->first[site + 1] - on->first[site]; }
+static inline int site_size(const struct hierarchy *on, int site)
+{
+    return on->first[site + 1] - on->first[site];
+}
 
-/* A site's leader, which exchanges with other sites: its first rank, but the root of an operation where it has one. */
+/* A site's leader, which exchanges with other sites: its first rank, but the root of an operation where it
+ * has one. */
 static inline int leader(const struct hierarchy *on, int site, int root)
 {
     return root >= 0 && on->site_of[root] == site ? root : on->members[on->first[site]];

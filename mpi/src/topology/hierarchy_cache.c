@@ -23,7 +23,8 @@ static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *cop
     return MPI_SUCCESS;
 }
 
-/* Those that communicators carry, the last made first: some programs end MPI without freeing all communicators. */
+/* Those that communicators carry, the last made first: some programs end MPI without freeing all
+ * communicators. */
 static struct hierarchy *carried;
 static pthread_mutex_t carrying = PTHREAD_MUTEX_INITIALIZER;
 
@@ -59,8 +60,8 @@ static int make_keyval(void)
     return keyval_made;
 }
 
-/* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's progress, where no
- * communicator is to be freed: the program's next call does it. */
+/* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's
+ * progress, where no communicator is to be freed: the program's next call does it. */
 static struct hierarchy *unheld;
 
 static void free_unheld(void)
@@ -135,7 +136,10 @@ int hierarchy_leave(struct hierarchy *on, int status)
 }
 
 /* One that the program has freed has no handler any more. */
-MPI_Comm hierarchy_handler(const struct hierarchy *on) { return on->user == handle.comm_null ? handle.comm_world : on->user; }
+MPI_Comm hierarchy_handler(const struct hierarchy *on)
+{
+    return on->user == handle.comm_null ? handle.comm_world : on->user;
+}
 
 int hierarchy_raise(const struct hierarchy *on, int status)
 {

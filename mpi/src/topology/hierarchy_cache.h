@@ -7,8 +7,9 @@
 /* Whether any operations are improved at all. */
 int hierarchy_wanted(void);
 
-/* A communicator's, or NULL where its operations are not improved. The first call on a communicator is collective over it.
- * Between a call that did not give NULL and hierarchy_leave, collectives that the MPI below calls itself are left to it. */
+/* A communicator's, or NULL where its operations are not improved. The first call on a communicator is
+ * collective over it. Between a call that did not give NULL and hierarchy_leave, collectives that the MPI
+ * below calls itself are left to it. */
 struct hierarchy *hierarchy_enter(MPI_Comm comm);
 
 /* What a communicator carries, if anything: what is not improved carries one that nothing goes on on. */

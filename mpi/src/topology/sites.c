@@ -43,8 +43,8 @@ static int from_list(const char *list, int rank, char *name)
     return strchr(list, ',') != NULL;
 }
 
-/* Whether the job may have several sites, which every rank answers alike, and the name of this process's site; empty
- * when the process does not know it. */
+/* Whether the job may have several sites, which every rank answers alike, and the name of this process's
+ * site; empty when the process does not know it. */
 static int own_site(int rank, char *name)
 {
     if (*settings_sites())
@@ -57,8 +57,8 @@ static int own_site(int rank, char *name)
     return 1;
 }
 
-/* Numbers places by the first that is like each; moves these to the front, each where its number is, and returns how many there
- * are. */
+/* Numbers places by the first that is like each; moves these to the front, each where its number is, and
+ * returns how many there are. */
 static int number_places(struct place *all, int size, int *number)
 {
     int count = 0;
@@ -101,7 +101,8 @@ void sites_learn(void)
         return;
     gethostname(own.host, sizeof own.host - 1);
     struct place *all = must_have(calloc(size, sizeof *all));
-    int known = real.Allgather(&own, sizeof own, handle.byte, all, sizeof own, handle.byte, handle.comm_world) == MPI_SUCCESS;
+    int known = real.Allgather(&own, sizeof own, handle.byte, all, sizeof own, handle.byte,
+                               handle.comm_world) == MPI_SUCCESS;
     /* A rank that does not know its site could be anywhere: then nothing is known. */
     for (int i = 0; known && i < size; i++)
         known = all[i].site[0] != 0;

@@ -22,8 +22,8 @@ enum tag {
     MAX_PARTS = 16384
 };
 
-/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request, which may wait for
- * other ranks; -1, at all ranks, when there are none left. */
+/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request,
+ * which may wait for other ranks; -1, at all ranks, when there are none left. */
 int tags_take(struct hierarchy *on, int is_persistent);
 /* Those of a persistent request, for another. */
 void tags_return(struct hierarchy *on, int tags);

@@ -68,12 +68,14 @@ void copies_reap(int all)
     pthread_mutex_unlock(&copying);
 }
 
-int copies_send(MPI_Comm comm, const void *from, int64_t count, MPI_Datatype type, int64_t bytes, int to, int tag)
+int copies_send(MPI_Comm comm, const void *from, int64_t count, MPI_Datatype type, int64_t bytes, int to,
+                int tag)
 {
     if (!waiting_is_beside() && copies >= reaped_at)
         copies_reap(0);
     MPI_Aint lb, extent, true_lb, true_extent;
-    if (real.Type_get_extent(type, &lb, &extent) || real.Type_get_true_extent(type, &true_lb, &true_extent) || extent < 0)
+    if (real.Type_get_extent(type, &lb, &extent) || real.Type_get_true_extent(type, &true_lb, &true_extent) ||
+        extent < 0)
         return MPI_ERR_NO_MEM;
     int64_t span = (count - 1) * extent + true_extent;
     /* Between the elements there may be anything, or nothing. */

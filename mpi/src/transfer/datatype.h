@@ -16,8 +16,8 @@ struct shape {
     int is_contiguous;
 };
 
-/* False of what is no datatype. All other ranks may describe the same bytes by other datatypes: nothing is decided by this one's
- * own. */
+/* False of what is no datatype. All other ranks may describe the same bytes by other datatypes: nothing is
+ * decided by this one's own. */
 int shape_of(MPI_Datatype type, struct shape *shape);
 
 /* Of so many; as many as there can be, where it is more. */
@@ -34,17 +34,23 @@ struct bytes {
     char *owned;
 };
 
-/* Packs, unless the type is contiguous. `out` gets room for what arrives; bytes_unpack puts it into the buffer. */
-int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm, struct bytes *bytes);
+/* Packs, unless the type is contiguous. `out` gets room for what arrives; bytes_unpack puts it into the
+ * buffer. */
+int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm,
+               struct bytes *bytes);
 int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes);
-int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm);
+int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape,
+                 MPI_Comm comm);
 void bytes_free(struct bytes *bytes);
 
 /* Puts `length` packed bytes into `count` elements of a buffer. */
-int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm);
-int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length, MPI_Comm comm);
+int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
+           MPI_Comm comm);
+int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length,
+         MPI_Comm comm);
 
-/* Memory for so many elements; what to hand to MPI is *origin, what to free is returned. NULL without memory. */
+/* Memory for so many elements; what to hand to MPI is *origin, what to free is returned. NULL without
+ * memory. */
 void *elements(int64_t count, const struct shape *shape, void **origin);
 
 /* Elements of any type from one place to another. */

@@ -27,7 +27,8 @@ static struct request *one_more(struct requests *some)
 typedef int large_send(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 typedef int large_receive(void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
-static int isend(const void *from, int64_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+static int isend(const void *from, int64_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                 MPI_Request *request)
 {
     if (count <= INT_MAX)
         return real.Isend(from, (int)count, type, to, tag, comm, request);
@@ -35,7 +36,8 @@ static int isend(const void *from, int64_t count, MPI_Datatype type, int to, int
     return send ? send(from, count, type, to, tag, comm, request) : MPI_ERR_COUNT;
 }
 
-static int irecv(void *into, int64_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+static int irecv(void *into, int64_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                 MPI_Request *request)
 {
     if (count <= INT_MAX)
         return real.Irecv(into, (int)count, type, from, tag, comm, request);
@@ -43,8 +45,8 @@ static int irecv(void *into, int64_t count, MPI_Datatype type, int from, int tag
     return receive ? receive(into, count, type, from, tag, comm, request) : MPI_ERR_COUNT;
 }
 
-int requests_send(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, MPI_Datatype type,
-                  int to, int tag)
+int requests_send(struct requests *some, const struct hierarchy *on, const void *from, int64_t count,
+                  MPI_Datatype type, int to, int tag)
 {
     struct request *request = one_more(some);
     if (!request)
@@ -69,8 +71,8 @@ int requests_send(struct requests *some, const struct hierarchy *on, const void 
     return status;
 }
 
-int requests_receive(struct requests *some, const struct hierarchy *on, void *into, int64_t count, MPI_Datatype type,
-                     int from, int tag)
+int requests_receive(struct requests *some, const struct hierarchy *on, void *into, int64_t count,
+                     MPI_Datatype type, int from, int tag)
 {
     struct request *request = one_more(some);
     if (!request)
@@ -81,8 +83,8 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
     return status;
 }
 
-/* Intel MPI holds a message back that is larger, until its receiver has answered; Open MPI holds back none that causeway run's
- * eager limit lets go. */
+/* Intel MPI holds a message back that is larger, until its receiver has answered; Open MPI holds back none
+ * that causeway run's eager limit lets go. */
 #if defined(OPEN_MPI)
 #define CUT_BYTES 0
 #else
@@ -90,15 +92,17 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
 #endif
 
 /* Both ends know the bytes of a message, and decide alike. More than is copied at once waits anyway. */
-static struct segments pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape, int other)
+static struct segments pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape,
+                                 int other)
 {
-    int64_t bytes = shape_bytes(shape, count), segment = choice_segment(), piece = segment < CUT_BYTES ? segment : CUT_BYTES;
+    int64_t bytes = shape_bytes(shape, count), segment = choice_segment(),
+            piece = segment < CUT_BYTES ? segment : CUT_BYTES;
     int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MAX_COPIED_BYTES;
     return is_cut ? segments_of(bytes, 1, piece) : (struct segments){bytes, 1};
 }
 
-int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
-                      int to, int tag, struct bytes *bytes)
+int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count,
+                      const struct shape *shape, int to, int tag, struct bytes *bytes)
 {
     struct segments segments = pieces_of(on, count, shape, to);
     *bytes = (struct bytes){0};
@@ -106,13 +110,13 @@ int requests_send_cut(struct requests *some, const struct hierarchy *on, const v
         return requests_send(some, on, from, count, shape->type, to, tag);
     int status = bytes_pack(from, count, shape, on->across, bytes);
     for (int i = 0; i < segments.pieces; i++)
-        TRY(status,
-            requests_send(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, to, tag));
+        TRY(status, requests_send(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i),
+                                  handle.byte, to, tag));
     return status;
 }
 
-int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count, const struct shape *shape,
-                         int from, int tag, struct bytes *bytes)
+int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count,
+                         const struct shape *shape, int from, int tag, struct bytes *bytes)
 {
     struct segments segments = pieces_of(on, count, shape, from);
     *bytes = (struct bytes){0};
@@ -120,8 +124,8 @@ int requests_receive_cut(struct requests *some, const struct hierarchy *on, void
         return requests_receive(some, on, into, count, shape->type, from, tag);
     int status = bytes_room(into, count, shape, bytes);
     for (int i = 0; i < segments.pieces; i++)
-        TRY(status,
-            requests_receive(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, from, tag));
+        TRY(status, requests_receive(some, on, bytes->at + segment_at(&segments, i),
+                                     segment_count(&segments, i), handle.byte, from, tag));
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* How a message is cut into segments, so that sites and the ways between them work at once (QCG-OMPI, Coti and others 2011,
- * calls them flits, after wormhole routing). */
+/* How a message is cut into segments, so that sites and the ways between them work at once (QCG-OMPI, Coti
+ * and others 2011, calls them flits, after wormhole routing). */
 #ifndef CAUSEWAY_SEGMENTS_H
 #define CAUSEWAY_SEGMENTS_H
 
@@ -15,7 +15,8 @@ struct segments segments_of(int64_t count, int64_t element_bytes, int64_t segmen
 
 static inline int64_t segment_at(const struct segments *segments, int piece)
 {
-    return segments->count / segments->pieces * piece + segments->count % segments->pieces * piece / segments->pieces;
+    return segments->count / segments->pieces * piece +
+           segments->count % segments->pieces * piece / segments->pieces;
 }
 
 static inline int segment_count(const struct segments *segments, int piece)

@@ -1,5 +1,6 @@
-/* How an operation waits for its messages. The program's own call waits in the MPI. An operation that goes on beside the program
- * leaves its stack instead; nothing that moves messages knows how: async/task.c says it here. */
+/* How an operation waits for its messages. The program's own call waits in the MPI. An operation that goes on
+ * beside the program leaves its stack instead; nothing that moves messages knows how: async/task.c says it
+ * here. */
 #ifndef CAUSEWAY_WAITING_H
 #define CAUSEWAY_WAITING_H
 

@@ -1,9 +1,11 @@
-/* Whether what is received is what was sent: every layout of memory to every other one, elements of 1 to 32 bytes, 1 B to
- * 32 MB, between all ranks of the job and each way to send and to receive. See layout.h for what is compared with what.
+/* Whether what is received is what was sent: every layout of memory to every other one, elements of 1 to 32
+ * bytes, 1 B to 32 MB, between all ranks of the job and each way to send and to receive. See layout.h for
+ * what is compared with what.
  *
  * data [--seed S] [--random N | --seconds T] [--part product|large|together|random]
  *      [--calls N] [--block-bytes B] [--without NAME,...]
- *   With --seconds all parts run in turns until the time is over. Exit status 1 if any byte, count or status is wrong. */
+ *   With --seconds all parts run in turns until the time is over. Exit status 1 if any byte, count or status
+ *   is wrong. */
 #include "exchange.h"
 #include "left_out.h"
 #include "together.h"
@@ -41,7 +43,8 @@ static struct options options_read(int argc, char **argv)
         else if (!strcmp(argv[i], "--without") && *value)
             left_out = value;
         else {
-            fprintf(stderr, "usage: data [--seed S] [--random N] [--calls N] [--block-bytes B] [--seconds T] [--part product|large|together|random]\n            [--without NAME,...]\n");
+            fprintf(stderr, "usage: data [--seed S] [--random N] [--calls N] [--block-bytes B] [--seconds T] "
+                            "[--part product|large|together|random]\n            [--without NAME,...]\n");
             exit(2);
         }
     }
@@ -82,9 +85,11 @@ static void until(const struct options *options, struct total *total)
         if (!goes_on)
             break;
         for (enum part part = 0; part < PART_COUNT; part++)
-            for (long end = next[part] + shares[part]; next[part] < end && next[part] < exchange_cases(part);) {
+            for (long end = next[part] + shares[part];
+                 next[part] < end && next[part] < exchange_cases(part);) {
                 long most = end < exchange_cases(part) ? end : exchange_cases(part);
-                long together = exchange_run(part, options->together.seed, next[part], most - next[part], &total->wrong);
+                long together =
+                    exchange_run(part, options->together.seed, next[part], most - next[part], &total->wrong);
                 next[part] += together;
                 total->exchanges += together;
             }
@@ -134,9 +139,10 @@ int main(int argc, char **argv)
     MPI_Reduce(&total.wrong, &wrong, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Bcast(&wrong, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("data: %d ranks, seed %llu, %d kinds of elements, %ld exchanges and %ld calls of all ranks in %.0f s: %ld wrong%s\n", ranks,
-               (unsigned long long)options.together.seed, words_elements(), total.exchanges, total.calls, MPI_Wtime() - began, wrong,
-               wrong ? "" : ", all right");
+        printf("data: %d ranks, seed %llu, %d kinds of elements, %ld exchanges and %ld calls of all ranks in "
+               "%.0f s: %ld wrong%s\n",
+               ranks, (unsigned long long)options.together.seed, words_elements(), total.exchanges,
+               total.calls, MPI_Wtime() - began, wrong, wrong ? "" : ", all right");
     exchange_end();
     MPI_Finalize();
     return wrong != 0;

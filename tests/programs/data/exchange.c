@@ -15,12 +15,23 @@
 #define BUFFERED_BYTES (1 << 20)
 #define BUFFER_BYTES (16 << 20)
 
-enum send_mode { SEND_STARTED, SEND, SYNCHRONOUS_STARTED, SYNCHRONOUS, BUFFERED, READY_STARTED, PERSISTENT_SEND, SEND_MODES };
+enum send_mode {
+    SEND_STARTED,
+    SEND,
+    SYNCHRONOUS_STARTED,
+    SYNCHRONOUS,
+    BUFFERED,
+    READY_STARTED,
+    PERSISTENT_SEND,
+    SEND_MODES
+};
 enum receive_mode { POSTED, FROM_ANY, PERSISTENT_RECEIVE, LATE, PROBED, MATCHED, RECEIVE_MODES };
 
-static const char *const send_names[SEND_MODES] = {"MPI_Isend", "MPI_Send", "MPI_Issend", "MPI_Ssend", "MPI_Ibsend", "MPI_Irsend", "MPI_Send_init"};
+static const char *const send_names[SEND_MODES] = {"MPI_Isend",  "MPI_Send",   "MPI_Issend",   "MPI_Ssend",
+                                                   "MPI_Ibsend", "MPI_Irsend", "MPI_Send_init"};
 static const char *const receive_names[RECEIVE_MODES] = {
-    "MPI_Irecv", "MPI_Irecv of any source", "MPI_Recv_init", "MPI_Recv", "MPI_Probe and MPI_Recv", "MPI_Mprobe and MPI_Imrecv"};
+    "MPI_Irecv", "MPI_Irecv of any source", "MPI_Recv_init",
+    "MPI_Recv",  "MPI_Probe and MPI_Recv",  "MPI_Mprobe and MPI_Imrecv"};
 
 struct exchange {
     int from, to, tag;
@@ -39,9 +50,11 @@ struct exchange {
     int error;
 };
 
-/* Bytes of messages around which something changes: libfabric's inject limit, UCX's and Open MPI's segments, the usual
- * eager limits, and what `causeway run` sets for Intel MPI (256 kB) and, with many ranks, for the others. */
-static const int sizes[] = {1, 8, 48, 128, 1000, 4096, 8192, 8256, 16384, 24576, 30000, 65536, 100000, 131072, 263168, 524288, 1049600};
+/* Bytes of messages around which something changes: libfabric's inject limit, UCX's and Open MPI's segments,
+ * the usual eager limits, and what `causeway run` sets for Intel MPI (256 kB) and, with many ranks, for the
+ * others. */
+static const int sizes[] = {1,     8,     48,    128,    1000,   4096,   8192,   8256,   16384,
+                            24576, 30000, 65536, 100000, 131072, 263168, 524288, 1049600};
 
 /* Those of Open MPI, 16 MB, and beyond. */
 static const int large_sizes[] = {2 << 20, 4195328, 16 << 20, 16778240, 33554432};
@@ -52,9 +65,12 @@ static const int large_sizes[] = {2 << 20, 4195328, 16 << 20, 16778240, 33554432
 long exchange_cases(enum part part)
 {
     switch (part) {
-    case PART_PRODUCT: return (long)LAYOUT_KINDS * LAYOUT_KINDS * words_elements();
-    case PART_LARGE: return (long)(sizeof large_sizes / sizeof *large_sizes) * LARGE_WORDS;
-    default: return LONG_MAX;
+    case PART_PRODUCT:
+        return (long)LAYOUT_KINDS * LAYOUT_KINDS * words_elements();
+    case PART_LARGE:
+        return (long)(sizeof large_sizes / sizeof *large_sizes) * LARGE_WORDS;
+    default:
+        return LONG_MAX;
     }
 }
 
@@ -73,7 +89,9 @@ static int any_size(struct random *random)
 {
     int count = sizeof sizes / sizeof *sizes;
     /* A third up to 4 kB, and few above 256 kB. */
-    int which = random_below(random, 3) == 0 ? random_below(random, 6) : random_below(random, random_below(random, 12) ? count - 3 : count);
+    int which = random_below(random, 3) == 0
+                    ? random_below(random, 6)
+                    : random_below(random, random_below(random, 12) ? count - 3 : count);
     return sizes[which];
 }
 
@@ -81,7 +99,8 @@ static void choose(struct exchange *made, enum part part, uint64_t seed, long nu
 {
     struct random random = {random_mix(seed + 1000003u * (uint64_t)part) ^ random_mix((uint64_t)number)};
     random_next(&random);
-    *made = (struct exchange){.number = number, .seed = random_next(&random), .requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}};
+    *made = (struct exchange){
+        .number = number, .seed = random_next(&random), .requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}};
     int bytes = any_size(&random);
     switch (part) {
     case PART_PRODUCT:
@@ -92,14 +111,17 @@ static void choose(struct exchange *made, enum part part, uint64_t seed, long nu
     case PART_LARGE: {
         int count = sizeof large_sizes / sizeof *large_sizes;
         bytes = large_sizes[number % count];
-        made->word = (int)(number / count) % (LARGE_WORDS < words_elements() ? LARGE_WORDS : words_elements());
-        made->kinds[0] = random_below(&random, 2) ? LAYOUT_PLAIN : (enum layout_kind)random_below(&random, LAYOUT_KINDS);
+        made->word =
+            (int)(number / count) % (LARGE_WORDS < words_elements() ? LARGE_WORDS : words_elements());
+        made->kinds[0] =
+            random_below(&random, 2) ? LAYOUT_PLAIN : (enum layout_kind)random_below(&random, LAYOUT_KINDS);
         made->kinds[1] = (enum layout_kind)random_below(&random, LAYOUT_KINDS);
         break;
     }
     default:
         made->kinds[0] = random_below(&random, 3) ? LAYOUT_KINDS : LAYOUT_PLAIN;
-        made->kinds[1] = random_below(&random, 3) || made->kinds[0] == LAYOUT_PLAIN ? LAYOUT_KINDS : LAYOUT_PLAIN;
+        made->kinds[1] =
+            random_below(&random, 3) || made->kinds[0] == LAYOUT_PLAIN ? LAYOUT_KINDS : LAYOUT_PLAIN;
         made->word = random_below(&random, words_count());
     }
     made->words = words_in(bytes, made->word, &random);
@@ -110,7 +132,8 @@ static void choose(struct exchange *made, enum part part, uint64_t seed, long nu
     made->send = (enum send_mode)random_below(&random, SEND_MODES);
     made->receive = (enum receive_mode)random_below(&random, RECEIVE_MODES);
     int is_posted = made->receive <= PERSISTENT_RECEIVE;
-    /* Who waits in a send cannot receive what another one waits with; ready is who has been received before. */
+    /* Who waits in a send cannot receive what another one waits with; ready is who has been received
+     * before. */
     if (!is_posted && (made->send == SEND || made->send == SYNCHRONOUS || made->send == READY_STARTED))
         made->send = SEND_STARTED;
     if (made->send == BUFFERED && made->bytes > BUFFERED_BYTES)
@@ -132,8 +155,9 @@ static void make_end(struct exchange *of, int which)
 static void say(const struct exchange *of, char *text, size_t size)
 {
     int is_here = of->ends[1].instances > 0, sends = of->ends[0].instances > 0;
-    snprintf(text, size, "data: case %ld, rank %d to %d, %ld bytes, %s%s by %s, %s%s by %s", of->number, of->from, of->to, of->bytes,
-             sends ? "sent as " : "sent", sends ? of->ends[0].layout.name : "", send_names[of->send], is_here ? "received as " : "received",
+    snprintf(text, size, "data: case %ld, rank %d to %d, %ld bytes, %s%s by %s, %s%s by %s", of->number,
+             of->from, of->to, of->bytes, sends ? "sent as " : "sent", sends ? of->ends[0].layout.name : "",
+             send_names[of->send], is_here ? "received as " : "received",
              is_here ? of->ends[1].layout.name : "", receive_names[of->receive]);
 }
 
@@ -141,7 +165,8 @@ static void post(struct exchange *of)
 {
     void *buffer = of->memories[1].buffer;
     MPI_Datatype type = of->ends[1].layout.type;
-    int count = of->ends[1].instances + of->spare, source = of->receive == FROM_ANY ? MPI_ANY_SOURCE : of->from;
+    int count = of->ends[1].instances + of->spare,
+        source = of->receive == FROM_ANY ? MPI_ANY_SOURCE : of->from;
     if (of->receive == PERSISTENT_RECEIVE) {
         of->error = MPI_Recv_init(buffer, count, type, source, of->tag, MPI_COMM_WORLD, &of->requests[1]);
         of->error = of->error ? of->error : MPI_Start(&of->requests[1]);
@@ -158,12 +183,24 @@ static void send(struct exchange *of)
     MPI_Request *request = &of->requests[0];
     MPI_Comm comm = MPI_COMM_WORLD;
     switch (of->send) {
-    case SEND_STARTED: of->error = MPI_Isend(buffer, count, type, to, tag, comm, request); break;
-    case SEND: of->error = MPI_Send(buffer, count, type, to, tag, comm); break;
-    case SYNCHRONOUS_STARTED: of->error = MPI_Issend(buffer, count, type, to, tag, comm, request); break;
-    case SYNCHRONOUS: of->error = MPI_Ssend(buffer, count, type, to, tag, comm); break;
-    case BUFFERED: of->error = MPI_Ibsend(buffer, count, type, to, tag, comm, request); break;
-    case READY_STARTED: of->error = MPI_Irsend(buffer, count, type, to, tag, comm, request); break;
+    case SEND_STARTED:
+        of->error = MPI_Isend(buffer, count, type, to, tag, comm, request);
+        break;
+    case SEND:
+        of->error = MPI_Send(buffer, count, type, to, tag, comm);
+        break;
+    case SYNCHRONOUS_STARTED:
+        of->error = MPI_Issend(buffer, count, type, to, tag, comm, request);
+        break;
+    case SYNCHRONOUS:
+        of->error = MPI_Ssend(buffer, count, type, to, tag, comm);
+        break;
+    case BUFFERED:
+        of->error = MPI_Ibsend(buffer, count, type, to, tag, comm, request);
+        break;
+    case READY_STARTED:
+        of->error = MPI_Irsend(buffer, count, type, to, tag, comm, request);
+        break;
     default:
         of->error = MPI_Send_init(buffer, count, type, to, tag, comm, request);
         of->error = of->error ? of->error : MPI_Start(request);
@@ -178,12 +215,15 @@ static void receive(struct exchange *of)
     MPI_Message message;
     int count = of->ends[1].instances + of->spare;
     switch (of->receive) {
-    case LATE: of->error = MPI_Recv(buffer, count, type, of->from, of->tag, MPI_COMM_WORLD, &of->status); break;
+    case LATE:
+        of->error = MPI_Recv(buffer, count, type, of->from, of->tag, MPI_COMM_WORLD, &of->status);
+        break;
     case PROBED:
         of->error = MPI_Probe(MPI_ANY_SOURCE, of->tag, MPI_COMM_WORLD, &of->status);
         of->error = of->error ? of->error : MPI_Get_count(&of->status, type, &count);
         if (!of->error && count != MPI_UNDEFINED)
-            of->error = MPI_Recv(buffer, count, type, of->status.MPI_SOURCE, of->tag, MPI_COMM_WORLD, &of->status);
+            of->error =
+                MPI_Recv(buffer, count, type, of->status.MPI_SOURCE, of->tag, MPI_COMM_WORLD, &of->status);
         break;
     default:
         of->error = MPI_Mprobe(of->from, of->tag, MPI_COMM_WORLD, &message, &of->status);
@@ -218,13 +258,15 @@ static int is_wrong(const struct exchange *of)
     int count = -1, elements = -1, numbers = end->instances * end->layout.count;
     MPI_Get_count(&of->status, end->layout.type, &count);
     if (count != end->instances || of->status.MPI_SOURCE != of->from || of->status.MPI_TAG != of->tag) {
-        fprintf(stderr, "%s: the status says count %d, source %d, tag %d instead of %d, %d, %d\n", what, count, of->status.MPI_SOURCE,
-                of->status.MPI_TAG, end->instances, of->from, of->tag);
+        fprintf(stderr, "%s: the status says count %d, source %d, tag %d instead of %d, %d, %d\n", what,
+                count, of->status.MPI_SOURCE, of->status.MPI_TAG, end->instances, of->from, of->tag);
         return 1;
     }
     /* Of words of one number: what a pair or a complex number counts as is another question. */
-    int is_one = of->word < words_elements() && end->layout.count == end->layout.words && !is_left_out("MPI_Get_elements");
-    if (is_one && (MPI_Get_elements(&of->status, end->layout.type, &elements) != MPI_SUCCESS || elements != numbers)) {
+    int is_one = of->word < words_elements() && end->layout.count == end->layout.words &&
+                 !is_left_out("MPI_Get_elements");
+    if (is_one &&
+        (MPI_Get_elements(&of->status, end->layout.type, &elements) != MPI_SUCCESS || elements != numbers)) {
         fprintf(stderr, "%s: the status says %d elements instead of %d\n", what, elements, numbers);
         return 1;
     }

@@ -96,7 +96,8 @@ static void vector(struct layout *made, const struct layout *of, int instances, 
     MPI_Type_vector(blocks, length, stride, of->type, &made->type);
 }
 
-static void byte_vector_of(struct layout *made, const struct layout *of, int instances, struct random *random, int sign)
+static void byte_vector_of(struct layout *made, const struct layout *of, int instances, struct random *random,
+                           int sign)
 {
     int length = random_divisor(random, instances), blocks = instances / length;
     ptrdiff_t stride = sign * (length * of->extent + gap(of, random));
@@ -110,7 +111,8 @@ static void byte_vector(struct layout *made, const struct layout *of, int instan
     byte_vector_of(made, of, instances, random, 1);
 }
 
-static void negative_stride(struct layout *made, const struct layout *of, int instances, struct random *random)
+static void negative_stride(struct layout *made, const struct layout *of, int instances,
+                            struct random *random)
 {
     byte_vector_of(made, of, instances, random, -1);
 }
@@ -140,7 +142,8 @@ struct blocks {
 static struct blocks blocks_make(const struct layout *of, int instances, int length, struct random *random)
 {
     int most = 2 * instances + 2;
-    struct blocks blocks = {0, malloc(most * sizeof(int)), malloc(most * sizeof(int)), malloc(most * sizeof(MPI_Aint))};
+    struct blocks blocks = {0, malloc(most * sizeof(int)), malloc(most * sizeof(int)),
+                            malloc(most * sizeof(MPI_Aint))};
     if (!blocks.lengths || !blocks.places || !blocks.offsets)
         MPI_Abort(MPI_COMM_WORLD, 2);
     int place = random_below(random, 3);
@@ -169,7 +172,8 @@ static struct blocks blocks_make(const struct layout *of, int instances, int len
 static void blocks_place(struct layout *made, const struct layout *of, struct blocks *blocks, int in_bytes)
 {
     for (int i = 0; i < blocks->count; i++)
-        place_block(made, of, in_bytes ? blocks->offsets[i] : blocks->places[i] * of->extent, blocks->lengths[i]);
+        place_block(made, of, in_bytes ? blocks->offsets[i] : blocks->places[i] * of->extent,
+                    blocks->lengths[i]);
     free(blocks->lengths);
     free(blocks->places);
     free(blocks->offsets);
@@ -197,7 +201,8 @@ static void byte_indexed(struct layout *made, const struct layout *of, int insta
     blocks_place(made, of, &blocks, 1);
 }
 
-static void byte_indexed_block(struct layout *made, const struct layout *of, int instances, struct random *random)
+static void byte_indexed_block(struct layout *made, const struct layout *of, int instances,
+                               struct random *random)
 {
     int length = random_divisor(random, instances);
     struct blocks blocks = blocks_make(of, instances, length, random);
@@ -234,9 +239,10 @@ static int factor(int number, int parts[3], struct random *random)
     return dimensions;
 }
 
-/* Of a box of `parts` in an array of `sizes`: what stands at each place, the indices along each dimension given. */
-static void place_box(struct layout *made, const struct layout *of, int dimensions, const int *sizes, const int *parts,
-                      int *const *indices, int order)
+/* Of a box of `parts` in an array of `sizes`: what stands at each place, the indices along each dimension
+ * given. */
+static void place_box(struct layout *made, const struct layout *of, int dimensions, const int *sizes,
+                      const int *parts, int *const *indices, int order)
 {
     int all = 1;
     for (int i = 0; i < dimensions; i++)
@@ -284,7 +290,8 @@ static void subarray(struct layout *made, const struct layout *of, int instances
         free(indices[i]);
 }
 
-/* One process's share of an array that is dealt out in blocks, or blocks in turn. Every process has as much. */
+/* One process's share of an array that is dealt out in blocks, or blocks in turn. Every process has as
+ * much. */
 static void darray(struct layout *made, const struct layout *of, int instances, struct random *random)
 {
     int parts[3], sizes[3], distributions[3], arguments[3], processes[3], *indices[3];
@@ -303,7 +310,8 @@ static void darray(struct layout *made, const struct layout *of, int instances, 
         arguments[i] = block;
         indices[i] = run_of_indices(mine * block, block, block * processes[i], parts[i]);
     }
-    MPI_Type_create_darray(all, rank, dimensions, sizes, distributions, arguments, processes, order, of->type, &made->type);
+    MPI_Type_create_darray(all, rank, dimensions, sizes, distributions, arguments, processes, order, of->type,
+                           &made->type);
     place_box(made, of, dimensions, sizes, parts, indices, order);
     for (int i = 0; i < dimensions; i++)
         free(indices[i]);
@@ -315,7 +323,8 @@ static void resized(struct layout *made, const struct layout *of, int instances,
     resize(made, made->lower, made->extent + gap(of, random));
 }
 
-static void negative_lower_bound(struct layout *made, const struct layout *of, int instances, struct random *random)
+static void negative_lower_bound(struct layout *made, const struct layout *of, int instances,
+                                 struct random *random)
 {
     contiguous(made, of, instances, random);
     ptrdiff_t before = gap(of, random);
@@ -352,7 +361,8 @@ static const struct {
     [LAYOUT_DUPLICATE] = {"duplicate of a vector", duplicate},
 };
 
-struct layout layout_make(enum layout_kind kind, const struct layout *of, int instances, struct random *random)
+struct layout layout_make(enum layout_kind kind, const struct layout *of, int instances,
+                          struct random *random)
 {
     char name[sizeof((struct layout *)0)->name];
     if (is_left_out(kinds[kind].name))

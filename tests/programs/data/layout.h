@@ -1,5 +1,5 @@
-/* Datatypes beside what they mean: each is built by MPI's calls, and its type map by our own arithmetic (MPI 4.1,
- * chapter 5). What arrives is compared with the map, so an MPI cannot agree with itself and be wrong. */
+/* Datatypes beside what they mean: each is built by MPI's calls, and its type map by our own arithmetic (MPI
+ * 4.1, chapter 5). What arrives is compared with the map, so an MPI cannot agree with itself and be wrong. */
 #ifndef CAUSEWAY_DATA_LAYOUT_H
 #define CAUSEWAY_DATA_LAYOUT_H
 
@@ -47,7 +47,8 @@ enum layout_kind {
 };
 
 /* `instances` of a layout, arranged in a way of this kind; `random` says how far apart and in which order. */
-struct layout layout_make(enum layout_kind kind, const struct layout *of, int instances, struct random *random);
+struct layout layout_make(enum layout_kind kind, const struct layout *of, int instances,
+                          struct random *random);
 
 /* A plain layout borrows its type from what it was made of, which must outlive it and be committed itself. */
 void layout_commit(struct layout *layout);

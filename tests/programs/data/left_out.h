@@ -1,5 +1,6 @@
-/* What a run does without, by name: elements, layouts ("hvector"), ways to send ("MPI_Ibsend"), calls of all ranks
- * ("MPI_Allgatherv"), "MPI_Get_elements", and "mixed" for words of several elements. For defects of an MPI by itself, which hide others. */
+/* What a run does without, by name: elements, layouts ("hvector"), ways to send ("MPI_Ibsend"), calls of all
+ * ranks ("MPI_Allgatherv"), "MPI_Get_elements", and "mixed" for words of several elements. For defects of an
+ * MPI by itself, which hide others. */
 #ifndef CAUSEWAY_DATA_LEFT_OUT_H
 #define CAUSEWAY_DATA_LEFT_OUT_H
 

@@ -13,7 +13,8 @@ static void bounds(const struct layout *layout, int instances, ptrdiff_t *lowest
     *lowest = *highest = 0;
     for (int i = 0; i < layout->count; i++) {
         ptrdiff_t first = layout->pieces[i].at, last = first + (instances - 1) * layout->extent;
-        ptrdiff_t low = first < last ? first : last, high = (first < last ? last : first) + layout->pieces[i].carried;
+        ptrdiff_t low = first < last ? first : last,
+                  high = (first < last ? last : first) + layout->pieces[i].carried;
         *lowest = low < *lowest ? low : *lowest;
         *highest = high > *highest ? high : *highest;
     }
@@ -48,7 +49,8 @@ static void number(uint64_t seed, uint64_t index, unsigned char bytes[16])
     memcpy(bytes, halves, 16);
 }
 
-static void put(unsigned char *buffer, const struct layout *layout, int instances, uint64_t seed, uint64_t index)
+static void put(unsigned char *buffer, const struct layout *layout, int instances, uint64_t seed,
+                uint64_t index)
 {
     unsigned char bytes[16];
     for (int i = 0; i < instances; i++, buffer += layout->extent)
@@ -58,13 +60,15 @@ static void put(unsigned char *buffer, const struct layout *layout, int instance
         }
 }
 
-void memory_fill(struct memory *memory, const struct layout *layout, int instances, uint64_t seed, uint64_t skip)
+void memory_fill(struct memory *memory, const struct layout *layout, int instances, uint64_t seed,
+                 uint64_t skip)
 {
     put(memory->buffer, layout, instances, seed, skip);
 }
 
 /* Padding inside a number may hold anything. */
-static void forgive(unsigned char *wanted, const unsigned char *found, const struct layout *layout, int instances)
+static void forgive(unsigned char *wanted, const unsigned char *found, const struct layout *layout,
+                    int instances)
 {
     for (int j = 0; j < layout->count; j++)
         for (int i = 0; layout->pieces[j].carried > layout->pieces[j].bytes && i < instances; i++) {
@@ -82,8 +86,8 @@ static long count_wrong(const struct memory *memory, const unsigned char *wanted
     for (size_t i = 0; i < memory->size; i++)
         if (memory->bytes[i] != wanted[i] && wrong++ == 0)
             first = i;
-    fprintf(stderr, "%s: %ld of %zu bytes are wrong; the first, at %td, is %02x and should be %02x\n", what, wrong, memory->size,
-            memory->bytes + first - memory->buffer, memory->bytes[first], wanted[first]);
+    fprintf(stderr, "%s: %ld of %zu bytes are wrong; the first, at %td, is %02x and should be %02x\n", what,
+            wrong, memory->size, memory->bytes + first - memory->buffer, memory->bytes[first], wanted[first]);
     return wrong;
 }
 

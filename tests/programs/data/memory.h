@@ -15,16 +15,19 @@ struct memory memory_make(const struct layout *layout, int instances);
 void memory_free(struct memory *memory);
 
 /* Puts the numbers of a stream at the places of a type map, from its `skip`th number on. */
-void memory_fill(struct memory *memory, const struct layout *layout, int instances, uint64_t seed, uint64_t skip);
+void memory_fill(struct memory *memory, const struct layout *layout, int instances, uint64_t seed,
+                 uint64_t skip);
 
-/* How many bytes the numbers of the stream, and the guards elsewhere, differ in. The first one is told on stderr. */
+/* How many bytes the numbers of the stream, and the guards elsewhere, differ in. The first one is told on
+ * stderr. */
 struct memory_view {
     const struct layout *layout;
-    int instances;  /* that have arrived */
+    int instances; /* that have arrived */
     uint64_t seed;
-    uint64_t skip;  /* numbers of the stream that are not for here */
-    ptrdiff_t at;   /* of the first instance, from what MPI was told */
+    uint64_t skip; /* numbers of the stream that are not for here */
+    ptrdiff_t at;  /* of the first instance, from what MPI was told */
 };
-long memory_compare(const struct memory *memory, const struct memory_view *views, int count, const char *what);
+long memory_compare(const struct memory *memory, const struct memory_view *views, int count,
+                    const char *what);
 
 #endif

@@ -14,7 +14,7 @@ static const int sizes[] = {1, 48, 1000, 4096, 8240, 24576, 65536, 131088, 30000
 struct call {
     uint64_t seed;
     int rank, ranks, word, words, root;
-    int numbers; /* of the stream that `words` have */
+    int numbers;       /* of the stream that `words` have */
     struct random own; /* differs from rank to rank */
     char what[200];
 };
@@ -30,7 +30,8 @@ struct place {
 static struct place place_make(struct call *call, int words, int blocks)
 {
     struct place place = {.views = calloc((size_t)blocks + 1, sizeof(struct memory_view))};
-    enum layout_kind kind = random_below(&call->own, 4) ? (enum layout_kind)random_below(&call->own, LAYOUT_KINDS) : LAYOUT_KINDS;
+    enum layout_kind kind =
+        random_below(&call->own, 4) ? (enum layout_kind)random_below(&call->own, LAYOUT_KINDS) : LAYOUT_KINDS;
     end_make(&place.end, call->word, words, kind, &call->own);
     place.memory = memory_make(&place.end.layout, place.end.instances * blocks);
     if (!place.views)
@@ -59,7 +60,8 @@ static void fill_block(struct place *place, int index, uint64_t seed)
 
 static void expect_block(struct place *place, int index, uint64_t seed)
 {
-    place->views[place->count++] = (struct memory_view){&place->end.layout, place->end.instances, seed, 0, block_at(place, index)};
+    place->views[place->count++] =
+        (struct memory_view){&place->end.layout, place->end.instances, seed, 0, block_at(place, index)};
 }
 
 static long place_end(struct place *place, struct call *call, int error, int is_received)
@@ -96,8 +98,9 @@ static long sendrecv(struct call *call)
     struct place out = place_make(call, call->words, 1), in = place_make(call, call->words, 1);
     fill_block(&out, 0, stream(call, call->rank, other));
     expect_block(&in, 0, stream(call, other, call->rank));
-    int error = MPI_Sendrecv(out.memory.buffer, out.end.instances, out.end.layout.type, other, 3, in.memory.buffer, in.end.instances,
-                             in.end.layout.type, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    int error =
+        MPI_Sendrecv(out.memory.buffer, out.end.instances, out.end.layout.type, other, 3, in.memory.buffer,
+                     in.end.instances, in.end.layout.type, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
@@ -107,8 +110,8 @@ static long sendrecv_replace(struct call *call)
     struct place both = place_make(call, call->words, 1);
     fill_block(&both, 0, stream(call, call->rank, other));
     expect_block(&both, 0, stream(call, other, call->rank));
-    int error = MPI_Sendrecv_replace(both.memory.buffer, both.end.instances, both.end.layout.type, other, 3, other, 3, MPI_COMM_WORLD,
-                                     MPI_STATUS_IGNORE);
+    int error = MPI_Sendrecv_replace(both.memory.buffer, both.end.instances, both.end.layout.type, other, 3,
+                                     other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return place_end(&both, call, error, 1);
 }
 
@@ -118,7 +121,8 @@ static long bcast(struct call *call)
     if (call->rank == call->root)
         fill_block(&all, 0, stream(call, call->root, 0));
     expect_block(&all, 0, stream(call, call->root, 0));
-    int error = MPI_Bcast(all.memory.buffer, all.end.instances, all.end.layout.type, call->root, MPI_COMM_WORLD);
+    int error =
+        MPI_Bcast(all.memory.buffer, all.end.instances, all.end.layout.type, call->root, MPI_COMM_WORLD);
     return place_end(&all, call, error, 1);
 }
 
@@ -128,8 +132,8 @@ static long gather(struct call *call)
     fill_block(&out, 0, stream(call, call->rank, call->root));
     for (int from = 0; from < call->ranks && call->rank == call->root; from++)
         expect_block(&in, from, stream(call, from, call->root));
-    int error = MPI_Gather(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer, in.end.instances,
-                           in.end.layout.type, call->root, MPI_COMM_WORLD);
+    int error = MPI_Gather(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer,
+                           in.end.instances, in.end.layout.type, call->root, MPI_COMM_WORLD);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
@@ -139,8 +143,8 @@ static long scatter(struct call *call)
     for (int to = 0; to < call->ranks && call->rank == call->root; to++)
         fill_block(&out, to, stream(call, call->root, to));
     expect_block(&in, 0, stream(call, call->root, call->rank));
-    int error = MPI_Scatter(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer, in.end.instances,
-                            in.end.layout.type, call->root, MPI_COMM_WORLD);
+    int error = MPI_Scatter(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer,
+                            in.end.instances, in.end.layout.type, call->root, MPI_COMM_WORLD);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
@@ -161,8 +165,8 @@ static long gatherv(struct call *call)
     fill_block(&out, 0, stream(call, call->rank, call->root));
     for (int from = 0; from < call->ranks && call->rank == call->root; from++)
         expect_block(&in, call->ranks - 1 - from, stream(call, from, call->root));
-    int error = MPI_Gatherv(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer, counts, at, in.end.layout.type,
-                            call->root, MPI_COMM_WORLD);
+    int error = MPI_Gatherv(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer,
+                            counts, at, in.end.layout.type, call->root, MPI_COMM_WORLD);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
@@ -174,8 +178,8 @@ static long scatterv(struct call *call)
     for (int to = 0; to < call->ranks && call->rank == call->root; to++)
         fill_block(&out, call->ranks - 1 - to, stream(call, call->root, to));
     expect_block(&in, 0, stream(call, call->root, call->rank));
-    int error = MPI_Scatterv(out.memory.buffer, counts, at, out.end.layout.type, in.memory.buffer, in.end.instances, in.end.layout.type,
-                             call->root, MPI_COMM_WORLD);
+    int error = MPI_Scatterv(out.memory.buffer, counts, at, out.end.layout.type, in.memory.buffer,
+                             in.end.instances, in.end.layout.type, call->root, MPI_COMM_WORLD);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
@@ -185,8 +189,8 @@ static long allgather(struct call *call)
     fill_block(&out, 0, stream(call, call->rank, 0));
     for (int from = 0; from < call->ranks; from++)
         expect_block(&in, from, stream(call, from, 0));
-    int error = MPI_Allgather(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer, in.end.instances,
-                              in.end.layout.type, MPI_COMM_WORLD);
+    int error = MPI_Allgather(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer,
+                              in.end.instances, in.end.layout.type, MPI_COMM_WORLD);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
@@ -198,35 +202,37 @@ static long allgatherv(struct call *call)
     fill_block(&out, 0, stream(call, call->rank, 0));
     for (int from = 0; from < call->ranks; from++)
         expect_block(&in, call->ranks - 1 - from, stream(call, from, 0));
-    int error = MPI_Allgatherv(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer, counts, at,
-                               in.end.layout.type, MPI_COMM_WORLD);
+    int error = MPI_Allgatherv(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer,
+                               counts, at, in.end.layout.type, MPI_COMM_WORLD);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
 static long alltoall(struct call *call)
 {
-    struct place out = place_make(call, call->words, call->ranks), in = place_make(call, call->words, call->ranks);
+    struct place out = place_make(call, call->words, call->ranks),
+                 in = place_make(call, call->words, call->ranks);
     for (int other = 0; other < call->ranks; other++) {
         fill_block(&out, other, stream(call, call->rank, other));
         expect_block(&in, other, stream(call, other, call->rank));
     }
-    int error = MPI_Alltoall(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer, in.end.instances,
-                             in.end.layout.type, MPI_COMM_WORLD);
+    int error = MPI_Alltoall(out.memory.buffer, out.end.instances, out.end.layout.type, in.memory.buffer,
+                             in.end.instances, in.end.layout.type, MPI_COMM_WORLD);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
 static long alltoallv(struct call *call)
 {
     int out_counts[MOST_RANKS], out_at[MOST_RANKS], in_counts[MOST_RANKS], in_at[MOST_RANKS];
-    struct place out = place_make(call, call->words, call->ranks), in = place_make(call, call->words, call->ranks);
+    struct place out = place_make(call, call->words, call->ranks),
+                 in = place_make(call, call->words, call->ranks);
     displacements(&out, call->ranks, out_counts, out_at);
     displacements(&in, call->ranks, in_counts, in_at);
     for (int other = 0; other < call->ranks; other++) {
         fill_block(&out, call->ranks - 1 - other, stream(call, call->rank, other));
         expect_block(&in, call->ranks - 1 - other, stream(call, other, call->rank));
     }
-    int error = MPI_Alltoallv(out.memory.buffer, out_counts, out_at, out.end.layout.type, in.memory.buffer, in_counts, in_at,
-                              in.end.layout.type, MPI_COMM_WORLD);
+    int error = MPI_Alltoallv(out.memory.buffer, out_counts, out_at, out.end.layout.type, in.memory.buffer,
+                              in_counts, in_at, in.end.layout.type, MPI_COMM_WORLD);
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
@@ -235,7 +241,8 @@ static long alltoallw(struct call *call)
 {
     int counts[2][MOST_RANKS], at[2][MOST_RANKS];
     MPI_Datatype types[2][MOST_RANKS];
-    struct place places[2] = {place_make(call, call->words, call->ranks), place_make(call, call->words, call->ranks)};
+    struct place places[2] = {place_make(call, call->words, call->ranks),
+                              place_make(call, call->words, call->ranks)};
     for (int other = 0; other < call->ranks; other++) {
         fill_block(&places[0], other, stream(call, call->rank, other));
         expect_block(&places[1], other, stream(call, other, call->rank));
@@ -245,8 +252,8 @@ static long alltoallw(struct call *call)
             types[i][other] = places[i].end.layout.type;
         }
     }
-    int error = MPI_Alltoallw(places[0].memory.buffer, counts[0], at[0], types[0], places[1].memory.buffer, counts[1], at[1], types[1],
-                              MPI_COMM_WORLD);
+    int error = MPI_Alltoallw(places[0].memory.buffer, counts[0], at[0], types[0], places[1].memory.buffer,
+                              counts[1], at[1], types[1], MPI_COMM_WORLD);
     return place_end(&places[0], call, error, 0) + place_end(&places[1], call, error, 1);
 }
 
@@ -254,10 +261,12 @@ static const struct {
     const char *name;
     long (*run)(struct call *call);
 } calls[] = {
-    {"MPI_Sendrecv", sendrecv}, {"MPI_Sendrecv_replace", sendrecv_replace}, {"MPI_Bcast", bcast},
-    {"MPI_Gather", gather},     {"MPI_Scatter", scatter},                   {"MPI_Gatherv", gatherv},
-    {"MPI_Scatterv", scatterv}, {"MPI_Allgather", allgather},               {"MPI_Allgatherv", allgatherv},
-    {"MPI_Alltoall", alltoall}, {"MPI_Alltoallv", alltoallv},               {"MPI_Alltoallw", alltoallw},
+    {"MPI_Sendrecv", sendrecv},     {"MPI_Sendrecv_replace", sendrecv_replace},
+    {"MPI_Bcast", bcast},           {"MPI_Gather", gather},
+    {"MPI_Scatter", scatter},       {"MPI_Gatherv", gatherv},
+    {"MPI_Scatterv", scatterv},     {"MPI_Allgather", allgather},
+    {"MPI_Allgatherv", allgatherv}, {"MPI_Alltoall", alltoall},
+    {"MPI_Alltoallv", alltoallv},   {"MPI_Alltoallw", alltoallw},
 };
 
 long together_run(const struct together *together, long number)
@@ -276,10 +285,11 @@ long together_run(const struct together *together, long number)
     call.word = random_below(&random, words_count());
     int bytes = sizes[random_below(&random, sizeof sizes / sizeof *sizes)];
     call.words = (bytes < together->most_bytes ? bytes : together->most_bytes) / words_bytes(call.word);
-    call.words = call.words < multiple ? (call.words < 1 ? 1 : call.words) : call.words - call.words % multiple;
+    call.words =
+        call.words < multiple ? (call.words < 1 ? 1 : call.words) : call.words - call.words % multiple;
     call.root = random_below(&random, call.ranks);
     call.own.state = call.seed + 101 * (uint64_t)call.rank;
-    snprintf(call.what, sizeof call.what, "data: call %ld, %s of %d words of %d bytes, root %d, rank %d", number, calls[kind].name, call.words,
-             words_bytes(call.word), call.root, call.rank);
+    snprintf(call.what, sizeof call.what, "data: call %ld, %s of %d words of %d bytes, root %d, rank %d",
+             number, calls[kind].name, call.words, words_bytes(call.word), call.root, call.rank);
     return calls[kind].run(&call);
 }

@@ -1,5 +1,5 @@
-/* Calls in which every rank takes part: MPI_Sendrecv, MPI_Sendrecv_replace, and collective operations whose ranks each
- * have a datatype of their own for the same words. */
+/* Calls in which every rank takes part: MPI_Sendrecv, MPI_Sendrecv_replace, and collective operations whose
+ * ranks each have a datatype of their own for the same words. */
 #ifndef CAUSEWAY_DATA_TOGETHER_H
 #define CAUSEWAY_DATA_TOGETHER_H
 

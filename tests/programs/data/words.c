@@ -10,13 +10,31 @@
 #define NUMBER(type) {.at = 0, .bytes = sizeof(type), .carried = sizeof(type)}
 #define NUMBER_AT(type, place) {.at = (place), .bytes = sizeof(type), .carried = sizeof(type)}
 /* 80 bits of an x87 number, in as many bytes as the compiler gives it. */
-#define LONG_DOUBLE_AT(place) {.at = (place), .bytes = sizeof(long double) == 16 && __LDBL_MANT_DIG__ == 64 ? 10 : sizeof(long double), .carried = sizeof(long double)}
+#define LONG_DOUBLE_AT(place)                                                                  \
+    {.at = (place),                                                                            \
+     .bytes = sizeof(long double) == 16 && __LDBL_MANT_DIG__ == 64 ? 10 : sizeof(long double), \
+     .carried = sizeof(long double)}
 
-struct double_int { double a; int b; };
-struct long_int { long a; int b; };
-struct short_int { short a; int b; };
-struct float_int { float a; int b; };
-struct long_double_int { long double a; int b; };
+struct double_int {
+    double a;
+    int b;
+};
+struct long_int {
+    long a;
+    int b;
+};
+struct short_int {
+    short a;
+    int b;
+};
+struct float_int {
+    float a;
+    int b;
+};
+struct long_double_int {
+    long double a;
+    int b;
+};
 
 struct element {
     const char *name;
@@ -31,15 +49,9 @@ struct element {
 static struct element elements[MOST_ELEMENTS];
 static int element_count;
 
-int words_elements(void)
-{
-    return element_count;
-}
+int words_elements(void) { return element_count; }
 
-int words_count(void)
-{
-    return is_left_out("mixed") ? element_count : 2 * element_count;
-}
+int words_count(void) { return is_left_out("mixed") ? element_count : 2 * element_count; }
 
 static void add(int rank, struct element element)
 {
@@ -50,7 +62,8 @@ static void add(int rank, struct element element)
     if (is_left_out(element.name))
         return;
     if (element.type == MPI_DATATYPE_NULL || MPI_Type_size(element.type, &size) != MPI_SUCCESS ||
-        MPI_Type_get_extent(element.type, &lower, &extent) != MPI_SUCCESS || size != wanted || lower != 0 || extent != element.extent) {
+        MPI_Type_get_extent(element.type, &lower, &extent) != MPI_SUCCESS || size != wanted || lower != 0 ||
+        extent != element.extent) {
         if (rank == 0)
             printf("data: this MPI has no %s of %d bytes: left out\n", element.name, wanted);
         return;
@@ -58,9 +71,15 @@ static void add(int rank, struct element element)
     elements[element_count++] = element;
 }
 
-#define ONE(constant, ctype) add(rank, (struct element){#constant, constant, sizeof(ctype), _Alignof(ctype), 1, {NUMBER(ctype)}})
-#define TWO(constant, ctype, first, second) \
-    add(rank, (struct element){#constant, constant, sizeof(ctype), _Alignof(ctype), 2, {NUMBER_AT(first, 0), NUMBER_AT(second, offsetof(ctype, b))}})
+#define ONE(constant, ctype) \
+    add(rank, (struct element){#constant, constant, sizeof(ctype), _Alignof(ctype), 1, {NUMBER(ctype)}})
+#define TWO(constant, ctype, first, second)     \
+    add(rank, (struct element){#constant,       \
+                               constant,        \
+                               sizeof(ctype),   \
+                               _Alignof(ctype), \
+                               2,               \
+                               {NUMBER_AT(first, 0), NUMBER_AT(second, offsetof(ctype, b))}})
 
 void words_begin(int rank)
 {
@@ -73,27 +92,66 @@ void words_begin(int rank)
     ONE(MPI_FLOAT, float);
     ONE(MPI_LONG, long);
     ONE(MPI_DOUBLE, double);
-    TWO(MPI_C_FLOAT_COMPLEX, struct { float a; float b; }, float, float);
-    TWO(MPI_C_DOUBLE_COMPLEX, struct { double a; double b; }, double, double);
+    TWO(
+        MPI_C_FLOAT_COMPLEX,
+        struct {
+            float a;
+            float b;
+        },
+        float, float);
+    TWO(
+        MPI_C_DOUBLE_COMPLEX,
+        struct {
+            double a;
+            double b;
+        },
+        double, double);
     const int wide = _Alignof(long double);
-    add(rank, (struct element){"MPI_LONG_DOUBLE", MPI_LONG_DOUBLE, sizeof(long double), wide, 1, {LONG_DOUBLE_AT(0)}});
-    add(rank, (struct element){"MPI_C_LONG_DOUBLE_COMPLEX", MPI_C_LONG_DOUBLE_COMPLEX, 2 * sizeof(long double), wide, 2,
+    add(rank, (struct element){
+                  "MPI_LONG_DOUBLE", MPI_LONG_DOUBLE, sizeof(long double), wide, 1, {LONG_DOUBLE_AT(0)}});
+    add(rank, (struct element){"MPI_C_LONG_DOUBLE_COMPLEX",
+                               MPI_C_LONG_DOUBLE_COMPLEX,
+                               2 * sizeof(long double),
+                               wide,
+                               2,
                                {LONG_DOUBLE_AT(0), LONG_DOUBLE_AT(sizeof(long double))}});
-    TWO(MPI_2INT, struct { int a; int b; }, int, int);
+    TWO(
+        MPI_2INT,
+        struct {
+            int a;
+            int b;
+        },
+        int, int);
     TWO(MPI_SHORT_INT, struct short_int, short, int);
     TWO(MPI_FLOAT_INT, struct float_int, float, int);
     TWO(MPI_DOUBLE_INT, struct double_int, double, int);
     TWO(MPI_LONG_INT, struct long_int, long, int);
-    add(rank, (struct element){"MPI_LONG_DOUBLE_INT", MPI_LONG_DOUBLE_INT, sizeof(struct long_double_int), wide, 2,
+    add(rank, (struct element){"MPI_LONG_DOUBLE_INT",
+                               MPI_LONG_DOUBLE_INT,
+                               sizeof(struct long_double_int),
+                               wide,
+                               2,
                                {LONG_DOUBLE_AT(0), NUMBER_AT(int, offsetof(struct long_double_int, b))}});
     ONE(MPI_REAL, float);
     ONE(MPI_DOUBLE_PRECISION, double);
-    TWO(MPI_DOUBLE_COMPLEX, struct { double a; double b; }, double, double);
+    TWO(
+        MPI_DOUBLE_COMPLEX,
+        struct {
+            double a;
+            double b;
+        },
+        double, double);
 #ifdef MPI_REAL16
     ONE(MPI_REAL16, __float128);
 #endif
 #ifdef MPI_COMPLEX32
-    TWO(MPI_COMPLEX32, struct { __float128 a; __float128 b; }, __float128, __float128);
+    TWO(
+        MPI_COMPLEX32,
+        struct {
+            __float128 a;
+            __float128 b;
+        },
+        __float128, __float128);
 #endif
 }
 
@@ -136,7 +194,8 @@ struct layout words_make(int word, struct random *random)
         struct layout element = one(&elements[which[i]]);
         lengths[i] = 1;
         types[i] = element.type;
-        places[i] = 64 * (is_backwards ? count - 1 - i : i) + (MPI_Aint)element.alignment * random_below(random, 2);
+        places[i] =
+            64 * (is_backwards ? count - 1 - i : i) + (MPI_Aint)element.alignment * random_below(random, 2);
         layout_place(&made, &element, places[i]);
         layout_free(&element);
     }

@@ -1,7 +1,9 @@
-/* causeway-data INTERFACE LIBRARY[:LIBRARY...] [arguments]: the data test with whichever MPI of a binary interface there is.
+/* causeway-data INTERFACE LIBRARY[:LIBRARY...] [arguments]: the data test with whichever MPI of a binary
+ * interface there is.
  *
- * Programs are linked with one MPI; this one takes the first of some libraries that can be loaded, as Python's MPI does. So
- * `causeway check --data` needs no compiler where it runs. The test itself is libcauseway_data_INTERFACE.so beside it. */
+ * Programs are linked with one MPI; this one takes the first of some libraries that can be loaded, as
+ * Python's MPI does. So `causeway check --data` needs no compiler where it runs. The test itself is
+ * libcauseway_data_INTERFACE.so beside it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <libgen.h>
@@ -23,7 +25,8 @@ static void *load_mpi(char *libraries)
             return library;
         snprintf(why, sizeof why, "%s", dlerror());
     }
-    fprintf(stderr, "causeway-data: no library of the MPI can be loaded on this node; the last try: %s\n", why);
+    fprintf(stderr, "causeway-data: no library of the MPI can be loaded on this node; the last try: %s\n",
+            why);
     return NULL;
 }
 
