@@ -7,12 +7,13 @@
 #include "transfer/requests.h"
 #include "transfer/segments.h"
 
-/* Which rank of a site takes what a rank of another sends. */
+/* The rank of a site that takes what member `member` of another site sends. */
 static int taker(const struct hierarchy *on, int member, int site)
 {
     return on->members[on->first[site] + on->local_rank_of[on->members[member]] % site_size(on, site)];
 }
 
+/* Where piece `piece` of `pieces` of a part begins. */
 static int64_t cut(int64_t length, int piece, int pieces)
 {
     return length / pieces * piece + length % pieces * piece / pieces;
@@ -41,6 +42,9 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
     for (int m = 0; m < on->size; m++)
         longest = lengths[m] > longest ? lengths[m] : longest;
     int pieces = segments_of(longest, 1, segment).pieces;
+    /* Step 1: every rank gets ready to receive. A part of its own site comes whole, from whom it belongs to.
+     * A part of another site comes in pieces: from there, where this rank takes them for its site, or else
+     * from the rank of its site that does. */
     for (int i = 0; i < pieces; i++)
         for (int m = 0; m < on->size; m++) {
             int giver = on->members[m], there = on->site_of[giver] != on->site;
@@ -57,6 +61,7 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
                 TRY(status, requests_receive(&received, on, room + room_at[m] + at, length, handle.byte, by,
                                              TAG_PART + m % MAX_PARTS));
         }
+    /* Step 2: every rank sends its part to one rank of each other site, in pieces, and whole to its own. */
     for (int i = 0; i < pieces; i++)
         for (int s = 0; s < on->sites; s++) {
             int64_t at = cut(lengths[own], i, pieces), length = cut(lengths[own], i + 1, pieces) - at;
@@ -66,6 +71,7 @@ int allgather_multi_leader(struct hierarchy *on, const int64_t lengths[], const 
         }
     if (lengths[own] > 0)
         TRY(status, hand_on(on, &sent, room, room_at[own], lengths[own], own));
+    /* Step 3: whoever has taken a piece from another site sends it on to its own as soon as it is there. */
     for (int i = 0, next = 0; i < pieces; i++)
         for (int m = 0; m < on->size; m++) {
             int64_t at = cut(lengths[m], i, pieces), length = cut(lengths[m], i + 1, pieces) - at;

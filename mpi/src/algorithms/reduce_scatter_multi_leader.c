@@ -11,56 +11,62 @@
 
 #include <stdlib.h>
 
-/* A rank takes in as many segments at once as its site has ranks: of a site of more ranks than these, smaller
- * ones. */
+/* A rank takes in as many segments at once as its site has ranks. Where a site has more ranks than these, the
+ * segments are smaller. */
 #define WHOLE_SEGMENTS 8
 #define MIN_SEGMENT (16 * 1024)
 
-/* Part of what rank `to` gets: `count` elements from its `at`-th; none are left where count is 0. */
+/* A segment of what rank `to` gets: `count` elements from its `at`-th. A count of 0 means that none is
+
+ * left. */
 struct piece {
     int to, count;
     int64_t at;
 };
 
-/* How far one of this site's ranks has come with what it adds up. */
+/* Which segment one of this site's ranks adds up next: counted from the first member of the next site. */
 struct place {
     int member, segment;
 };
 
 struct multi_leader_reduce_scatter {
     struct hierarchy *on;
+    /* This rank's elements for all ranks: counts[r] of them are for rank r, and begin at the at[r]-th. */
     const void *all;
     const int *counts;
-    /* Where each rank's elements begin. */
     int64_t *at;
     const struct shape *shape;
     MPI_Op op;
     int64_t segment;
+    /* By local rank. */
     struct place *places;
+    /* One reduction inside the site is added up while the other's segments are on their way. mine[i] is what
+     * this rank adds up in reductions[i]. */
     struct local_reduction reductions[2];
-    /* What this rank adds up in each of them. */
     struct piece mine[2];
-    /* What the sites found for this rank, and what this rank found for those of other sites. */
+    /* What each site found for this rank. */
     struct parts own;
+    /* What this rank found for ranks of other sites: `done` elements so far. `memory` is what to free. */
     void *found, *memory;
     int64_t done;
     struct requests received, sent;
 };
 
-/* Which rank of a site adds up a segment of what a rank gets: itself, in its own; in others all do by
- * reductions. */
+/* The local rank that adds up, at a site, a segment of what rank `to` gets: `to` itself at its own site; at
+ * others the ranks take turns. */
 static int adder(const struct hierarchy *on, int site, int to, int segment)
 {
     return on->site_of[to] == site ? on->local_rank_of[to]
                                    : (on->local_rank_of[to] + segment) % site_size(on, site);
 }
 
+/* How what rank `to` gets is cut. */
 static struct segments cut(const struct multi_leader_reduce_scatter *run, int to)
 {
     return segments_of(run->counts[to], run->shape->size, run->segment);
 }
 
-/* The next one that local rank r adds up: to other sites first, and to their ranks one after the other. */
+/* The next segment that local rank r adds up. Those for other sites come first. */
 static struct piece next(struct multi_leader_reduce_scatter *run, int r)
 {
     const struct hierarchy *on = run->on;
@@ -79,7 +85,9 @@ static struct piece next(struct multi_leader_reduce_scatter *run, int r)
     return (struct piece){0};
 }
 
-/* False when nothing is left. */
+/* Names what goes into reduction `number`: the next segment of each local rank. False when nothing is
+
+ * left. */
 static int prepare(struct multi_leader_reduce_scatter *run, int number)
 {
     struct local_reduction *local = &run->reductions[number];
@@ -95,6 +103,7 @@ static int prepare(struct multi_leader_reduce_scatter *run, int number)
     return is_left;
 }
 
+/* Adds up this rank's segment of reduction `number`. What is for another site's rank goes there at once. */
 static int finish(struct multi_leader_reduce_scatter *run, int number)
 {
     struct hierarchy *on = run->on;
@@ -111,6 +120,7 @@ static int finish(struct multi_leader_reduce_scatter *run, int number)
     return status;
 }
 
+/* Gets ready to receive each segment from each other site, whoever adds it up there. */
 static int receive(struct multi_leader_reduce_scatter *run)
 {
     struct hierarchy *on = run->on;
@@ -126,6 +136,7 @@ static int receive(struct multi_leader_reduce_scatter *run)
     return status;
 }
 
+/* Cuts everything, and makes room for it. */
 static int prepare_all(struct multi_leader_reduce_scatter *run)
 {
     const struct hierarchy *on = run->on;
@@ -175,16 +186,21 @@ int reduce_scatter_multi_leader(struct hierarchy *on, const void *from, void *in
                                               .shape = shape,
                                               .op = op,
                                               .segment = segment};
+    /* Step 1: every rank gets ready for what other sites send it. */
     int status = prepare_all(&run), now = 0;
     TRY(status, receive(&run));
+    /* Step 2: the ranks of a site send each other the first segments that each is to add up. */
     int is_left = status == MPI_SUCCESS && prepare(&run, now);
     if (is_left)
         status = local_reduction_begin(&run.reductions[now], on, shape);
     for (; is_left && status == MPI_SUCCESS; now = !now) {
+        /* Step 3: they send each other the next ones, add up those that have come, and send the sums to the
+         * ranks of other sites that get them. */
         if ((is_left = prepare(&run, !now)))
             status = local_reduction_begin(&run.reductions[!now], on, shape);
         TRY(status, finish(&run, now));
     }
+    /* Step 4: every rank puts together what all sites found for it. */
     TRY(status, requests_wait(&run.received));
     TRY(status, combine(on, run.own.origin, on->sites, into, counts[on->rank], shape, op));
     TRY(status, requests_wait(&run.sent));
