@@ -25,7 +25,7 @@ static int hand_on(struct hierarchy *on, struct requests *sent, const char *room
 {
     int status = MPI_SUCCESS;
     for (int r = 1; r < on->local_size; r++) {
-        /* Not all to the same rank first. */
+        /* The next rank first, so that not all send to the same one. */
         int to = on->members[on->first[on->site] + (on->local_rank + r) % on->local_size];
         TRY(status, requests_send(sent, on, room + at, length, handle.byte, to, TAG_PART + m % MAX_PARTS));
     }

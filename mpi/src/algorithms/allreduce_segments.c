@@ -17,7 +17,7 @@ struct segmented_allreduce {
     const struct shape *shape;
     MPI_Op op;
     struct segments segments;
-    /* Of the leader alone. */
+    /* What each site found; the leader alone has it. */
     struct parts parts;
     struct requests sent, received;
     void **piece;
@@ -55,7 +55,7 @@ static int hand_out(struct segmented_allreduce *run, int i)
                 TRY(status, requests_wait_for(&run->received, i * (on->sites - 1) + at++));
             run->piece[s] = element_at(run->parts.origin[s], segment_at(&run->segments, i), run->shape);
         }
-        /* What is still being sent must not change: the result replaces it. */
+        /* The result replaces what is still being sent, so that must be gone first. */
         for (int s = 0; s < on->sites - 1; s++)
             TRY(status, requests_wait_for(&run->sent, i * (on->sites - 1) + s));
         TRY(status, combine(on, run->piece, on->sites, own, count, run->shape, run->op));

@@ -27,7 +27,8 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
         char *to = out;
         for (int s = 0; s < on->sites; s++) {
             int there = site_size(on, s);
-            /* Of each rank here, what is for the ranks there; for ranks here it is already in place. */
+            /* A block holds what each rank here has for the ranks there. For ranks here it is already in
+             * place. */
             char *block = s == on->site ? in + here * on->first[s] * length : to;
             for (int r = 0; r < here; r++)
                 memcpy(block + r * there * length, rows + r * row + on->first[s] * length, there * length);
@@ -41,7 +42,7 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
             }
         }
         TRY(status, requests_wait(&some));
-        /* From site s: for each rank there, what it has for each rank here. */
+        /* From site s comes, for each rank there, what it has for each rank here. */
         char *sorted = rows + here * row;
         for (int s = 0; s < on->sites; s++)
             for (int m = 0; m < site_size(on, s); m++)

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* One segment to the sites that this one passes it on to. */
+/* Sends one segment to the sites that this one passes it on to. */
 static int pass_on(struct hierarchy *on, const struct bytes *bytes, const struct segments *segments, int i,
                    int root, const int parent[], struct requests *some)
 {

@@ -10,11 +10,11 @@
 struct block_reduction {
     struct hierarchy *on;
     const struct shape *shape;
-    /* Of each rank's block: elements, and where it lies in the vector, bytes. */
+    /* Rank i's block has counts[i] elements and begins at byte places[i] of the vector. */
     MPI_Count *counts;
     MPI_Aint *places;
-    /* This rank's block as each rank has it, and once put together what it adds up to from rank 0 to each
-     * rank. */
+    /* parts holds this rank's block as each rank has it. Once put together, part i is the sum of ranks 0 to
+     * i. */
     void *memory, *parts;
     MPI_Count *part_counts;
     MPI_Aint *part_places;
@@ -34,7 +34,8 @@ static void block_reduction_free(struct block_reduction *run)
     free(run->memory);
 }
 
-/* Blocks of counts[i] elements for rank i; equal ones of `count` in all without `counts`. */
+/* Cuts the vector into blocks: of counts[i] elements for rank i, or, without `counts`, into equal ones of
+ * `count` elements in all. */
 static int block_reduction_make(struct block_reduction *run, struct hierarchy *on, const int counts[],
                                 int64_t count, const struct shape *shape)
 {
@@ -145,8 +146,8 @@ int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, c
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    /* To each rank what lies before it, with or without itself; the first of all gets nothing then, and its
-     * buffer stays as it is. */
+    /* Each rank gets the sum of what lies before it, with or without itself. Without itself the first of all
+     * gets nothing, and its buffer stays as it is. */
     for (int i = on->size - 1; !inclusive && status == MPI_SUCCESS && i >= 0; i--) {
         run.part_counts[i] = i > 0 ? run.part_counts[i] : 0;
         run.part_places[i] = i > 0 ? run.part_places[i - 1] : 0;

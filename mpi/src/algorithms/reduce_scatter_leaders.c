@@ -18,7 +18,7 @@ static int64_t site_elements(const struct hierarchy *on, const int counts[], int
     return sum;
 }
 
-/* The blocks of a site's ranks, one behind the other. */
+/* Puts the blocks of a site's ranks one behind the other. */
 static int collect(struct hierarchy *on, const void *all, const int64_t at[], const int counts[], int site,
                    const struct shape *shape, void *into)
 {

@@ -38,7 +38,7 @@ struct multi_leader_reduce_scatter {
     const struct shape *shape;
     MPI_Op op;
     int64_t segment;
-    /* By local rank. */
+    /* How far each local rank has come. */
     struct place *places;
     /* One reduction inside the site is added up while the other's segments are on their way. mine[i] is what
      * this rank adds up in reductions[i]. */
@@ -60,7 +60,7 @@ static int adder(const struct hierarchy *on, int site, int to, int segment)
                                    : (on->local_rank_of[to] + segment) % site_size(on, site);
 }
 
-/* How what rank `to` gets is cut. */
+/* Cuts what rank `to` gets into segments. */
 static struct segments cut(const struct multi_leader_reduce_scatter *run, int to)
 {
     return segments_of(run->counts[to], run->shape->size, run->segment);

@@ -11,11 +11,10 @@
 
 #include <stdlib.h>
 
-/* What the sites found is told apart by its tag. */
+/* The tag of what a site found says which site it was. */
 #define TAG_OF(site) (TAG_PART + (site) % MAX_PARTS)
 
-/* Which of two sites the way of `site` to the root passes last before `to`; -1 where it does not pass
- * there. */
+/* The last site before `to` on the way of `site` to the root; -1 where the way does not pass `to`. */
 static int last_before(const int parent[], int site, int to)
 {
     for (; site >= 0; site = parent[site])
@@ -111,7 +110,7 @@ static int passing_end(struct passing *this, struct hierarchy *on, const struct 
     return status;
 }
 
-/* A rank that is not the root. */
+/* What a rank does that is not the root. */
 static int to_root(struct hierarchy *on, const void *from, const struct shape *shape, MPI_Op op, int root,
                    const struct segments *segments, const int parent[])
 {
@@ -149,7 +148,8 @@ int reduce_segments(struct hierarchy *on, const void *from, void *into, int coun
         return MPI_ERR_NO_MEM;
     links_tree(on->links, on->sites, on->site_of[root], (int64_t)count * shape->size, parent);
     if (on->rank == root) {
-        /* Not in place inside the site: MPICH 4.0.2 crashes on it where the root is not rank 0. */
+        /* Inside the site the reduction is not in place: MPICH 4.0.2 crashes on that where the root is not
+         * rank 0. */
         if (from == MPI_IN_PLACE) {
             memory = elements(count, shape, &found);
             TRY(status, memory ? elements_copy(on, into, found, count, shape) : MPI_ERR_NO_MEM);

@@ -40,7 +40,7 @@ int scan_direct(struct hierarchy *on, const void *from, void *into, int count, c
     for (int rank = 0; rank < on->size; rank++)
         if (on->site_of[rank] != on->site && before(on, on->site, rank) == on->local_rank + 1)
             TRY(status, requests_send(&sent, on, sum, count, shape->type, rank, TAG_SCAN));
-    /* What lies before this rank in its own site, with or without itself. */
+    /* This rank adds what lies before it in its own site, with or without itself. */
     if (inclusive)
         TRY(status, elements_copy(on, sum, parts.origin[on->site], count, shape));
     else

@@ -26,7 +26,7 @@ struct segmented_scan {
 
 static int is_last(const struct hierarchy *on) { return on->local_rank == on->local_size - 1; }
 
-/* Inside the site, and off to the later ones. */
+/* Scans a segment inside the site, and sends what it adds up to off to the later sites. */
 static int scan_in_site(struct segmented_scan *run, int i)
 {
     struct hierarchy *on = run->on;
@@ -58,7 +58,7 @@ static int scan_in_site(struct segmented_scan *run, int i)
     return status;
 }
 
-/* What lies before the site, to its ranks. */
+/* Adds what lies before the site to what its ranks have. */
 static int add_before(struct segmented_scan *run, int i)
 {
     struct hierarchy *on = run->on;
