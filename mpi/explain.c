@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes that the table goes up to, and the one where a range without an end is shown. */
+/* The table goes up to the first size. A range without an end is shown at the second. */
 #define LARGEST_BYTES (64 << 20)
 #define SHOWN_BYTES (4 << 20)
 
@@ -64,7 +64,7 @@ static void write_cost(enum operation operation, enum algorithm algorithm, int64
            (double)model_cost(&settings.costs, &layout, operation, algorithm, bytes) / 1e6);
 }
 
-/* What it costs, what the others would, and what a flat one would. */
+/* Writes what the chosen algorithm costs, what the others would, and what a flat one would. */
 static void write_costs(enum operation operation, enum algorithm algorithm, int64_t bytes)
 {
     if (operation != OF_BARRIER) {
@@ -99,13 +99,14 @@ static void write_row(enum operation operation, int64_t low, int64_t high)
     }
     enum algorithm algorithm = chosen(operation, low);
     printf("%-12s at ", algorithm_names[algorithm]);
-    /* Within the range, where it ends if that is before the last size shown. */
+    /* The costs are those of the middle of the range, or of SHOWN_BYTES where it has no end. */
     int64_t at = high < INT64_MAX ? low + (high - low) / 2 : low > SHOWN_BYTES ? low : SHOWN_BYTES;
     write_costs(operation, algorithm, operation == OF_BARRIER ? 0 : at);
     printf("\n");
 }
 
-/* The first size above `low`, and no later than `high`, that gets another algorithm; it does at `high`. */
+/* Finds the first size above `low`, and no later than `high`, that gets another algorithm. The size `high` is
+ * one. */
 static int64_t change(enum operation operation, int64_t low, int64_t high)
 {
     enum algorithm before = chosen(operation, low);

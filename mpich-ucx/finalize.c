@@ -1,13 +1,13 @@
-/* Lets MPICH over UCX end. Part of the preload library for jobs of MPICH.
+/* Lets MPICH over UCX end. It is part of the preload library for jobs of MPICH.
  *
- * In MPI_Finalize each rank closes its UCX endpoints, which waits for an answer that the peer gives only from
- * ucp_worker_progress(); then it waits in a PMI barrier, a blocking read() without progress. A rank that gets
- * there before a peer's request has arrived leaves that peer waiting for ever. On a LAN the request is mostly
- * faster; across a WAN about every third run of 4 ranks hung, with or without Causeway (MPICH 4.0.2, UCX
- * 1.13: src/mpid/ch4/netmod/ucx/ ucx_init.c, uct/tcp/tcp_ep.c, uct_tcp_ep_flush sends a put of no bytes and
- * waits for its acknowledgement).
+ * In MPI_Finalize each rank closes its UCX endpoints. That waits for an answer, which the peer gives only
+ * from ucp_worker_progress(). Then the rank waits in a PMI barrier, a blocking read() without progress. A
+ * rank that gets there before a peer's request has arrived leaves that peer waiting for ever. On a LAN the
+ * request is mostly faster. Across a WAN about every third run of 4 ranks hung, with or without Causeway
+ * (MPICH 4.0.2, UCX 1.13: src/mpid/ch4/netmod/ucx/ucx_init.c, uct/tcp/tcp_ep.c; uct_tcp_ep_flush sends a put
+ * of no bytes and waits for its acknowledgement).
  *
- * So: while a rank waits for its process manager inside MPI_Finalize, it goes on answering. Nothing else is
+ * So a rank goes on answering while it waits for its process manager inside MPI_Finalize. Nothing else is
  * touched. */
 #define _GNU_SOURCE
 #include "next.h"
@@ -18,20 +18,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* As in ucp/api/ucp.h, which need not be installed: two pointers and a status. */
+/* These are as in ucp/api/ucp.h, which need not be installed: two pointers and a status. */
 typedef void *ucp_worker_h;
 typedef int (*worker_create_fn)(void *context, const void *params, ucp_worker_h *worker);
 typedef void (*worker_destroy_fn)(ucp_worker_h worker);
 typedef unsigned (*worker_progress_fn)(ucp_worker_h worker);
 
-/* MPICH has one worker per virtual interface, one by default; a peer's request comes to the one it knows. */
+/* MPICH has one worker for each virtual interface, by default one. A peer's request comes to the one it
+ * knows. */
 #define MAX_WORKERS 64
 static _Atomic(ucp_worker_h) workers[MAX_WORKERS];
 static atomic_int finalizing;
 static worker_progress_fn progress;
 
-/* Answers for when what would have been called is not found; headers of MPI and UCX need not be installed. 16
- * is MPI_ERR_INTERN of MPICH and MPI_ERR_OTHER of the standard ABI, -22 is UCS_ERR_UNSUPPORTED. */
+/* What a hook answers where it does not find what it stands in front of. The headers of MPI and UCX need not
+ * be installed: 16 is MPI_ERR_INTERN of MPICH and MPI_ERR_OTHER of the standard ABI, -22 is
+ * UCS_ERR_UNSUPPORTED. */
 #define NO_MPI 16
 #define NO_UCX (-22)
 
@@ -72,7 +74,7 @@ static int finalize(const char *name)
     return status;
 }
 
-/* C programs call the first; Fortran ones one or the other, by flavour. */
+/* C programs call the first; Fortran programs call one or the other, by flavour. */
 int MPI_Finalize(void) { return finalize("MPI_Finalize"); }
 int PMPI_Finalize(void) { return finalize("PMPI_Finalize"); }
 
@@ -95,8 +97,8 @@ ssize_t read(int fd, void *buffer, size_t length)
         struct pollfd ready = {.fd = fd, .events = POLLIN};
         int kept = errno;
         int polled;
-        /* A millisecond between two rounds: the peer waits for one answer, not for a fast one. A signal, of a
-         * profiler's timer say, is no reason to fall into the read. */
+        /* There is a millisecond between two rounds: the peer waits for one answer, not for a fast one. A
+         * signal, say of a profiler's timer, is no reason to fall into the read. */
         while ((polled = poll(&ready, 1, 1)) == 0 || (polled < 0 && errno == EINTR)) {
             for (int i = 0; i < MAX_WORKERS; i++) {
                 ucp_worker_h worker = atomic_load(&workers[i]);

@@ -1,12 +1,13 @@
-/* What a hook stands in front of. */
+/* Finds what a hook stands in front of. */
 #ifndef CAUSEWAY_MPICH_UCX_NEXT_H
 #define CAUSEWAY_MPICH_UCX_NEXT_H
 
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* What would have been called without us. Python loads its MPI with dlopen() and local scope, where RTLD_NEXT
- * does not look: then the library is asked for by name, without loading it. */
+/* Returns the function that would have been called without this library. Python loads its MPI with dlopen()
+ * and local scope, where RTLD_NEXT does not look. So the library is then asked for by name, without loading
+ * it. */
 static inline void *next(const char *name)
 {
     static const char *libraries[] = {"libucp.so.0", "libmpich.so.12", "libmpi.so.12", "libmpi_abi.so.1"};

@@ -1,11 +1,13 @@
-/* Lets MPICH over UCX receive what ends inside an element. Part of the preload library for jobs of MPICH.
+/* Lets MPICH over UCX receive what ends inside an element. It is part of the preload library for jobs of
+ * MPICH.
  *
  * UCX hands a long message over in fragments, which end where a segment is full. For a datatype with gaps
- * MPICH unpacks each by itself (before 4.2 in every receive, since then in matched ones), and unpacks whole
- * elements only: of a fragment that ends inside one, the rest is lost, and the receive ends with
- * MPI_ERR_TRUNCATE or with wrong data (docs/decisions/0012-unpack.md has versions and sources).
+ * MPICH unpacks each fragment by itself (before 4.2 in every receive, since then in matched ones), and it
+ * unpacks whole elements only. Where a fragment ends inside an element, the rest of it is lost, and the
+ * receive ends with MPI_ERR_TRUNCATE or with wrong data (docs/decisions/0012-unpack.md has versions and
+ * sources).
  *
- * So: fragments are put together, and unpacked when all are there. What comes in one piece is unpacked as
+ * So this puts the fragments together, and unpacks when all are there. What comes in one piece is unpacked as
  * before. */
 #define _GNU_SOURCE
 #include "next.h"
@@ -17,15 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of ucs/type/status.h, which packs them into a byte. */
+/* Values of ucs/type/status.h, which packs them into a byte. */
 #define OK 0
 #define NO_MEMORY (-4)
 #define TRUNCATED (-9)
 #define UNSUPPORTED (-22)
 typedef signed char status;
 
-/* As in ucp/api/ucp.h, which need not be installed. The order and meaning of these are part of UCX's binary
- * interface. */
+/* This is as in ucp/api/ucp.h, which need not be installed. The order and meaning of the fields are part of
+ * UCX's binary interface. */
 struct generic_operations {
     void *(*start_pack)(void *context, const void *buffer, size_t count);
     void *(*start_unpack)(void *context, void *buffer, size_t count);
@@ -35,7 +37,7 @@ struct generic_operations {
     void (*finish)(void *state);
 };
 
-/* MPICH has one set of operations for all its datatypes. Another one, of who else uses UCX, stays as it
+/* MPICH has one set of operations for all its datatypes. If something else uses UCX, its set stays as it
  * is. */
 static struct generic_operations mpich;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
@@ -53,7 +55,7 @@ struct message {
 static struct message *begin(void *own, int is_received)
 {
     struct message *message = calloc(1, sizeof *message);
-    /* UCX has no way to hear of it. */
+    /* UCX has no way to be told of the failure. */
     if (!message)
         abort();
     message->own = own;

@@ -1,5 +1,5 @@
-/* Adds up a number of every rank so that one message leaves each site: within the site first, then between
- * one rank of each. Run as it is with any MPI; where nobody tells of sites there is one. docs/topology.md
+/* Adds up a number of every rank so that one message leaves each site: first within the site, then between
+ * one rank of each. It runs as it is with any MPI; where nobody tells of sites there is one. docs/topology.md
  * explains the calls. */
 #include "../include/causeway_mpi.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The value of a key of MPI_COMM_WORLD's info object, or `otherwise`. */
+/* Returns the value of a key of MPI_COMM_WORLD's info object, or `otherwise`. */
 static const char *told(MPI_Info info, const char *key, char value[64], const char *otherwise)
 {
     int is_there, bytes = 64;

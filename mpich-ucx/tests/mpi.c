@@ -1,5 +1,5 @@
-/* An MPI and a UCX of which nothing is left but MPI_Finalize: it waits for its process manager, which answers
- * once the worker has made progress. A timer interrupts more often than finalize.c polls. */
+/* Plays an MPI and a UCX of which nothing is left but MPI_Finalize. It waits for its process manager, which
+ * answers once the worker has made progress. A timer interrupts it more often than finalize.c polls. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>

@@ -13,7 +13,7 @@
 #define NO_MPI 16
 #define PASS(name, ...) (mpi_calls_load(), real.name ? real.name(__VA_ARGS__) : NO_MPI)
 
-/* What this library calls where not every MPI has it. */
+/* Calls what not every MPI has, by the name `text` without its prefix. */
 #define OTHER(text, PARAMETERS, ...)                       \
     do {                                                   \
         static int(*own) PARAMETERS;                       \

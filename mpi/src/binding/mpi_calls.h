@@ -1,4 +1,4 @@
-/* What this library calls of the MPI below it, by pointers found at run time: it is preloaded into programs
+/* The calls of the MPI below, by pointers that are found at run time. This library is preloaded into programs
  * that load their MPI later, and into launchers that have none, so it must need no symbol of any MPI. */
 #ifndef CAUSEWAY_MPI_CALLS_H
 #define CAUSEWAY_MPI_CALLS_H
@@ -58,19 +58,18 @@ struct mpi_handles {
 extern struct mpi_calls real;
 extern struct mpi_handles handle;
 
-/* Finds them, once; false when some are missing: those of a library with another interface, or all, without
- * an MPI. */
+/* Finds all calls, once. False when some are missing: those of a library with another interface, or all,
+ * where there is no MPI. */
 int mpi_calls_load(void);
 
-/* PMPI_name, or where there is none PMPIX_name, of those that not every MPI has; NULL where neither is
- * there. */
+/* Finds PMPI_name, or else PMPIX_name, of a call that not every MPI has; NULL where neither is there. */
 void *mpi_calls_find(const char *name);
 
 /* Whether the MPI of this process has the binary interface that this library was built for. One that has
  * another is called with the program's own arguments, and with nothing else. */
 int mpi_calls_fit(void);
 
-/* Evaluates to the status of what is left undone after the first error. */
+/* Makes `call` only if nothing has failed, and keeps the first error. */
 #define TRY(status, call) ((status) == MPI_SUCCESS ? ((status) = (call)) : (status))
 
 #endif

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every rank's `counts[rank]` elements at byte `places[rank]` of `into`, from all to all. */
+/* Every rank's counts[rank] elements come to byte places[rank] of `into`, at all ranks. */
 static int allgather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
                      void *into, const MPI_Count counts[], const MPI_Aint places[],
                      const struct shape *into_shape, const struct choice *choice)
 {
     struct bytes own = {0};
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
-    /* With several leaders everything comes to its place at once, where that is so many bytes in a row. */
+    /* With several leaders everything comes to its place at once, where its bytes lie in a row. */
     int multi_leader = choice->algorithm == MULTI_LEADER,
         in_place = multi_leader && into_shape->is_contiguous;
     if (!lengths)
@@ -120,7 +120,7 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
         return 0;
     if (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape)))
         return give_up(plan);
-    /* Parts of different length have no other algorithm. */
+    /* Parts of different lengths have this algorithm alone. */
     plan->choice.algorithm = MULTI_LEADER;
     return 1;
 }

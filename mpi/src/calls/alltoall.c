@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Small blocks, by way of one rank of each site. */
+/* Sends small blocks by way of one rank of each site. */
 static int alltoall_small(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
                           void *into, int64_t into_count, const struct shape *into_shape)
 {
@@ -75,7 +75,7 @@ static int plan_alltoall(struct plan *plan, L_Alltoall)
     plan->into_shape = plan->shape;
     if (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape)))
         return give_up(plan);
-    /* Bytes, which all ranks find alike. */
+    /* The bound is in bytes, which all ranks find alike. */
     return into_count * plan->into_shape.size * plan->on->size <= INT_MAX || give_up(plan);
 }
 FORMS(Alltoall, alltoall);
@@ -105,7 +105,7 @@ static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype typ
                            MPI_Datatype into_type, MPI_Comm comm)
 {
     plan->from = from, plan->into = into, plan->run = run_alltoallv;
-    /* In place is a word of every rank or of none. */
+    /* Either every rank says MPI_IN_PLACE or none does. */
     if (from == MPI_IN_PLACE || !enter_any(plan, comm, OF_ALLTOALL))
         return 0;
     return (has_both(&plan->out) && has_both(&plan->in) && shape_of(type, &plan->shape) &&
@@ -141,7 +141,7 @@ LARGE_FORMS(Alltoallv, alltoallv, plan_large_alltoallv);
 static int run_alltoallw(struct hierarchy *on, const struct plan *plan)
 {
     struct columns out = {0}, in = {0};
-    /* Places are in bytes, and types the program's. */
+    /* Places are in bytes, and the types are the program's. */
     int status = columns_of(&out, on, &plan->out, 1, handle.byte);
     TRY(status, columns_of(&in, on, &plan->in, 1, handle.byte));
     TRY(status, alltoall_direct(on, plan->from, out.counts, out.places, plan->types, plan->into, in.counts,

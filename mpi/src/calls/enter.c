@@ -21,7 +21,7 @@ int give_up(struct plan *plan)
 
 static struct hierarchy *hierarchy_for(const struct plan *plan, MPI_Comm comm)
 {
-    /* Making them waits for other ranks, which a call that does not wait may not. */
+    /* To make one, ranks wait for each other. A call that does not wait may not do that. */
     if (plan->form != BLOCKING &&
         (!tasks_possible() || (plan->form == NONBLOCKING && !hierarchy_known(comm))))
         return NULL;
@@ -42,7 +42,7 @@ static struct choice choose_on(const struct hierarchy *on, enum operation operat
     return choose(layout, operation, bytes);
 }
 
-/* `op`: a reduction's, whose order of ranks must be kept where it does not commute. */
+/* `op` is the operation of a reduction. Where it does not commute the order of ranks must be kept. */
 static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count,
                       MPI_Datatype type, const MPI_Op *op)
 {

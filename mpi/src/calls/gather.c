@@ -62,7 +62,8 @@ static int plan_gather(struct plan *plan, L_Gather)
 {
     plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
     plan->root = root, plan->run = run_gather;
-    /* The root may have said nothing of what it sends, the others nothing of what they receive. */
+    /* At the root the program need not describe what it sends; at the others it need not describe what they
+     * receive. */
     int in_place = from == MPI_IN_PLACE;
     if (!enter(plan, comm, OF_GATHER, in_place ? into_count : count, in_place ? into_type : type))
         return 0;
@@ -100,7 +101,7 @@ static int enter_gatherv(struct plan *plan, const void *from, MPI_Count count, M
     plan->root = root, plan->run = run_gatherv;
     if (!enter_any(plan, comm, OF_GATHER))
         return 0;
-    /* The others may have said anything. */
+    /* What the other ranks say of it does not count. */
     if (plan->on->rank != root)
         plan->in = (struct vector){0};
     else if (!has_both(&plan->in) || !shape_of(into_type, &plan->shape))

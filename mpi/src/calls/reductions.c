@@ -55,7 +55,7 @@ static int run_allreduce(struct hierarchy *on, const struct plan *plan)
         return reduce_gathered(on, plan->from, plan->into, (int)plan->count, shape, plan->op, -1);
     if (plan->choice.algorithm == BLOCKS)
         return allreduce_blocks(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment);
-    /* What each run measures must not decide between these two, which may round differently. */
+    /* What each run measures must not choose between these two, which may round differently. */
     if (plan->choice.algorithm == MULTI_LEADER)
         return allreduce_multi_leader(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment,
                                       plan->choice.ahead);
@@ -87,7 +87,7 @@ static int reduce_scatter(struct hierarchy *on, const struct plan *plan, const i
     return reduce_scatter_leaders(on, plan->from, plan->into, counts, &plan->shape, plan->op);
 }
 
-/* How many ranks' blocks there are; 0 where the operation is not improved anyhow. */
+/* Returns how many ranks' blocks there are; 0 where the operation is not improved anyhow. */
 static int blocks(MPI_Comm comm)
 {
     int size = 0;

@@ -1,4 +1,4 @@
-/* Calls that MPICH was perhaps set up without: windows and partitions. See binding/delivery.h. */
+/* The calls that MPICH was perhaps set up without: windows and partitions. See binding/delivery.h. */
 #define _GNU_SOURCE
 #include "binding/delivery.h"
 #include "binding/export.h"

@@ -10,9 +10,9 @@ int combine(struct hierarchy *on, void *parts[], int sites, void *into, int coun
     void *last = parts[sites - 1];
     if (count == 0)
         return MPI_SUCCESS;
-    /* Also where the operation commutes: the greater of a number and of what is none may be whichever comes
-     * first. */
-    /* MPI_Reduce_local puts `in op inout` into inout: from the last site to the first. */
+    /* This order holds where the operation commutes too: of a number and of what is none, the greater may be
+     * whichever comes first. */
+    /* MPI_Reduce_local puts `in op inout` into inout, so the last site comes first. */
     for (int s = sites - 2; s >= 0; s--)
         TRY(status, real.Reduce_local(parts[s], last, count, shape->type, op));
     TRY(status, elements_copy(on, last, into, count, shape));
@@ -39,7 +39,7 @@ int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into,
     return status;
 }
 
-/* Part `kept`, if there is one, is `own`. */
+/* Makes memory for all parts but number `kept`, which is `own`. None is kept where that is -1. */
 static int make(struct parts *parts, int number, int64_t count, const struct shape *shape, int kept,
                 void *own)
 {

@@ -62,8 +62,8 @@ int intra_site_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype
     return status;
 }
 
-/* To the first of the ranks counted from `first`, each putting together what comes before what: `*sum` is
- * what it has found. */
+/* Reduces to the first of the ranks counted from `first`. Each puts together what comes before with what
+ * comes after. *sum is what this rank has found. */
 static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, int count,
                      const struct shape *shape, MPI_Op op)
 {
@@ -173,7 +173,8 @@ int intra_site_scatter(struct hierarchy *on, const char *from, int64_t length, c
     return status;
 }
 
-/* `inclusive`: what is before this rank and its own; otherwise what is before, if anything is. */
+/* Where `inclusive`, each rank gets the sum up to itself. Else it gets the sum of those before it, if there
+ * are any. */
 static int scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op,
                 int inclusive)
 {

@@ -37,7 +37,7 @@ int local_reduction_end(struct local_reduction *local, struct hierarchy *on, voi
                         const struct shape *shape, MPI_Op op)
 {
     int own = on->local_rank, count = local->counts[own], status = requests_wait(&local->some);
-    /* The last part alone is written to. */
+    /* `combine` writes to the last part alone, so only that one must be a copy. */
     if (own == on->local_size - 1)
         TRY(status, elements_copy(on, local->pieces[own], local->parts.origin[own], count, shape));
     else

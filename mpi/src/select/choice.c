@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Each costs a site's ranks memory. */
+/* Each segment costs a site's ranks memory. */
 #define MAX_AHEAD 64
 
 static struct settings settings = {.costs = {.rtt = 1, .rate = 1, .lan_rtt = 1, .lan_rate = 1, .segment = 1}};

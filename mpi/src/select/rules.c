@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file of rules is not larger. */
+/* Larger files are refused. */
 #define MAX_FILE_BYTES (64 * 1024)
 
 #define WORD_BYTES 64
 
-/* Where what is wrong is written to, and what it begins with. */
+/* Where complaints are written to, and how each begins. */
 struct complaint {
     const char *name;
     int line;
@@ -44,11 +44,11 @@ static int find(const char *word, const char *const names[], int count)
     return -1;
 }
 
-/* Names until 0.1.0, which are taken for one release. */
+/* The names until 0.1.0. They are taken for one release. */
 static const char *const former_names[ALGORITHMS] = {
     [LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes"};
 
-/* Each name is told of once. */
+/* Finds an algorithm by its former name. Each name is reported once. */
 static int find_former(const char *word, const struct complaint *to)
 {
     char note[128];
@@ -62,7 +62,7 @@ static int find_former(const char *word, const struct complaint *to)
     return found;
 }
 
-/* "there are: a, b, c" */
+/* Writes "there are: a, b, c". */
 static const char *list(char *text, size_t bytes, const char *const names[], int count, enum operation of)
 {
     size_t length = 0;
@@ -72,7 +72,7 @@ static const char *list(char *text, size_t bytes, const char *const names[], int
     return text;
 }
 
-/* Moves behind a number of bytes; -1 where there is none. */
+/* Reads a number of bytes and moves behind it; -1 where there is none. */
 static int64_t size_at(const char **at)
 {
     char *end;
@@ -96,7 +96,7 @@ static int range(const char *word, struct rule *rule)
     return rule->high > rule->low && !*word;
 }
 
-/* One rule; nothing but blanks is none, and right. */
+/* Reads one rule. Nothing but blanks is right too, and is no rule. */
 static int parse_one(struct rules *rules, const char *text, const struct complaint *to)
 {
     char words[4][WORD_BYTES] = {"", "", "", ""}, names[256];

@@ -8,7 +8,7 @@
 
 #define PREFIX "CAUSEWAY_COLLECTIVES_"
 
-/* Whether it is there. */
+/* Reads a number from a variable. False where it is not set. */
 static int number(const char *name, int64_t *value)
 {
     const char *text = getenv(name);
@@ -21,7 +21,8 @@ static int number(const char *name, int64_t *value)
     return 1;
 }
 
-/* By the name of before, which is taken for one release, where nothing is said by its own. */
+/* Reads a number by its name, or, where that is not set, by its former one, which is taken for one
+ * release. */
 static void renamed_number(const char *name, const char *former, int64_t *value, char *said,
                            size_t said_bytes)
 {
@@ -30,7 +31,7 @@ static void renamed_number(const char *name, const char *former, int64_t *value,
                  name);
 }
 
-/* Mbit/s; bytes per microsecond are kept. */
+/* Reads a rate in Mbit/s, and keeps it in bytes per microsecond. */
 static void rate(const char *name, int64_t *value)
 {
     int64_t megabits = *value * 8;
@@ -38,7 +39,8 @@ static void rate(const char *name, int64_t *value)
     *value = megabits >= 8 ? megabits / 8 : 1;
 }
 
-/* The older way to leave operations to the MPI: their names between commas; others there are ignored. */
+/* Reads the older way to leave operations to the MPI: their names between commas. Other names there are
+ * ignored. */
 static void add_native(struct rules *rules)
 {
     const char *list = getenv(PREFIX "NATIVE");

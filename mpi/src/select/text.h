@@ -1,4 +1,4 @@
-/* Texts: how one begins, and what is said to the user. */
+/* Looks at how texts begin, and puts together what is said to the user. */
 #ifndef CAUSEWAY_TEXT_H
 #define CAUSEWAY_TEXT_H
 

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The ways that nothing is said of are the longest and the slowest. Every process is told of some, or none
- * is. */
+/* Reads the ways between sites. Those that nothing is said of are taken for the longest and the slowest.
+ * Either every process is told of some, or none is. */
 static struct link *links_told(int rank, const struct costs *costs)
 {
     int count = sites_count * sites_count;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Since MPI 4, whose own call of old refuses what was made with large counts. */
+/* MPI has this since version 4, where the older call refuses what was made with large counts. */
 typedef int large_envelope(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
 
 int type_is_named(MPI_Datatype type)
@@ -102,7 +102,7 @@ void bytes_free(struct bytes *bytes)
 
 void *elements(int64_t count, const struct shape *shape, void **origin)
 {
-    /* The extent may be negative: the last element then lies lowest. */
+    /* The extent may be negative. Then the last element lies lowest. */
     int64_t span = count > 0 ? (count - 1) * (int64_t)llabs(shape->extent) : 0;
     char *memory = malloc(shape->true_extent + span + 1);
     if (memory)

@@ -12,7 +12,7 @@ struct shape {
     /* Bytes of data in one element. */
     MPI_Count size;
     MPI_Aint extent, true_lb, true_extent;
-    /* Elements lie in memory as they travel: no packing. */
+    /* True where elements lie in memory as they travel, so that nothing is packed. */
     int is_contiguous;
 };
 
@@ -44,7 +44,7 @@ int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const s
                  MPI_Comm comm);
 void bytes_free(struct bytes *bytes);
 
-/* Puts `length` packed bytes into `count` elements of a buffer; packs them. */
+/* The first puts `length` packed bytes into `count` elements of a buffer. The second packs them. */
 int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
            MPI_Comm comm);
 int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length,

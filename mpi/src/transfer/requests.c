@@ -23,7 +23,7 @@ static struct request *one_more(struct requests *some)
     return &some->all[some->count];
 }
 
-/* Counts above INT_MAX come by calls of MPI 4 alone, whose MPI has these as well. */
+/* Counts above INT_MAX come by calls of MPI 4 alone. An MPI that has those has these as well. */
 typedef int large_send(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 typedef int large_receive(void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
@@ -83,15 +83,16 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
     return status;
 }
 
-/* Intel MPI holds a message back that is larger, until its receiver has answered; Open MPI holds back none
- * that causeway run's eager limit lets go. */
+/* Intel MPI holds a larger message back until its receiver has answered. Open MPI holds back none that the
+ * eager limit of `causeway run` lets go. */
 #if defined(OPEN_MPI)
 #define CUT_BYTES 0
 #else
 #define CUT_BYTES COPIED_BYTES
 #endif
 
-/* Both ends know the bytes of a message, and decide alike. More than is copied at once waits anyway. */
+/* Cuts a message into pieces. Both ends know its bytes, and decide alike. What is larger than all copies
+ * together waits anyway. */
 static struct segments pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape,
                                  int other)
 {
@@ -132,7 +133,8 @@ int requests_receive_cut(struct requests *some, const struct hierarchy *on, void
 int requests_wait(struct requests *some)
 {
     int status = MPI_SUCCESS;
-    /* One after the other: an error is then the request's own, and none is left behind. */
+    /* The requests are waited for one after the other: an error is then the request's own, and none is left
+     * behind. */
     for (int i = 0; i < some->count; i++) {
         int this = requests_wait_for(some, i);
         if (status == MPI_SUCCESS)
