@@ -9,12 +9,21 @@
 /* A number as it lies in memory. */
 #define NUMBER(type) {.at = 0, .bytes = sizeof(type), .carried = sizeof(type)}
 #define NUMBER_AT(type, place) {.at = (place), .bytes = sizeof(type), .carried = sizeof(type)}
-/* 80 bits of an x87 number, in as many bytes as the compiler gives it. */
+/* An x87 number has 80 bits, in as many bytes as the compiler gives it. */
 #define LONG_DOUBLE_AT(place)                                                                  \
     {.at = (place),                                                                            \
      .bytes = sizeof(long double) == 16 && __LDBL_MANT_DIG__ == 64 ? 10 : sizeof(long double), \
      .carried = sizeof(long double)}
 
+struct two_floats {
+    float a, b;
+};
+struct two_doubles {
+    double a, b;
+};
+struct two_ints {
+    int a, b;
+};
 struct double_int {
     double a;
     int b;
@@ -31,6 +40,11 @@ struct float_int {
     float a;
     int b;
 };
+#ifdef MPI_COMPLEX32
+struct two_float128s {
+    __float128 a, b;
+};
+#endif
 struct long_double_int {
     long double a;
     int b;
@@ -83,7 +97,7 @@ static void add(int rank, struct element element)
 
 void words_begin(int rank)
 {
-    /* A type that an MPI lacks is an error to ask about. */
+    /* The MPI must report a type that it lacks, not end the program. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     ONE(MPI_CHAR, char);
@@ -92,20 +106,8 @@ void words_begin(int rank)
     ONE(MPI_FLOAT, float);
     ONE(MPI_LONG, long);
     ONE(MPI_DOUBLE, double);
-    TWO(
-        MPI_C_FLOAT_COMPLEX,
-        struct {
-            float a;
-            float b;
-        },
-        float, float);
-    TWO(
-        MPI_C_DOUBLE_COMPLEX,
-        struct {
-            double a;
-            double b;
-        },
-        double, double);
+    TWO(MPI_C_FLOAT_COMPLEX, struct two_floats, float, float);
+    TWO(MPI_C_DOUBLE_COMPLEX, struct two_doubles, double, double);
     const int wide = _Alignof(long double);
     add(rank, (struct element){
                   "MPI_LONG_DOUBLE", MPI_LONG_DOUBLE, sizeof(long double), wide, 1, {LONG_DOUBLE_AT(0)}});
@@ -115,13 +117,7 @@ void words_begin(int rank)
                                wide,
                                2,
                                {LONG_DOUBLE_AT(0), LONG_DOUBLE_AT(sizeof(long double))}});
-    TWO(
-        MPI_2INT,
-        struct {
-            int a;
-            int b;
-        },
-        int, int);
+    TWO(MPI_2INT, struct two_ints, int, int);
     TWO(MPI_SHORT_INT, struct short_int, short, int);
     TWO(MPI_FLOAT_INT, struct float_int, float, int);
     TWO(MPI_DOUBLE_INT, struct double_int, double, int);
@@ -134,28 +130,16 @@ void words_begin(int rank)
                                {LONG_DOUBLE_AT(0), NUMBER_AT(int, offsetof(struct long_double_int, b))}});
     ONE(MPI_REAL, float);
     ONE(MPI_DOUBLE_PRECISION, double);
-    TWO(
-        MPI_DOUBLE_COMPLEX,
-        struct {
-            double a;
-            double b;
-        },
-        double, double);
+    TWO(MPI_DOUBLE_COMPLEX, struct two_doubles, double, double);
 #ifdef MPI_REAL16
     ONE(MPI_REAL16, __float128);
 #endif
 #ifdef MPI_COMPLEX32
-    TWO(
-        MPI_COMPLEX32,
-        struct {
-            __float128 a;
-            __float128 b;
-        },
-        __float128, __float128);
+    TWO(MPI_COMPLEX32, struct two_float128s, __float128, __float128);
 #endif
 }
 
-/* Which elements a word of several has, as long as its number says the same at every end. */
+/* Says which elements a word of several has. A word's number says the same at every end. */
 static int chosen(int word, int which[4])
 {
     struct random random = {(uint64_t)word * 77};
@@ -188,7 +172,7 @@ struct layout words_make(int word, struct random *random)
     char name[sizeof((struct layout *)0)->name];
     snprintf(name, sizeof name, "struct of %s and %d more", elements[which[0]].name, count - 1);
     struct layout made = layout_begin(2 * count, name);
-    /* Each in a room of 64 bytes; backwards every other time. */
+    /* Each element lies in a room of 64 bytes. Every other time they lie backwards. */
     int is_backwards = random_below(random, 2);
     for (int i = 0; i < count; i++) {
         struct layout element = one(&elements[which[i]]);
