@@ -8,7 +8,7 @@
 #define MANY 40
 #define MAX_RANKS 64
 #define ROUNDS 20
-/* More than the tags that every MPI has. */
+/* There are more of these than tags that every MPI has. */
 #define VERY_MANY 33000
 
 static int rank, size, wrong;
@@ -23,8 +23,8 @@ static void check(int is_right, const char *what)
 
 static int sum_of_ranks(void) { return size * (size - 1) / 2; }
 
-/* Rank 0 of each pair waits for a message that the other sends when the collective is over, which rank 0 may
- * have to help with. */
+/* Rank 0 of each pair waits for a message. The other sends it when the collective is over, with which rank 0
+ * may have to help. */
 static void they_get_on_while_the_program_receives(void)
 {
     int found = 0, word = 0;
@@ -95,7 +95,7 @@ static void what_the_program_frees_is_kept_as_long_as_they_need_it(void)
     MPI_Comm comm;
     MPI_Request request;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    /* So that it is known. */
+    /* The communicator's first collective comes first. */
     MPI_Barrier(comm);
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_commit(&pair);
@@ -141,7 +141,7 @@ static int count_freed(MPI_Datatype type, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Two ints; where it is freed, that is counted. */
+/* A datatype of two ints. Where it is freed, that is counted. */
 static MPI_Datatype make_counted(int key)
 {
     MPI_Datatype made;
@@ -214,8 +214,8 @@ static void very_many_persistent_ones_are_there_at_a_time(void)
     free(found);
 }
 
-/* Of every hundred one is kept, so that those made later get tags of others that have been freed. Each rank
- * starts them in an order of its own, and odd ones free the others later. */
+/* One of every hundred is kept, so that those made later get tags of others that have been freed. Each rank
+ * starts them in an order of its own, and odd ranks free the others later. */
 static void persistent_ones_that_are_freed_leave_their_tags_to_others(void)
 {
     enum { EACH = 100, KEPT = VERY_MANY / EACH };
@@ -263,7 +263,7 @@ static void count_raised(MPI_Comm *comm, int *code, ...)
 static void end_failed(MPI_Request *request, MPI_Comm comm, int is_returned, const char *what)
 {
     int word = 0, before = raised;
-    /* Behind what rank 1 has sent. */
+    /* This comes behind what rank 1 has sent. */
     for (int i = 0; i < ROUNDS && rank < 2; i++)
         MPI_Sendrecv_replace(&word, 1, MPI_INT, 1 - rank, 7, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     check(raised == before, "an error handler is called by the call that completes a request");

@@ -1,6 +1,6 @@
-/* Random collectives on random communicators, each done twice, by way of the preload library, in one of its
- * three forms, with large counts or not, and several under way at a time, and by the MPI alone; every byte of
- * every buffer must be the same after both.
+/* Compares random collectives on random communicators with the MPI's own. Each is done twice: by way of the
+ * preload library, in one of its three forms, with large counts or not, and several under way at a time; and
+ * by the MPI alone. Every byte of every buffer must be the same after both.
  *
  * compare CASES|SECONDSs [SEED]: prints what was compared, and for the first difference how to have it again.
  * With a time (60s) other communicators are made and freed all the while, and memory must not grow. */
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Under way at a time. */
+/* So many are under way at a time. */
 #define MAX_AT_ONCE 6
 
 enum {
@@ -50,10 +50,10 @@ struct one {
     int rank, size;
     enum { BLOCKING, NONBLOCKING, PERSISTENT } form;
     MPI_Request request;
-    /* Native and ours. */
+    /* The MPI's own, and ours. */
     int status[2];
     int counts[MAX_RANKS], places[MAX_RANKS], total;
-    /* What the v and w forms are told. */
+    /* The arrays that calls with v or w in their names get. */
     int said_counts[MAX_RANKS], said_places[MAX_RANKS];
     int out_counts[MAX_RANKS], out_places[MAX_RANKS], in_counts[MAX_RANKS], in_places[MAX_RANKS];
     MPI_Datatype types[MAX_RANKS];
@@ -62,7 +62,7 @@ struct one {
         MPI_Count counts[MAX_RANKS], out_counts[MAX_RANKS], in_counts[MAX_RANKS];
         MPI_Aint places[MAX_RANKS], out_places[MAX_RANKS], in_places[MAX_RANKS];
     } large;
-    /* Of the v and w forms of alltoall: what rank i sends to rank j. */
+    /* Rank i sends table[i][j] elements to rank j in calls of alltoall with v or w. */
     int table[MAX_RANKS][MAX_RANKS];
 };
 
@@ -71,7 +71,7 @@ struct one {
      : one->form == NONBLOCKING ? MPI_##Iname(__VA_ARGS__, &one->request) \
                                 : started(Init(__VA_ARGS__, MPI_INFO_NULL, &one->request), &one->request))
 #if MPI_VERSION >= 4
-/* The arguments' names mean arrays of large counts there. */
+/* In the arguments, the names of arrays mean those of large counts. */
 #define LARGE_FORM_OF(name, iname, ...)                                                                   \
     __extension__({                                                                                       \
         MPI_Count *counts = one->large.counts, *out_counts = one->large.out_counts,                       \
@@ -91,8 +91,8 @@ struct one {
 
 static int started(int status, MPI_Request *request) { return status ? status : MPI_Start(request); }
 
-/* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0, and adds up wrongly where two nodes
- * have unlike numbers of ranks, in reverse. */
+/* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0. In reverse it adds up wrongly where
+ * two nodes have unlike numbers of ranks. */
 static int reduce_by_hand(const struct one *one, const char *from, char *into)
 {
     size_t bytes = (size_t)one->count * (size_t)one->kind->extent;
@@ -120,14 +120,14 @@ static int reduces(int operation)
            operation == REDUCE_SCATTER_BLOCK || operation == SCAN || operation == EXSCAN;
 }
 
-/* One rank may describe nothing otherwise than the others do. */
+/* One rank may describe nothing by another datatype than the others do. */
 static MPI_Datatype type_of(const struct one *one)
 {
     int any_elements = one->count > 0 || one->operation == ALLTOALLV || one->operation == ALLTOALLW;
     return any_elements || reduces(one->operation) || one->rank != one->root ? one->kind->type : huge;
 }
 
-/* What the v and w forms are told. */
+/* Fills the arrays that calls with v or w in their names get. */
 static void say_blocks(struct one *one, MPI_Datatype type)
 {
     int unit = one->operation == ALLTOALLW ? (int)one->kind->extent : 1;
@@ -240,7 +240,7 @@ static int call(struct one *one, char *from, char *into, int ours)
     }
 }
 
-/* Mostly small, sometimes none, sometimes cut in several segments. */
+/* The count is mostly small, sometimes 0, and sometimes so large that it is cut in several segments. */
 static int draw_count(int ranks)
 {
     switch (draw(12)) {
@@ -271,17 +271,18 @@ static void draw_one(struct one *one)
     } while (reduces(one->operation) && one->kind->op_count == 0);
     one->op = one->kind->op_count ? one->kind->ops[draw(one->kind->op_count)] : MPI_OP_NULL;
     one->count = draw_count(one->size);
-    /* The ranks of a split communicator differ in number: the root must be one of all. */
+    /* The ranks of a split communicator draw for different sizes, so the root must be one of all. */
     one->root = draw(1000) % one->size;
     one->in_place = draw(3) == 0;
     one->form = draw(3);
-    /* Those of MPIs that do not let others take part in their progress are the MPIs' own, which MPICH 4.0.2
-     * does not end. */
+    /* Where an MPI does not let others take part in its progress, these forms are its own, and MPICH 4.0.2
+     * does not end them. */
     if (!lets_others_progress())
         one->form = BLOCKING;
     one->is_large = draw(3) == 0 && MPI_VERSION >= 4;
     one->request = MPI_REQUEST_NULL;
-    /* This one may lie on one site, where the MPI's own is called: nothing that MPICH 4.0.2 gets wrong. */
+    /* This communicator may lie on one site, where the MPI's own is called. So it gets nothing that MPICH
+     * 4.0.2 does wrong. */
     if (one->which == PARTS) {
         one->in_place = 0;
         one->count %= 100;
@@ -346,7 +347,7 @@ static void end(struct one *some, int many)
             MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
         break;
     case 2:
-        /* Not MPI_Testall: MPICH 5.0.2 finds errors of others in its own persistent collectives. */
+        /* MPI_Testall is not used: MPICH 5.0.2 finds errors of others in its own persistent collectives. */
         for (int i = 0; i < many; i++)
             for (flag = 0; !flag;)
                 MPI_Test(&requests[i], &flag, statuses);
@@ -363,7 +364,7 @@ static void end(struct one *some, int many)
     }
 }
 
-/* Frees the memory, too. */
+/* Compares what both have found, and frees the memory. */
 static int compare(const struct one *one, struct memory memory[2][2], int number, uint64_t seed, int rank)
 {
     int statuses = one->status[0] != one->status[1], differs = statuses;
@@ -393,7 +394,7 @@ static int compare(const struct one *one, struct memory memory[2][2], int number
     return differs;
 }
 
-/* What was done, for rank 0 to tell. */
+/* What has been done, which rank 0 prints. */
 struct account {
     int cases, replaced, done[OPERATIONS], forms[3];
 };
@@ -409,7 +410,7 @@ static int64_t crossed_messages(void)
     return all;
 }
 
-/* As many cases as are under way at a time; whether any differs. */
+/* Does as many cases as are under way at a time. Returns whether any differs. */
 static int do_some(struct account *account, uint64_t seed, int rank)
 {
     static struct one some[MAX_AT_ONCE];

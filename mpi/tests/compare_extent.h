@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* When the comparing ends: after so many cases, or so many seconds by rank 0's clock. */
+/* Where the comparing ends: after so many cases, or so many seconds by rank 0's clock. */
 struct extent {
     int cases, seconds;
     time_t began;
@@ -35,11 +35,12 @@ static int phase_of(const struct extent *extent, int rank)
     return passed >= extent->seconds ? OVER : passed * 10 >= extent->seconds ? MEASURED : WARMING;
 }
 
-/* What a run may have more of in the end than after a tenth of its time. A hierarchy that is not freed costs
- * more than 4 kB with its two communicators, and a soak of minutes makes ten thousands of them. */
+/* In the end a run may have so much more memory in use than after a tenth of its time. A hierarchy that is
+ * not freed costs more than 4 kB with its two communicators, and a soak of minutes makes ten thousands of
+ * them. */
 #define MAX_GROWTH_BYTES (16 << 20)
 
-/* Memory in use, without what the allocator keeps for the next. */
+/* Returns the memory in use, without what the allocator keeps for later. */
 static int64_t resident_bytes(void)
 {
     long all, resident = 0;

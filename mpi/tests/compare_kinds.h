@@ -30,16 +30,16 @@ static void exclusive_or(void *in, void *inout, int *count, MPI_Datatype *type)
 struct kind {
     const char *name;
     MPI_Datatype type;
-    /* For reductions; of those, what the elements are made of. */
+    /* Operations for reductions, and what the elements are made of for those. */
     MPI_Op ops[4];
     int op_count;
     enum { BYTES, INTS, DOUBLES, PAIRS, MATRICES } filled;
     MPI_Aint extent;
-    /* Without what follows the last. */
+    /* Bytes of an element, without the gap behind it. */
     size_t bytes;
 };
 
-/* Of 4 GB: what has no elements may be said to be of it. */
+/* A datatype of 4 GB: a rank without elements may say that they are of it. */
 static MPI_Datatype huge;
 
 static struct kind kinds[12];

@@ -1,4 +1,4 @@
-/* For Fortran programs: how many messages this rank has sent between sites by way of the library; none
+/* Tells Fortran programs how many messages this rank has sent between sites by way of the library; none
  * without it. */
 #include "native.h"
 

@@ -47,7 +47,8 @@ static void expect(const char *what, int64_t messages, int64_t bytes)
 
 static void (*read_crossings_to)(int, struct crossings *);
 
-/* What this rank has sent to each of three sites: messages, then bytes, a row for its own site. */
+/* Reads what this rank has sent to each of three sites: messages, then bytes. There is a row for its own
+ * site. */
 static void read_pairs(int64_t pairs[18])
 {
     int site = 0, ranks_before = site_size[0];
@@ -70,7 +71,7 @@ static void start_pairs(void)
     read_pairs(pairs_before);
 }
 
-/* `parts[i][j]`: how many times `bytes`, in so many messages each, site i sends to site j. */
+/* Site i must send `bytes` to site j parts[i][j] times, in so many messages each. */
 static void expect_pairs(const char *what, const int64_t parts[3][3], int64_t messages, int64_t bytes)
 {
     int64_t own[18], all[18];
@@ -95,14 +96,16 @@ static void expect_pairs(const char *what, const int64_t parts[3][3], int64_t me
  * collectives explain`). */
 enum { SMALL = 512, SEGMENT = 256 * 1024, PIECES = 5, LARGE = PIECES * SEGMENT };
 
-/* Messages of a large vector's parts, one for each of so many ranks: each to be added up, or handed out. */
+/* Returns how many messages a large vector takes that is cut into one part for each of so many ranks, each to
+ * be added up or handed out. */
 static int64_t of_parts(int parts) { return (int64_t)parts * ((LARGE / parts + SEGMENT - 1) / SEGMENT); }
 
-/* Nothing goes over the slow way, and over no other more than there is. */
+/* Nothing may go over the slow way, and over the others no more than must. */
 static void slow_pair(char *out, char *in)
 {
-    /* From the first to the last by way of the second; the last's part by way of the second beside its own;
-     * by way of the second. */
+    /* A broadcast goes from the first site to the last by way of the second, and back likewise. In a
+     * reduction the second passes on the last's part beside its own. An allreduce goes by way of the
+     * second. */
     const int64_t bcast[3][3] = {{0, 1, 0}, {0, 0, 1}, {0, 0, 0}},
                   back[3][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
     const int64_t middle[3][3] = {{0, 0, 0}, {1, 0, 1}, {0, 0, 0}};
@@ -131,7 +134,7 @@ static void report(void)
         printf("crossings over %d sites: %s\n", sites, wrong ? "WRONG" : "as they must be");
 }
 
-/* Pairs of ranks at different sites, each way. */
+/* Returns how many pairs of ranks at different sites there are, each way. */
 static int64_t pairs(void)
 {
     int64_t sum = 0;
@@ -140,14 +143,16 @@ static int64_t pairs(void)
     return sum;
 }
 
-/* Open MPI sends a large message at once; the others would wait for its receiver, and get it in segments. */
+/* Open MPI sends a large message at once. The others would wait for its receiver, so they get it in
+ * segments. */
 #if defined(OPEN_MPI)
 #define PARTS 1
 #else
 #define PARTS PIECES
 #endif
 
-/* Messages of a segment of a large allreduce by several leaders: between ranks whose parts overlap. */
+/* Returns how many messages a segment of a large allreduce takes by several leaders: one between ranks whose
+ * parts overlap. */
 static int64_t of_a_segment(void)
 {
     int64_t sum = 0;
@@ -161,8 +166,9 @@ static int64_t of_a_segment(void)
     return sum;
 }
 
-/* By several leaders over two sites, or where CAUSEWAY_COLLECTIVES_RULES says so; else what is not one's own
- * once from each site to whom it belongs, and from there once to each other site. */
+/* Several leaders carry it over two sites, or where CAUSEWAY_COLLECTIVES_RULES says so. Else each site sends
+ * each part that is not its own once to whom it belongs, and each part goes from there once to each other
+ * site. */
 static void expect_large_allreduce(void)
 {
     int64_t others = sites - 1;
@@ -246,7 +252,7 @@ static void all(char *out, char *in)
     expect("large exscan", each / 2 * PIECES, each / 2 * LARGE);
 }
 
-/* The greatest of numbers and of what is no number depends on which comes first: it must be the same one at
+/* The greatest of numbers and of what is no number depends on which comes first. It must be the same one at
  * all ranks. */
 static void same_everywhere(double *out, double *in)
 {
@@ -280,7 +286,7 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     char *out = calloc((size_t)LARGE * (size_t)ranks, 1), *in = calloc((size_t)LARGE * (size_t)ranks, 1);
-    /* What a communicator is known by is agreed on in its first operation. */
+    /* The communicator's first collective makes its hierarchy. */
     MPI_Barrier(MPI_COMM_WORLD);
     if (slow) {
         slow_pair(out, in);

@@ -1,7 +1,7 @@
-/* Whether MPICH waits for the far side of a send: delivery VALUE [OWN [WAY [early]]]. VALUE is what its
- * setting must be, OWN what the environment says of it after MPI_Init (- for nothing), WAY how a program that
- * is built with PUT makes its window (delivery_put.c). An early one has asked MPICH for its settings before
- * MPI_Init. */
+/* Tests whether MPICH waits for the far side of a send: delivery VALUE [OWN [WAY [early]]]. VALUE is what its
+ * setting must be. OWN is what the environment says of it after MPI_Init (- for nothing). WAY is how a
+ * program that is built with PUT makes its window (delivery_put.c). An early one has asked MPICH for its
+ * settings before MPI_Init. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -45,8 +45,8 @@ static int is_right(MPI_Comm comm)
     return right;
 }
 
-/* An alltoallv to whose arrays and type nobody holds on; what it found is right when each rank's place holds
- * that rank. */
+/* An alltoallv whose arrays and type the program does not keep. What it found is right when each rank's place
+ * holds that rank. */
 struct exchange {
     int out[MAX_RANKS], in[MAX_RANKS];
     MPI_Request request;
@@ -95,14 +95,14 @@ static int exchange_end(struct exchange *one, int is_persistent)
     return right;
 }
 
-/* A persistent one, and one that does not wait, on a communicator that is freed. */
+/* Starts a persistent one, and one that does not wait, on a communicator that is freed. */
 static int exchanges_are_right(void)
 {
     struct exchange some[2];
     int right = 1;
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    /* Now it is known. */
+    /* The communicator's first collective comes first. */
     MPI_Barrier(comm);
     for (int i = 0; i < 2; i++)
         exchange_begin(&some[i], comm, i);
@@ -112,7 +112,7 @@ static int exchanges_are_right(void)
     return right;
 }
 
-/* Freed as MPI_Finalize frees what belongs to MPI_COMM_SELF. */
+/* This one is freed as MPI_Finalize frees what belongs to MPI_COMM_SELF. */
 static struct exchange left;
 
 static int free_left(MPI_Comm comm, int key, void *value, void *extra)
@@ -121,7 +121,7 @@ static int free_left(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_Request_free(&left.request);
 }
 
-/* Started anew on a communicator that has been freed. */
+/* Starts one anew on a communicator that has been freed. */
 static void leave_active(void)
 {
     int key;
@@ -156,15 +156,15 @@ int main(int argc, char **argv)
     make_communicators(rank, size);
     for (int i = 0; i < rounds; i++) {
         replace_communicator();
-        /* Open MPI's and MPICH's own need what has been freed. */
+        /* The forms of Open MPI's and MPICH's own need what has been freed. */
         if (lets_others_progress() && draw(4) == 0)
             wrong |= !exchanges_are_right();
-        /* Some are never used, some often. */
+        /* Some communicators are never used, and some often. */
         for (uint32_t j = draw(4); j > 0; j--) {
             uint32_t which = draw(COMMUNICATORS);
             uint64_t before = state;
             wrong |= !is_right(communicators[which]);
-            /* The parts' ranks may have drawn unlike numbers. */
+            /* The ranks of the parts may have drawn different numbers. */
             state = before;
             draw(2);
         }

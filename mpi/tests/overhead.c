@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Of processor time: on a busy host the longer of two runs would pay for what others do. */
+/* Processor time is counted, because on a busy host the longer of two runs would pay for what others do. */
 static int64_t now_nanoseconds(void)
 {
     struct timespec now;
@@ -27,7 +27,7 @@ static double nanoseconds_of_each(int (*barrier)(MPI_Comm), MPI_Comm comm, int c
     return (double)(now_nanoseconds() - began) / calls;
 }
 
-/* What the next communicator is known by: another when one has been made and kept. */
+/* Returns what the next communicator is known by. It is another when one has been made and kept. */
 static intptr_t next_handle(void)
 {
     MPI_Comm next;

@@ -34,7 +34,7 @@ static int rank, size, wrong;
         }                                       \
     } while (0)
 
-/* The value of a key of the info object of MPI_COMM_WORLD; 0 where it is not there. */
+/* Returns the value of a key of the info object of MPI_COMM_WORLD. False where it is not there. */
 static int told(const char *key, char value[NAME_BYTES])
 {
     MPI_Info info;
@@ -61,8 +61,8 @@ static MPI_Comm split(MPI_Comm comm, int type, const char *resource)
     return part;
 }
 
-/* That the part has those ranks of MPI_COMM_WORLD for which `number` is this rank's, in falling order; none
- * where that is below 0. */
+/* Checks that the part has those ranks of MPI_COMM_WORLD for which `number` is this rank's, in falling order;
+ * that there is none where it is below 0. */
 static void check_part(MPI_Comm part, const int *number, const char *resource)
 {
     int members = -1, own = -1, expected = 0, after = 0;
@@ -95,7 +95,7 @@ static void check_parts(const int *number, const char *resource)
 #endif
 }
 
-/* Ranks of a site say the same name, those of two sites two. */
+/* The ranks of a site must say the same name, and those of two sites different ones. */
 static void check_site_names(const int *site, int sites)
 {
     char value[NAME_BYTES] = "", *all = calloc(size, NAME_BYTES);
@@ -137,7 +137,7 @@ static void check_sites(const int *site, int sites)
 {
     MPI_Comm copy;
     check_parts(site, CAUSEWAY_RESOURCE_SITE);
-    /* Where all are at one site the MPI's own clusters are meant. */
+    /* Where all are at one site, the MPI's own clusters are meant. */
     if (sites > 1)
         check_parts(site, "cluster");
     check_site_names(site, sites);

@@ -19,7 +19,7 @@ static int exchange(unsigned char *out, unsigned char *in, size_t block, int ran
     return wrong;
 }
 
-/* How much rank `from` sends to rank `to`: different for every pair, zero for some. */
+/* How many bytes rank `from` sends to rank `to`: another number for every pair, and none for some. */
 static int share(size_t block, int from, int to, int ranks)
 {
     return (int)(block * (size_t)((from + 2 * to) % ranks) / (size_t)ranks);

@@ -26,7 +26,7 @@ static int check_contents(unsigned char *out, unsigned char *in, size_t size, in
     return wrong;
 }
 
-/* Seconds from the last start to the last end; the same at every rank. */
+/* Returns the seconds from the last start to the last end. They are the same at every rank. */
 static double timed(unsigned char *out, unsigned char *in, size_t size)
 {
     double own[2], last[2];

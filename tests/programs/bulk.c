@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Several in flight, so that no handshake of a message leaves the link empty. */
+/* Several messages are in flight, so that no handshake of one leaves the link empty. */
 enum { MESSAGE_BYTES = 1 << 20, IN_FLIGHT = 8 };
 static const double ROW_EVERY_SECONDS = 0.05;
 

@@ -1,5 +1,5 @@
-/* One clock for all ranks: the nodes of a lab are namespaces of one kernel and share it. Not for real
- * hosts. */
+/* One clock for all ranks: the nodes of a lab are namespaces of one kernel and share it. Real hosts do
+ * not. */
 #ifndef CAUSEWAY_TEST_CLOCK_H
 #define CAUSEWAY_TEST_CLOCK_H
 

@@ -62,7 +62,7 @@ static void run(const char *operation, int bytes)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Seconds from the last start to the last end; the same at every rank. */
+/* Returns the seconds from the last start to the last end. They are the same at every rank. */
 static double timed(const char *operation, int bytes)
 {
     double own[2], last[2];
@@ -77,7 +77,7 @@ static double timed(const char *operation, int bytes)
     return last[1] - last[0];
 }
 
-/* As benchmarks that users know count; the same at every rank. */
+/* Counts as the benchmarks do that users know. The result is the same at every rank. */
 static double looped(const char *operation, int bytes, int count)
 {
     double own = 0, sum;
@@ -92,7 +92,7 @@ static double looped(const char *operation, int bytes, int count)
     return sum / count / ranks;
 }
 
-/* The ranks of the two sites in turn, as long as both have some. */
+/* Places the ranks of the two sites in turn, as long as both have some. */
 static int turn(int world_rank, int first, int all)
 {
     int second = all - first, fewer = first < second ? first : second;
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
         return 2;
     }
     MPI_Comm_split(MPI_COMM_WORLD, 0, argc > 5 ? turn(rank, atoi(argv[5]), ranks) : rank, &comm);
-    /* Non-blocking collectives are improved where there has been another. */
+    /* A communicator's first collective comes first: non-blocking ones are improved only after it. */
     MPI_Barrier(comm);
     out = calloc((size_t)most * (size_t)ranks, 1);
     in = calloc((size_t)most * (size_t)ranks, 1);
@@ -133,7 +133,8 @@ int main(int argc, char **argv)
          operation = strtok_r(NULL, ",", &place))
         for (const char *at = argv[4]; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
             int bytes = atoi(at);
-            /* One round before the clock counts: connections, and what a communicator is known by. */
+            /* One round goes before the clock counts: it makes connections, and the hierarchy of the
+             * communicator. */
             run(operation, bytes);
             for (int i = 0; i < count; i++) {
                 double seconds = timed(operation, bytes);

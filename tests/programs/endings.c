@@ -73,7 +73,7 @@ static void send_bulk(int fd, int from)
     free(data);
 }
 
-/* Everything the far side sent, then its end: no byte more, none less. */
+/* Reads everything the far side sent, and then its end: no byte more, none less. */
 static void read_bulk_to_end(int fd, int from)
 {
     unsigned char *data = malloc(BULK_BYTES), more;
@@ -112,7 +112,7 @@ static void send_few_and_reset(int fd, int from)
     reset(fd);
 }
 
-/* Read late, when the reset is there too: a kernel hands out the bytes before the error. */
+/* Reads late, when the reset is there too. A kernel hands out the bytes before the error. */
 static void read_few_then_reset(int fd, int from)
 {
     unsigned char data[FEW_BYTES];
@@ -124,7 +124,7 @@ static void read_few_then_reset(int fd, int from)
     expect_reset(fd);
 }
 
-/* The one who names himself and the one who looks at him must come to the same address and port. */
+/* Who names himself and who looks at him must come to the same address and port. */
 static void tell_own_name(int fd)
 {
     struct sockaddr_in name;
@@ -167,7 +167,7 @@ static void serve_case(int which, int fd, const struct sockaddr_in *accepted)
         close(fd);
         break;
     case CLOSE_IN_FLIGHT:
-        /* Read late, so that all of it waits on the way when the client closes. */
+        /* The read is late, so that all of it waits on the way when the client closes. */
         poll(NULL, 0, 200);
         read_bulk_to_end(fd, 1);
         close(fd);
@@ -257,7 +257,7 @@ static void use_case(int which, const struct sockaddr_in *to)
     fflush(stdout);
 }
 
-/* Port 1025 of the server's node: nobody listens there, and no gateway has a policy against it. */
+/* Nobody listens at port 1025 of the server's node, and no gateway has a policy against it. */
 static void expect_refusal(struct sockaddr_in to)
 {
     to.sin_port = htons(1025);

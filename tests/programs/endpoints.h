@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Generous for a loaded two-core machine; what takes longer hangs. */
+/* This is generous for a loaded machine of two cores. What takes longer hangs. */
 enum { DEADLINE_SECONDS = 60 };
 
 static inline void fail(const char *what)
@@ -35,7 +35,7 @@ static inline double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* -1 when neither an Open MPI nor a hydra launcher started this process. */
+/* Returns -1 when neither an Open MPI nor a hydra launcher started this process. */
 static inline int launched_rank(void)
 {
     const char *names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
@@ -89,7 +89,7 @@ static inline int listen_and_tell(const char *directory)
     if (!file)
         fail(scratch);
     fprintf(file, "%s %d\n", inet_ntoa(address.sin_addr), ntohs(address.sin_port));
-    /* Renamed when complete: the reader never sees half an address. */
+    /* The file is renamed when it is complete, so that the reader never sees half an address. */
     if (fclose(file) != 0 || rename(scratch, final) != 0)
         fail(final);
     return fd;

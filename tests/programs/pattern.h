@@ -1,5 +1,5 @@
-/* Data whose every byte depends on who sent it, to whom, how much, where and in which iteration: a message
- * that is stale, shifted, cut or delivered to the wrong rank cannot look right. Not cryptographic. */
+/* Data whose every byte depends on who sent it, to whom, how much, where and in which iteration. So a message
+ * that is stale, shifted, cut or delivered to the wrong rank cannot look right. It is not cryptographic. */
 #ifndef CAUSEWAY_TEST_PATTERN_H
 #define CAUSEWAY_TEST_PATTERN_H
 

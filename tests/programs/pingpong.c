@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Without --sizes, sizes above this take a tenth of a second and more each way at 1 Gbit/s: half as many
- * do. */
+/* Without --sizes, half as many rounds do for larger sizes: these take a tenth of a second and more each way
+ * at 1 Gbit/s. */
 static const size_t LARGE_BYTES = 8u << 20;
 /* Rounds before the clock counts, without --warm-up: connections are made at the first message. */
 static const int WARM_UP = 3;
@@ -25,7 +25,7 @@ static const long long PERIOD_MARGIN = 20;
 /* How often a rank that has nothing to do looks whether it is over: it must not take the cores of those that
  * measure. */
 static const useconds_t LOOK_SELDOM_US = 100000;
-/* And while nothing is measured. */
+/* As above, while nothing is measured. */
 static const useconds_t LOOK_SOON_US = 1000;
 
 enum { MOST_SIZES = 32, TAG_DATA, TAG_CONNECT, TAG_PAIR, TAG_OVER };
@@ -108,8 +108,8 @@ static double round_trip(unsigned char *out, unsigned char *in, size_t size, int
     return MPI_Wtime() - start;
 }
 
-/* Rank 0 says for how long, so that the clocks of the hosts need not agree. Behind the barrier rank 0 is the
- * later one: its peer waits for the message by the time that is sent. */
+/* Rank 0 says for how long all pause, so that the clocks of the hosts need not agree. Behind the barrier rank
+ * 0 is the later one: its peer waits for the message by the time that is sent. */
 static void pause_together(const struct plan *plan, MPI_Comm pair)
 {
     long long pause_us = plan->idle_milliseconds * 1000ll;
@@ -145,7 +145,7 @@ static int measure(FILE *csv, const struct plan *plan, unsigned char *out, unsig
     return wrong;
 }
 
-/* Asleep in between: on few cores, ranks that busy-wait in a blocking call keep those they wait for from
+/* Ranks sleep in between. On few cores, ranks that busy-wait in a blocking call keep those they wait for from
  * running. */
 static void wait_asleep(MPI_Request *requests, int count, useconds_t look_every_us)
 {
@@ -174,7 +174,7 @@ static void connect_all(int rank, int ranks)
     free(in);
 }
 
-/* A communicator of the two that measure; only they call this. */
+/* Makes a communicator of the two ranks that measure. They alone call it. */
 static MPI_Comm pair_of(int ranks)
 {
     int both[2] = {0, ranks - 1};

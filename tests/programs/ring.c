@@ -1,5 +1,6 @@
 /* Every rank sends to the next and receives from the one before, 1 B to 8 MB (or argv[1] bytes), blocking and
- * non-blocking, contents checked. Ranks should lie at several sites; exit status 1 if any byte is wrong. */
+ * non-blocking, and checks the contents. Ranks should lie at several sites. The exit status is 1 if any byte
+ * is wrong. */
 #include "pattern.h"
 #include <mpi.h>
 #include <stdlib.h>
@@ -55,7 +56,8 @@ int main(int argc, char **argv)
     if (!out || !in)
         MPI_Abort(MPI_COMM_WORLD, 2);
 
-    /* Sizes of powers of two and one beside them: off-by-one at every protocol threshold shows. */
+    /* The sizes are powers of two and one beside each, so that an error by one shows at every protocol's
+     * threshold. */
     for (size_t size = 1; size <= most; size *= 4) {
         for (size_t odd = 0; odd < 2 && size + odd <= most; odd++, passes += 2) {
             wrong |= pass_blocking(out, in, size + odd, rank, ranks, passes);

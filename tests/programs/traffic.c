@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* On both sides of what the libraries, TCP and the tunnel treat differently: a segment, eager limits, a
- * frame. */
+/* The sizes lie on both sides of what libraries, TCP and the tunnel treat differently: a segment, eager
+ * limits, a frame. */
 static const int SIZES[] = {1, 7, 64, 1000, 1461, 4096, 12289, 65536, 65551, 262147, 1 << 20};
 enum { KINDS = sizeof SIZES / sizeof *SIZES, MOST_BYTES = 1 << 20 };
 
-/* Messages a pair of ranks has on their way at once in each direction, all with one tag: an exchange of two
- * shows. */
+/* So many messages a pair of ranks has on their way at once in each direction, all with one tag. Where two
+ * are exchanged it shows. */
 enum { FLIGHT = 4 };
 
 struct traffic {
@@ -24,7 +24,7 @@ struct traffic {
     unsigned long long messages, bytes; /* received and checked */
 };
 
-/* The same at the sender and at the receiver, in no order that repeats soon. */
+/* The seed is the same at the sender and at the receiver, and repeats in no order soon. */
 static uint64_t seed_of(int from, int to, unsigned long long round, int number)
 {
     return pattern_seed((uint64_t)from, (uint64_t)to, (uint64_t)number, round);
@@ -45,8 +45,8 @@ static void start(struct traffic *t, unsigned long long round)
     MPI_Request *next = t->requests;
     for (int peer = 0; peer < t->ranks; peer++)
         for (int number = 0; number < FLIGHT && peer != t->rank; number++) {
-            /* Room for any: a message that comes too early is reported by its contents, not by MPI's
-             * abort. */
+            /* The receive has room for any message: one that comes too early is reported by its contents, not
+             * by MPI's abort. */
             memset(place(t->in, peer, number), 0, (size_t)size_of(peer, t->rank, round, number));
             MPI_Irecv(place(t->in, peer, number), MOST_BYTES, MPI_BYTE, peer, 0, MPI_COMM_WORLD, next++);
         }
@@ -80,7 +80,7 @@ static void finish(struct traffic *t, unsigned long long round)
         }
 }
 
-/* Renamed into place: who reads it finds a whole number. */
+/* The file is renamed into place: who reads it finds a whole number. */
 static void tell(const char *directory, unsigned long long rounds)
 {
     char name[4096], part[4096];
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 
     unsigned long long rounds = 0;
     double longest = 0;
-    /* Rank 0 alone looks for the file: all must end after the same round. */
+    /* Rank 0 alone looks for the file, because all must end after the same round. */
     for (int over = 0; !over; rounds++) {
         double before = MPI_Wtime();
         start(&t, rounds);

@@ -7,7 +7,7 @@
 #include "pattern.h"
 #include <sys/stat.h>
 
-/* More than sockets and windows hold, so that both directions have to flow. */
+/* This is more than sockets and windows hold, so that both directions have to flow. */
 enum { BULK_BYTES = 8 << 20 };
 
 struct names {

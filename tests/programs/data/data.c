@@ -55,7 +55,7 @@ struct total {
     long exchanges, calls, wrong;
 };
 
-/* After so many wrong ones no more is to be learned. */
+/* After so many wrong cases no more is to be learned. */
 #define ENOUGH_WRONG 20
 
 static int is_enough(const struct total *total)
@@ -74,7 +74,7 @@ static void exchange_all(const struct options *options, enum part part, long cou
     }
 }
 
-/* Cases of each part in turn, until the time is over. */
+/* Runs cases of each part in turn, until the time is over. */
 static void until(const struct options *options, struct total *total)
 {
     static const long shares[PART_COUNT] = {[PART_PRODUCT] = 128, [PART_LARGE] = 1, [PART_RANDOM] = 256};
@@ -116,7 +116,7 @@ static void once(const struct options *options, struct total *total)
 }
 
 #ifdef CAUSEWAY_DATA_LIBRARY
-/* For loader/loader.c. */
+/* loader/loader.c calls this. */
 #define main __attribute__((visibility("default"))) causeway_data
 #endif
 

@@ -5,7 +5,7 @@
 /* A type map of more numbers than this says nothing new, and takes its time. */
 #define MOST_PIECES 2048
 
-/* A divisor of `words` for which the map stays small. */
+/* Finds a divisor of `words` for which the map stays small. */
 static int words_of_an_instance(int words, int pieces, struct random *random)
 {
     int found[MOST_PIECES] = {1}, count = 0;

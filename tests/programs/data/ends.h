@@ -1,4 +1,4 @@
-/* One end of an exchange: so many words, arranged in some way in memory of its own. */
+/* One end of an exchange: a number of words, arranged in some way in memory of its own. */
 #ifndef CAUSEWAY_DATA_ENDS_H
 #define CAUSEWAY_DATA_ENDS_H
 
@@ -14,7 +14,8 @@ struct end {
     int instances; /* of it; 0 where nothing has been made */
 };
 
-/* `words` of a kind, laid out as `kind` says, or, with LAYOUT_KINDS, as some layout of some layout. */
+/* Makes an end of `words` words, laid out as `kind` says, or, with LAYOUT_KINDS, as some layout of some
+ * layout. */
 void end_make(struct end *end, int word, int words, enum layout_kind kind, struct random *random);
 void end_free(struct end *end);
 

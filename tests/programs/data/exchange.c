@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Exchanges go together, or latency would be all that is measured. */
+/* So many exchanges go together, or latency would be all that is measured. */
 #define TOGETHER 64
 #define BYTES_TOGETHER (6 << 20)
 
-/* Buffered sends of a batch before the last one may be on their way still. */
+/* A larger message is not sent buffered. The buffer has room for several batches, because sends of an earlier
+ * one may be on their way still. */
 #define BUFFERED_BYTES (1 << 20)
 #define BUFFER_BYTES (16 << 20)
 
@@ -42,7 +43,7 @@ struct exchange {
     enum send_mode send;
     enum receive_mode receive;
     long number;
-    /* Where this rank has a part in it. */
+    /* The ends at which this rank has a part. */
     struct end ends[2];
     struct memory memories[2];
     MPI_Request requests[2];
@@ -56,10 +57,10 @@ struct exchange {
 static const int sizes[] = {1,     8,     48,    128,    1000,   4096,   8192,   8256,   16384,
                             24576, 30000, 65536, 100000, 131072, 263168, 524288, 1049600};
 
-/* Those of Open MPI, 16 MB, and beyond. */
+/* The same for large messages: those of Open MPI, 16 MB, and beyond. */
 static const int large_sizes[] = {2 << 20, 4195328, 16 << 20, 16778240, 33554432};
 
-/* Kinds of words that are sent in bulk: the first ones, which are quick to look at. */
+/* The first kinds of words are sent in bulk, because they are quick to look at. */
 #define LARGE_WORDS 11
 
 long exchange_cases(enum part part)
@@ -74,7 +75,8 @@ long exchange_cases(enum part part)
     }
 }
 
-/* So many words of about so many bytes; often a number that has divisors, sometimes one word more or less. */
+/* Returns a number of words that have about so many bytes: often one that has divisors, sometimes one more or
+ * less. */
 static int words_in(int bytes, int word, struct random *random)
 {
     static const int multiples[] = {1, 1, 2, 12, 60, 840};
@@ -88,7 +90,7 @@ static int words_in(int bytes, int word, struct random *random)
 static int any_size(struct random *random)
 {
     int count = sizeof sizes / sizeof *sizes;
-    /* A third up to 4 kB, and few above 256 kB. */
+    /* A third of the messages have up to 4 kB, and few have more than 256 kB. */
     int which = random_below(random, 3) == 0
                     ? random_below(random, 6)
                     : random_below(random, random_below(random, 12) ? count - 3 : count);
@@ -132,8 +134,8 @@ static void choose(struct exchange *made, enum part part, uint64_t seed, long nu
     made->send = (enum send_mode)random_below(&random, SEND_MODES);
     made->receive = (enum receive_mode)random_below(&random, RECEIVE_MODES);
     int is_posted = made->receive <= PERSISTENT_RECEIVE;
-    /* Who waits in a send cannot receive what another one waits with; ready is who has been received
-     * before. */
+    /* Where no receive is posted beforehand, the sender must not wait in its call: it may have to receive
+     * what another one waits with. And a ready send needs a posted receive. */
     if (!is_posted && (made->send == SEND || made->send == SYNCHRONOUS || made->send == READY_STARTED))
         made->send = SEND_STARTED;
     if (made->send == BUFFERED && made->bytes > BUFFERED_BYTES)
@@ -242,7 +244,7 @@ static void finish(struct exchange *of, int which)
         MPI_Request_free(&of->requests[which]);
 }
 
-/* 1 if anything is not as sent. */
+/* Returns 1 if anything is not as it was sent. */
 static int is_wrong(const struct exchange *of)
 {
     char what[512];
@@ -262,7 +264,8 @@ static int is_wrong(const struct exchange *of)
                 count, of->status.MPI_SOURCE, of->status.MPI_TAG, end->instances, of->from, of->tag);
         return 1;
     }
-    /* Of words of one number: what a pair or a complex number counts as is another question. */
+    /* This is asked of words of one number alone: what a pair or a complex number counts as is another
+     * question. */
     int is_one = of->word < words_elements() && end->layout.count == end->layout.words &&
                  !is_left_out("MPI_Get_elements");
     if (is_one &&

@@ -12,14 +12,14 @@ enum part {
     PART_COUNT
 };
 
-/* How many cases a part has; the third has as many as one likes. */
+/* How many cases a part has. The third has as many as one likes. */
 long exchange_cases(enum part part);
 
-/* Runs cases from `first` on, as many as fit together and `count` at most; returns how many. Adds to `wrong`
- * how many arrived wrong here. All ranks of MPI_COMM_WORLD call it alike. */
+/* Runs cases from `first` on, as many as fit together and `count` at most, and returns how many. Adds to
+ * `wrong` how many arrived wrong here. All ranks of MPI_COMM_WORLD call it alike. */
 long exchange_run(enum part part, uint64_t seed, long first, long count, long *wrong);
 
-/* A room for buffered sends; before the first exchange, and after the last one. */
+/* Makes room for buffered sends, before the first exchange, and frees it after the last one. */
 void exchange_begin(void);
 void exchange_end(void);
 

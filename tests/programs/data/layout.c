@@ -16,7 +16,7 @@ struct layout layout_begin(int most_pieces, const char *name)
     return layout;
 }
 
-/* Bounds grow by those of what is placed, as MPI says of types that have none of their own. */
+/* The bounds grow by those of what is placed, as MPI says of types that have none of their own. */
 void layout_place(struct layout *layout, const struct layout *of, ptrdiff_t at)
 {
     ptrdiff_t lower = at + of->lower, upper = lower + of->extent;
@@ -56,7 +56,8 @@ void layout_free(struct layout *layout)
     layout->pieces = NULL;
 }
 
-/* Some bytes that keep numbers aligned: an MPI may copy them by instructions that insist. */
+/* Returns a number of bytes that keeps numbers aligned: an MPI may copy them by instructions that insist on
+ * it. */
 static ptrdiff_t gap(const struct layout *of, struct random *random)
 {
     return (ptrdiff_t)of->alignment * (1 + random_below(random, 3));
@@ -117,7 +118,7 @@ static void negative_stride(struct layout *made, const struct layout *of, int in
     byte_vector_of(made, of, instances, random, -1);
 }
 
-/* The columns of a matrix one after the other: vectors of one column, each one element further on. */
+/* Takes the columns of a matrix one after the other: vectors of one column, each one element further on. */
 static void transposed(struct layout *made, const struct layout *of, int instances, struct random *random)
 {
     int columns = random_divisor(random, instances), rows = instances / columns;
@@ -148,7 +149,7 @@ static struct blocks blocks_make(const struct layout *of, int instances, int len
         MPI_Abort(MPI_COMM_WORLD, 2);
     int place = random_below(random, 3);
     for (int left = instances; left > 0; blocks.count++) {
-        /* Every so often one without any element, which stands for nothing wherever it is. */
+        /* Every so often a block has no element. It then stands for nothing, wherever it is. */
         int is_empty = !length && blocks.count % 2 && random_below(random, 3) == 0;
         int wanted = length ? length : 1 + random_below(random, left < 64 ? left : 64);
         blocks.lengths[blocks.count] = is_empty ? 0 : wanted;
@@ -210,7 +211,7 @@ static void byte_indexed_block(struct layout *made, const struct layout *of, int
     blocks_place(made, of, &blocks, 1);
 }
 
-/* A block, nothing, a contiguous run of the rest. */
+/* Makes a struct of a block, nothing, and a contiguous run of the rest. */
 static void structure(struct layout *made, const struct layout *of, int instances, struct random *random)
 {
     int first = 1 + random_below(random, instances), rest = instances - first;
@@ -224,11 +225,11 @@ static void structure(struct layout *made, const struct layout *of, int instance
     MPI_Type_free(&run);
     place_block(made, of, 0, first);
     place_block(made, of, second, rest);
-    /* What an MPI adds for alignment is its own affair; so the bounds are said. */
+    /* What an MPI adds for alignment is its own affair, so the bounds are set. */
     resize(made, made->lower, made->extent + gap(of, random));
 }
 
-/* How many of a number go into each of up to three dimensions. */
+/* Splits a number into factors for up to three dimensions. */
 static int factor(int number, int parts[3], struct random *random)
 {
     int dimensions = 1 + random_below(random, 3);
@@ -239,8 +240,8 @@ static int factor(int number, int parts[3], struct random *random)
     return dimensions;
 }
 
-/* Of a box of `parts` in an array of `sizes`: what stands at each place, the indices along each dimension
- * given. */
+/* Places a box of `parts` in an array of `sizes`. The indices along each dimension say what stands at each
+ * place. */
 static void place_box(struct layout *made, const struct layout *of, int dimensions, const int *sizes,
                       const int *parts, int *const *indices, int order)
 {
@@ -290,8 +291,8 @@ static void subarray(struct layout *made, const struct layout *of, int instances
         free(indices[i]);
 }
 
-/* One process's share of an array that is dealt out in blocks, or blocks in turn. Every process has as
- * much. */
+/* Makes one process's share of an array that is dealt out in blocks, or in blocks in turn. Every process has
+ * as much. */
 static void darray(struct layout *made, const struct layout *of, int instances, struct random *random)
 {
     int parts[3], sizes[3], distributions[3], arguments[3], processes[3], *indices[3];

@@ -1,5 +1,6 @@
-/* Datatypes beside what they mean: each is built by MPI's calls, and its type map by our own arithmetic (MPI
- * 4.1, chapter 5). What arrives is compared with the map, so an MPI cannot agree with itself and be wrong. */
+/* Datatypes beside what they mean. MPI's calls build each datatype, and our own arithmetic builds its type
+ * map (MPI 4.1, chapter 5). What arrives is compared with the map, so an MPI cannot agree with itself and be
+ * wrong. */
 #ifndef CAUSEWAY_DATA_LAYOUT_H
 #define CAUSEWAY_DATA_LAYOUT_H
 
@@ -46,7 +47,8 @@ enum layout_kind {
     LAYOUT_KINDS
 };
 
-/* `instances` of a layout, arranged in a way of this kind; `random` says how far apart and in which order. */
+/* Makes `instances` of a layout, arranged in a way of this kind. `random` says how far apart they are and in
+ * which order. */
 struct layout layout_make(enum layout_kind kind, const struct layout *of, int instances,
                           struct random *random);
 
@@ -54,7 +56,8 @@ struct layout layout_make(enum layout_kind kind, const struct layout *of, int in
 void layout_commit(struct layout *layout);
 void layout_free(struct layout *layout);
 
-/* For words.c: an empty layout, and one instance more of another at a displacement. */
+/* These are for words.c: the first makes an empty layout, the second adds one instance of another at a
+ * displacement. */
 struct layout layout_begin(int most_pieces, const char *name);
 void layout_place(struct layout *layout, const struct layout *of, ptrdiff_t at);
 

@@ -1,12 +1,12 @@
 /* What a run does without, by name: elements, layouts ("hvector"), ways to send ("MPI_Ibsend"), calls of all
- * ranks ("MPI_Allgatherv"), "MPI_Get_elements", and "mixed" for words of several elements. For defects of an
- * MPI by itself, which hide others. */
+ * ranks ("MPI_Allgatherv"), "MPI_Get_elements", and "mixed" for words of several elements. It is for what an
+ * MPI does wrong by itself, which would hide other defects. */
 #ifndef CAUSEWAY_DATA_LEFT_OUT_H
 #define CAUSEWAY_DATA_LEFT_OUT_H
 
 #include <string.h>
 
-/* Names with commas between; data.c sets it. */
+/* The names, with commas between; data.c sets it. */
 extern const char *left_out;
 
 static inline int is_left_out(const char *name)

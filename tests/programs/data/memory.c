@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between and around what is named, and not a byte that MPIs write by themselves. */
+/* This byte lies between and around what is named. It is none that MPIs write by themselves. */
 #define GUARD 0xA7
 #define MARGIN 64
 
@@ -42,7 +42,7 @@ void memory_free(struct memory *memory)
     memory->bytes = NULL;
 }
 
-/* One number of a stream. */
+/* Makes one number of a stream. */
 static void number(uint64_t seed, uint64_t index, unsigned char bytes[16])
 {
     const uint64_t halves[2] = {random_mix(seed + 2 * index), random_mix(seed + 2 * index + 1)};

@@ -10,7 +10,7 @@ struct memory {
     unsigned char *buffer; /* what MPI is told */
 };
 
-/* Room for so many instances, all of it guard bytes. Aborts without memory. */
+/* Makes room for so many instances, all of it guard bytes. Aborts without memory. */
 struct memory memory_make(const struct layout *layout, int instances);
 void memory_free(struct memory *memory);
 
@@ -18,8 +18,8 @@ void memory_free(struct memory *memory);
 void memory_fill(struct memory *memory, const struct layout *layout, int instances, uint64_t seed,
                  uint64_t skip);
 
-/* How many bytes the numbers of the stream, and the guards elsewhere, differ in. The first one is told on
- * stderr. */
+/* Counts in how many bytes the memory differs from the numbers of the stream, and from the guards elsewhere.
+ * Reports the first on stderr. */
 struct memory_view {
     const struct layout *layout;
     int instances; /* that have arrived */

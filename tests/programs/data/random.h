@@ -20,13 +20,13 @@ static inline uint64_t random_next(struct random *random)
     return random_mix(random->state += 0x9E3779B97F4A7C15u);
 }
 
-/* 0 to limit - 1. */
+/* Returns 0 to limit - 1. */
 static inline int random_below(struct random *random, int limit)
 {
     return (int)(random_next(random) % (uint64_t)limit);
 }
 
-/* One of the divisors of a number, each as likely as the others. */
+/* Returns one of the divisors of a number, each as likely as the others. */
 static inline int random_divisor(struct random *random, int of)
 {
     int found[128] = {1}, count = 0;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes that one rank has for another one. */
+/* One rank has so many bytes for another one. */
 static const int sizes[] = {1, 48, 1000, 4096, 8240, 24576, 65536, 131088, 300000};
 
 /* Ranks above this number are not told apart; tests have fewer. */
@@ -39,7 +39,7 @@ static struct place place_make(struct call *call, int words, int blocks)
     return place;
 }
 
-/* Where block `index` begins, from what MPI is told. */
+/* Returns where block `index` begins, counted from what MPI is told. */
 static ptrdiff_t block_at(const struct place *place, int index)
 {
     return (ptrdiff_t)index * place->end.instances * place->end.layout.extent;
@@ -84,7 +84,7 @@ static long place_end(struct place *place, struct call *call, int error, int is_
     return wrong;
 }
 
-/* Another rank, or the same one, that has this one as its partner. */
+/* Returns a rank, or this one, that has this one as its partner. */
 static int partner(const struct call *call)
 {
     struct random random = {call->seed + 5};
@@ -148,7 +148,7 @@ static long scatter(struct call *call)
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
-/* Blocks of the same size, placed one after the other with a gap of one, in reverse. */
+/* Places blocks of the same size one after the other with a gap of one, in reverse. */
 static void displacements(const struct place *place, int ranks, int counts[], int at[])
 {
     for (int i = 0; i < ranks; i++) {
@@ -236,7 +236,7 @@ static long alltoallv(struct call *call)
     return place_end(&out, call, error, 0) + place_end(&in, call, error, 1);
 }
 
-/* A datatype of its own for each peer: two places in turn, in memory that both share. */
+/* Gives each peer a datatype of its own: two places in turn, in memory that both share. */
 static long alltoallw(struct call *call)
 {
     int counts[2][MOST_RANKS], at[2][MOST_RANKS];

@@ -10,7 +10,7 @@ struct together {
     int most_bytes; /* from each rank to each */
 };
 
-/* One such call; returns how much was wrong here. All ranks of MPI_COMM_WORLD call it alike. */
+/* Does one such call, and returns how much was wrong here. All ranks of MPI_COMM_WORLD call it alike. */
 long together_run(const struct together *together, long number);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Status for what has to be put right before anything can be tested. */
+/* The status for what has to be put right before anything can be tested. */
 #define CANNOT_START 3
 
 static void *load_mpi(char *libraries)
