@@ -29,7 +29,7 @@ pub enum Bound {
 }
 
 impl<O: Eq + Hash, K: Copy> Admission<O, K> {
-    /// So many places in all, and so many for one origin; at least one each.
+    /// Makes an admission with so many places in all, and so many for one origin; at least one each.
     pub fn new(max: usize, max_of_one: usize) -> Admission<O, K> {
         Admission {
             max: max.max(1),
@@ -82,7 +82,8 @@ impl<O: Eq + Hash, K: Copy> Admission<O, K> {
     }
 }
 
-/// Whoever has one address of IPv6 has 2^64 of them (RFC 4291, section 2.5.1).
+/// The part of an address that one origin has: whoever has one address of IPv6 has 2^64 of them (RFC 4291,
+/// section 2.5.1).
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),

@@ -22,15 +22,15 @@ pub(crate) type Table = TableDefinition<'static, &'static str, &'static [u8]>;
 
 /// One value each: the format's version, the revocations.
 pub(crate) const META: Table = TableDefinition::new("meta");
-/// By the hash of their secrets.
+/// Tokens, by the hash of their secrets.
 pub(crate) const TOKENS: Table = TableDefinition::new("tokens");
-/// By site.
+/// Members, by site.
 pub(crate) const MEMBERS: Table = TableDefinition::new("members");
 /// The ranges that a site may have, by site, where who runs the grid has said so.
 pub(crate) const GRANTS: Table = TableDefinition::new("grants");
 /// When each site last spoke, by site: apart from its record, which is long and seldom changes.
 pub(crate) const SEEN: Table = TableDefinition::new("seen");
-/// By number.
+/// Jobs, by number.
 pub(crate) const JOBS: Table = TableDefinition::new("jobs");
 
 /// The format of what is in the tables.
@@ -73,7 +73,7 @@ pub(crate) struct Store {
     path: PathBuf,
     /// Device and number of the file: another one in its place holds something else.
     file: (u64, u64),
-    /// None between a change that failed and the next one.
+    /// The open store. `None` between a change that failed and the next one.
     database: Option<Database>,
     /// Why the last change failed, if it did.
     trouble: Option<String>,
@@ -196,7 +196,7 @@ impl Store {
         })
     }
 
-    /// All of a table. Values of `META` that are of another type are left out.
+    /// All rows of a table. Values of `META` that have another type are left out.
     pub(crate) fn all<T: DeserializeOwned>(&self, table: Table) -> Result<Vec<(String, T)>, StoreError> {
         let read = || -> Result<Vec<(String, Vec<u8>)>, redb::Error> {
             let Some(database) = &self.database else {

@@ -99,7 +99,7 @@ impl Grid {
         grid
     }
 
-    /// In the order in which they start.
+    /// Sites in the order in which they start.
     fn sites(&self) -> Vec<u8> {
         match self.ways {
             Ways::Relayed => vec![3, 2, 1],

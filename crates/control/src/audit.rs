@@ -38,7 +38,7 @@ pub enum AuditEvent {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// As RFC 3339 writes it, in UTC, to the second.
+    /// The time as RFC 3339 writes it, in UTC, to the second.
     pub time: String,
     /// See [`AuditEvent`].
     pub event: AuditEvent,
@@ -91,7 +91,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl AuditEntry {
-    /// With nothing but the time and the event.
+    /// An entry with nothing but the time and the event.
     pub fn new(time: String, event: AuditEvent) -> AuditEntry {
         AuditEntry {
             time,

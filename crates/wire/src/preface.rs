@@ -18,7 +18,7 @@ pub const FIXED_BYTES: usize = 16;
 pub const MAX_BYTES: usize = 256;
 
 const VERSION_2_PROXY: u8 = 0x21;
-/// Of a connection that is the sender's own: a [`crate::question`].
+/// Version and command of a connection that is the sender's own: a [`crate::question`].
 pub(crate) const VERSION_2_LOCAL: u8 = 0x20;
 const TCP_OVER_IPV4: u8 = 0x11;
 const TCP_OVER_IPV6: u8 = 0x21;

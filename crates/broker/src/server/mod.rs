@@ -125,7 +125,7 @@ pub enum BrokerError {
 /// What all requests share.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// As the state's, without its lock.
+    /// The same as the state's, read without its lock.
     trust: Trust,
     own: OwnCertificate,
     limits: Limits,

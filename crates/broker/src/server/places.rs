@@ -33,9 +33,9 @@ struct Open {
 
 struct Inner {
     next: u64,
-    /// By age, the oldest first.
+    /// Connections by age, the oldest first.
     present: BTreeMap<u64, Present>,
-    /// Those of them who have shown no certificate.
+    /// The connections that have shown no certificate.
     strangers: Admission<IpAddr, u64>,
     leaving: usize,
 }
@@ -146,7 +146,7 @@ impl Places {
         displaced
     }
 
-    /// Until few of those who have to go are still there.
+    /// Waits until few of those that have to go are still there.
     pub(super) async fn settled(&self) {
         let _ = self
             .open
@@ -155,7 +155,7 @@ impl Places {
             .await;
     }
 
-    /// Until nobody is connected.
+    /// Waits until nobody is connected.
     pub(super) async fn empty(&self) {
         let gone = |open: &Open| open.present + open.leaving == 0;
         let _ = self.open.subscribe().wait_for(gone).await;
@@ -194,7 +194,7 @@ impl Inner {
 }
 
 impl Place {
-    /// Until this connection has to go.
+    /// Waits until this connection has to go.
     pub(super) async fn displaced(&self) {
         self.leave.notified().await;
     }

@@ -352,7 +352,7 @@ fn extra_arguments(
     extra
 }
 
-/// What is different in each job.
+/// The variables that differ from job to job.
 fn of_the_job(
     launcher: &Launcher,
     job: &JobReply,
