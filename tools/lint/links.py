@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Whether every relative link and every path in the tracked Markdown files leads to a file, and an anchor to a heading there.
+"""Whether every relative link and every path in the tracked Markdown files leads to a file, and an anchor to
+a heading there.
 
-A path begins with a folder of the repository's root, in backticks or not, or is in backticks and ends as a file of source
-or text does. The second kind may be given from the page, or by its last parts alone (`lanes/mod.rs`): then some tracked
-file must end so. Links to other hosts are not followed, nor paths behind a commit (`94fb3ff:results/x`) or in code blocks.
-Prints what leads nowhere as FILE:LINE: TARGET: REASON; the status is 1 then."""
+A path begins with a folder of the repository's root, in backticks or not, or is in backticks and ends as a
+file of source or text does. The second kind may be given from the page, or by its last parts alone
+(`lanes/mod.rs`): then some tracked file must end so. Links to other hosts are not followed, nor paths behind
+a commit (`94fb3ff:results/x`) or in code blocks. Prints what leads nowhere as FILE:LINE: TARGET: REASON; the
+status is 1 then."""
 
 import pathlib
 import re

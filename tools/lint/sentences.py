@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whether documentation begins with a subject: the first sentence of each doc comment in Rust, of each comment in C and of
-each paragraph of a document.
+"""Whether documentation begins with a subject: the first sentence of each doc comment in Rust, of each
+comment in C and of each paragraph of a document.
 
-A line that begins with "Of", "Whom" or "What is" leaves the reader to guess what it speaks of. So does a doc comment that
-is one short phrase behind a preposition, such as "By site." Noun phrases ("The node to start on.") are fine.
-Prints FILE:LINE: BEGINNING; the status is 1 then."""
+A line that begins with "Of", "Whom" or "What is" leaves the reader to guess what it speaks of. So does a doc
+comment that is one short phrase behind a preposition, such as "By site." Noun phrases ("The node to start
+on.") are fine. Prints FILE:LINE: BEGINNING; the status is 1 then."""
 
 import pathlib
 import re
@@ -15,7 +15,9 @@ from collections.abc import Iterator
 # Others rewrite these comments now; the entry goes with their work.
 EXCLUDED = ("crates/gateway/src/",)
 
-HEADLESS = re.compile(r"(Of|Whom|Whose|(That|Those) of|What (is|are)|To be|(To|By|For|From|In|On|With) (whom|whose|which))\b")
+HEADLESS = re.compile(
+    r"(Of|Whom|Whose|(That|Those) of|What (is|are)|To be|(To|By|For|From|In|On|With) (whom|whose|which))\b"
+)
 # So few words behind a preposition have neither subject nor verb.
 PHRASE_WORDS = 4
 PREPOSITION = re.compile(r"(As|At|After|Before|Between|By|For|From|In|On|Through|To|Until|With|Without)\b")
@@ -74,7 +76,8 @@ def is_headless(text: str, suffix: str) -> bool:
 
 
 def main() -> int:
-    listed = subprocess.run(["git", "ls-files", *(f"*{suffix}" for suffix in KINDS)], check=True, capture_output=True, text=True)
+    command = ["git", "ls-files", *(f"*{suffix}" for suffix in KINDS)]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True)
     found = 0
     for path in map(pathlib.Path, listed.stdout.split()):
         if str(path).startswith(EXCLUDED) or not path.exists():

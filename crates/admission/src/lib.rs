@@ -1,8 +1,9 @@
 //! Which connection goes when there are too many of those who have not said yet who they are.
 //!
-//! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however slowly each of
-//! its connections speaks, and who comes from elsewhere is not pushed out by it: to do that, it would have to come from as
-//! many origins as there are places. What an origin is, the caller says: an address, or a network ([`network_of`]).
+//! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however
+//! slowly each of its connections speaks, and who comes from elsewhere is not pushed out by it: to do that,
+//! it would have to come from as many origins as there are places. What an origin is, the caller says: an
+//! address, or a network ([`network_of`]).
 #![forbid(unsafe_code)]
 
 use std::cmp::Reverse;
@@ -10,7 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Connections by their origins `O`. Each is known by its age, a number that rises with each that comes, and by a key `K`.
+/// Connections by their origins `O`. Each is known by its age, a number that rises with each that comes, and
+/// by a key `K`.
 #[derive(Debug)]
 pub struct Admission<O, K> {
     max: usize,

@@ -1,5 +1,5 @@
-//! What the broker says on standard error, by way of `causeway_log`, which escapes what others chose and waits
-//! for no reader. How often a refusal is said `causeway_log::refusals` decides.
+//! What the broker says on standard error, by way of `causeway_log`, which escapes what others chose and
+//! waits for no reader. How often a refusal is said `causeway_log::refusals` decides.
 
 use causeway_log::{Lines, Refusals};
 use std::fmt::Display;

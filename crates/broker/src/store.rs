@@ -1,9 +1,9 @@
 //! What the broker must not forget, in one file: JSON values in the tables of an embedded database.
 //!
 //! A change is on the disk before anybody is told of it. The database is locked by the one process that uses
-//! it. One that could not be written refuses that change, and is opened again for the next one: a disk that is
-//! full for a minute costs that minute. Where it cannot be opened again because it is no longer this process's,
-//! the store is lost, and the broker ends.
+//! it. One that could not be written refuses that change, and is opened again for the next one: a disk that
+//! is full for a minute costs that minute. Where it cannot be opened again because it is no longer this
+//! process's, the store is lost, and the broker ends.
 
 use redb::{
     Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
@@ -137,8 +137,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes changes; they are on the disk once this returns. Changes that failed may be there or not, as after
-    /// a crash.
+    /// Makes changes; they are on the disk once this returns. Changes that failed may be there or not, as
+    /// after a crash.
     pub(crate) fn change(&mut self, change: Change) -> Result<(), StoreError> {
         if change.writes.is_empty() {
             return Ok(());

@@ -195,8 +195,8 @@ impl Trust {
         Ok(())
     }
 
-    /// Why who showed these certificates may go on no longer, if so: they are void. That their time is over is
-    /// no reason.
+    /// Why who showed these certificates may go on no longer, if so: they are void. That their time is over
+    /// is no reason.
     pub fn voided(&self, shown: &[CertificateDer<'_>]) -> Option<String> {
         match self.identify(shown) {
             Ok(certified) => self.revocations.refuses(&certified),

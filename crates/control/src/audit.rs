@@ -1,5 +1,5 @@
-//! What a gateway writes down of what others did on its site: one JSON object a line, in a file of this user's
-//! alone. Files that grew are put aside under the same name with a number, the highest the oldest.
+//! What a gateway writes down of what others did on its site: one JSON object a line, in a file of this
+//! user's alone. Files that grew are put aside under the same name with a number, the highest the oldest.
 
 use causeway_wire::shown::Line;
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 //! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
 //! lock, which a fork in another thread could leave locked for ever in the child.
 //!
-//! Where several sites have the node's addresses, the gateway that started the process has said which is the own
-//! one; where none has, all are asked. Where no gateway answers, the rest is known all the same: what
+//! Where several sites have the node's addresses, the gateway that started the process has said which is the
+//! own one; where none has, all are asked. Where no gateway answers, the rest is known all the same: what
 //! surely leads to no neighbour is refused, and a later call asks again.
 
 use crate::address::in_family_of;

@@ -1,8 +1,8 @@
 //! Who is connected, and who has to go when there are too many.
 //!
-//! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps out the other.
-//! Where a room is full its oldest connection ends: whoever means it is through in a moment or comes back, and a flood ends
-//! itself. Among strangers `causeway_admission` says which.
+//! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps
+//! out the other. Where a room is full its oldest connection ends: whoever means it is through in a moment or
+//! comes back, and a flood ends itself. Among strangers `causeway_admission` says which.
 
 use super::Limits;
 use causeway_admission::{Admission, Bound};
@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// Connections that have to go and have not closed their files yet; with more of them nobody new is accepted. Tasks of a busy
-/// host may end much later than new connections come.
+/// Connections that have to go and have not closed their files yet; with more of them nobody new is accepted.
+/// Tasks of a busy host may end much later than new connections come.
 const LEAVING: usize = 64;
 
 pub(super) struct Places {
@@ -78,7 +78,8 @@ impl Places {
         }
     }
 
-    /// A place for a new connection; none when there are too many of members, which are not sent away for a stranger.
+    /// A place for a new connection; none when there are too many of members, which are not sent away for a
+    /// stranger.
     pub(super) fn enter(&self, address: IpAddr) -> (Option<Place>, Option<Displaced>) {
         let mut inner = lock(&self.inner);
         let displaced = inner

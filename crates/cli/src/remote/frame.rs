@@ -22,8 +22,8 @@ pub const MAX_DATA: usize = 64 * 1024;
 /// fit.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
 
-/// Longest word of what was started: a text of [`causeway_control::audit::MAX_TEXT`] bytes, each of which JSON
-/// may write as six.
+/// Longest word of what was started: a text of [`causeway_control::audit::MAX_TEXT`] bytes, each of which
+/// JSON may write as six.
 const MAX_STARTED: usize = 8 * 1024;
 
 /// Bytes of standard input under way at most.

@@ -1,7 +1,7 @@
 //! What makes up for a lost datagram without a round trip: a parity datagram behind every few.
 //!
-//! It lies below QUIC (`crates/gateway/src/tunnels/quic`), which sees the datagram that was made up for as one that
-//! came late. Every datagram gets a head of ten bytes:
+//! It lies below QUIC (`crates/gateway/src/tunnels/quic`), which sees the datagram that was made up for as
+//! one that came late. Every datagram gets a head of ten bytes:
 //!
 //! ```text
 //! byte 0       0x20 plain, 0x21 one of a group, 0x22 parity of a group. QUIC's own never begin so (RFC 9000, section 17)

@@ -266,8 +266,8 @@ pub fn is_site_name(name: &str) -> bool {
 /// Longest name of a node: host names have 253 bytes at most (RFC 1035), and hardly any has a hundred.
 pub const MAX_NODE_NAME: usize = 200;
 
-/// Whether a text can name a node: it becomes an argument of a remote shell, a line of a host file and part of
-/// a log line.
+/// Whether a text can name a node: it becomes an argument of a remote shell, a line of a host file and part
+/// of a log line.
 pub fn is_node_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte);
     (1..=MAX_NODE_NAME).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(plain)
