@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::log::Log;
 use crate::sys::timers::Timers;
 use mio::{Poll, Registry};
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -45,6 +46,11 @@ impl Driver {
             files,
             leaving: false,
         })
+    }
+
+    /// Says a line of this gateway's.
+    pub(crate) fn say(&self, text: impl Display) {
+        self.log.say(text);
     }
 
     pub(crate) fn registry(&self) -> &Registry {

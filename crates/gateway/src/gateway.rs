@@ -164,7 +164,7 @@ impl Gateway {
             self.driver.now = Instant::now();
             for event in &events {
                 if self.dispatch(event).is_break() {
-                    self.driver.log.say("stopping");
+                    self.driver.say("stopping");
                     shut_down(&mut flow!(self));
                     return Ok(());
                 }
@@ -232,7 +232,7 @@ impl Gateway {
             .map(|address| format!(", {address} for metrics"));
         let transparent = self.driver.config.transparent;
         let transparent = transparent.map(|address| format!(", {address} for what nft hands over"));
-        self.driver.log.say(format_args!(
+        self.driver.say(format_args!(
             "listening on {} for this site, {wan} for other gateways, {} for commands{}{}",
             lan.join(" and "),
             self.driver.config.control.display(),

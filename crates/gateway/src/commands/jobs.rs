@@ -19,13 +19,13 @@ pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 impl Commands {
     pub(super) fn start_job(&mut self, below: &mut Below<'_>, key: usize, mut job: Job) {
         // By its real addresses others would not find it, or somebody else.
-        if below.base.membership.awaits_addresses(below.base.driver) {
+        if below.membership.awaits_addresses(below.driver) {
             let why = "the grid's broker has not given this site virtual addresses yet: 'causeway status' says whether it answers; one of \
                        an earlier version never will";
             return self.answer(below, key, Reply::Error(why.to_owned()));
         }
         // Processes that cannot read the map would not know which connections are not theirs to make.
-        let map = below.base.membership.directory.grid().text();
+        let map = below.membership.directory.grid().text();
         if let (Err(why), false) = (map, job.plain || job.transparent) {
             return self.answer(below, key, Reply::Error(format!("this job cannot start: {why}")));
         }
@@ -38,24 +38,20 @@ impl Commands {
             );
         }
         let token = Token(bytes);
-        job.user.clone_from(&below.base.driver.user);
+        job.user.clone_from(&below.driver.user);
         below
-            .base
             .driver
-            .log
             .say(format_args!("job {} starts: {}", token.hint(), job.name));
         below
-            .base
             .membership
-            .register_job(below.base.driver, below.base.tunnels, &token, &job);
-        below.base.membership.jobs.start(token, job);
+            .register_job(below.driver, below.tunnels, &token, &job);
+        below.membership.jobs.start(token, job);
         if let Some(command) = self.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
-        let base = &mut below.base;
-        base.membership.announce(base.driver, base.tunnels, &token);
+        below.membership.announce(below.driver, below.tunnels, &token);
         let awaits = |job: &Job| !job.awaited.is_empty();
-        if !base.membership.jobs.get(&token).is_some_and(awaits) {
+        if !below.membership.jobs.get(&token).is_some_and(awaits) {
             self.job_confirmed(below, key);
         }
     }
@@ -70,39 +66,37 @@ impl Commands {
         };
         command.stage = Stage::Holding(token);
         let mut sites = below.view().sites();
-        if let Some(job) = below.base.membership.jobs.get(&token) {
-            let own = &below.base.driver.config.site;
+        if let Some(job) = below.membership.jobs.get(&token) {
+            let own = &below.driver.config.site;
             for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
                 site.unreachable = why_not_at(job, own, &site.name);
             }
         }
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
-            grid: below.base.membership.directory.grid().to_string(),
-            site: below.base.driver.config.site.clone(),
+            grid: below.membership.directory.grid().to_string(),
+            site: below.driver.config.site.clone(),
             sites,
-            links: below.base.tunnels.links(below.base.driver),
+            links: below.tunnels.links(below.driver),
         });
         self.put_answer(below, key, &reply);
     }
 
     pub(super) fn end_job(&mut self, below: &mut Below<'_>, token: &Token) {
-        let Some(job) = below.base.membership.jobs.end(token) else {
+        let Some(job) = below.membership.jobs.end(token) else {
             return;
         };
         // Those of other sites end as they start, without a word: a site could fill the log with them.
         if matches!(job.origin, Origin::Here(_)) {
             below
-                .base
                 .driver
-                .log
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
-            below.base.membership.unregister_job(token, &job);
+            below.membership.unregister_job(token, &job);
             let told = job.told.iter();
-            let told = told.filter_map(|site| below.base.tunnels.by_site.get(site).copied());
+            let told = told.filter_map(|site| below.tunnels.by_site.get(site).copied());
             for pair in told.collect::<Vec<_>>() {
-                below.base.tunnels.tell(
-                    below.base.driver,
+                below.tunnels.tell(
+                    below.driver,
                     pair,
                     GatewayToGateway::JobEnd {
                         token: token.to_hex(),
@@ -114,34 +108,33 @@ impl Commands {
         // the far side what was sent last.
         if job.plain {
             if !job.lingers {
-                below.base.driver.timers.set(FAREWELL, Deadline::Streams(*token));
+                below.driver.timers.set(FAREWELL, Deadline::Streams(*token));
             }
         } else {
             if job.transparent {
-                below.site.leave_transparent_streams(&mut below.base, token);
+                let (site, mut base) = below.site_and_base();
+                site.leave_transparent_streams(&mut base, token);
             }
-            below.site.end_streams(&mut below.base, token);
+            let (site, mut base) = below.site_and_base();
+            site.end_streams(&mut base, token);
         }
         self.end_starters(below, token);
-        below
-            .base
-            .membership
-            .settle_addresses(below.base.driver, below.base.tunnels);
+        below.membership.settle_addresses(below.driver, below.tunnels);
     }
 
     /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, below: &mut Below<'_>, site: &str, why: &str) {
-        for command in below.base.membership.jobs.losing(site) {
+        for command in below.membership.jobs.losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
             if self.connections.get(command).is_some_and(holds) {
                 let text = format!("this job has lost site {site}: {why}");
                 self.put_answer(below, command, &Reply::Lost(text));
             }
         }
-        for token in below.base.membership.jobs.of_site(site) {
+        for token in below.membership.jobs.of_site(site) {
             self.end_job(below, &token);
         }
-        for command in below.base.membership.jobs.site_is_gone(site) {
+        for command in below.membership.jobs.site_is_gone(site) {
             self.job_confirmed(below, command);
         }
     }

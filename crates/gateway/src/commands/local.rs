@@ -34,13 +34,11 @@ impl Commands {
         for (key, command) in &mut self.connections {
             let token = Class::Command.token(key);
             below
-                .base
                 .driver
                 .registry()
                 .register(&mut command.socket, token, interest)?;
             if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
                 below
-                    .base
                     .driver
                     .timers
                     .set(DEADLINE, Deadline::Command(key, command.born));
@@ -73,27 +71,21 @@ impl Commands {
     pub(crate) fn on_command_connection(&mut self, below: &mut Below<'_>, mut socket: UnixStream) {
         let key = self.connections.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) =
-            below
-                .base
-                .driver
-                .registry()
-                .register(&mut socket, Class::Command.token(key), interest)
+        if let Err(error) = below
+            .driver
+            .registry()
+            .register(&mut socket, Class::Command.token(key), interest)
         {
-            return below.base.driver.log.say(format_args!("command: {error}"));
+            return below.driver.say(format_args!("command: {error}"));
         }
-        let born = below.base.driver.birth();
+        let born = below.driver.birth();
         self.connections.insert(Command {
             socket,
             born,
             stage: Stage::Reading(Vec::new()),
             output: VecDeque::new(),
         });
-        below
-            .base
-            .driver
-            .timers
-            .set(DEADLINE, Deadline::Command(key, born));
+        below.driver.timers.set(DEADLINE, Deadline::Command(key, born));
         self.on_command(below, key);
     }
 
@@ -156,7 +148,6 @@ impl Commands {
             // A site that stands still keeps no job from those that it takes no part in.
             Stage::Starting(token) => {
                 let awaited = below
-                    .base
                     .membership
                     .jobs
                     .get_mut(&token)
@@ -164,7 +155,6 @@ impl Commands {
                 for site in awaited.unwrap_or_default() {
                     let text = format!("it did not confirm a job within {DEADLINE:?}; jobs start without it");
                     below
-                        .base
                         .driver
                         .log
                         .refuse("job-unconfirmed", format_args!("site {site}"), text);
@@ -185,7 +175,7 @@ impl Commands {
     fn serve(&mut self, below: &mut Below<'_>, key: usize, request: Request) {
         match request {
             Request::Status {} => {
-                let status = below.view().status(below.base.driver);
+                let status = below.view().status(below.driver);
                 self.answer(below, key, Reply::Status(Box::new(status)));
             }
             Request::Job { name, weight, plan } => {
@@ -195,7 +185,7 @@ impl Commands {
             }
             Request::Connect { name, host, lingers } => {
                 let mut job = new_job(key, name, 1);
-                let directory = &below.base.membership.directory;
+                let directory = &below.membership.directory;
                 job.only = match directory.find_node(&host) {
                     Whereabouts::At(site) => Some(site),
                     _ if directory.other(&host).is_some() => Some(host),
@@ -216,7 +206,7 @@ impl Commands {
                 node_pid,
                 command,
             } => {
-                self.on_started(below.base.driver, pid, node_pid, command);
+                self.on_started(below.driver, pid, node_pid, command);
                 self.answer(below, key, Reply::Noted {});
             }
             Request::Ping { site } => self.ping(below, key, site),
@@ -231,7 +221,7 @@ impl Commands {
                 config,
             }),
             Request::Spawn { token, node } => match token.parse() {
-                Ok(token) if below.base.membership.jobs.knows(&token) => self.spawn(below, key, token, &node),
+                Ok(token) if below.membership.jobs.knows(&token) => self.spawn(below, key, token, &node),
                 Ok(_) => self.answer(
                     below,
                     key,

@@ -1,11 +1,12 @@
 //! What commands of this host ask, and what gateways tell each other.
 
-use crate::base::Base;
+use crate::base::{Base, base};
 use crate::driver::Driver;
-use crate::keys::PairKey;
+use crate::membership::Membership;
 use crate::site::SiteSide;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
+use crate::tunnels::Tunnels;
 use command::Command;
 use event::CommandsEvent;
 use slab::Slab;
@@ -54,7 +55,9 @@ impl Commands {
 
 /// What commands, and messages of other gateways, act on.
 pub(crate) struct Below<'a> {
-    pub(crate) base: Base<'a>,
+    pub(crate) driver: &'a mut Driver,
+    pub(crate) tunnels: &'a mut Tunnels,
+    pub(crate) membership: &'a mut Membership,
     pub(crate) site: &'a mut SiteSide,
     pub(crate) traversal: &'a mut Traversal,
     /// Programs that had this gateway before.
@@ -62,16 +65,24 @@ pub(crate) struct Below<'a> {
 }
 
 impl Below<'_> {
-    /// The site at the other end of a pair.
-    pub(crate) fn site_of(&self, pair: PairKey) -> String {
-        let pair = self.base.tunnels.pairs.get(pair);
-        pair.map(|pair| pair.site.clone()).unwrap_or_default()
+    pub(crate) fn base(&mut self) -> Base<'_> {
+        base!(self)
+    }
+
+    /// The connections of this site, and what their methods act on.
+    pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
+        (&mut *self.site, base!(self))
+    }
+
+    /// The ways between gateways, and what their methods act on.
+    pub(crate) fn traversal_and_base(&mut self) -> (&mut Traversal, Base<'_>) {
+        (&mut *self.traversal, base!(self))
     }
 
     pub(crate) fn view(&self) -> View<'_> {
         View {
-            tunnels: self.base.tunnels,
-            membership: self.base.membership,
+            tunnels: self.tunnels,
+            membership: self.membership,
             site: self.site,
             traversal: self.traversal,
             handed_over: self.handed_over,
@@ -79,11 +90,13 @@ impl Below<'_> {
     }
 }
 
-/// That of a gateway, which borrows nothing else of it.
+/// Borrows exactly these fields of a Gateway.
 macro_rules! below {
     ($gateway:ident) => {
         $crate::commands::Below {
-            base: $crate::base::base!($gateway),
+            driver: &mut $gateway.driver,
+            tunnels: &mut $gateway.tunnels,
+            membership: &mut $gateway.membership,
             site: &mut $gateway.site,
             traversal: &mut $gateway.traversal,
             handed_over: $gateway.lifecycle.handed_over,

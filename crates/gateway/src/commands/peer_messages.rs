@@ -1,6 +1,5 @@
 //! What gateways of other sites say.
 
-use crate::base::Base;
 use crate::commands::{Below, Commands};
 use crate::keys::PairKey;
 use crate::membership::consent;
@@ -23,15 +22,15 @@ impl Commands {
         pair_key: PairKey,
         bytes: &[u8],
     ) -> Result<(), LaneEnd> {
-        let pair = below.base.tunnels.pairs.get(pair_key);
+        let pair = below.tunnels.pairs.get(pair_key);
         let Some(site) = pair.map(|pair| pair.site.clone()) else {
             return Ok(());
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
             GatewayToGateway::Accepts(acceptance) => {
-                let base = &mut below.base;
-                let (driver, tunnels) = (&mut *base.driver, &mut *base.tunnels);
-                base.membership.on_accepts(driver, tunnels, pair_key, acceptance);
+                below
+                    .membership
+                    .on_accepts(below.driver, below.tunnels, pair_key, acceptance);
             }
             GatewayToGateway::Site(info) => introduce(below, pair_key, &site, info)?,
             job @ (GatewayToGateway::JobStart { .. }
@@ -44,7 +43,7 @@ impl Commands {
             | GatewayToGateway::RelayCannot { .. }
             | GatewayToGateway::RelayGo { .. }
             | GatewayToGateway::RelayCome { .. }) => on_relay_message(below, pair_key, &site, relay),
-            GatewayToGateway::Lossy {} => below.base.tunnels.on_lossy(below.base.driver, pair_key),
+            GatewayToGateway::Lossy {} => below.tunnels.on_lossy(below.driver, pair_key),
             GatewayToGateway::Ping { number } => self.on_ping(below, pair_key, number),
             GatewayToGateway::Pong {
                 number,
@@ -54,8 +53,9 @@ impl Commands {
             GatewayToGateway::Unknown => {}
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Leaving {} => {
-                let Base { driver, tunnels, .. } = &mut below.base;
-                tunnels.end_pair(driver, pair_key, &LaneEnd::Left, true);
+                below
+                    .tunnels
+                    .end_pair(below.driver, pair_key, &LaneEnd::Left, true);
             }
         }
         Ok(())
@@ -91,19 +91,19 @@ impl Commands {
             }
             GatewayToGateway::JobRefused { token, why } => {
                 let token = parse_token(&token)?;
-                if let Some(command) = below.base.membership.jobs.refused(&token, site, why) {
+                if let Some(command) = below.membership.jobs.refused(&token, site, why) {
                     self.job_confirmed(below, command);
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
-                below.base.tunnels.learn_links(below.base.driver, site, links);
-                if let Some(command) = below.base.membership.jobs.confirmed(&parse_token(&token)?, site) {
+                below.tunnels.learn_links(below.driver, site, links);
+                if let Some(command) = below.membership.jobs.confirmed(&parse_token(&token)?, site) {
                     self.job_confirmed(below, command);
                 }
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse_token(&token)?;
-                if below.base.membership.jobs.is_of(&token, site) {
+                if below.membership.jobs.is_of(&token, site) {
                     self.end_job(below, &token);
                 }
             }
@@ -120,11 +120,12 @@ fn parse_token(token: &str) -> Result<Token, LaneEnd> {
 
 /// The far gateway says what its site has.
 fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInfo) -> Result<(), LaneEnd> {
-    let Base {
+    let Below {
         driver,
         tunnels,
         membership,
-    } = &mut below.base;
+        ..
+    } = below;
     membership
         .learn(driver, site, info)
         .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
@@ -138,11 +139,12 @@ fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInf
 
 /// A job of another site has started, with this token. It is known here only if this site takes part in it.
 fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text): (Token, String), job: Job) {
-    let Base {
+    let Below {
         driver,
         tunnels,
         membership,
-    } = &mut below.base;
+        ..
+    } = below;
     let mut entry = driver.audit.entry(AuditEvent::Refused);
     site.clone_into(&mut entry.site);
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
@@ -170,21 +172,16 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
 }
 
 fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, message: GatewayToGateway) {
+    let (traversal, mut base) = below.traversal_and_base();
     match message {
-        GatewayToGateway::RelayAsk { to, id } => {
-            below.traversal.on_relay_ask(&mut below.base, pair_key, &to, id)
-        }
+        GatewayToGateway::RelayAsk { to, id } => traversal.on_relay_ask(&mut base, pair_key, &to, id),
         GatewayToGateway::RelayOffer {
             carried,
             beyond_microseconds,
-        } => below
-            .traversal
-            .on_relay_offer(&mut below.base, site, Offer::new(carried, beyond_microseconds)),
-        GatewayToGateway::RelayNo { id, why } => below.traversal.on_relay_no(&mut below.base, site, id, why),
+        } => traversal.on_relay_offer(&mut base, site, Offer::new(carried, beyond_microseconds)),
+        GatewayToGateway::RelayNo { id, why } => traversal.on_relay_no(&mut base, site, id, why),
         GatewayToGateway::RelayCannot { meeting, why } => {
-            below
-                .traversal
-                .on_relay_cannot(&mut below.base, site, meeting, why)
+            traversal.on_relay_cannot(&mut base, site, meeting, why)
         }
         GatewayToGateway::RelayGo {
             id,
@@ -196,7 +193,7 @@ fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, messag
                 ticket,
                 beyond_microseconds,
             };
-            below.traversal.on_relay_go(&mut below.base, site, &invitation);
+            traversal.on_relay_go(&mut base, site, &invitation);
         }
         GatewayToGateway::RelayCome {
             meeting: id,
@@ -209,9 +206,7 @@ fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, messag
                 ticket,
                 beyond_microseconds,
             };
-            below
-                .traversal
-                .on_relay_come(&mut below.base, pair_key, site, &from, &invitation);
+            traversal.on_relay_come(&mut base, pair_key, site, &from, &invitation);
         }
         _ => {}
     }

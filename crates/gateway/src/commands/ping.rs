@@ -21,19 +21,17 @@ impl Commands {
         let number = command.born;
         command.stage = Stage::Pinging(site, Instant::now());
         below
-            .base
             .tunnels
-            .tell(below.base.driver, pair, GatewayToGateway::Ping { number });
+            .tell(below.driver, pair, GatewayToGateway::Ping { number });
     }
 
     /// The pair with a site that can be reached now, or why there is none.
     fn way_to(&self, below: &Below<'_>, site: &str) -> Result<PairKey, String> {
-        if site == below.base.driver.config.site {
+        if site == below.driver.config.site {
             return Err(format!("{site} is this site"));
         }
-        let Some(peer) = below.base.tunnels.peer_of(site) else {
+        let Some(peer) = below.tunnels.peer_of(site) else {
             let known: Vec<&str> = below
-                .base
                 .tunnels
                 .peers
                 .values()
@@ -44,10 +42,9 @@ impl Commands {
                 "no [[peer]] of this gateway is called {site} (there are: {known})"
             ));
         };
-        match below.base.tunnels.by_site.get(site) {
+        match below.tunnels.by_site.get(site) {
             Some(pair)
                 if below
-                    .base
                     .tunnels
                     .pair_of(site)
                     .is_some_and(crate::tunnels::pair::Pair::is_up) =>
@@ -56,7 +53,7 @@ impl Commands {
             }
             _ => Err(format!(
                 "no tunnel to {site}: {}",
-                below.base.tunnels.peers[peer].trouble
+                below.tunnels.peers[peer].trouble
             )),
         }
     }
@@ -69,7 +66,7 @@ impl Commands {
             unix_microseconds,
             version,
         };
-        below.base.tunnels.tell(below.base.driver, pair, pong);
+        below.tunnels.tell(below.driver, pair, pong);
     }
 
     /// An answer that came too late, or that nobody asked for, is for nobody.

@@ -12,13 +12,13 @@ use std::os::fd::OwnedFd;
 
 impl Commands {
     pub(super) fn spawn(&mut self, below: &mut Below<'_>, key: usize, token: Token, node: &str) {
-        let place = match below.base.membership.directory.find_node(node) {
+        let place = match below.membership.directory.find_node(node) {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,
         };
         let pair = match &place {
             Whereabouts::Here => None,
-            Whereabouts::At(site) => match below.base.tunnels.by_site.get(site) {
+            Whereabouts::At(site) => match below.tunnels.by_site.get(site) {
                 Some(pair) => Some(*pair),
                 None => {
                     let why = format!("node {node} is at {site}, to which there is no tunnel");
@@ -48,9 +48,7 @@ impl Commands {
             Some(pair) => {
                 if let Err(reason) = self.join_node(below, pair, command.socket, token, node) {
                     below
-                        .base
                         .driver
-                        .log
                         .say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
@@ -61,24 +59,19 @@ impl Commands {
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
     fn give_to_starter(&mut self, below: &mut Below<'_>, mut socket: UnixStream, token: Token, node: &str) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
-        let directory = &below.base.membership.directory;
+        let directory = &below.membership.directory;
         let name = directory
             .listed_name(node)
             .or_else(|| directory.own_address_name(node))
             .unwrap_or_else(|| node.to_owned());
         let given = below
-            .base
             .driver
             .registry()
             .deregister(&mut socket)
             .map(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)))
             .and_then(|socket| self.start_here(below, token, name, socket));
         if let Err(error) = given {
-            below
-                .base
-                .driver
-                .log
-                .say(format_args!("start on {node}: {error}"));
+            below.driver.say(format_args!("start on {node}: {error}"));
         }
     }
 
@@ -92,12 +85,12 @@ impl Commands {
         socket.set_nonblocking(false)?;
         let start = Start {
             token,
-            site: below.base.driver.config.site.clone(),
+            site: below.driver.config.site.clone(),
             node,
             waiting: Waiting::Command(socket.try_clone()?),
         };
         let far = socket.try_clone()?;
-        self.start_on_node(below.base.driver, start, far.into())
+        self.start_on_node(below.driver, start, far.into())
             .inspect_err(|error| drop(socket.write(&error_frame(&error.to_string()))))
     }
 
@@ -109,12 +102,12 @@ impl Commands {
 
 /// Why another site knows nothing of a job, and starts nothing for it; none where it does.
 fn why_no_part(below: &Below<'_>, token: &Token, site: &str) -> Option<String> {
-    let job = below.base.membership.jobs.get(token)?;
+    let job = below.membership.jobs.get(token)?;
     if job.takes_part(site) {
         return None;
     }
     Some(match job.refused.get(site) {
-        Some(why) => why.for_user(&below.base.driver.config.site, site),
+        Some(why) => why.for_user(&below.driver.config.site, site),
         None => "it is none of those that the job was started for, or has come since".to_owned(),
     })
 }

@@ -92,7 +92,7 @@ impl Commands {
             self.on_outcome(below, outcome);
         }
         // One that ended at once was nobody's yet when the kernel told of it.
-        self.look_after_starters(below.base.driver);
+        self.look_after_starters(below.driver);
     }
 
     /// Waits for what is being started, since a process is nobody's child until the loop hears of it. False when
@@ -112,21 +112,20 @@ impl Commands {
         let Some(start) = self.starts.try_remove(key) else {
             return;
         };
-        let driver = &mut *below.base.driver;
+        let driver = &mut *below.driver;
         let started = started.and_then(|process| {
-            let job = below.base.membership.jobs.get(&start.token);
+            let job = below.membership.jobs.get(&start.token);
             self.look_after(driver, &start, process, job)
         });
         if let Err(error) = &started {
             let (node, site) = (&start.node, &start.site);
-            driver
-                .log
-                .say(format_args!("start a process on {node} for {site}: {error}"));
+            driver.say(format_args!("start a process on {node} for {site}: {error}"));
         }
         match start.waiting {
             Waiting::Stream(leg, born) => {
                 let runs = started.is_ok();
-                below.site.on_process(&mut below.base, leg, born, runs);
+                let (site, mut base) = below.site_and_base();
+                site.on_process(&mut base, leg, born, runs);
             }
             Waiting::Command(mut command) => {
                 if let Err(error) = started {
@@ -185,15 +184,15 @@ impl Commands {
         token: Token,
         node: &str,
     ) -> Result<(), Reason> {
-        let site = below.site_of(pair);
+        let site = below.tunnels.site_of(pair).to_owned();
         let judged = judge_start(below, &site, token, node).and_then(|name| {
-            self.has_room(below.base.driver, &token, &site)?;
+            self.has_room(below.driver, &token, &site)?;
             Ok(name)
         });
         let name = match judged {
             Ok(name) => name,
             Err((kind, why)) => {
-                consent::record_refusal(&mut below.base, kind, &site, token, why);
+                consent::record_refusal(&mut below.base(), kind, &site, token, why);
                 return Err(reason_of(kind));
             }
         };
@@ -242,9 +241,9 @@ impl Commands {
         id: StreamId,
         token: Token,
     ) -> Result<(), Reason> {
-        let site = below.site_of(pair);
-        if let Err((kind, why)) = self.has_room(below.base.driver, &token, &site) {
-            consent::record_refusal(&mut below.base, kind, &site, token, why);
+        let site = below.tunnels.site_of(pair).to_owned();
+        if let Err((kind, why)) = self.has_room(below.driver, &token, &site) {
+            consent::record_refusal(&mut below.base(), kind, &site, token, why);
             return Err(reason_of(kind));
         }
         self.open_process(
@@ -272,8 +271,8 @@ impl Commands {
             .set_nonblocking(true)
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
-        let (site_side, base) = (&mut *below.site, &mut below.base);
-        let leg = site_side.add_leg(base, Socket::Unix(near), pair, id, token, Stage::Starting)?;
+        let (site_side, mut base) = below.site_and_base();
+        let leg = site_side.add_leg(&mut base, Socket::Unix(near), pair, id, token, Stage::Starting)?;
         let start = Start {
             token,
             site,
@@ -281,8 +280,8 @@ impl Commands {
             waiting: Waiting::Stream(leg, site_side.legs[leg].born),
         };
         begin(self, base.driver, start, far.into()).map_err(|error| {
-            base.driver.log.say(format_args!("start a process: {error}"));
-            site_side.drop_leg(base, leg);
+            base.driver.say(format_args!("start a process: {error}"));
+            site_side.drop_leg(&mut base, leg);
             Reason::Exhausted
         })
     }
@@ -298,13 +297,8 @@ impl Commands {
     ) -> Result<LegKey, Reason> {
         let target = causeway_tunnel::Target::Node(node.to_owned());
         let request = causeway_tunnel::OpenRequest { token, target };
-        below.site.open_stream(
-            &mut below.base,
-            pair,
-            &request,
-            Socket::Unix(socket),
-            Stage::Spawning,
-        )
+        let (site, mut base) = below.site_and_base();
+        site.open_stream(&mut base, pair, &request, Socket::Unix(socket), Stage::Spawning)
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.
@@ -313,7 +307,7 @@ impl Commands {
         for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
             starter.doomed = Some(doom);
         }
-        below.base.driver.timers.set(GRACE, Deadline::Starters);
+        below.driver.timers.set(GRACE, Deadline::Starters);
     }
 
     /// Collects starters that have ended and kills those that should have.
@@ -367,7 +361,7 @@ fn reason_of(kind: &str) -> Reason {
 /// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
 /// refusal.
 fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Result<String, Refusal> {
-    let Some(job) = below.base.membership.jobs.get(&token) else {
+    let Some(job) = below.membership.jobs.get(&token) else {
         let why = format!("process asked for on {node:?} with an unknown job token");
         return Err(("unknown-token", why));
     };
@@ -377,7 +371,7 @@ fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Resul
         return Err(("no-part", why));
     }
     // Again, though it was asked when the job was announced: the configuration may have changed since.
-    if let Some(refusal) = consent::why_not(&below.base.driver.config, job) {
+    if let Some(refusal) = consent::why_not(&below.driver.config, job) {
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
         return Err(("not-accepted", why));
     }
@@ -386,7 +380,7 @@ fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Resul
             format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
         return Err(("not-accepted", why));
     }
-    below.base.membership.directory.listed_name(node).ok_or_else(|| {
+    below.membership.directory.listed_name(node).ok_or_else(|| {
         let why = format!("process asked for on {node:?}, which is no listed node of this site");
         ("unknown-node", why)
     })

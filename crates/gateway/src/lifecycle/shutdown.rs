@@ -27,11 +27,11 @@ pub(crate) fn shut_down(flow: &mut Flow<'_>) {
     let mut events = Events::with_capacity(64);
     let mut ended = HashSet::new();
     loop {
-        flow.below.base.driver.now = Instant::now();
-        for pair in flow.below.base.tunnels.pairs.keys() {
+        flow.driver.now = Instant::now();
+        for pair in flow.tunnels.pairs.keys() {
             flow.pump(pair);
         }
-        let base = &mut flow.below.base;
+        let base = &mut flow.base();
         for lane in base.tunnels.lanes.keys() {
             if has_said_all(base.tunnels, lane) && ended.insert(lane) {
                 let _ = base.tunnels.lanes[lane].carrier.shutdown_write();
@@ -62,9 +62,9 @@ pub(crate) fn shut_down(flow: &mut Flow<'_>) {
 
 /// Ends what this site has, and tells the far gateways.
 fn announce(flow: &mut Flow<'_>) {
-    let (site, base) = (&mut *flow.below.site, &mut flow.below.base);
+    let (site, mut base) = flow.site_and_base();
     for leg in site.legs.keys() {
-        site.abort_leg(base, leg, Reason::NoTunnel);
+        site.abort_leg(&mut base, leg, Reason::NoTunnel);
     }
     base.tunnels.steers = false;
     base.driver.leaving = true;

@@ -48,7 +48,7 @@ impl Membership {
         if !in_use.is_empty() && self.jobs.len() > 0 {
             // A broker from an old backup may have given them to nobody.
             grid.ask_for(&in_use);
-            return driver.log.say(format_args!(
+            return driver.say(format_args!(
                 "running jobs know this site as {}: not as {}, which the broker gives it now, before they have ended",
                 text(&in_use),
                 text(&grid.given)
@@ -56,7 +56,7 @@ impl Membership {
         }
         let given = grid.given.clone();
         self.directory.take_virtual_subnets(&driver.config, &given);
-        driver.log.say(format_args!(
+        driver.say(format_args!(
             "the grid knows this site's {} as {}",
             text(&driver.config.subnets),
             text(if given.is_empty() {

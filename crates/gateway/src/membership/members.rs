@@ -40,7 +40,7 @@ impl Membership {
                 grid.observed = Some(observed);
                 grid.broker = Some(broker);
                 grid.clock_ahead_seconds = Some(ahead);
-                driver.log.say(format_args!(
+                driver.say(format_args!(
                     "the broker of grid {} answers; it sees this gateway at {}",
                     grid.name,
                     observed.ip()
@@ -52,14 +52,14 @@ impl Membership {
                 self.events.push_back(MembershipEvent::BrokerFound(broker));
             }
             Event::Away(why) => {
-                driver.log.say(format_args!(
+                driver.say(format_args!(
                     "the broker of grid {} does not answer ({why}); going on with what is known",
                     grid.name
                 ));
                 grid.away = Some(why);
             }
             Event::Refused { kind, message } => {
-                driver.log.say(format_args!("the broker refuses: {message}"));
+                driver.say(format_args!("the broker refuses: {message}"));
                 grid.away = Some(message.clone());
                 if kind == ErrorKind::Revoked {
                     tunnels.end_all(driver, &message);
@@ -71,8 +71,8 @@ impl Membership {
                 self.on_renewed(driver, tunnels, &credentials, certified)
             }
             Event::Reached(results) => self.on_reached(driver, results),
-            Event::Failed { what, reason } => driver.log.say(format_args!("{what}: {reason}")),
-            Event::Trouble(what) => driver.log.say(format_args!("{what}")),
+            Event::Failed { what, reason } => driver.say(format_args!("{what}: {reason}")),
+            Event::Trouble(what) => driver.say(format_args!("{what}")),
             Event::Message(message) => {
                 let event = MembershipEvent::Message(message);
                 self.events.push_back(event);
@@ -102,13 +102,11 @@ impl Membership {
         match renewed {
             Ok(context) => {
                 tunnels.tls = Some(context);
-                driver.log.say(format_args!(
+                driver.say(format_args!(
                     "this site's certificate was renewed; new lanes show it"
                 ));
             }
-            Err(error) => driver
-                .log
-                .say(format_args!("the renewed certificate cannot be used: {error}")),
+            Err(error) => driver.say(format_args!("the renewed certificate cannot be used: {error}")),
         }
     }
 
@@ -118,7 +116,7 @@ impl Membership {
         };
 
         grid.clock_ahead_seconds = Some(ahead);
-        driver.log.say(match ahead.unsigned_abs() > SKEW_SECONDS {
+        driver.say(match ahead.unsigned_abs() > SKEW_SECONDS {
             true => format!(
                 "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
                 ahead.unsigned_abs(),
@@ -136,7 +134,7 @@ impl Membership {
         let unreached = unreached.map(|result| (result.address, result.reason.unwrap_or_default()));
         grid.unreached = unreached.collect();
         for (address, reason) in &grid.unreached {
-            driver.log.say(format_args!(
+            driver.say(format_args!(
                 "the broker cannot dial {address} ({reason}): other sites will not either; open the port, or leave 'public' in \
                  [listen] out, so that this gateway dials them"
             ));
@@ -244,7 +242,7 @@ impl Membership {
             ),
             false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
         };
-        driver.log.say(format_args!("site {site}: {what}"));
+        driver.say(format_args!("site {site}: {what}"));
         tunnels.peers[index].address = None;
         tunnels.peers[index].addresses.clear();
         self.events.push_back(MembershipEvent::PeerGone { peer: index });

@@ -120,9 +120,7 @@ impl Tunnels {
         let peer = &mut self.peers[index];
         let site = &peer.site;
         if peer.trouble != why {
-            driver
-                .log
-                .say(format_args!("no lane to {site}: {why}; trying again"));
+            driver.say(format_args!("no lane to {site}: {why}; trying again"));
             peer.trouble = why.to_owned();
         }
         // The next one, where it has several.
@@ -143,7 +141,7 @@ impl Tunnels {
         let peer = &mut self.peers[index];
         let site = &peer.site;
         if peer.spare_trouble != why {
-            driver.log.say(format_args!(
+            driver.say(format_args!(
                 "no lane over QUIC to {site}, which would serve better since the path loses segments: {why}; TCP serves meanwhile"
             ));
             peer.spare_trouble = why.to_owned();

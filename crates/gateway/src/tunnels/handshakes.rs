@@ -325,9 +325,7 @@ impl Tunnels {
         let key = self.lanes.vacant_key();
         let token = Class::Lane.token(key.0);
         if let Err(error) = carrier.register(driver.registry(), token, true) {
-            return driver
-                .log
-                .say(format_args!("lane {number} at {address}: {error}"));
+            return driver.say(format_args!("lane {number} at {address}: {error}"));
         }
         self.own_connection(&mut carrier, token);
         let mut lane = Lane::new(carrier, pair, number, address, dialled, received, driver.now);

@@ -39,9 +39,7 @@ impl Tunnels {
         };
         match message.encode() {
             Ok(bytes) => pair.tunnel.message(&bytes),
-            Err(error) => driver
-                .log
-                .say(format_args!("message to {} not sent: {error}", pair.site)),
+            Err(error) => driver.say(format_args!("message to {} not sent: {error}", pair.site)),
         }
         self.touch(pair_key);
     }

@@ -25,6 +25,11 @@ const SAY_EVERY: Duration = Duration::from_secs(1);
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
 impl Tunnels {
+    /// The site at the other end of a pair; empty where the pair has ended.
+    pub(crate) fn site_of(&self, pair: PairKey) -> &str {
+        self.pairs.get(pair).map_or("", |pair| &pair.site)
+    }
+
     /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is
     /// preferred.
     pub(crate) fn find_pair(
@@ -178,10 +183,8 @@ impl Tunnels {
     fn say_of(&mut self, driver: &mut Driver, peer: PeerIndex, text: impl Display) {
         match self.peers[peer].allowance.take(driver.now) {
             None => {}
-            Some(0) => driver.log.say(text),
-            Some(unsaid) => driver
-                .log
-                .say(format_args!("{text} ({unsaid} lines of this site were left out)")),
+            Some(0) => driver.say(text),
+            Some(unsaid) => driver.say(format_args!("{text} ({unsaid} lines of this site were left out)")),
         }
     }
 
@@ -260,9 +263,7 @@ impl Tunnels {
             } else {
                 format!("{left} are left")
             };
-            driver
-                .log
-                .say(format_args!("lane {number} to {site}: {end}; {what}"));
+            driver.say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
         if left == 0 {
             // Through a relay: why there is no better way stands as it was.

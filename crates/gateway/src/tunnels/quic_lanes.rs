@@ -53,7 +53,7 @@ impl Tunnels {
                     format!("UDP at {place} for QUIC: {error}"),
                 ));
             }
-            Err(error) => driver.log.say(format_args!(
+            Err(error) => driver.say(format_args!(
                 "no lanes over QUIC, since there is no UDP socket: {error}"
             )),
         }

@@ -48,32 +48,32 @@ pub(crate) fn read(config: &Config, number: RawFd) -> Result<(State<'static>, Li
 
 /// Puts it in the place of the nothing that a new gateway has.
 pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(), InheritError> {
-    let below = &mut flow.below;
-    let base = &mut below.base;
-    base.driver.births = kept.births;
-    base.driver.log.inherit(kept.refused);
-    base.membership.jobs = Jobs::inherit(kept.jobs);
-    inherit_directory(base, &kept.virtual_subnets, kept.others)?;
+    flow.driver.births = kept.births;
+    flow.driver.log.inherit(kept.refused);
+    flow.membership.jobs = Jobs::inherit(kept.jobs);
+    inherit_directory(&mut flow.base(), &kept.virtual_subnets, kept.others)?;
     for info in kept.unrecorded {
         // It is judged again with the next that the broker tells of its site.
         let waits = (info.clone(), "itself".to_owned());
-        base.membership.unrecorded.insert(info.name, waits);
+        flow.membership.unrecorded.insert(info.name, waits);
     }
-    inherit_peers(base, kept.contacts);
-    inherit_pairs(base, kept.pairs)?;
-    below.site.streams_opened = kept.streams_opened;
-    below.site.streams_peak = kept.streams_peak;
-    below.site.ports.inherit(kept.next_delivery_port);
-    inherit_legs(base, below.site, kept.legs)?;
-    below.site.inherit_intakes(base, kept.intakes)?;
-    below.traversal.relay.carried_bytes = kept.carried_bytes;
-    below.traversal.inherit_splices(base, kept.splices)?;
-    flow.commands.inherit_commands(below, kept.commands)?;
+    inherit_peers(&mut flow.base(), kept.contacts);
+    inherit_pairs(&mut flow.base(), kept.pairs)?;
+    flow.site.streams_opened = kept.streams_opened;
+    flow.site.streams_peak = kept.streams_peak;
+    flow.site.ports.inherit(kept.next_delivery_port);
+    let (site, mut base) = flow.site_and_base();
+    inherit_legs(&mut base, site, kept.legs)?;
+    site.inherit_intakes(&mut base, kept.intakes)?;
+    let (commands, mut below) = flow.commands_and_below();
+    let (traversal, mut base) = below.traversal_and_base();
+    traversal.relay.carried_bytes = kept.carried_bytes;
+    traversal.inherit_splices(&mut base, kept.splices)?;
+    commands.inherit_commands(&mut below, kept.commands)?;
     inherit_starters(flow, kept.starters);
-    let below = &mut flow.below;
-    let (driver, membership) = (&below.base.driver, &below.base.membership);
-    let (streams, jobs) = (below.site.legs.len(), membership.jobs.len());
-    driver.log.say(format_args!(
+    let (driver, membership) = (&flow.driver, &flow.membership);
+    let (streams, jobs) = (flow.site.legs.len(), membership.jobs.len());
+    driver.say(format_args!(
         "goes on as {} (process {}) with {streams} streams and {jobs} jobs",
         driver.program.display(),
         std::process::id(),
@@ -83,7 +83,8 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
         streams,
         jobs,
     });
-    flow.commands.answer_hand_over(below, &reply);
+    let (commands, mut below) = flow.commands_and_below();
+    commands.answer_hand_over(&mut below, &reply);
     Ok(())
 }
 
@@ -110,7 +111,7 @@ fn inherit_directory(
     for info in others {
         let site = info.name.clone();
         if let Err(why) = directory.learn(&site, info) {
-            base.driver.log.say(format_args!("site {site} {why}"));
+            base.driver.say(format_args!("site {site} {why}"));
         }
     }
     Ok(())
@@ -198,7 +199,7 @@ fn inherit_starters(flow: &mut Flow<'_>, kept: Vec<KeptStarter>) {
     let now = Instant::now();
     for kept in kept {
         if let Some(left) = kept.doomed {
-            flow.below.base.driver.timers.set(left, Deadline::Starters);
+            flow.driver.timers.set(left, Deadline::Starters);
         }
         flow.commands.starters.push(Starter {
             process: Pid::from_raw(kept.process),
@@ -209,7 +210,7 @@ fn inherit_starters(flow: &mut Flow<'_>, kept: Vec<KeptStarter>) {
             doomed: kept.doomed.and_then(|left| now.checked_add(left)),
         });
     }
-    flow.commands.look_after_starters(flow.below.base.driver);
+    flow.commands.look_after_starters(flow.driver);
 }
 
 fn inherit_listeners(kept: &KeptListeners, config: &Config) -> Result<Listeners, InheritError> {

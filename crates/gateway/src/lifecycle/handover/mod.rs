@@ -122,69 +122,50 @@ impl Lifecycle {
 
 /// Executes another program in this one's place. Returns only where that fails; then everything goes on here.
 pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &Listeners) {
-    flow.below.base.driver.log.say(format_args!(
+    flow.driver.say(format_args!(
         "hands {} streams and {} jobs to {}",
-        flow.below.site.legs.len(),
-        flow.below.base.membership.jobs.len(),
+        flow.site.legs.len(),
+        flow.membership.jobs.len(),
         successor.program.display()
     ));
     let Err(error) = try_hand_over(successor, flow, listeners);
-    flow.below
-        .base
-        .driver
-        .log
-        .say(format_args!("goes on itself: {error}"));
-    flow.commands
-        .answer_hand_over(&mut flow.below, &Reply::Error(error.to_string()));
-    for index in flow.below.base.tunnels.peers.keys() {
-        flow.below
-            .base
-            .tunnels
-            .dial_all(flow.below.base.driver, index, Duration::ZERO);
+    flow.driver.say(format_args!("goes on itself: {error}"));
+    let (commands, mut below) = flow.commands_and_below();
+    commands.answer_hand_over(&mut below, &Reply::Error(error.to_string()));
+    for index in flow.tunnels.peers.keys() {
+        flow.tunnels.dial_all(flow.driver, index, Duration::ZERO);
     }
 }
 
 /// Closes what is not handed over. What the tunnels have to tell is acted on first.
 pub(crate) fn let_go(flow: &mut Flow<'_>) {
     let dialled = flow
-        .below
-        .base
         .tunnels
         .handshakes
         .iter()
         .filter_map(|(_, handshake)| handshake.dialled());
     for (index, lane) in dialled.collect::<Vec<_>>() {
-        flow.below.base.tunnels.dial_ended(index, lane);
+        flow.tunnels.dial_ended(index, lane);
     }
-    flow.below.base.tunnels.handshakes.clear();
-    flow.below.base.tunnels.strangers.clear();
-    flow.below.base.tunnels.unread.clear();
-    for pair in flow.below.base.tunnels.pairs.keys() {
+    flow.tunnels.handshakes.clear();
+    flow.tunnels.strangers.clear();
+    flow.tunnels.unread.clear();
+    for pair in flow.tunnels.pairs.keys() {
         while let Some(event) = flow
-            .below
-            .base
             .tunnels
             .pairs
             .get_mut(pair)
             .and_then(|pair| pair.tunnel.poll_event())
         {
             if let Err(end) = flow.on_tunnel_event(pair, event) {
-                flow.below
-                    .base
-                    .tunnels
-                    .end_pair(flow.below.base.driver, pair, &end, true);
+                flow.tunnels.end_pair(flow.driver, pair, &end, true);
             }
         }
     }
-    for lane in flow.below.base.tunnels.lanes.keys() {
-        if let Some((pair, number)) = flow.below.base.tunnels.discard_lane(flow.below.base.driver, lane) {
-            flow.below.base.tunnels.part_lane(
-                flow.below.base.driver,
-                pair,
-                number,
-                &LaneEnd::HandedOver,
-                None,
-            );
+    for lane in flow.tunnels.lanes.keys() {
+        if let Some((pair, number)) = flow.tunnels.discard_lane(flow.driver, lane) {
+            flow.tunnels
+                .part_lane(flow.driver, pair, number, &LaneEnd::HandedOver, None);
         }
     }
 }
@@ -194,7 +175,8 @@ fn try_hand_over(
     flow: &mut Flow<'_>,
     listeners: &Listeners,
 ) -> Result<Infallible, HandOverError> {
-    if !flow.commands.await_starts(&mut flow.below) {
+    let (commands, mut below) = flow.commands_and_below();
+    if !commands.await_starts(&mut below) {
         return Err(HandOverError::Starting);
     }
     let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
@@ -220,9 +202,9 @@ fn try_hand_over(
     let mut kept = descriptors(flow, listeners);
     kept.push(state.as_fd());
     // The thread that writes them ends with exec.
-    flow.below.base.driver.log.flush();
+    flow.driver.log.flush();
     // Nothing is started in between: whatever else is open closes with exec.
-    socket::pass_net_admin_on(flow.below.base.driver.config.transparent.is_some());
+    socket::pass_net_admin_on(flow.driver.config.transparent.is_some());
     let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
     let error = executed.map_or_else(|error| error, |never| match never {});
     socket::pass_net_admin_on(false);
@@ -235,7 +217,7 @@ fn try_hand_over(
 fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
     let mut pairs = Vec::new();
-    for (key, pair) in flow.below.base.tunnels.pairs.iter_mut() {
+    for (key, pair) in flow.tunnels.pairs.iter_mut() {
         let site = pair.site.clone();
         let kept: KeptPair<'_> = pair.keep(now);
         kept.tunnel
@@ -244,22 +226,22 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         pairs.push((key.0, kept));
     }
     Ok(State {
-        site: flow.below.base.driver.config.site.clone(),
-        handed_over: flow.below.handed_over + 1,
-        births: flow.below.base.driver.births,
-        streams_opened: flow.below.site.streams_opened,
-        streams_peak: flow.below.site.streams_peak,
-        next_delivery_port: flow.below.site.ports.next(),
-        refused: flow.below.base.driver.log.refused().clone(),
-        carried_bytes: flow.below.traversal.relay.carried_bytes,
+        site: flow.driver.config.site.clone(),
+        handed_over: flow.handed_over + 1,
+        births: flow.driver.births,
+        streams_opened: flow.site.streams_opened,
+        streams_peak: flow.site.streams_peak,
+        next_delivery_port: flow.site.ports.next(),
+        refused: flow.driver.log.refused().clone(),
+        carried_bytes: flow.traversal.relay.carried_bytes,
         listeners: listeners.keep(),
-        virtual_subnets: flow.below.base.membership.directory.virtual_subnets(),
-        others: flow.below.base.membership.directory.others().cloned().collect(),
-        unrecorded: { flow.below.base.membership.unrecorded.values() }
+        virtual_subnets: flow.membership.directory.virtual_subnets(),
+        others: flow.membership.directory.others().cloned().collect(),
+        unrecorded: { flow.membership.unrecorded.values() }
             .map(|(info, _)| info.clone())
             .collect(),
-        contacts: flow.below.base.tunnels.peers.values().map(Peer::keep).collect(),
-        jobs: flow.below.base.membership.jobs.keep(),
+        contacts: flow.tunnels.peers.values().map(Peer::keep).collect(),
+        jobs: flow.membership.jobs.keep(),
         starters: flow
             .commands
             .starters
@@ -268,14 +250,12 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
             .collect(),
         pairs,
         legs: flow
-            .below
             .site
             .legs
             .iter_mut()
             .map(|(key, leg)| (key.0, leg.keep()))
             .collect(),
         intakes: flow
-            .below
             .site
             .intakes
             .iter()
@@ -287,7 +267,7 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
             .iter()
             .map(|(key, command)| (key, command.keep()))
             .collect(),
-        splices: flow.below.traversal.relay.keep(),
+        splices: flow.traversal.relay.keep(),
     })
 }
 
@@ -301,15 +281,15 @@ fn descriptors<'k>(flow: &'k Flow<'_>, listeners: &'k Listeners) -> Vec<Borrowed
         .chain(&listeners.transparent);
     tcp.map(AsFd::as_fd)
         .chain([listeners.control.as_fd()])
-        .chain(flow.below.site.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
-        .chain(flow.below.site.intakes.iter().map(|(_, intake)| intake.as_fd()))
+        .chain(flow.site.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
+        .chain(flow.site.intakes.iter().map(|(_, intake)| intake.as_fd()))
         .chain(
             flow.commands
                 .connections
                 .iter()
                 .map(|(_, command)| command.as_fd()),
         )
-        .chain(flow.below.traversal.relay.descriptors())
+        .chain(flow.traversal.relay.descriptors())
         .collect()
 }
 

@@ -45,7 +45,7 @@ impl Telemetry {
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = Class::Scrape.token(key);
         if let Err(error) = driver.registry().register(&mut socket, token, interest) {
-            return driver.log.say(format_args!("metrics: {error}"));
+            return driver.say(format_args!("metrics: {error}"));
         }
         let born = driver.birth();
         self.scrapes.insert(Scrape {

@@ -241,7 +241,7 @@ impl Traversal {
         let peer = &mut base.tunnels.peers[index];
         if peer.trouble != trouble {
             let site = &peer.site;
-            base.driver.log.say(format_args!("no lane to {site}: {trouble}"));
+            base.driver.say(format_args!("no lane to {site}: {trouble}"));
             peer.trouble = trouble;
         }
     }

@@ -220,7 +220,6 @@ impl Traversal {
         if concerns && search.trouble != why {
             let site = &peer.site;
             base.driver
-                .log
                 .say(format_args!("no relay to {site}: {why}; trying again"));
             search.trouble = why.to_owned();
         }

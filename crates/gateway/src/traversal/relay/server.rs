@@ -273,9 +273,7 @@ impl Traversal {
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = base.driver.registry();
         if let Err(error) = registry.reregister(&mut socket, token, interest) {
-            base.driver
-                .log
-                .say(format_args!("a connection of others: {error}"));
+            base.driver.say(format_args!("a connection of others: {error}"));
             self.end_splice(base, key);
             return true;
         }
@@ -306,7 +304,6 @@ impl Traversal {
         if said_at.is_none_or(|at| base.driver.now.saturating_duration_since(at) > SAY_EVERY) {
             self.relay.said_at = Some(base.driver.now);
             base.driver
-                .log
                 .say(format_args!("carries a connection between {one} and {other}"));
         }
         self.relay.space.resize(KEPT_BYTES, 0);
