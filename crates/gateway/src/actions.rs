@@ -9,19 +9,28 @@ use crate::membership::event::MembershipEvent;
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::origin::Through;
+use crate::tunnels::pair::Pair;
 use causeway_control::Reply;
 use causeway_wire::Reason;
 use std::time::Duration;
 
 impl Gateway {
-    /// Acts on what the owners below have told, until they have nothing more to tell.
-    pub(crate) fn settle(&mut self) {
+    /// Runs one step of the loop, and hands on what it has led to before anything else is looked at. Every step is
+    /// run by this, so that nobody acts on a state that others have not heard of yet.
+    pub(crate) fn step<T>(&mut self, step: impl FnOnce(&mut Gateway) -> T) -> T {
+        let result = step(self);
+        self.settle();
+        result
+    }
+
+    /// Acts on the owners' events until there are no more.
+    fn settle(&mut self) {
         loop {
-            if let Some(event) = self.tunnels.events.pop_front() {
+            if let Some(event) = self.tunnels.poll_event() {
                 self.on_tunnels(event);
-            } else if let Some(event) = self.membership.events.pop_front() {
+            } else if let Some(event) = self.membership.poll_event() {
                 self.on_membership(event);
-            } else if let Some(event) = self.commands.events.pop_front() {
+            } else if let Some(event) = self.commands.poll_event() {
                 self.on_commands(event);
             } else {
                 return;
@@ -136,8 +145,8 @@ impl Gateway {
     }
 
     fn on_lane_lost(&mut self, peer: PeerIndex, number: LaneNumber, through: Option<&Through>) {
-        let known = self.tunnels.pair_of(&self.tunnels.peers[peer].site);
-        let introduced = known.is_some_and(|pair| pair.introduced);
+        let known = self.tunnels.pair_of(self.tunnels.peer(peer).site());
+        let introduced = known.is_some_and(Pair::is_introduced);
         self.traversal.meet_again(&mut base!(self), peer, introduced);
         self.traversal.seek_again(&mut base!(self), peer, number, through);
     }

@@ -10,10 +10,11 @@ use crate::site::streams::Delivery;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::pair::Pair;
+use crate::tunnels::receive::Read;
 use crate::turn::Turn;
 use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
 use causeway_wire::Reason;
-use std::io;
 use std::time::Instant;
 
 /// Reads of one lane before the others get their turn.
@@ -43,7 +44,7 @@ macro_rules! flow {
             membership: &mut $gateway.membership,
             site: &mut $gateway.site,
             traversal: &mut $gateway.traversal,
-            handed_over: $gateway.lifecycle.handed_over,
+            handed_over: $gateway.lifecycle.handed_over(),
             commands: &mut $gateway.commands,
         }
     };
@@ -75,16 +76,7 @@ impl Flow<'_> {
 
     /// The kernel says that a lane is readable or writable.
     pub(crate) fn on_lane(&mut self, key: LaneKey, event: &mio::event::Event) {
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
-            return;
-        };
-        lane.writable |= event.is_writable();
-        lane.end_known |= event.is_read_closed() || event.is_error();
-        let pair = lane.pair;
-        // What it still holds from an earlier turn comes first, when this one's turn comes.
-        let waits = lane.is_behind;
-        self.tunnels.touch(pair);
-        if event.is_readable() && !waits {
+        if self.tunnels.on_lane_ready(key, event) {
             self.receive(key);
         }
     }
@@ -92,44 +84,25 @@ impl Flow<'_> {
     /// Takes in what has arrived.
     pub(crate) fn receive(&mut self, key: LaneKey) {
         match self.try_receive(key) {
-            Ok(true) => self.tunnels.unread.push(key),
+            Ok(true) => self.tunnels.read_later(key),
             Ok(false) => {}
-            Err(end) => {
-                self.tunnels.fail_lane(self.driver, key, &end);
-            }
+            Err(end) => self.tunnels.fail_lane(self.driver, key, &end),
         }
     }
 
     /// True when there may be more to read.
     fn try_receive(&mut self, key: LaneKey) -> Result<bool, LaneEnd> {
-        let Some(lane) = self.tunnels.lanes.get(key) else {
+        let Some((mut turn, is_behind)) = self.tunnels.begin_turn(key) else {
             return Ok(false);
         };
-        let (pair, behind) = (lane.pair, lane.is_behind);
-        let lanes = self.tunnels.pairs.get(pair);
-        let lanes = lanes.map_or(1, |pair| pair.tunnel.lanes_up());
-        let mut turn = Turn::begin(Instant::now(), lanes);
-        if behind && !self.digest(key, &mut turn)? {
+        if is_behind && !self.digest(key, &mut turn)? {
             return Ok(true);
         }
         for _ in 0..ROUNDS {
-            let Some(lane) = self.tunnels.lanes.get_mut(key) else {
-                return Ok(false);
-            };
-            let space = &mut lane.input[lane.filled..];
-            let room = space.len();
-            let emptied = match lane.carrier.read(space) {
-                Ok(0) => return Err(LaneEnd::Closed),
-                Ok(count) => {
-                    lane.filled += count;
-                    lane.received_bytes += count as u64;
-                    // As with a leg: a short read has emptied the socket, unless its end is known and still
-                    // to be read.
-                    count < room && !lane.end_known && lane.carrier.short_read_empties()
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error.into()),
+            let emptied = match self.tunnels.read_lane(key)? {
+                Read::Bytes { emptied } => emptied,
+                Read::Interrupted => continue,
+                Read::Nothing => return Ok(false),
             };
             if !self.digest(key, &mut turn)? {
                 return Ok(true);
@@ -149,21 +122,17 @@ impl Flow<'_> {
     /// before.
     fn digest(&mut self, key: LaneKey, turn: &mut Turn) -> Result<bool, LaneEnd> {
         let now = self.driver.now;
-        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
+        let Some(input) = self.tunnels.take_input(key) else {
             return Ok(true);
         };
-        let (pair_key, number) = (lane.pair, lane.number);
-        // Out of the lane while its events are handled: they may touch any part of the gateway.
-        let mut input = std::mem::take(&mut lane.input);
-        let filled = lane.filled;
-        let mut rest = &input[..filled];
+        let mut rest = input.unread();
         let mut result = Ok(());
         let mut done = true;
-        while let Some(pair) = self.tunnels.pairs.get_mut(pair_key) {
-            result = match pair.tunnel.on_input(number.0, &mut rest, now) {
+        loop {
+            result = match self.tunnels.next_event(&input, &mut rest, now) {
                 Ok(None) => break,
-                Ok(Some(event)) => self.on_tunnel_event(pair_key, event),
-                Err(error) => Err(error.into()),
+                Ok(Some(event)) => self.on_tunnel_event(input.pair, event),
+                Err(end) => Err(end),
             };
             if result.is_err() {
                 break;
@@ -174,29 +143,14 @@ impl Flow<'_> {
             }
         }
         let left = rest.len();
-        input.copy_within(filled - left..filled, 0);
-        if let Some(lane) = self.tunnels.lanes.get_mut(key) {
-            lane.input = input;
-            lane.filled = left;
-            lane.is_behind = !done;
-        }
+        self.tunnels.give_back(key, input, left, done);
         result.map(|()| done)
     }
 
     /// Lets time pass for the tunnels that wait for it, and goes on with what those have to tell that had no
     /// time for it in an earlier turn.
     pub(crate) fn look_after_tunnels(&mut self) {
-        let now = self.driver.now;
-        let due = self.tunnels.pairs.iter();
-        let due = due.filter(|(_, pair)| pair.tunnel.deadline().is_some_and(|at| at <= now));
-        let mut due: Vec<PairKey> = due.map(|(key, _)| key).collect();
-        due.append(&mut self.tunnels.eventful);
-        due.sort_unstable();
-        due.dedup();
-        for key in due {
-            if let Some(pair) = self.tunnels.pairs.get_mut(key) {
-                pair.tunnel.on_time(now);
-            }
+        for key in self.tunnels.on_time(self.driver.now) {
             self.take_events(key);
             self.tunnels.touch(key);
         }
@@ -205,18 +159,12 @@ impl Flow<'_> {
     /// Acts on what a tunnel has to tell that no input brings now.
     fn take_events(&mut self, key: PairKey) {
         let mut turn = Turn::begin(Instant::now(), 1);
-        while let Some(event) = self
-            .tunnels
-            .pairs
-            .get_mut(key)
-            .and_then(|pair| pair.tunnel.poll_event())
-        {
+        while let Some(event) = self.tunnels.poll_tunnel(key) {
             if let Err(end) = self.on_tunnel_event(key, event) {
                 self.tunnels.end_pair(self.driver, key, &end, true);
             }
             if turn.is_over(Instant::now) {
-                self.tunnels.eventful.push(key);
-                return;
+                return self.tunnels.tell_later(key);
             }
         }
     }
@@ -260,10 +208,10 @@ impl Flow<'_> {
     }
 
     pub(crate) fn on_open(&mut self, pair_key: PairKey, id: StreamId, request: OpenRequest) {
-        self.site.streams_opened += 1;
-        let streams = self.tunnels.pairs.get(pair_key).map_or(0, |pair| pair.legs.len());
+        self.site.count_opened();
+        let streams = self.tunnels.pair(pair_key).map_or(0, Pair::leg_count);
         let site = self.tunnels.site_of(pair_key).to_owned();
-        let jobs = &self.membership.jobs;
+        let jobs = self.membership.jobs();
         let named = jobs.named(&request.token, &self.driver.config.site, &site);
         let token = named.unwrap_or(request.token);
         let result = match request.target {
@@ -287,8 +235,8 @@ impl Flow<'_> {
                 commands.open_node(&mut below, pair_key, id, token, &node)
             }
         };
-        if let (Err(reason), Some(pair)) = (result, self.tunnels.pairs.get_mut(pair_key)) {
-            pair.tunnel.reset(id, reason);
+        if let (Err(reason), Some(pair)) = (result, self.tunnels.pair_mut(pair_key)) {
+            pair.tunnel().reset(id, reason);
         }
     }
 

@@ -25,7 +25,7 @@ impl Commands {
             return self.answer(below, key, Reply::Error(why.to_owned()));
         }
         // Processes that cannot read the map would not know which connections are not theirs to make.
-        let map = below.membership.directory.grid().text();
+        let map = below.membership.directory().grid().text();
         if let (Err(why), false) = (map, job.plain || job.transparent) {
             return self.answer(below, key, Reply::Error(format!("this job cannot start: {why}")));
         }
@@ -45,13 +45,13 @@ impl Commands {
         below
             .membership
             .register_job(below.driver, below.tunnels, &token, &job);
-        below.membership.jobs.start(token, job);
+        below.membership.jobs_mut().start(token, job);
         if let Some(command) = self.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
         below.membership.announce(below.driver, below.tunnels, &token);
         let awaits = |job: &Job| !job.awaited.is_empty();
-        if !below.membership.jobs.get(&token).is_some_and(awaits) {
+        if !below.membership.jobs().get(&token).is_some_and(awaits) {
             self.job_confirmed(below, key);
         }
     }
@@ -66,7 +66,7 @@ impl Commands {
         };
         command.stage = Stage::Holding(token);
         let mut sites = below.view().sites();
-        if let Some(job) = below.membership.jobs.get(&token) {
+        if let Some(job) = below.membership.jobs().get(&token) {
             let own = &below.driver.config.site;
             for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
                 site.unreachable = why_not_at(job, own, &site.name);
@@ -74,7 +74,7 @@ impl Commands {
         }
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
-            grid: below.membership.directory.grid().to_string(),
+            grid: below.membership.directory().grid().to_string(),
             site: below.driver.config.site.clone(),
             sites,
             links: below.tunnels.links(below.driver),
@@ -83,7 +83,7 @@ impl Commands {
     }
 
     pub(super) fn end_job(&mut self, below: &mut Below<'_>, token: &Token) {
-        let Some(job) = below.membership.jobs.end(token) else {
+        let Some(job) = below.membership.jobs_mut().end(token) else {
             return;
         };
         // Those of other sites end as they start, without a word: a site could fill the log with them.
@@ -93,7 +93,7 @@ impl Commands {
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
             below.membership.unregister_job(token, &job);
             let told = job.told.iter();
-            let told = told.filter_map(|site| below.tunnels.by_site.get(site).copied());
+            let told = told.filter_map(|site| below.tunnels.key_of(site));
             for pair in told.collect::<Vec<_>>() {
                 below.tunnels.tell(
                     below.driver,
@@ -124,17 +124,17 @@ impl Commands {
 
     /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, below: &mut Below<'_>, site: &str, why: &str) {
-        for command in below.membership.jobs.losing(site) {
+        for command in below.membership.jobs().losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
             if self.connections.get(command).is_some_and(holds) {
                 let text = format!("this job has lost site {site}: {why}");
                 self.put_answer(below, command, &Reply::Lost(text));
             }
         }
-        for token in below.membership.jobs.of_site(site) {
+        for token in below.membership.jobs().of_site(site) {
             self.end_job(below, &token);
         }
-        for command in below.membership.jobs.site_is_gone(site) {
+        for command in below.membership.jobs_mut().site_is_gone(site) {
             self.job_confirmed(below, command);
         }
     }

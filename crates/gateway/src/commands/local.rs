@@ -149,7 +149,7 @@ impl Commands {
             Stage::Starting(token) => {
                 let awaited = below
                     .membership
-                    .jobs
+                    .jobs_mut()
                     .get_mut(&token)
                     .map(|job| job.awaited.clone());
                 for site in awaited.unwrap_or_default() {
@@ -185,7 +185,7 @@ impl Commands {
             }
             Request::Connect { name, host, lingers } => {
                 let mut job = new_job(key, name, 1);
-                let directory = &below.membership.directory;
+                let directory = below.membership.directory();
                 job.only = match directory.find_node(&host) {
                     Whereabouts::At(site) => Some(site),
                     _ if directory.other(&host).is_some() => Some(host),
@@ -221,7 +221,7 @@ impl Commands {
                 config,
             }),
             Request::Spawn { token, node } => match token.parse() {
-                Ok(token) if below.membership.jobs.knows(&token) => self.spawn(below, key, token, &node),
+                Ok(token) if below.membership.jobs().knows(&token) => self.spawn(below, key, token, &node),
                 Ok(_) => self.answer(
                     below,
                     key,

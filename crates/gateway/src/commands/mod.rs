@@ -7,14 +7,16 @@ use crate::site::SiteSide;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
-use command::Command;
+use command::{Command, KeptCommand};
 use event::CommandsEvent;
 use slab::Slab;
 use spawner::Spawner;
-use starter::Starter;
+use starter::{KeptStarter, Starter};
 use starting::Start;
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
 pub(crate) mod command;
 pub(crate) mod event;
@@ -29,12 +31,12 @@ mod starting;
 
 /// The commands of this host that are being served, and what was started for them and for other sites.
 pub(crate) struct Commands {
-    pub(crate) connections: Slab<Command>,
-    pub(crate) starters: Vec<Starter>,
+    connections: Slab<Command>,
+    starters: Vec<Starter>,
     starts: Slab<Start>,
     spawner: Spawner,
-    /// What others have yet to act on.
-    pub(crate) events: VecDeque<CommandsEvent>,
+    /// Reports what happened, for owners below.
+    events: VecDeque<CommandsEvent>,
 }
 
 impl Commands {
@@ -50,6 +52,28 @@ impl Commands {
             spawner: Spawner::begin(driver)?,
             events: VecDeque::new(),
         })
+    }
+}
+
+impl Commands {
+    /// What has happened that concerns others, in its order.
+    pub(crate) fn poll_event(&mut self) -> Option<CommandsEvent> {
+        self.events.pop_front()
+    }
+
+    /// The starters' part of a hand-over.
+    pub(crate) fn keep_starters(&self, now: Instant) -> Vec<KeptStarter> {
+        self.starters.iter().map(|starter| starter.keep(now)).collect()
+    }
+
+    /// The commands' part of a hand-over.
+    pub(crate) fn keep_commands(&self) -> Vec<(usize, KeptCommand)> {
+        let commands = self.connections.iter();
+        commands.map(|(key, command)| (key, command.keep())).collect()
+    }
+
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.connections.iter().map(|(_, command)| command.as_fd())
     }
 }
 
@@ -99,7 +123,7 @@ macro_rules! below {
             membership: &mut $gateway.membership,
             site: &mut $gateway.site,
             traversal: &mut $gateway.traversal,
-            handed_over: $gateway.lifecycle.handed_over,
+            handed_over: $gateway.lifecycle.handed_over(),
         }
     };
 }

@@ -22,8 +22,8 @@ impl Commands {
         pair_key: PairKey,
         bytes: &[u8],
     ) -> Result<(), LaneEnd> {
-        let pair = below.tunnels.pairs.get(pair_key);
-        let Some(site) = pair.map(|pair| pair.site.clone()) else {
+        let pair = below.tunnels.pair(pair_key);
+        let Some(site) = pair.map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
@@ -91,19 +91,19 @@ impl Commands {
             }
             GatewayToGateway::JobRefused { token, why } => {
                 let token = parse_token(&token)?;
-                if let Some(command) = below.membership.jobs.refused(&token, site, why) {
+                if let Some(command) = below.membership.jobs_mut().refused(&token, site, why) {
                     self.job_confirmed(below, command);
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
                 below.tunnels.learn_links(below.driver, site, links);
-                if let Some(command) = below.membership.jobs.confirmed(&parse_token(&token)?, site) {
+                if let Some(command) = below.membership.jobs_mut().confirmed(&parse_token(&token)?, site) {
                     self.job_confirmed(below, command);
                 }
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse_token(&token)?;
-                if below.membership.jobs.is_of(&token, site) {
+                if below.membership.jobs().is_of(&token, site) {
                     self.end_job(below, &token);
                 }
             }
@@ -129,11 +129,7 @@ fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInf
     membership
         .learn(driver, site, info)
         .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
-    if let Some(pair) = tunnels.pairs.get_mut(pair_key) {
-        pair.introduced = true;
-        let peer = pair.peer;
-        tunnels.dial_succeeded(peer);
-    }
+    tunnels.on_introduced(pair_key);
     Ok(())
 }
 
@@ -150,7 +146,7 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
     let learnt = match consent::why_not(&driver.config, &job) {
         Some(why) => Err((why, why.in_log().to_owned())),
-        None => { membership.jobs.learn(token, job) }.map_err(|text| (JobRefusal::Bounds, text)),
+        None => { membership.jobs_mut().learn(token, job) }.map_err(|text| (JobRefusal::Bounds, text)),
     };
     let answer = match learnt {
         Ok(()) => GatewayToGateway::JobKnown {

@@ -33,27 +33,27 @@ impl Commands {
         let Some(peer) = below.tunnels.peer_of(site) else {
             let known: Vec<&str> = below
                 .tunnels
-                .peers
-                .values()
-                .map(|peer| peer.site.as_str())
+                .peers()
+                .map(|(_, peer)| peer)
+                .map(|peer| peer.site())
                 .collect();
             let known = known.join(", ");
             return Err(format!(
                 "no [[peer]] of this gateway is called {site} (there are: {known})"
             ));
         };
-        match below.tunnels.by_site.get(site) {
+        match below.tunnels.key_of(site) {
             Some(pair)
                 if below
                     .tunnels
                     .pair_of(site)
                     .is_some_and(crate::tunnels::pair::Pair::is_up) =>
             {
-                Ok(*pair)
+                Ok(pair)
             }
             _ => Err(format!(
                 "no tunnel to {site}: {}",
-                below.tunnels.peers[peer].trouble
+                below.tunnels.peer(peer).trouble()
             )),
         }
     }

@@ -12,14 +12,14 @@ use std::os::fd::OwnedFd;
 
 impl Commands {
     pub(super) fn spawn(&mut self, below: &mut Below<'_>, key: usize, token: Token, node: &str) {
-        let place = match below.membership.directory.find_node(node) {
+        let place = match below.membership.directory().find_node(node) {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,
         };
         let pair = match &place {
             Whereabouts::Here => None,
-            Whereabouts::At(site) => match below.tunnels.by_site.get(site) {
-                Some(pair) => Some(*pair),
+            Whereabouts::At(site) => match below.tunnels.key_of(site) {
+                Some(pair) => Some(pair),
                 None => {
                     let why = format!("node {node} is at {site}, to which there is no tunnel");
                     return self.answer(below, key, Reply::Error(why));
@@ -59,7 +59,7 @@ impl Commands {
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
     fn give_to_starter(&mut self, below: &mut Below<'_>, mut socket: UnixStream, token: Token, node: &str) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
-        let directory = &below.membership.directory;
+        let directory = below.membership.directory();
         let name = directory
             .listed_name(node)
             .or_else(|| directory.own_address_name(node))
@@ -102,7 +102,7 @@ impl Commands {
 
 /// Why another site knows nothing of a job, and starts nothing for it; none where it does.
 fn why_no_part(below: &Below<'_>, token: &Token, site: &str) -> Option<String> {
-    let job = below.membership.jobs.get(token)?;
+    let job = below.membership.jobs().get(token)?;
     if job.takes_part(site) {
         return None;
     }

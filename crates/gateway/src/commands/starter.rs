@@ -24,6 +24,18 @@ pub(crate) struct Starter {
 }
 
 impl Starter {
+    /// Goes on with a child of the predecessor, which is one of this process: it is the same.
+    pub(super) fn inherit(kept: KeptStarter, now: Instant) -> Starter {
+        Starter {
+            process: Pid::from_raw(kept.process),
+            token: Token(kept.token),
+            site: kept.site,
+            node: kept.node,
+            since: kept.since,
+            doomed: kept.doomed.and_then(|left| now.checked_add(left)),
+        }
+    }
+
     /// What travels of it.
     pub(crate) fn keep(&self, now: Instant) -> KeptStarter {
         KeptStarter {

@@ -2,7 +2,7 @@
 //! output being the stream. They end with it.
 
 use crate::commands::spawner::{Outcome, Program};
-use crate::commands::starter::Starter;
+use crate::commands::starter::{KeptStarter, Starter};
 use crate::commands::{Below, Commands};
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
@@ -114,7 +114,7 @@ impl Commands {
         };
         let driver = &mut *below.driver;
         let started = started.and_then(|process| {
-            let job = below.membership.jobs.get(&start.token);
+            let job = below.membership.jobs().get(&start.token);
             self.look_after(driver, &start, process, job)
         });
         if let Err(error) = &started {
@@ -277,7 +277,7 @@ impl Commands {
             token,
             site,
             node,
-            waiting: Waiting::Stream(leg, site_side.legs[leg].born),
+            waiting: Waiting::Stream(leg, site_side.born(leg)),
         };
         begin(self, base.driver, start, far.into()).map_err(|error| {
             base.driver.say(format_args!("start a process: {error}"));
@@ -299,6 +299,18 @@ impl Commands {
         let request = causeway_tunnel::OpenRequest { token, target };
         let (site, mut base) = below.site_and_base();
         site.open_stream(&mut base, pair, &request, Socket::Unix(socket), Stage::Spawning)
+    }
+
+    /// Goes on with what a predecessor had started.
+    pub(crate) fn inherit_starters(&mut self, below: &mut Below<'_>, kept: Vec<KeptStarter>) {
+        let now = Instant::now();
+        for kept in kept {
+            if let Some(left) = kept.doomed {
+                below.driver.timers.set(left, Deadline::Starters);
+            }
+            self.starters.push(Starter::inherit(kept, now));
+        }
+        self.look_after_starters(below.driver);
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.
@@ -361,7 +373,7 @@ fn reason_of(kind: &str) -> Reason {
 /// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
 /// refusal.
 fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Result<String, Refusal> {
-    let Some(job) = below.membership.jobs.get(&token) else {
+    let Some(job) = below.membership.jobs().get(&token) else {
         let why = format!("process asked for on {node:?} with an unknown job token");
         return Err(("unknown-token", why));
     };
@@ -380,7 +392,7 @@ fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Resul
             format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
         return Err(("not-accepted", why));
     }
-    below.membership.directory.listed_name(node).ok_or_else(|| {
+    below.membership.directory().listed_name(node).ok_or_else(|| {
         let why = format!("process asked for on {node:?}, which is no listed node of this site");
         ("unknown-node", why)
     })
@@ -422,7 +434,7 @@ mod tests {
         let mut gateway = Gateway::new(config).unwrap();
         let origin = Origin::Site("nancy".into());
         let job = Job::new("mpirun".into(), 1, origin, Default::default());
-        gateway.membership.jobs.start(token, job);
+        gateway.membership.jobs_mut().start(token, job);
         gateway
     }
 

@@ -14,7 +14,6 @@ use causeway_broker::api::{ErrorKind, Member, Reached};
 use causeway_broker::client::{Event, SKEW_SECONDS};
 use causeway_broker::identity::Certified;
 use causeway_control::SiteInfo;
-use std::time::Duration;
 
 impl Membership {
     /// The session with the broker has something to tell.
@@ -95,13 +94,8 @@ impl Membership {
 
         grid.certified = certified;
         let renewed = tls::Context::of_member(credentials, grid.client.trust());
-        let renewed = renewed.and_then(|context| match &mut tunnels.quic {
-            Some(quic) => quic.renew(&context).map(|()| context),
-            None => Ok(context),
-        });
-        match renewed {
-            Ok(context) => {
-                tunnels.tls = Some(context);
+        match renewed.and_then(|context| tunnels.renew(context)) {
+            Ok(()) => {
                 driver.say(format_args!(
                     "this site's certificate was renewed; new lanes show it"
                 ));
@@ -176,7 +170,7 @@ impl Membership {
             return;
         };
         let learnt = self.learn(driver, site, info);
-        if let (Err(why), Some(pair)) = (learnt, tunnels.by_site.get(site).copied()) {
+        if let (Err(why), Some(pair)) = (learnt, tunnels.key_of(site)) {
             let end = LaneEnd::Refused(format!("site {site} {why}"));
             tunnels.end_pair(driver, pair, &end, true);
         }
@@ -206,16 +200,7 @@ impl Membership {
         };
         let known = tunnels.peer_of(&site);
         let index = known.unwrap_or_else(|| tunnels.add_peer(driver, site));
-        let was_gone = std::mem::take(&mut tunnels.peers[index].is_gone);
-        if tunnels.peers[index].addresses != addresses {
-            tunnels.peers[index].address = addresses.first().copied();
-            let contact = &mut tunnels.peers[index];
-            contact.addresses = addresses;
-            if contact.addresses.is_empty() {
-                "its gateway has not dialled in".clone_into(&mut contact.trouble);
-            }
-            tunnels.dial_all(driver, index, Duration::ZERO);
-        }
+        let was_gone = tunnels.learn_addresses(driver, index, addresses);
         self.events.push_back(MembershipEvent::PeerKnown {
             peer: index,
             is_new: known.is_none() || was_gone,
@@ -243,15 +228,9 @@ impl Membership {
             false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
         };
         driver.say(format_args!("site {site}: {what}"));
-        tunnels.peers[index].address = None;
-        tunnels.peers[index].addresses.clear();
         self.events.push_back(MembershipEvent::PeerGone { peer: index });
-        tunnels.peers[index].is_gone = true;
-        if let Some(pair) = tunnels.by_site.get(site).copied() {
-            tunnels.end_pair(driver, pair, &end, true);
-        }
+        tunnels.forget_peer(driver, index, &end, what);
         self.directory.forget(site);
         self.unrecorded.remove(site);
-        what.clone_into(&mut tunnels.peers[index].trouble);
     }
 }

@@ -233,12 +233,12 @@ impl SiteSide {
             return;
         };
         let peer = intake.peer.ip().to_canonical();
-        if !base.membership.directory.own_site().has_node(peer) {
+        if !base.membership.directory().own_site().has_node(peer) {
             let why = "asks whose gateway this is, and is no node of this site";
             return base.driver.log.refuse("foreign-source", peer, why);
         }
         // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
-        let mut tokens = base.membership.jobs.iter().map(|(token, _)| token);
+        let mut tokens = base.membership.jobs().iter().map(|(token, _)| token);
         match tokens.find(|token| question.is_of(token)) {
             Some(token) => {
                 // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
@@ -300,7 +300,10 @@ impl SiteSide {
     /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has
     /// it.
     fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
-        SocketAddr::new(base.membership.directory.own_site().in_grid(own.ip()), own.port())
+        SocketAddr::new(
+            base.membership.directory().own_site().in_grid(own.ip()),
+            own.port(),
+        )
     }
 
     /// The pair with the destination's site, if the preface may have what it asks for.
@@ -320,7 +323,7 @@ impl SiteSide {
             })
         };
         let destination = preface.destination;
-        if !base.membership.jobs.knows(&preface.token) {
+        if !base.membership.jobs().knows(&preface.token) {
             return refuse(
                 "unknown-token",
                 Reason::Denied,
@@ -331,7 +334,7 @@ impl SiteSide {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }
-        let site = match base.membership.directory.site_of(destination.ip()) {
+        let site = match base.membership.directory().site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 return refuse(
@@ -360,15 +363,15 @@ impl SiteSide {
         mut socket: Socket,
         stage: Stage,
     ) -> Result<LegKey, Reason> {
-        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
-        if !pair.tunnel.may_open() {
+        if !pair.tunnel().may_open() {
             return Err(Reason::Exhausted);
         }
         // What crosses is worth nothing at any other pair of sites.
-        let shared = pair_token::of_pair(&request.token, &base.driver.config.site, &pair.site);
-        let id = pair.tunnel.open(&OpenRequest {
+        let shared = pair_token::of_pair(&request.token, &base.driver.config.site, pair.site());
+        let id = pair.tunnel().open(&OpenRequest {
             token: shared,
             target: request.target.clone(),
         });
@@ -377,23 +380,23 @@ impl SiteSide {
         let entry = self.legs.vacant_key();
         let token: Token = Class::Leg.token(entry.0);
         let registered = socket.reregister(base.driver.registry(), token);
-        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
         if registered.is_err() {
-            pair.tunnel.reset(id, Reason::Exhausted);
+            pair.tunnel().reset(id, Reason::Exhausted);
             return Err(Reason::Exhausted);
         }
-        pair.legs.insert(id, entry);
+        pair.join_leg(id, entry);
         self.legs.insert(crate::site::leg::Leg::new(
             socket,
             pair_key,
             id,
-            (request.token, base.membership.jobs.weight(&request.token)),
+            (request.token, base.membership.jobs().weight(&request.token)),
             born,
             stage,
         ));
-        self.legs[entry].lingers = base.membership.jobs.lingers(&request.token);
+        self.legs[entry].lingers = base.membership.jobs().lingers(&request.token);
         self.streams_peak = self.streams_peak.max(self.legs.len());
         self.schedule(base, entry);
         base.tunnels.touch(pair_key);
@@ -407,23 +410,23 @@ fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'
         let destination = preface.destination;
         Err((kind, reason, format!("connection to {destination}: {why}")))
     };
-    let Some(pair_key) = base.tunnels.by_site.get(site) else {
+    let Some(pair_key) = base.tunnels.key_of(site) else {
         return refuse(
             "no-tunnel",
             Reason::NoTunnel,
             &format!("no tunnel to site {site}"),
         );
     };
-    let job = base.membership.jobs.get(&preface.token);
+    let job = base.membership.jobs().get(&preface.token);
     if !job.is_some_and(|job| job.takes_part(site)) {
         let why = format!("site {site} takes no part in its job");
         return refuse("no-part", Reason::Denied, &why);
     }
-    if !base.tunnels.pairs[*pair_key].tunnel.may_open() {
+    if base.tunnels.pair(pair_key).is_none_or(|pair| !pair.may_open()) {
         let why = format!("site {site} takes none, and as many as may be wait for it");
         return refuse("exhausted", Reason::Exhausted, &why);
     }
-    Ok(*pair_key)
+    Ok(pair_key)
 }
 
 /// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6

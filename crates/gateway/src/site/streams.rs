@@ -27,7 +27,7 @@ pub(crate) enum Delivery {
 /// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many, and
 /// the processes themselves are written down.
 fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: SocketAddr) -> io::Result<()> {
-    let Some(job) = base.membership.jobs.get(&token).filter(|job| job.plain) else {
+    let Some(job) = base.membership.jobs().get(&token).filter(|job| job.plain) else {
         return Ok(());
     };
     let mut entry = base.driver.audit.entry(AuditEvent::Connect);
@@ -41,15 +41,15 @@ fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: Soc
 
 impl SiteSide {
     pub(crate) fn leg_of(&self, base: &Base<'_>, pair_key: PairKey, id: StreamId) -> Option<LegKey> {
-        base.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
+        base.tunnels.pair(pair_key)?.leg_of(id)
     }
 
     pub(crate) fn on_data(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, bytes: &[u8]) {
-        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return;
         };
-        pair.received_bytes += bytes.len() as u64;
-        let Some(leg_key) = pair.legs.get(&id).copied() else {
+        pair.count_received(bytes.len());
+        let Some(leg_key) = pair.leg_of(id) else {
             return;
         };
         let Some(leg) = self.legs.get_mut(leg_key) else {
@@ -57,7 +57,7 @@ impl SiteSide {
         };
         match leg.deliver(bytes) {
             Ok(0) => {}
-            Ok(count) => pair.tunnel.consumed(id, count),
+            Ok(count) => pair.tunnel().consumed(id, count),
             Err(_) => self.on_reset_by_process(base, leg_key),
         }
     }
@@ -92,7 +92,7 @@ impl SiteSide {
     /// One site may have three quarters of the files that this gateway may open, in streams: connections of
     /// its own site, of the others and of commands need some too.
     pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey) -> Result<(), Reason> {
-        let site = base.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
+        let site = base.tunnels.pair(pair_key).map(|pair| pair.site());
         let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
         base.driver
             .log
@@ -111,12 +111,11 @@ impl SiteSide {
     ) -> Result<Delivery, Reason> {
         let site = base
             .tunnels
-            .pairs
-            .get(pair_key)
-            .map(|pair| pair.site.clone())
+            .pair(pair_key)
+            .map(|pair| pair.site().to_owned())
             .unwrap_or_default();
         let asked = destination;
-        let own_site = base.membership.directory.own_site();
+        let own_site = base.membership.directory().own_site();
         let destination = SocketAddr::new(own_site.real(asked.ip()), asked.port());
         match self.judge_delivery(base, &site, token, source, asked, destination) {
             Ok(Delivery::Begun) => {}
@@ -159,7 +158,7 @@ impl SiteSide {
         asked: &Preface,
         destination: SocketAddr,
     ) -> Result<(Vec<u8>, TcpStream), Reason> {
-        let (jobs, lan) = (&base.membership.jobs, &base.driver.config.lan);
+        let (jobs, lan) = (base.membership.jobs(), &base.driver.config.lan);
         let (preface, socket) = if jobs.is_transparent(&asked.token) {
             (Vec::new(), transparent::connect(asked.source, destination))
         } else if jobs.is_plain(&asked.token) {
@@ -189,17 +188,17 @@ impl SiteSide {
         stage: Stage,
     ) -> Result<LegKey, Reason> {
         let born = base.driver.birth();
-        let job = (token, base.membership.jobs.weight(&token));
+        let job = (token, base.membership.jobs().weight(&token));
         let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
-        self.legs[key].lingers = base.membership.jobs.lingers(&token);
+        self.legs[key].lingers = base.membership.jobs().lingers(&token);
         let registered = self.legs[key]
             .socket
             .register(base.driver.registry(), Class::Leg.token(key.0));
-        let Some(pair) = base.tunnels.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
+        let Some(pair) = base.tunnels.pair_mut(pair).filter(|_| registered.is_ok()) else {
             drop(self.legs.try_remove(key));
             return Err(Reason::Exhausted);
         };
-        pair.legs.insert(id, key);
+        pair.join_leg(id, key);
         self.streams_peak = self.streams_peak.max(self.legs.len());
         Ok(key)
     }
@@ -263,8 +262,8 @@ impl SiteSide {
             return self.break_leg(base, key, deliver::reason(&error));
         }
         let (pair, id) = (leg.pair, leg.id);
-        if let Some(pair) = base.tunnels.pairs.get_mut(pair) {
-            pair.tunnel.opened(id);
+        if let Some(pair) = base.tunnels.pair_mut(pair) {
+            pair.tunnel().opened(id);
         }
         self.schedule(base, key);
         self.flush_leg(base, key);
@@ -279,8 +278,8 @@ impl SiteSide {
         match leg.flush() {
             Ok(count) => {
                 let done = leg.is_done();
-                if let Some(pair) = base.tunnels.pairs.get_mut(pair_key).filter(|_| count > 0) {
-                    pair.tunnel.consumed(id, count);
+                if let Some(pair) = base.tunnels.pair_mut(pair_key).filter(|_| count > 0) {
+                    pair.tunnel().consumed(id, count);
                 }
                 base.tunnels.touch(pair_key);
                 if done {
@@ -314,8 +313,8 @@ impl SiteSide {
         let flows = !leg.is_to_come();
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
             let pair_key = leg.pair;
-            if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {
-                leg.take_turn(key, &mut pair.turns, base.driver.now);
+            if let Some(pair) = base.tunnels.pair_mut(pair_key) {
+                leg.take_turn(key, pair.turns(), base.driver.now);
             }
             base.tunnels.touch(pair_key);
         }
@@ -333,8 +332,8 @@ impl SiteSide {
             return;
         };
         let (pair_key, id) = (leg.pair, leg.id);
-        if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {
-            pair.tunnel.reset(id, reason);
+        if let Some(pair) = base.tunnels.pair_mut(pair_key) {
+            pair.tunnel().reset(id, reason);
         }
         leg.socket.reset_on_close();
         base.tunnels.touch(pair_key);
@@ -348,7 +347,7 @@ impl SiteSide {
         };
         if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.
-            let far = base.tunnels.pairs.get(leg.pair).map(|pair| pair.site.as_str());
+            let far = base.tunnels.pair(leg.pair).map(|pair| pair.site());
             let _ = leg.verdict(Verdict::Failed(reason), far.unwrap_or("a site that is gone"));
         } else {
             leg.socket.reset_on_close();
@@ -362,10 +361,10 @@ impl SiteSide {
             return;
         };
         self.handed.remove(&key);
-        if let Some(pair) = base.tunnels.pairs.get_mut(leg.pair) {
-            pair.legs.remove(&leg.id);
+        if let Some(pair) = base.tunnels.pair_mut(leg.pair) {
+            pair.part_leg(leg.id);
         }
-        if let Some(job) = base.membership.jobs.get_mut(&leg.token) {
+        if let Some(job) = base.membership.jobs_mut().get_mut(&leg.token) {
             job.sent_bytes += leg.sent_bytes;
             job.received_bytes += leg.received_bytes;
         }

@@ -32,6 +32,23 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 
 impl Tunnels {
+    /// A relay says that the meeting which was asked for under this number cannot be.
+    pub(crate) fn end_errand(&mut self, driver: &mut Driver, relay: &str, id: u64, why: &str) {
+        let waiting = self.handshakes.iter().find(|(_, handshake)| {
+            let is_it =
+                |errand: &Errand| errand.id == id && errand.through.site == relay && !errand.has_met();
+            handshake.dialled().is_some() && handshake.errand().is_some_and(is_it)
+        });
+        if let Some(key) = waiting.map(|(key, _)| key) {
+            self.end_handshake(driver, key, "handshake", why);
+        }
+    }
+
+    /// Connections to relays that are under way because others asked.
+    pub(crate) fn coming(&self) -> usize {
+        let others = { self.handshakes.iter() }.filter(|(_, other)| other.errand().is_some());
+        others.filter(|(_, other)| other.dialled().is_none()).count()
+    }
     pub(crate) fn on_tcp_gateway(&mut self, driver: &mut Driver, socket: TcpStream, address: SocketAddr) {
         // Without a certificate of its own there would be no gateway.
         if let Ok(carrier) = self.tcp_carrier(driver, socket, None) {

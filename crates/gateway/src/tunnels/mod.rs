@@ -21,6 +21,7 @@ pub(crate) mod event;
 pub(crate) mod handshake;
 mod handshakes;
 pub(crate) mod lane;
+mod leaving;
 pub(crate) mod links;
 pub(crate) mod message;
 pub(crate) mod pacing;
@@ -37,31 +38,31 @@ mod training;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {
-    pub(crate) lanes: Table<LaneKey, Lane>,
-    pub(crate) pairs: Table<PairKey, Pair>,
-    /// Key of the pair with each site that has a tunnel.
-    pub(crate) by_site: HashMap<String, PairKey>,
-    /// Of every other site that is known: only ever added to, since others know them by their places.
-    pub(crate) peers: List<PeerIndex, Peer>,
-    pub(crate) handshakes: Slab<Handshake>,
+    lanes: Table<LaneKey, Lane>,
+    pairs: Table<PairKey, Pair>,
+    /// The pair with each site that has a tunnel.
+    by_site: HashMap<String, PairKey>,
+    /// Known peers. Append-only: a PeerIndex is a position here.
+    peers: List<PeerIndex, Peer>,
+    handshakes: Slab<Handshake>,
     /// The strangers among `handshakes`.
-    pub(crate) strangers: Admission<IpAddr, usize>,
+    strangers: Admission<IpAddr, usize>,
     /// Pairs that may have something to send.
-    pub(crate) dirty: Vec<PairKey>,
+    dirty: Vec<PairKey>,
     /// Lanes whose input was left for a later turn.
-    pub(crate) unread: Vec<LaneKey>,
-    /// Pairs whose tunnels have something to tell that was left for a later turn.
-    pub(crate) eventful: Vec<PairKey>,
+    unread: Vec<LaneKey>,
+    /// Pairs whose tunnels have events that were left for a later turn.
+    eventful: Vec<PairKey>,
     /// Lanes may be steered; see `pacing::remembered_rate`.
-    pub(crate) steers: bool,
-    /// Where lanes may be encrypted.
-    pub(crate) tls: Option<tls::Context>,
-    /// Where lanes may go over QUIC.
-    pub(crate) quic: Option<Quic>,
-    /// Whom certificates are to be of, where lanes show them.
-    pub(crate) trust: Option<Trust>,
-    /// What others have yet to act on.
-    pub(crate) events: VecDeque<TunnelsEvent>,
+    steers: bool,
+    /// Encrypts lanes; None where all are in the clear.
+    tls: Option<tls::Context>,
+    /// The UDP socket of lanes over QUIC; None where there are none.
+    quic: Option<Quic>,
+    /// Checks peers' certificates; None where lanes show none.
+    trust: Option<Trust>,
+    /// Reports what happened, for owners below.
+    events: VecDeque<TunnelsEvent>,
 }
 
 impl Tunnels {

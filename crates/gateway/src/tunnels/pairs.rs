@@ -1,6 +1,7 @@
 //! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
 
 use crate::driver::Driver;
+use crate::inherited::InheritError;
 use crate::keys::{ByNumber, LaneKey, LaneNumber, PairKey, PeerIndex};
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::QUIC_LANE;
@@ -8,7 +9,8 @@ use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::lane::LaneEnd;
 use crate::tunnels::origin::Came;
 use crate::tunnels::origin::Through;
-use crate::tunnels::pair::Pair;
+use crate::tunnels::pair::{KeptPair, Pair};
+use crate::tunnels::peer::KeptContact;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, Tunnel};
@@ -25,11 +27,6 @@ const SAY_EVERY: Duration = Duration::from_secs(1);
 const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 
 impl Tunnels {
-    /// The site at the other end of a pair; empty where the pair has ended.
-    pub(crate) fn site_of(&self, pair: PairKey) -> &str {
-        self.pairs.get(pair).map_or("", |pair| &pair.site)
-    }
-
     /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is
     /// preferred.
     pub(crate) fn find_pair(
@@ -315,6 +312,37 @@ impl Tunnels {
             pause,
         });
         self.dial_all(driver, peer, pause);
+    }
+
+    /// Goes on with the pairs of a predecessor, whose lanes are down.
+    ///
+    /// # Errors
+    /// A pair's site has no peer here, or its tunnel does not fit.
+    pub(crate) fn inherit_pairs(
+        &mut self,
+        driver: &Driver,
+        kept: Vec<(usize, KeptPair<'static>)>,
+    ) -> Result<(), InheritError> {
+        let mut pairs = Vec::new();
+        for (key, kept) in kept {
+            let Some(index) = self.peer_of(&kept.site) else {
+                let text = format!("has no [[peer]] for {}", kept.site);
+                return Err(InheritError::Configuration(text));
+            };
+            self.by_site.insert(kept.site.clone(), PairKey(key));
+            pairs.push((key, Pair::inherit(kept, index, driver.config.tunnel, driver.now)?));
+        }
+        self.pairs = pairs.into_iter().collect();
+        Ok(())
+    }
+
+    /// Goes on with what a predecessor knew of a peer.
+    pub(crate) fn inherit_peer(&mut self, index: PeerIndex, kept: KeptContact) {
+        let peer = &mut self.peers[index];
+        peer.session = kept.session;
+        peer.trouble = kept.trouble;
+        peer.lanes = kept.lanes;
+        peer.totals = kept.totals;
     }
 
     /// No lane came back in time.

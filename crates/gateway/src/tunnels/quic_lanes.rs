@@ -8,6 +8,7 @@ use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::tls::Context;
 use bytes::BytesMut;
 use causeway_broker::reflection;
 use causeway_tunnel::parity::Head;
@@ -31,6 +32,36 @@ const TRUSTED: usize = 16;
 const PLAIN_BYTES: usize = 64;
 
 impl Tunnels {
+    pub(crate) fn has_quic(&self) -> bool {
+        self.quic.is_some()
+    }
+
+    /// Where the UDP socket of lanes over QUIC is.
+    pub(crate) fn quic_address(&self) -> Option<SocketAddr> {
+        self.quic.as_ref()?.local_address()
+    }
+
+    /// Whether the UDP socket had more than a turn took.
+    pub(crate) fn has_unread_datagrams(&self) -> bool {
+        self.quic.as_ref().is_some_and(|quic| quic.unread)
+    }
+
+    /// Sends a datagram that is none of QUIC's from the UDP socket, if there is one.
+    pub(crate) fn say_datagram(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        self.quic.as_ref().map_or(Ok(()), |quic| quic.say(to, datagram))
+    }
+
+    /// New lanes show a renewed certificate.
+    ///
+    /// # Errors
+    /// It cannot be used; then the old one goes on.
+    pub(crate) fn renew(&mut self, context: Context) -> io::Result<()> {
+        if let Some(quic) = &mut self.quic {
+            quic.renew(&context)?;
+        }
+        self.tls = Some(context);
+        Ok(())
+    }
     /// Opens the UDP socket where lanes may go over QUIC.
     pub(crate) fn open_quic(&mut self, driver: &mut Driver) -> io::Result<()> {
         let Some(tls) = self

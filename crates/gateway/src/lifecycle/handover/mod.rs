@@ -25,9 +25,6 @@ use crate::flow::Flow;
 use crate::lifecycle::Lifecycle;
 use crate::listeners::Listeners;
 use crate::sys::socket;
-use crate::tunnels::lane::LaneEnd;
-use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peer::Peer;
 use causeway_control::Reply;
 use causeway_control::private;
 use causeway_tunnel::SnapshotError;
@@ -124,50 +121,30 @@ impl Lifecycle {
 pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &Listeners) {
     flow.driver.say(format_args!(
         "hands {} streams and {} jobs to {}",
-        flow.site.legs.len(),
-        flow.membership.jobs.len(),
+        flow.site.legs().len(),
+        flow.membership.jobs().len(),
         successor.program.display()
     ));
     let Err(error) = try_hand_over(successor, flow, listeners);
     flow.driver.say(format_args!("goes on itself: {error}"));
     let (commands, mut below) = flow.commands_and_below();
     commands.answer_hand_over(&mut below, &Reply::Error(error.to_string()));
-    for index in flow.tunnels.peers.keys() {
+    for index in flow.tunnels.peer_indexes() {
         flow.tunnels.dial_all(flow.driver, index, Duration::ZERO);
     }
 }
 
 /// Closes what is not handed over. What the tunnels have to tell is acted on first.
 pub(crate) fn let_go(flow: &mut Flow<'_>) {
-    let dialled = flow
-        .tunnels
-        .handshakes
-        .iter()
-        .filter_map(|(_, handshake)| handshake.dialled());
-    for (index, lane) in dialled.collect::<Vec<_>>() {
-        flow.tunnels.dial_ended(index, lane);
-    }
-    flow.tunnels.handshakes.clear();
-    flow.tunnels.strangers.clear();
-    flow.tunnels.unread.clear();
-    for pair in flow.tunnels.pairs.keys() {
-        while let Some(event) = flow
-            .tunnels
-            .pairs
-            .get_mut(pair)
-            .and_then(|pair| pair.tunnel.poll_event())
-        {
+    flow.tunnels.end_handshakes();
+    for pair in flow.tunnels.pair_keys() {
+        while let Some(event) = flow.tunnels.poll_tunnel(pair) {
             if let Err(end) = flow.on_tunnel_event(pair, event) {
                 flow.tunnels.end_pair(flow.driver, pair, &end, true);
             }
         }
     }
-    for lane in flow.tunnels.lanes.keys() {
-        if let Some((pair, number)) = flow.tunnels.discard_lane(flow.driver, lane) {
-            flow.tunnels
-                .part_lane(flow.driver, pair, number, &LaneEnd::HandedOver, None);
-        }
-    }
+    flow.tunnels.let_lanes_go(flow.driver);
 }
 
 fn try_hand_over(
@@ -216,58 +193,34 @@ fn try_hand_over(
 /// Everything that the successor needs to know, lanes being down.
 fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
-    let mut pairs = Vec::new();
-    for (key, pair) in flow.tunnels.pairs.iter_mut() {
-        let site = pair.site.clone();
-        let kept: KeptPair<'_> = pair.keep(now);
-        kept.tunnel
-            .check()
-            .map_err(|error| HandOverError::Tunnel(site, error))?;
-        pairs.push((key.0, kept));
-    }
+    let contacts = flow.tunnels.peers().map(|(_, peer)| peer.keep()).collect();
+    let pairs = flow.tunnels.keep_pairs(now);
+    let pairs = pairs.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
+    let (_, carried_bytes) = flow.traversal.relayed();
+    let (streams_opened, streams_peak) = (flow.site.streams_opened(), flow.site.streams_peak());
+    let next_delivery_port = flow.site.next_port();
+    let (legs, intakes) = flow.site.keep();
     Ok(State {
         site: flow.driver.config.site.clone(),
         handed_over: flow.handed_over + 1,
         births: flow.driver.births,
-        streams_opened: flow.site.streams_opened,
-        streams_peak: flow.site.streams_peak,
-        next_delivery_port: flow.site.ports.next(),
+        streams_opened,
+        streams_peak,
+        next_delivery_port,
         refused: flow.driver.log.refused().clone(),
-        carried_bytes: flow.traversal.relay.carried_bytes,
+        carried_bytes,
         listeners: listeners.keep(),
-        virtual_subnets: flow.membership.directory.virtual_subnets(),
-        others: flow.membership.directory.others().cloned().collect(),
-        unrecorded: { flow.membership.unrecorded.values() }
-            .map(|(info, _)| info.clone())
-            .collect(),
-        contacts: flow.tunnels.peers.values().map(Peer::keep).collect(),
-        jobs: flow.membership.jobs.keep(),
-        starters: flow
-            .commands
-            .starters
-            .iter()
-            .map(|starter| starter.keep(now))
-            .collect(),
+        virtual_subnets: flow.membership.directory().virtual_subnets(),
+        others: flow.membership.directory().others().cloned().collect(),
+        unrecorded: flow.membership.keep_unrecorded(),
+        contacts,
+        jobs: flow.membership.jobs().keep(),
+        starters: flow.commands.keep_starters(now),
         pairs,
-        legs: flow
-            .site
-            .legs
-            .iter_mut()
-            .map(|(key, leg)| (key.0, leg.keep()))
-            .collect(),
-        intakes: flow
-            .site
-            .intakes
-            .iter()
-            .map(|(key, intake)| (key, intake.keep()))
-            .collect(),
-        commands: flow
-            .commands
-            .connections
-            .iter()
-            .map(|(key, command)| (key, command.keep()))
-            .collect(),
-        splices: flow.traversal.relay.keep(),
+        legs,
+        intakes,
+        commands: flow.commands.keep_commands(),
+        splices: flow.traversal.keep(),
     })
 }
 
@@ -281,15 +234,9 @@ fn descriptors<'k>(flow: &'k Flow<'_>, listeners: &'k Listeners) -> Vec<Borrowed
         .chain(&listeners.transparent);
     tcp.map(AsFd::as_fd)
         .chain([listeners.control.as_fd()])
-        .chain(flow.site.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
-        .chain(flow.site.intakes.iter().map(|(_, intake)| intake.as_fd()))
-        .chain(
-            flow.commands
-                .connections
-                .iter()
-                .map(|(_, command)| command.as_fd()),
-        )
-        .chain(flow.traversal.relay.descriptors())
+        .chain(flow.site.descriptors())
+        .chain(flow.commands.descriptors())
+        .chain(flow.traversal.descriptors())
         .collect()
 }
 

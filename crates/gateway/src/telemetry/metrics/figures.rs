@@ -159,10 +159,10 @@ struct Site<'a> {
 
 impl View<'_> {
     pub(super) fn exposition(&self, driver: &Driver) -> String {
-        let peers = self.tunnels.peers.values();
+        let peers = self.tunnels.peers().map(|(_, peer)| peer);
         exposition(
             &self.status(driver),
-            peers.map(|peer| (&*peer.site, &peer.totals)),
+            peers.map(|peer| (peer.site(), peer.totals())),
         )
     }
 }

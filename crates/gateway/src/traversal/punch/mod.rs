@@ -23,6 +23,7 @@ mod rounds;
 use crate::base::Base;
 use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
+use crate::tunnels::lane::Lane;
 use crate::tunnels::origin::Way;
 use crate::tunnels::reach::connectable;
 use message::{KIND, TCP_KIND};
@@ -97,8 +98,8 @@ impl Traversal {
     /// The broker tells where a peer can be dialled, if at all.
     pub(crate) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let now = base.driver.now;
-        let site = base.tunnels.peers[index].site.clone();
-        let closed = base.driver.config.public.is_empty() && base.tunnels.peers[index].addresses.is_empty();
+        let site = base.tunnels.peer(index).site().to_owned();
+        let closed = base.driver.config.public.is_empty() && !base.tunnels.peer(index).is_public();
         if !closed {
             return self.forget_meeting(index);
         }
@@ -106,12 +107,13 @@ impl Traversal {
             return;
         }
         let ways = Way::ALL.into_iter().filter(|way| match way {
-            Way::Udp => base.tunnels.quic.is_some(),
+            Way::Udp => base.tunnels.has_quic(),
             Way::Tcp => base.driver.config.transport != Transport::Quic,
         });
         let ways: Vec<Way> = ways.collect();
         let names: Vec<String> = ways.iter().map(Way::to_string).collect();
-        base.tunnels.peers[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        let trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        base.tunnels.set_trouble(index, &trouble);
         let was_up = base.tunnels.pair_of(&site).map(Pair::is_up);
         let dials = base.driver.config.site < site;
         let meetings = &mut self.meetings;
@@ -159,17 +161,12 @@ impl Traversal {
 
     /// A lane stands. What a relay carries is not what the two gateways are meeting for.
     pub(crate) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
-        let known = base.tunnels.lanes.get(lane);
-        let Some(is_tcp) = known
-            .filter(|lane| lane.through.is_none())
-            .map(|lane| lane.carrier.tcp().is_some())
-        else {
+        let known = base.tunnels.lane(lane);
+        let Some(is_tcp) = known.filter(|lane| lane.is_direct()).map(Lane::is_over_tcp) else {
             return;
         };
         let punched = self.punched(peer, is_tcp);
-        if let Some(lane) = base.tunnels.lanes.get_mut(lane) {
-            lane.punched = punched;
-        }
+        base.tunnels.mark_punched(lane, punched);
         self.on_met(base, peer);
         self.tell_offer_soon(base);
     }
@@ -238,11 +235,9 @@ impl Traversal {
         let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
         let reasons: Vec<String> = reasons.collect();
         let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
-        let peer = &mut base.tunnels.peers[index];
-        if peer.trouble != trouble {
-            let site = &peer.site;
+        if base.tunnels.set_trouble(index, &trouble) {
+            let site = base.tunnels.peer(index).site();
             base.driver.say(format_args!("no lane to {site}: {trouble}"));
-            peer.trouble = trouble;
         }
     }
 
@@ -323,14 +318,14 @@ impl Traversal {
 
     /// Tells the far gateway where this one is.
     fn call(&mut self, base: &mut Base<'_>, index: PeerIndex, way: Way, answers: bool) {
-        let Some(grid) = &base.membership.session else {
+        let Some(grid) = base.membership.session() else {
             return;
         };
         let meetings = &self.meetings;
         let opening = meetings.openings.get(&index);
         let (kind, mapped, port) = match way {
             Way::Udp => {
-                let bound = base.tunnels.quic.as_ref().and_then(|quic| quic.local_address());
+                let bound = base.tunnels.quic_address();
                 (KIND, meetings.mapped, bound)
             }
             Way::Tcp => {
@@ -349,7 +344,7 @@ impl Traversal {
         let punch = Punch::new(answers, key, mapped, &local);
         if let Ok(body) = punch.encode() {
             // Busy: the round ends without an answer, and the next one asks again.
-            let _ = grid.client.send(&base.tunnels.peers[index].site, kind, &body);
+            let _ = grid.client.send(base.tunnels.peer(index).site(), kind, &body);
         }
     }
 
@@ -391,8 +386,8 @@ impl Traversal {
             }
         };
         let key = punch.key().unwrap_or_default();
-        let seen = base.membership.session.as_ref().and_then(|grid| grid.observed);
-        if !base.tunnels.peers[index].asked.take(now) {
+        let seen = base.membership.session().and_then(|grid| grid.observed);
+        if !base.tunnels.may_ask(index, now) {
             let text = "it asked too often to have a way punched";
             return base.driver.log.refuse("punch-rate", &message.from, text);
         }

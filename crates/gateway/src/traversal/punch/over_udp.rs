@@ -14,10 +14,7 @@ use std::net::SocketAddr;
 
 impl Traversal {
     pub(super) fn say_over_udp(&self, base: &Base<'_>, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        match &base.tunnels.quic {
-            Some(quic) => quic.say(to, datagram),
-            None => Ok(()),
-        }
+        base.tunnels.say_datagram(to, datagram)
     }
 
     /// Asks the broker from where it sees the UDP socket.
@@ -82,7 +79,7 @@ impl Traversal {
             Transport::Quic => LaneNumber(0),
             _ => QUIC_LANE,
         };
-        let site = base.tunnels.peers[index].site.clone();
+        let site = base.tunnels.peer(index).site().to_owned();
         match base.tunnels.dial_quic(base.driver, &site, address) {
             Ok(carrier) => {
                 base.tunnels

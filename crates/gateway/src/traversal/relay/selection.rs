@@ -122,13 +122,13 @@ impl Traversal {
     pub(crate) fn tell_offer(&mut self, base: &mut Base<'_>) {
         self.relay.tells = false;
         self.relay.told_at = Some(base.driver.now);
-        let reached = base.tunnels.pairs.keys();
+        let reached = base.tunnels.pair_keys();
         let reached = reached
             .into_iter()
             .filter(|key| base.tunnels.has_direct_lane(*key));
         let reached: Vec<PairKey> = reached.collect();
         let beyond = reached.iter().filter_map(|key| {
-            let site = base.tunnels.pairs.get(*key)?.site.clone();
+            let site = base.tunnels.pair(*key)?.site().to_owned();
             Some((site, base.tunnels.least_rtt(*key)?))
         });
         let offer = GatewayToGateway::RelayOffer {

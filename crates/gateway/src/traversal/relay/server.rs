@@ -134,7 +134,9 @@ impl Traversal {
         &mut self,
         base: &mut Base<'_>,
         kept: Vec<(usize, KeptSplice<'static>)>,
+        carried_bytes: u64,
     ) -> Result<(), InheritError> {
+        self.relay.carried_bytes = carried_bytes;
         let now = base.driver.now;
         let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
         let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
@@ -186,10 +188,10 @@ impl Traversal {
         if !base.driver.config.relay {
             return Err(RelayRefusal::NoRelay);
         }
-        let Some(from) = base.tunnels.pairs.get(asker).map(|pair| pair.site.clone()) else {
+        let Some(from) = base.tunnels.pair(asker).map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
-        let far = base.tunnels.by_site.get(to).copied().filter(|far| *far != asker);
+        let far = base.tunnels.key_of(to).filter(|far| *far != asker);
         let far = far.filter(|far| base.tunnels.has_direct_lane(*far));
         let far = far.ok_or(RelayRefusal::NoTunnel)?;
         if !self.relay.has_room_for(&from) {
@@ -251,7 +253,7 @@ impl Traversal {
             return;
         };
         self.end_splice(base, key);
-        if let Some(pair) = base.tunnels.by_site.get(&from).copied() {
+        if let Some(pair) = base.tunnels.key_of(&from) {
             base.tunnels
                 .tell(base.driver, pair, GatewayToGateway::RelayNo { id, why });
         }
