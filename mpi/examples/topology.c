@@ -1,12 +1,13 @@
-/* Adds up a number of every rank so that one message leaves each site: within the site first, then between one rank of each. Run as it is
- * with any MPI; where nobody tells of sites there is one. docs/topology.md explains the calls. */
+/* Adds up a number of every rank so that one message leaves each site: first within the site, then between
+ * one rank of each. It runs as it is with any MPI; where nobody tells of sites there is one. docs/topology.md
+ * explains the calls. */
 #include "../include/causeway_mpi.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The value of a key of MPI_COMM_WORLD's info object, or `otherwise`. */
+/* Returns the value of a key of MPI_COMM_WORLD's info object, or `otherwise`. */
 static const char *told(MPI_Info info, const char *key, char value[64], const char *otherwise)
 {
     int is_there, bytes = 64;
@@ -29,8 +30,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_get_info(MPI_COMM_WORLD, &info);
-    printf("rank %d is at site %s of %s, in group %s\n", rank, told(info, CAUSEWAY_INFO_SITE, site_name, "here"),
-           told(info, CAUSEWAY_INFO_SITES, sites, "1"), told(info, CAUSEWAY_INFO_GROUP, group, "none"));
+    printf("rank %d is at site %s of %s, in group %s\n", rank,
+           told(info, CAUSEWAY_INFO_SITE, site_name, "here"), told(info, CAUSEWAY_INFO_SITES, sites, "1"),
+           told(info, CAUSEWAY_INFO_GROUP, group, "none"));
     int key = atoi(told(info, CAUSEWAY_INFO_COLORS_KEYVAL, keyval, "-1"));
     MPI_Info_free(&info);
     if (key != -1)

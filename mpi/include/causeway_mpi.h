@@ -1,35 +1,36 @@
-/* What a program may say to be told of the sites it runs on: docs/topology.md. Constants only: nothing to link, and nothing changes
- * without Causeway, where none of the keys is there, which means one site.
+/* The words by which a program asks for the sites it runs on; see docs/topology.md. They are constants only:
+ * there is nothing to link. Without Causeway none of the keys is there, which means one site.
  *
  *     MPI_Comm_get_info(MPI_COMM_WORLD, &info);
  *     MPI_Info_get(info, CAUSEWAY_INFO_SITE, sizeof name - 1, name, &is_there);
  *
  *     MPI_Info_set(info, "mpi_hw_resource_type", CAUSEWAY_RESOURCE_SITE);
- *     MPI_Comm_split_type(comm, MPI_COMM_TYPE_HW_GUIDED, key, info, &site);
- */
+ *     MPI_Comm_split_type(comm, MPI_COMM_TYPE_HW_GUIDED, key, info, &site); */
 #ifndef CAUSEWAY_MPI_H
 #define CAUSEWAY_MPI_H
 
-/* The ranks of one site, for MPI_COMM_TYPE_HW_GUIDED (MPI 4.0, section 7.4.2) and MPI_COMM_TYPE_RESOURCE_GUIDED (MPI 4.1). "cluster", which
- * Open MPI and others know too, means the same. */
+/* The ranks of one site, for MPI_COMM_TYPE_HW_GUIDED (MPI 4.0, section 7.4.2) and
+ * MPI_COMM_TYPE_RESOURCE_GUIDED (MPI 4.1). "cluster", which Open MPI and others know too, means the same. */
 #define CAUSEWAY_RESOURCE_SITE "causeway:site"
 
-/* The ranks of one group of the job's profile (causeway run --groups); MPI_COMM_NULL at ranks of none. */
+/* The ranks of one group of the job's profile (causeway run --groups). Ranks of no group get
+ * MPI_COMM_NULL. */
 #define CAUSEWAY_RESOURCE_GROUP "causeway:group"
 
-/* Keys of the info object that MPI_Comm_get_info gives for MPI_COMM_WORLD. The process's site, how many sites the job has, the process's
- * group, where it is in one. Names have up to 63 letters. */
+/* Keys of the info object that MPI_Comm_get_info gives for MPI_COMM_WORLD: the process's site, the number of
+ * the job's sites, and the process's group, where it is in one. Names have up to 63 letters. */
 #define CAUSEWAY_INFO_SITE "causeway:site"
 #define CAUSEWAY_INFO_SITES "causeway:sites"
 #define CAUSEWAY_INFO_GROUP "causeway:group"
 
-/* Two more: the keyvals, as decimal numbers, of two attributes of MPI_COMM_WORLD and of its duplicates. The first is an int * to the
- * number of levels of each rank; the second an int ** to the colours of each rank, colors[rank][level]: ranks of one colour are at
- * one place. */
+/* Two more keys. Their values are keyvals, as decimal numbers, of two attributes of MPI_COMM_WORLD and of its
+ * duplicates. The first attribute is an int * to the number of levels of each rank. The second is an int **
+ * to the colours of each rank, colors[rank][level]: ranks of one colour are at one place. */
 #define CAUSEWAY_INFO_DEPTHS_KEYVAL "causeway:depths_keyval"
 #define CAUSEWAY_INFO_COLORS_KEYVAL "causeway:colors_keyval"
 
-/* The levels. All ranks have one colour at the first; sites are numbered by their lowest ranks, and so are hosts, over all sites. */
+/* The levels. All ranks have one colour at the first. Sites are numbered by their lowest ranks, and so are
+ * hosts, over all sites. */
 #define CAUSEWAY_LEVEL_GRID 0
 #define CAUSEWAY_LEVEL_SITE 1
 #define CAUSEWAY_LEVEL_HOST 2

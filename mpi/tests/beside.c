@@ -1,5 +1,5 @@
-/* Collectives that go on beside the program: they get on in whatever call it waits, many at a time, and with what they need although the
- * program has freed it. Any deadlock here ends with the launcher's time. */
+/* Collectives that go on beside the program: they get on in whatever call it waits, many at a time, and with
+ * what they need although the program has freed it. Any deadlock here ends with the launcher's time. */
 #include "native.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 #define MANY 40
 #define MAX_RANKS 64
 #define ROUNDS 20
-/* More than the tags that every MPI has. */
+/* There are more of these than tags that every MPI has. */
 #define VERY_MANY 33000
 
 static int rank, size, wrong;
@@ -23,7 +23,8 @@ static void check(int is_right, const char *what)
 
 static int sum_of_ranks(void) { return size * (size - 1) / 2; }
 
-/* Rank 0 of each pair waits for a message that the other sends when the collective is over, which rank 0 may have to help with. */
+/* Rank 0 of each pair waits for a message. The other sends it when the collective is over, with which rank 0
+ * may have to help. */
 static void they_get_on_while_the_program_receives(void)
 {
     int found = 0, word = 0;
@@ -38,7 +39,8 @@ static void they_get_on_while_the_program_receives(void)
     check(found == sum_of_ranks(), "an allreduce during receives");
 }
 
-/* The others come to the barrier when the broadcast, which rank 0 begins and may have to carry on, is over. */
+/* The others come to the barrier when the broadcast, which rank 0 begins and may have to carry on, is
+ * over. */
 static void they_get_on_while_the_program_is_in_another_collective(void)
 {
     static int data[100000];
@@ -93,7 +95,7 @@ static void what_the_program_frees_is_kept_as_long_as_they_need_it(void)
     MPI_Comm comm;
     MPI_Request request;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    /* So that it is known. */
+    /* The communicator's first collective comes first. */
     MPI_Barrier(comm);
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_commit(&pair);
@@ -139,7 +141,7 @@ static int count_freed(MPI_Datatype type, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Two ints; where it is freed, that is counted. */
+/* A datatype of two ints. Where it is freed, that is counted. */
 static MPI_Datatype make_counted(int key)
 {
     MPI_Datatype made;
@@ -212,8 +214,8 @@ static void very_many_persistent_ones_are_there_at_a_time(void)
     free(found);
 }
 
-/* Of every hundred one is kept, so that those made later get tags of others that have been freed. Each rank starts them in an order of its
- * own, and odd ones free the others later. */
+/* One of every hundred is kept, so that those made later get tags of others that have been freed. Each rank
+ * starts them in an order of its own, and odd ranks free the others later. */
 static void persistent_ones_that_are_freed_leave_their_tags_to_others(void)
 {
     enum { EACH = 100, KEPT = VERY_MANY / EACH };
@@ -223,7 +225,8 @@ static void persistent_ones_that_are_freed_leave_their_tags_to_others(void)
     int right = 1, first = lets_others_progress() ? 7 * rank : 0;
     for (int i = 0; i < KEPT * EACH; i++) {
         MPI_Request *one = &requests[i / EACH];
-        INIT(Allreduce)(&from[i / EACH], &found[i / EACH], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, one);
+        INIT(Allreduce)(&from[i / EACH], &found[i / EACH], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                        one);
         if (i % EACH == EACH - 1)
             continue;
         goes = rank % 2 ? &late : one;
@@ -260,7 +263,7 @@ static void count_raised(MPI_Comm *comm, int *code, ...)
 static void end_failed(MPI_Request *request, MPI_Comm comm, int is_returned, const char *what)
 {
     int word = 0, before = raised;
-    /* Behind what rank 1 has sent. */
+    /* This comes behind what rank 1 has sent. */
     for (int i = 0; i < ROUNDS && rank < 2; i++)
         MPI_Sendrecv_replace(&word, 1, MPI_INT, 1 - rank, 7, 1 - rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     check(raised == before, "an error handler is called by the call that completes a request");
@@ -357,8 +360,8 @@ int main(int argc, char **argv)
     int any = 0;
     MPI_Reduce(&wrong, &any, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank == 0)
-        printf("collectives beside the program on %d ranks%s: %s\n", size, provided == MPI_THREAD_MULTIPLE ? " with threads" : "",
-               any ? "WRONG" : "right");
+        printf("collectives beside the program on %d ranks%s: %s\n", size,
+               provided == MPI_THREAD_MULTIPLE ? " with threads" : "", any ? "WRONG" : "right");
     MPI_Finalize();
     return any;
 }

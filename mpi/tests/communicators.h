@@ -1,4 +1,5 @@
-/* Random numbers that are the same on all ranks, and communicators of many kinds that are made and freed by them. */
+/* Random numbers that are the same on all ranks, and communicators of many kinds that are made and freed by
+ * them. */
 #ifndef CAUSEWAY_COMMUNICATORS_H
 #define CAUSEWAY_COMMUNICATORS_H
 
@@ -7,13 +8,13 @@
 
 #define MAX_RANKS 64
 #define COMMUNICATORS 6
-/* The one that does not hold all ranks. */
+/* The number of the communicator that does not hold all ranks. */
 #define PARTS 2
 
 static MPI_Comm communicators[COMMUNICATORS];
 static uint64_t state;
 
-/* xorshift64*, the same on all ranks. */
+/* A generator (xorshift64*) that is the same on all ranks. */
 static uint32_t draw(uint32_t below)
 {
     state ^= state >> 12;
@@ -61,13 +62,13 @@ static void make_communicators(int rank, int size)
     communicators[PARTS] = split(MPI_COMM_WORLD, rank % 2, rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &communicators[3]);
     communicators[4] = grid(MPI_COMM_WORLD, size, 1);
-    /* Every rank in an order that is neither the world's nor its reverse. */
+    /* All ranks are in an order that is neither the world's nor its reverse. */
     for (int i = 0; i < size; i++)
         odd[i] = i % 2 ? size - 1 - i / 2 : i / 2;
     communicators[5] = create(MPI_COMM_WORLD, odd, size, 0);
 }
 
-/* All ranks of another, in any order. */
+/* Makes a communicator of all ranks of another, in any order. */
 static MPI_Comm make_of(MPI_Comm parent, int rank, int size)
 {
     int order[MAX_RANKS];
@@ -98,7 +99,8 @@ static void release(MPI_Comm *comm)
         MPI_Comm_disconnect(comm);
 }
 
-/* One of them, not the world, goes, and another that is made of any of them takes its place, before or afterwards. */
+/* Frees one of them, but not the world. Another that is made of any of them takes its place, before or
+ * afterwards. */
 __attribute__((unused)) static void replace_communicator(void)
 {
     int which = 1 + (int)draw(COMMUNICATORS - 1), of = (int)draw(COMMUNICATORS), rank, size;

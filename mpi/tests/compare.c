@@ -1,28 +1,46 @@
-/* Random collectives on random communicators, each done twice, by way of the preload library, in one of its three forms, with large
- * counts or not, and several under way at a time, and by the MPI alone; every byte of every buffer must be the same after both.
+/* Compares random collectives on random communicators with the MPI's own. Each is done twice: by way of the
+ * preload library, in one of its three forms, with large counts or not, and several under way at a time; and
+ * by the MPI alone. Every byte of every buffer must be the same after both.
  *
- * compare CASES|SECONDSs [SEED]: prints what was compared, and for the first difference how to have it again. With a time (60s) other
- * communicators are made and freed all the while, and memory must not grow. */
+ * compare CASES|SECONDSs [SEED]: prints what was compared, and for the first difference how to have it again.
+ * With a time (60s) other communicators are made and freed all the while, and memory must not grow. */
 #include "native.h"
 
 #include "communicators.h"
+#include "compare_extent.h"
 #include "compare_kinds.h"
 
-#include <limits.h>
-#include <malloc.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-/* Under way at a time. */
+/* So many are under way at a time. */
 #define MAX_AT_ONCE 6
 
-enum { BARRIER, BCAST, REDUCE, ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER,
-       ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, SCAN, EXSCAN, OPERATIONS };
+enum {
+    BARRIER,
+    BCAST,
+    REDUCE,
+    ALLREDUCE,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    GATHER,
+    GATHERV,
+    SCATTER,
+    SCATTERV,
+    ALLGATHER,
+    ALLGATHERV,
+    ALLTOALL,
+    ALLTOALLV,
+    ALLTOALLW,
+    SCAN,
+    EXSCAN,
+    OPERATIONS
+};
 
-static const char *const names[OPERATIONS] = {"barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "reduce_scatter_block",
-    "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw", "scan", "exscan"};
+static const char *const names[OPERATIONS] = {
+    "barrier",  "bcast",     "reduce",    "allreduce", "reduce_scatter", "reduce_scatter_block",
+    "gather",   "gatherv",   "scatter",   "scatterv",  "allgather",      "allgatherv",
+    "alltoall", "alltoallv", "alltoallw", "scan",      "exscan"};
 
 struct one {
     int operation, which, count, root, in_place;
@@ -32,10 +50,10 @@ struct one {
     int rank, size;
     enum { BLOCKING, NONBLOCKING, PERSISTENT } form;
     MPI_Request request;
-    /* Native and ours. */
+    /* The MPI's own, and ours. */
     int status[2];
     int counts[MAX_RANKS], places[MAX_RANKS], total;
-    /* What the v and w forms are told. */
+    /* The arrays that calls with v or w in their names get. */
     int said_counts[MAX_RANKS], said_places[MAX_RANKS];
     int out_counts[MAX_RANKS], out_places[MAX_RANKS], in_counts[MAX_RANKS], in_places[MAX_RANKS];
     MPI_Datatype types[MAX_RANKS];
@@ -44,35 +62,37 @@ struct one {
         MPI_Count counts[MAX_RANKS], out_counts[MAX_RANKS], in_counts[MAX_RANKS];
         MPI_Aint places[MAX_RANKS], out_places[MAX_RANKS], in_places[MAX_RANKS];
     } large;
-    /* Of the v and w forms of alltoall: what rank i sends to rank j. */
+    /* Rank i sends table[i][j] elements to rank j in calls of alltoall with v or w. */
     int table[MAX_RANKS][MAX_RANKS];
 };
 
-#define FORM_OF(Name, Iname, Init, ...)                                                                               \
-    (one->form == BLOCKING      ? MPI_##Name(__VA_ARGS__)                                                              \
-     : one->form == NONBLOCKING ? MPI_##Iname(__VA_ARGS__, &one->request)                                              \
+#define FORM_OF(Name, Iname, Init, ...)                                   \
+    (one->form == BLOCKING      ? MPI_##Name(__VA_ARGS__)                 \
+     : one->form == NONBLOCKING ? MPI_##Iname(__VA_ARGS__, &one->request) \
                                 : started(Init(__VA_ARGS__, MPI_INFO_NULL, &one->request), &one->request))
 #if MPI_VERSION >= 4
-/* The arguments' names mean arrays of large counts there. */
-#define LARGE_FORM_OF(name, iname, ...)                                                                                \
-    __extension__({                                                                                                    \
-        MPI_Count *counts = one->large.counts, *out_counts = one->large.out_counts, *in_counts = one->large.in_counts; \
-        MPI_Aint *places = one->large.places, *out_places = one->large.out_places, *in_places = one->large.in_places;  \
-        (void)counts, (void)out_counts, (void)in_counts, (void)places, (void)out_places, (void)in_places;             \
-        FORM_OF(name##_c, I##iname##_c, MPI_##name##_init_c, __VA_ARGS__);                                             \
+/* In the arguments, the names of arrays mean those of large counts. */
+#define LARGE_FORM_OF(name, iname, ...)                                                                   \
+    __extension__({                                                                                       \
+        MPI_Count *counts = one->large.counts, *out_counts = one->large.out_counts,                       \
+                  *in_counts = one->large.in_counts;                                                      \
+        MPI_Aint *places = one->large.places, *out_places = one->large.out_places,                        \
+                 *in_places = one->large.in_places;                                                       \
+        (void)counts, (void)out_counts, (void)in_counts, (void)places, (void)out_places, (void)in_places; \
+        FORM_OF(name##_c, I##iname##_c, MPI_##name##_init_c, __VA_ARGS__);                                \
     })
 #else
 #define LARGE_FORM_OF(name, iname, ...) MPI_ERR_OTHER
 #endif
-#define CALL(name, iname, ...)                                                                                         \
-    (!ours             ? NATIVE(name)(__VA_ARGS__)                                                                     \
-     : one->is_large   ? LARGE_FORM_OF(name, iname, __VA_ARGS__)                                                       \
-                       : FORM_OF(name, I##iname, INIT(name), __VA_ARGS__))
+#define CALL(name, iname, ...)                                 \
+    (!ours           ? NATIVE(name)(__VA_ARGS__)               \
+     : one->is_large ? LARGE_FORM_OF(name, iname, __VA_ARGS__) \
+                     : FORM_OF(name, I##iname, INIT(name), __VA_ARGS__))
 
 static int started(int status, MPI_Request *request) { return status ? status : MPI_Start(request); }
 
-/* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0, and adds up wrongly where two nodes have
- * unlike numbers of ranks, in reverse. */
+/* MPICH 4.0.2's own reduce crashes in place where the root is not rank 0. In reverse it adds up wrongly where
+ * two nodes have unlike numbers of ranks. */
 static int reduce_by_hand(const struct one *one, const char *from, char *into)
 {
     size_t bytes = (size_t)one->count * (size_t)one->kind->extent;
@@ -80,12 +100,15 @@ static int reduce_by_hand(const struct one *one, const char *from, char *into)
     int counts[MAX_RANKS], places[MAX_RANKS];
     for (int i = 0; i < one->size; i++)
         counts[i] = one->count, places[i] = i * one->count;
-    int status = NATIVE(Gatherv)(from, one->count, one->kind->type, all, counts, places, one->kind->type, one->root, one->comm);
+    int status = NATIVE(Gatherv)(from, one->count, one->kind->type, all, counts, places, one->kind->type,
+                                 one->root, one->comm);
     if (one->rank == one->root) {
         for (int i = one->size - 2; i >= 0; i--)
-            NATIVE(Reduce_local)(all + bytes * (size_t)i, all + bytes * (size_t)(one->size - 1), one->count, one->kind->type, one->op);
+            NATIVE(Reduce_local)(all + bytes * (size_t)i, all + bytes * (size_t)(one->size - 1), one->count,
+                                 one->kind->type, one->op);
         for (int i = 0; i < one->count; i++)
-            memcpy(into + i * one->kind->extent, all + bytes * (size_t)(one->size - 1) + i * one->kind->extent, one->kind->bytes);
+            memcpy(into + i * one->kind->extent,
+                   all + bytes * (size_t)(one->size - 1) + i * one->kind->extent, one->kind->bytes);
     }
     free(all);
     return status;
@@ -93,18 +116,18 @@ static int reduce_by_hand(const struct one *one, const char *from, char *into)
 
 static int reduces(int operation)
 {
-    return operation == REDUCE || operation == ALLREDUCE || operation == REDUCE_SCATTER || operation == REDUCE_SCATTER_BLOCK ||
-           operation == SCAN || operation == EXSCAN;
+    return operation == REDUCE || operation == ALLREDUCE || operation == REDUCE_SCATTER ||
+           operation == REDUCE_SCATTER_BLOCK || operation == SCAN || operation == EXSCAN;
 }
 
-/* One rank may describe nothing otherwise than the others do. */
+/* One rank may describe nothing by another datatype than the others do. */
 static MPI_Datatype type_of(const struct one *one)
 {
     int any_elements = one->count > 0 || one->operation == ALLTOALLV || one->operation == ALLTOALLW;
     return any_elements || reduces(one->operation) || one->rank != one->root ? one->kind->type : huge;
 }
 
-/* What the v and w forms are told. */
+/* Fills the arrays that calls with v or w in their names get. */
 static void say_blocks(struct one *one, MPI_Datatype type)
 {
     int unit = one->operation == ALLTOALLW ? (int)one->kind->extent : 1;
@@ -121,19 +144,22 @@ static void say_blocks(struct one *one, MPI_Datatype type)
     }
 }
 
-/* MPICH 4.0.2's own gather and scatter fail ("message truncated", or worse) for 2803 structs of {8: double, 0: 3 chars} on 5 ranks. */
+/* MPICH 4.0.2's own gather and scatter fail ("message truncated", or worse) for 2803 structs of {8: double,
+ * 0: 3 chars} on 5 ranks. */
 static int gather_by_hand(struct one *one, const char *from, char *into, MPI_Datatype type)
 {
     for (int i = 0; i < one->size; i++)
         one->in_counts[i] = one->count, one->in_places[i] = i * one->count;
-    return NATIVE(Gatherv)(from, one->count, type, into, one->in_counts, one->in_places, type, one->root, one->comm);
+    return NATIVE(Gatherv)(from, one->count, type, into, one->in_counts, one->in_places, type, one->root,
+                           one->comm);
 }
 
 static int scatter_by_hand(struct one *one, const char *from, char *into, MPI_Datatype type)
 {
     for (int i = 0; i < one->size; i++)
         one->out_counts[i] = one->count, one->out_places[i] = i * one->count;
-    return NATIVE(Scatterv)(from, one->out_counts, one->out_places, type, into, one->count, type, one->root, one->comm);
+    return NATIVE(Scatterv)(from, one->out_counts, one->out_places, type, into, one->count, type, one->root,
+                            one->comm);
 }
 
 /* MPICH 4.0.2's own crashes in place with MPI_DOUBLE_INT. */
@@ -150,7 +176,8 @@ static int call(struct one *one, char *from, char *into, int ours)
     int here = one->counts[one->rank], at_root = one->rank == one->root;
     void *in_place = MPI_IN_PLACE;
     int *counts = one->said_counts, *places = one->said_places;
-    int *out_counts = one->out_counts, *out_places = one->out_places, *in_counts = one->in_counts, *in_places = one->in_places;
+    int *out_counts = one->out_counts, *out_places = one->out_places, *in_counts = one->in_counts,
+        *in_places = one->in_places;
     MPI_Datatype *types = one->types;
     say_blocks(one, type);
     switch (one->operation) {
@@ -161,49 +188,59 @@ static int call(struct one *one, char *from, char *into, int ours)
     case REDUCE:
         if (!ours)
             return reduce_by_hand(one, one->in_place && at_root ? into : from, into);
-        return CALL(Reduce, reduce, one->in_place && at_root ? in_place : from, into, one->count, type, one->op, one->root, one->comm);
+        return CALL(Reduce, reduce, one->in_place && at_root ? in_place : from, into, one->count, type,
+                    one->op, one->root, one->comm);
     case ALLREDUCE:
-        return CALL(Allreduce, allreduce, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Allreduce, allreduce, one->in_place ? in_place : from, into, one->count, type, one->op,
+                    one->comm);
     case REDUCE_SCATTER:
-        return CALL(Reduce_scatter, reduce_scatter, one->in_place ? in_place : from, into, counts, type, one->op, one->comm);
+        return CALL(Reduce_scatter, reduce_scatter, one->in_place ? in_place : from, into, counts, type,
+                    one->op, one->comm);
     case REDUCE_SCATTER_BLOCK:
-        return CALL(Reduce_scatter_block, reduce_scatter_block, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Reduce_scatter_block, reduce_scatter_block, one->in_place ? in_place : from, into,
+                    one->count, type, one->op, one->comm);
     case GATHER:
         if (!ours)
             return gather_by_hand(one, one->in_place && at_root ? in_place : from, into, type);
-        return CALL(Gather, gather, one->in_place && at_root ? in_place : from, one->count, type, into, one->count, type, one->root,
-                    one->comm);
+        return CALL(Gather, gather, one->in_place && at_root ? in_place : from, one->count, type, into,
+                    one->count, type, one->root, one->comm);
     case GATHERV:
-        return CALL(Gatherv, gatherv, one->in_place && at_root ? in_place : from, here, type, into, counts, places, type, one->root,
-                    one->comm);
+        return CALL(Gatherv, gatherv, one->in_place && at_root ? in_place : from, here, type, into, counts,
+                    places, type, one->root, one->comm);
     case SCATTER:
         if (!ours)
             return scatter_by_hand(one, from, one->in_place && at_root ? in_place : into, type);
-        return CALL(Scatter, scatter, from, one->count, type, one->in_place && at_root ? in_place : into, one->count, type, one->root,
-                    one->comm);
+        return CALL(Scatter, scatter, from, one->count, type, one->in_place && at_root ? in_place : into,
+                    one->count, type, one->root, one->comm);
     case SCATTERV:
-        return CALL(Scatterv, scatterv, from, counts, places, type, one->in_place && at_root ? in_place : into, here, type, one->root,
-                    one->comm);
+        return CALL(Scatterv, scatterv, from, counts, places, type,
+                    one->in_place && at_root ? in_place : into, here, type, one->root, one->comm);
     case ALLGATHER:
-        return CALL(Allgather, allgather, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
+        return CALL(Allgather, allgather, one->in_place ? in_place : from, one->count, type, into, one->count,
+                    type, one->comm);
     case ALLGATHERV:
-        return CALL(Allgatherv, allgatherv, one->in_place ? in_place : from, here, type, into, counts, places, type, one->comm);
+        return CALL(Allgatherv, allgatherv, one->in_place ? in_place : from, here, type, into, counts, places,
+                    type, one->comm);
     case ALLTOALL:
         if (!ours)
             return alltoall_by_hand(one, from, into, type);
-        return CALL(Alltoall, alltoall, one->in_place ? in_place : from, one->count, type, into, one->count, type, one->comm);
+        return CALL(Alltoall, alltoall, one->in_place ? in_place : from, one->count, type, into, one->count,
+                    type, one->comm);
     case ALLTOALLV:
-        return CALL(Alltoallv, alltoallv, from, out_counts, out_places, type, into, in_counts, in_places, type, one->comm);
+        return CALL(Alltoallv, alltoallv, from, out_counts, out_places, type, into, in_counts, in_places,
+                    type, one->comm);
     case ALLTOALLW:
-        return CALL(Alltoallw, alltoallw, from, out_counts, out_places, types, into, in_counts, in_places, types, one->comm);
+        return CALL(Alltoallw, alltoallw, from, out_counts, out_places, types, into, in_counts, in_places,
+                    types, one->comm);
     case SCAN:
         return CALL(Scan, scan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
     default:
-        return CALL(Exscan, exscan, one->in_place ? in_place : from, into, one->count, type, one->op, one->comm);
+        return CALL(Exscan, exscan, one->in_place ? in_place : from, into, one->count, type, one->op,
+                    one->comm);
     }
 }
 
-/* Mostly small, sometimes none, sometimes cut in several segments. */
+/* The count is mostly small, sometimes 0, and sometimes so large that it is cut in several segments. */
 static int draw_count(int ranks)
 {
     switch (draw(12)) {
@@ -234,16 +271,18 @@ static void draw_one(struct one *one)
     } while (reduces(one->operation) && one->kind->op_count == 0);
     one->op = one->kind->op_count ? one->kind->ops[draw(one->kind->op_count)] : MPI_OP_NULL;
     one->count = draw_count(one->size);
-    /* The ranks of a split communicator differ in number: the root must be one of all. */
+    /* The ranks of a split communicator draw for different sizes, so the root must be one of all. */
     one->root = draw(1000) % one->size;
     one->in_place = draw(3) == 0;
     one->form = draw(3);
-    /* Those of MPIs that do not let others take part in their progress are the MPIs' own, which MPICH 4.0.2 does not end. */
+    /* Where an MPI does not let others take part in its progress, these forms are its own, and MPICH 4.0.2
+     * does not end them. */
     if (!lets_others_progress())
         one->form = BLOCKING;
     one->is_large = draw(3) == 0 && MPI_VERSION >= 4;
     one->request = MPI_REQUEST_NULL;
-    /* This one may lie on one site, where the MPI's own is called: nothing that MPICH 4.0.2 gets wrong. */
+    /* This communicator may lie on one site, where the MPI's own is called. So it gets nothing that MPICH
+     * 4.0.2 does wrong. */
     if (one->which == PARTS) {
         one->in_place = 0;
         one->count %= 100;
@@ -270,9 +309,10 @@ static int64_t most_elements(const struct one *one)
 static void begin(struct one *one, struct memory memory[2], int number, int rank, int ours)
 {
     if (getenv("COMPARE_TELLS"))
-        fprintf(stderr, "rank %d: case %d, %s: %s, form %d, communicator %d, %d of %s, root %d, in place %d\n", rank, number,
-                ours ? "causeway" : "native", names[one->operation], one->form, one->which, one->count, one->kind->name, one->root,
-                one->in_place);
+        fprintf(stderr,
+                "rank %d: case %d, %s: %s, form %d, communicator %d, %d of %s, root %d, in place %d\n", rank,
+                number, ours ? "causeway" : "native", names[one->operation], one->form, one->which,
+                one->count, one->kind->name, one->root, one->in_place);
     for (int i = 0; i < 2; i++) {
         memory[i] = memory_of(most_elements(one), one->kind);
         fill(&memory[i], most_elements(one), one->kind, rank * 2 + i);
@@ -307,7 +347,7 @@ static void end(struct one *some, int many)
             MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
         break;
     case 2:
-        /* Not MPI_Testall: MPICH 5.0.2 finds errors of others in its own persistent collectives. */
+        /* MPI_Testall is not used: MPICH 5.0.2 finds errors of others in its own persistent collectives. */
         for (int i = 0; i < many; i++)
             for (flag = 0; !flag;)
                 MPI_Test(&requests[i], &flag, statuses);
@@ -324,7 +364,7 @@ static void end(struct one *some, int many)
     }
 }
 
-/* Frees the memory, too. */
+/* Compares what both have found, and frees the memory. */
 static int compare(const struct one *one, struct memory memory[2][2], int number, uint64_t seed, int rank)
 {
     int statuses = one->status[0] != one->status[1], differs = statuses;
@@ -334,63 +374,27 @@ static int compare(const struct one *one, struct memory memory[2][2], int number
     if (one->operation == EXSCAN && one->rank == 0)
         differs = statuses;
     if (one->operation == REDUCE_SCATTER && one->in_place)
-        differs = statuses || memcmp(memory[0][1].at, memory[1][1].at, one->counts[one->rank] * one->kind->extent) != 0;
+        differs = statuses ||
+                  memcmp(memory[0][1].at, memory[1][1].at, one->counts[one->rank] * one->kind->extent) != 0;
     if (one->operation == REDUCE_SCATTER_BLOCK && one->in_place)
         differs = statuses || memcmp(memory[0][1].at, memory[1][1].at, one->count * one->kind->extent) != 0;
-    if ((one->operation == REDUCE && one->in_place && one->rank == one->root) || (one->operation == ALLTOALL && one->in_place))
+    if ((one->operation == REDUCE && one->in_place && one->rank == one->root) ||
+        (one->operation == ALLTOALL && one->in_place))
         differs = statuses || memcmp(memory[0][1].all, memory[1][1].all, memory[0][1].bytes) != 0;
     if (differs)
-        fprintf(stderr, "rank %d: case %d of seed %llu: %s, form %d, communicator %d, %d of %s, op %d, root %d%s: statuses %d %d\n", rank,
-                number, (unsigned long long)seed, names[one->operation], one->form, one->which, one->count, one->kind->name,
-                (int)(one->op == one->kind->ops[1]), one->root, one->in_place ? ", in place" : "", one->status[0], one->status[1]);
+        fprintf(stderr,
+                "rank %d: case %d of seed %llu: %s, form %d, communicator %d, %d of %s, op %d, root %d%s: "
+                "statuses %d %d\n",
+                rank, number, (unsigned long long)seed, names[one->operation], one->form, one->which,
+                one->count, one->kind->name, (int)(one->op == one->kind->ops[1]), one->root,
+                one->in_place ? ", in place" : "", one->status[0], one->status[1]);
     for (int ours = 0; ours < 2; ours++)
         for (int i = 0; i < 2; i++)
             free(memory[ours][i].all);
     return differs;
 }
 
-/* When the comparing ends: after so many cases, or so many seconds by rank 0's clock. */
-struct extent {
-    int cases, seconds;
-    time_t began;
-};
-
-static struct extent extent_of(const char *text)
-{
-    char *unit;
-    long number = strtol(text, &unit, 10);
-    if (*unit == 's')
-        return (struct extent){.cases = INT_MAX, .seconds = (int)number, .began = time(NULL)};
-    return (struct extent){.cases = (int)number};
-}
-
-enum phase { WARMING, MEASURED, OVER };
-
-static int phase_of(const struct extent *extent, int rank)
-{
-    time_t passed = time(NULL) - extent->began;
-    if (!extent->seconds || rank != 0)
-        return WARMING;
-    return passed >= extent->seconds ? OVER : passed * 10 >= extent->seconds ? MEASURED : WARMING;
-}
-
-/* What a run may have more of in the end than after a tenth of its time. A hierarchy that is not freed costs more than 4 kB with its two
- * communicators, and a soak of minutes makes ten thousands of them. */
-#define MAX_GROWTH_BYTES (16 << 20)
-
-/* Memory in use, without what the allocator keeps for the next. */
-static int64_t resident_bytes(void)
-{
-    long all, resident = 0;
-    malloc_trim(0);
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%ld %ld", &all, &resident) != 2)
-        fprintf(stderr, "compare: /proc/self/statm does not say how much memory is in use\n"), exit(2);
-    fclose(file);
-    return resident * sysconf(_SC_PAGESIZE);
-}
-
-/* What was done, for rank 0 to tell. */
+/* What has been done, which rank 0 prints. */
 struct account {
     int cases, replaced, done[OPERATIONS], forms[3];
 };
@@ -406,7 +410,7 @@ static int64_t crossed_messages(void)
     return all;
 }
 
-/* As many cases as are under way at a time; whether any differs. */
+/* Does as many cases as are under way at a time. Returns whether any differs. */
 static int do_some(struct account *account, uint64_t seed, int rank)
 {
     static struct one some[MAX_AT_ONCE];
@@ -427,19 +431,21 @@ static int do_some(struct account *account, uint64_t seed, int rank)
     return differs;
 }
 
-static void tell(const struct account *account, const struct extent *extent, uint64_t seed, int wrong, int64_t messages, int64_t growth)
+static void tell(const struct account *account, const struct extent *extent, uint64_t seed, int wrong,
+                 int64_t messages, int64_t growth)
 {
     int size;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    printf("%d cases of seed %llu on %d ranks: %s; %lld messages between sites\n", account->cases, (unsigned long long)seed, size,
-           wrong ? "DIFFERENT" : "the same", (long long)messages);
+    printf("%d cases of seed %llu on %d ranks: %s; %lld messages between sites\n", account->cases,
+           (unsigned long long)seed, size, wrong ? "DIFFERENT" : "the same", (long long)messages);
     for (int i = 0; i < OPERATIONS; i++)
         printf("  %s %d\n", names[i], account->done[i]);
-    printf("  (blocking %d, non-blocking %d, persistent %d)\n", account->forms[BLOCKING], account->forms[NONBLOCKING],
-           account->forms[PERSISTENT]);
+    printf("  (blocking %d, non-blocking %d, persistent %d)\n", account->forms[BLOCKING],
+           account->forms[NONBLOCKING], account->forms[PERSISTENT]);
     if (extent->seconds)
-        printf("in %d s %d communicators were replaced; memory grew by %lld kB%s\n", extent->seconds, account->replaced,
-               (long long)growth / 1024, growth > MAX_GROWTH_BYTES ? ", WHICH IS TOO MUCH" : "");
+        printf("in %d s %d communicators were replaced; memory grew by %lld kB%s\n", extent->seconds,
+               account->replaced, (long long)growth / 1024,
+               growth > MAX_GROWTH_BYTES ? ", WHICH IS TOO MUCH" : "");
 }
 
 int main(int argc, char **argv)
@@ -453,7 +459,8 @@ int main(int argc, char **argv)
     struct extent extent = extent_of(argc > 1 ? argv[1] : "1000");
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     if (!dlsym(RTLD_DEFAULT, CROSSINGS) || size > MAX_RANKS) {
-        fprintf(stderr, "compare: %s\n", size > MAX_RANKS ? "too many ranks" : "the library is not preloaded");
+        fprintf(stderr, "compare: %s\n",
+                size > MAX_RANKS ? "too many ranks" : "the library is not preloaded");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     make_kinds();

@@ -13,7 +13,8 @@ static void multiply(void *in, void *inout, int *count, MPI_Datatype *type)
     uint32_t *a = in, *b = inout;
     (void)type;
     for (int i = 0; i < *count; i++, a += 4, b += 4) {
-        uint32_t c[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]};
+        uint32_t c[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2],
+                         a[2] * b[1] + a[3] * b[3]};
         memcpy(b, c, sizeof c);
     }
 }
@@ -29,26 +30,28 @@ static void exclusive_or(void *in, void *inout, int *count, MPI_Datatype *type)
 struct kind {
     const char *name;
     MPI_Datatype type;
-    /* For reductions; of those, what the elements are made of. */
+    /* Operations for reductions, and what the elements are made of for those. */
     MPI_Op ops[4];
     int op_count;
     enum { BYTES, INTS, DOUBLES, PAIRS, MATRICES } filled;
     MPI_Aint extent;
-    /* Without what follows the last. */
+    /* Bytes of an element, without the gap behind it. */
     size_t bytes;
 };
 
-/* Of 4 GB: what has no elements may be said to be of it. */
+/* A datatype of 4 GB: a rank without elements may say that they are of it. */
 static MPI_Datatype huge;
 
 static struct kind kinds[12];
 static int kind_count;
 
-static void add_kind(const char *name, MPI_Datatype type, int filled, int op_count, MPI_Op a, MPI_Op b, MPI_Op c)
+static void add_kind(const char *name, MPI_Datatype type, int filled, int op_count, MPI_Op a, MPI_Op b,
+                     MPI_Op c)
 {
     MPI_Aint lb;
     struct kind *kind = &kinds[kind_count++];
-    *kind = (struct kind){.name = name, .type = type, .filled = filled, .op_count = op_count, .ops = {a, b, c}};
+    *kind =
+        (struct kind){.name = name, .type = type, .filled = filled, .op_count = op_count, .ops = {a, b, c}};
     MPI_Aint bytes;
     MPI_Type_get_extent(type, &lb, &kind->extent);
     MPI_Type_get_true_extent(type, &lb, &bytes);

@@ -1,4 +1,5 @@
-/* For Fortran programs: how many messages this rank has sent between sites by way of the library; none without it. */
+/* Tells Fortran programs how many messages this rank has sent between sites by way of the library; none
+ * without it. */
 #include "native.h"
 
 #include <stdint.h>

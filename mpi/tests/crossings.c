@@ -1,8 +1,11 @@
-/* How many messages and bytes each operation, in each of its forms, sends from site to site, against what it must be: no timing, no chance.
+/* How many messages and bytes each operation, in each of its forms, sends from site to site, against what it
+ * must be: no timing, no chance.
  *
- * crossings RANKS_OF_SITE...: the sizes of the sites that CAUSEWAY_COLLECTIVES_SITES gives, in the order of ranks.
- * crossings slow RANKS RANKS RANKS: of three sites whose ranks follow each other, and of which CAUSEWAY_COLLECTIVES_LINKS says that the
- * way between the first and the last is slow: what each site sends to each other one. */
+ * crossings RANKS_OF_SITE...: the sizes of the sites that CAUSEWAY_COLLECTIVES_SITES gives, in the order of
+ * ranks.
+ * crossings slow RANKS RANKS RANKS: of three sites whose ranks follow each other, and of which
+ * CAUSEWAY_COLLECTIVES_LINKS says that the way between the first and the last is slow: what each site sends
+ * to each other one. */
 #include "native.h"
 
 #include <math.h>
@@ -38,13 +41,14 @@ static void expect(const char *what, int64_t messages, int64_t bytes)
         return;
     wrong = 1;
     if (rank == 0)
-        fprintf(stderr, "%s, form %d: %lld messages and %lld bytes crossed, not %lld and %lld\n", what, form, (long long)all.messages,
-                (long long)all.bytes, (long long)messages, (long long)bytes);
+        fprintf(stderr, "%s, form %d: %lld messages and %lld bytes crossed, not %lld and %lld\n", what, form,
+                (long long)all.messages, (long long)all.bytes, (long long)messages, (long long)bytes);
 }
 
 static void (*read_crossings_to)(int, struct crossings *);
 
-/* What this rank has sent to each of three sites: messages, then bytes, a row for its own site. */
+/* Reads what this rank has sent to each of three sites: messages, then bytes. There is a row for its own
+ * site. */
 static void read_pairs(int64_t pairs[18])
 {
     int site = 0, ranks_before = site_size[0];
@@ -67,7 +71,7 @@ static void start_pairs(void)
     read_pairs(pairs_before);
 }
 
-/* `parts[i][j]`: how many times `bytes`, in so many messages each, site i sends to site j. */
+/* Site i must send `bytes` to site j parts[i][j] times, in so many messages each. */
 static void expect_pairs(const char *what, const int64_t parts[3][3], int64_t messages, int64_t bytes)
 {
     int64_t own[18], all[18];
@@ -81,37 +85,47 @@ static void expect_pairs(const char *what, const int64_t parts[3][3], int64_t me
             continue;
         wrong = 1;
         if (rank == 0)
-            fprintf(stderr, "%s: %lld messages and %lld bytes crossed from site %d to site %d, not %lld and %lld\n", what,
-                    (long long)all[2 * i],
-                    (long long)all[2 * i + 1], i / 3, i % 3, (long long)(times * messages), (long long)(times * bytes));
+            fprintf(stderr,
+                    "%s: %lld messages and %lld bytes crossed from site %d to site %d, not %lld and %lld\n",
+                    what, (long long)all[2 * i], (long long)all[2 * i + 1], i / 3, i % 3,
+                    (long long)(times * messages), (long long)(times * bytes));
     }
 }
 
-/* Up to SMALL bytes a rank leaders carry every operation, on two sites of two ranks and more (`causeway collectives explain`). */
+/* Up to SMALL bytes a rank leaders carry every operation, on two sites of two ranks and more (`causeway
+ * collectives explain`). */
 enum { SMALL = 512, SEGMENT = 256 * 1024, PIECES = 5, LARGE = PIECES * SEGMENT };
 
-/* Messages of a large vector's parts, one for each of so many ranks: each to be added up, or handed out. */
-static int64_t of_parts(int parts)
-{
-    return (int64_t)parts * ((LARGE / parts + SEGMENT - 1) / SEGMENT);
-}
+/* Returns how many messages a large vector takes that is cut into one part for each of so many ranks, each to
+ * be added up or handed out. */
+static int64_t of_parts(int parts) { return (int64_t)parts * ((LARGE / parts + SEGMENT - 1) / SEGMENT); }
 
-/* Nothing goes over the slow way, and over no other more than there is. */
+/* Nothing may go over the slow way, and over the others no more than must. */
 static void slow_pair(char *out, char *in)
 {
-    /* From the first to the last by way of the second; the last's part by way of the second beside its own; by way of the second. */
-    const int64_t bcast[3][3] = {{0, 1, 0}, {0, 0, 1}, {0, 0, 0}}, back[3][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
+    /* A broadcast goes from the first site to the last by way of the second, and back likewise. In a
+     * reduction the second passes on the last's part beside its own. An allreduce goes by way of the
+     * second. */
+    const int64_t bcast[3][3] = {{0, 1, 0}, {0, 0, 1}, {0, 0, 0}},
+                  back[3][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
     const int64_t middle[3][3] = {{0, 0, 0}, {1, 0, 1}, {0, 0, 0}};
-    const int64_t reduce[3][3] = {{0, 0, 0}, {2, 0, 0}, {0, 1, 0}}, allreduce[3][3] = {{0, 1, 0}, {1, 0, 1}, {0, 1, 0}};
+    const int64_t reduce[3][3] = {{0, 0, 0}, {2, 0, 0}, {0, 1, 0}},
+                  allreduce[3][3] = {{0, 1, 0}, {1, 0, 1}, {0, 1, 0}};
     start_pairs(), MPI_Bcast(out, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD), expect_pairs("bcast", bcast, 1, SMALL);
-    start_pairs(), MPI_Bcast(out, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect_pairs("large bcast", bcast, PIECES, LARGE);
-    start_pairs(), MPI_Bcast(out, LARGE, MPI_BYTE, ranks - 1, MPI_COMM_WORLD), expect_pairs("bcast of the last", back, PIECES, LARGE);
-    start_pairs(), MPI_Bcast(out, SMALL, MPI_BYTE, site_size[0], MPI_COMM_WORLD), expect_pairs("bcast of the middle", middle, 1, SMALL);
-    start_pairs(), MPI_Reduce(out, in, SMALL, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD), expect_pairs("reduce", reduce, 1, SMALL);
-    start_pairs(), MPI_Reduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD), expect_pairs("large reduce", reduce, PIECES, LARGE);
-    start_pairs(), MPI_Allreduce(out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect_pairs("allreduce", allreduce, 1, SMALL);
-    start_pairs(), MPI_Allreduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect_pairs("large allreduce", allreduce,
-                                                                                                   of_parts(site_size[1]), LARGE);
+    start_pairs(), MPI_Bcast(out, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD),
+        expect_pairs("large bcast", bcast, PIECES, LARGE);
+    start_pairs(), MPI_Bcast(out, LARGE, MPI_BYTE, ranks - 1, MPI_COMM_WORLD),
+        expect_pairs("bcast of the last", back, PIECES, LARGE);
+    start_pairs(), MPI_Bcast(out, SMALL, MPI_BYTE, site_size[0], MPI_COMM_WORLD),
+        expect_pairs("bcast of the middle", middle, 1, SMALL);
+    start_pairs(), MPI_Reduce(out, in, SMALL, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD),
+        expect_pairs("reduce", reduce, 1, SMALL);
+    start_pairs(), MPI_Reduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD),
+        expect_pairs("large reduce", reduce, PIECES, LARGE);
+    start_pairs(), MPI_Allreduce(out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD),
+        expect_pairs("allreduce", allreduce, 1, SMALL);
+    start_pairs(), MPI_Allreduce(out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD),
+        expect_pairs("large allreduce", allreduce, of_parts(site_size[1]), LARGE);
 }
 
 static void report(void)
@@ -120,7 +134,7 @@ static void report(void)
         printf("crossings over %d sites: %s\n", sites, wrong ? "WRONG" : "as they must be");
 }
 
-/* Pairs of ranks at different sites, each way. */
+/* Returns how many pairs of ranks at different sites there are, each way. */
 static int64_t pairs(void)
 {
     int64_t sum = 0;
@@ -129,14 +143,16 @@ static int64_t pairs(void)
     return sum;
 }
 
-/* Open MPI sends a large message at once; the others would wait for its receiver, and get it in segments. */
+/* Open MPI sends a large message at once. The others would wait for its receiver, so they get it in
+ * segments. */
 #if defined(OPEN_MPI)
 #define PARTS 1
 #else
 #define PARTS PIECES
 #endif
 
-/* Messages of a segment of a large allreduce by several leaders: between ranks whose parts overlap. */
+/* Returns how many messages a segment of a large allreduce takes by several leaders: one between ranks whose
+ * parts overlap. */
 static int64_t of_a_segment(void)
 {
     int64_t sum = 0;
@@ -150,8 +166,9 @@ static int64_t of_a_segment(void)
     return sum;
 }
 
-/* By several leaders over two sites, or where CAUSEWAY_COLLECTIVES_RULES says so; else what is not one's own once from each site to whom it belongs, and from there once
- * to each other site. */
+/* Several leaders carry it over two sites, or where CAUSEWAY_COLLECTIVES_RULES says so. Else each site sends
+ * each part that is not its own once to whom it belongs, and each part goes from there once to each other
+ * site. */
 static void expect_large_allreduce(void)
 {
     int64_t others = sites - 1;
@@ -170,9 +187,9 @@ static void finish(void)
         MPI_Request_free(&request);
 }
 
-#define DO(name, iname, ...)                                                                                           \
-    (form == BLOCKING      ? (void)MPI_##name(__VA_ARGS__)                                                             \
-     : form == NONBLOCKING ? (MPI_I##iname(__VA_ARGS__, &request), finish())                                           \
+#define DO(name, iname, ...)                                                 \
+    (form == BLOCKING      ? (void)MPI_##name(__VA_ARGS__)                   \
+     : form == NONBLOCKING ? (MPI_I##iname(__VA_ARGS__, &request), finish()) \
                            : (INIT(name)(__VA_ARGS__, MPI_INFO_NULL, &request), finish()))
 
 static void all(char *out, char *in)
@@ -182,27 +199,38 @@ static void all(char *out, char *in)
     for (int i = 0; i < ranks; i++)
         counts[i] = SMALL, places[i] = i * SMALL;
     start(), DO(Barrier, barrier, MPI_COMM_WORLD), expect("barrier", each, 0);
-    start(), DO(Bcast, bcast, out, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD), expect("bcast", others, others * SMALL);
-    start(), DO(Bcast, bcast, out, SMALL, MPI_BYTE, ranks - 1, MPI_COMM_WORLD), expect("bcast of the last", others, others * SMALL);
-    start(), DO(Bcast, bcast, out, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect("large bcast", others * PIECES, others * LARGE);
-    start(), DO(Reduce, reduce, out, in, SMALL, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD), expect("reduce", others, others * SMALL);
+    start(), DO(Bcast, bcast, out, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD),
+        expect("bcast", others, others * SMALL);
+    start(), DO(Bcast, bcast, out, SMALL, MPI_BYTE, ranks - 1, MPI_COMM_WORLD),
+        expect("bcast of the last", others, others * SMALL);
+    start(), DO(Bcast, bcast, out, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD),
+        expect("large bcast", others * PIECES, others * LARGE);
+    start(), DO(Reduce, reduce, out, in, SMALL, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD),
+        expect("reduce", others, others * SMALL);
     start(), DO(Reduce, reduce, out, in, LARGE, MPI_BYTE, MPI_BXOR, 0, MPI_COMM_WORLD);
     expect("large reduce", others * PIECES, others * LARGE);
-    start(), DO(Allreduce, allreduce, out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect("allreduce", each, each * SMALL);
+    start(), DO(Allreduce, allreduce, out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD),
+        expect("allreduce", each, each * SMALL);
     start(), DO(Allreduce, allreduce, out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
     expect_large_allreduce();
-    start(), DO(Reduce_scatter_block, reduce_scatter_block, out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
+    start(),
+        DO(Reduce_scatter_block, reduce_scatter_block, out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
     expect("reduce_scatter_block", each, others * ranks * SMALL);
     start(), DO(Reduce_scatter, reduce_scatter, out, in, counts, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
     expect("reduce_scatter", each, others * ranks * SMALL);
-    start(), DO(Reduce_scatter_block, reduce_scatter_block, out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
+    start(),
+        DO(Reduce_scatter_block, reduce_scatter_block, out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
     expect("large reduce_scatter_block", others * ranks * PIECES, others * ranks * LARGE);
-    start(), DO(Gather, gather, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD), expect("gather", others, away * SMALL);
-    start(), DO(Gather, gather, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect("large gather", away * PARTS, away * LARGE);
+    start(), DO(Gather, gather, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD),
+        expect("gather", others, away * SMALL);
+    start(), DO(Gather, gather, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD),
+        expect("large gather", away * PARTS, away * LARGE);
     start(), DO(Gatherv, gatherv, out, SMALL, MPI_BYTE, in, counts, places, MPI_BYTE, 0, MPI_COMM_WORLD);
     expect("gatherv", away, away * SMALL);
-    start(), DO(Scatter, scatter, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD), expect("scatter", others, away * SMALL);
-    start(), DO(Scatter, scatter, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD), expect("large scatter", away * PARTS, away * LARGE);
+    start(), DO(Scatter, scatter, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD),
+        expect("scatter", others, away * SMALL);
+    start(), DO(Scatter, scatter, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, 0, MPI_COMM_WORLD),
+        expect("large scatter", away * PARTS, away * LARGE);
     start(), DO(Scatterv, scatterv, out, counts, places, MPI_BYTE, in, SMALL, MPI_BYTE, 0, MPI_COMM_WORLD);
     expect("scatterv", away, away * SMALL);
     start(), DO(Allgather, allgather, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, MPI_COMM_WORLD);
@@ -211,17 +239,21 @@ static void all(char *out, char *in)
     expect("large allgather", others * ranks * PIECES, others * ranks * LARGE);
     start(), DO(Allgatherv, allgatherv, out, SMALL, MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD);
     expect("allgatherv", others * ranks, others * ranks * SMALL);
-    start(), DO(Alltoall, alltoall, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, MPI_COMM_WORLD), expect("alltoall", each, pairs() * SMALL);
+    start(), DO(Alltoall, alltoall, out, SMALL, MPI_BYTE, in, SMALL, MPI_BYTE, MPI_COMM_WORLD),
+        expect("alltoall", each, pairs() * SMALL);
     start(), DO(Alltoall, alltoall, out, LARGE, MPI_BYTE, in, LARGE, MPI_BYTE, MPI_COMM_WORLD);
     expect("large alltoall", pairs(), pairs() * LARGE);
-    start(), DO(Alltoallv, alltoallv, out, counts, places, MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+    start(),
+        DO(Alltoallv, alltoallv, out, counts, places, MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD);
     expect("alltoallv", pairs(), pairs() * SMALL);
-    start(), DO(Scan, scan, out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD), expect("scan", each / 2, each / 2 * SMALL);
+    start(), DO(Scan, scan, out, in, SMALL, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD),
+        expect("scan", each / 2, each / 2 * SMALL);
     start(), DO(Exscan, exscan, out, in, LARGE, MPI_BYTE, MPI_BXOR, MPI_COMM_WORLD);
     expect("large exscan", each / 2 * PIECES, each / 2 * LARGE);
 }
 
-/* The greatest of numbers and of what is no number depends on which comes first: it must be the same one at all ranks. */
+/* The greatest of numbers and of what is no number depends on which comes first. It must be the same one at
+ * all ranks. */
 static void same_everywhere(double *out, double *in)
 {
     int large = LARGE / (int)sizeof *out;
@@ -249,11 +281,12 @@ int main(int argc, char **argv)
     for (int i = 1 + slow; i < argc; i++)
         sum += site_size[sites++] = atoi(argv[i]);
     if (!read_crossings || !read_crossings_to || sites < 2 || sum != ranks) {
-        fprintf(stderr, "crossings: the library is not preloaded, or the sites' sizes are not those of the job\n");
+        fprintf(stderr,
+                "crossings: the library is not preloaded, or the sites' sizes are not those of the job\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     char *out = calloc((size_t)LARGE * (size_t)ranks, 1), *in = calloc((size_t)LARGE * (size_t)ranks, 1);
-    /* What a communicator is known by is agreed on in its first operation. */
+    /* The communicator's first collective makes its hierarchy. */
     MPI_Barrier(MPI_COMM_WORLD);
     if (slow) {
         slow_pair(out, in);

@@ -1,7 +1,7 @@
-/* Whether MPICH waits for the far side of a send: delivery VALUE [OWN [WAY [early]]]. VALUE is what its
- * setting must be, OWN what the environment says of it after MPI_Init (- for nothing), WAY how a program that
- * is built with PUT makes its window (delivery_put.c). An early one has asked MPICH for its settings before
- * MPI_Init. */
+/* Tests whether MPICH waits for the far side of a send: delivery VALUE [OWN [WAY [early]]]. VALUE is what its
+ * setting must be. OWN is what the environment says of it after MPI_Init (- for nothing). WAY is how a
+ * program that is built with PUT makes its window (delivery_put.c). An early one has asked MPICH for its
+ * settings before MPI_Init. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,9 +41,8 @@ int main(int argc, char **argv)
     int value = rma_setting(), wanted = argc > 1 ? atoi(argv[1]) : -1;
     int is_own = argc > 2 && strcmp(argv[2], "-") != 0 ? said && strcmp(said, argv[2]) == 0 : !said;
     if (value != wanted || !is_own)
-        fprintf(stderr,
-                "rank %d: MPIR_CVAR_CH4_OFI_ENABLE_RMA is %d, not %d, or the environment says %s\n", rank,
-                value, wanted, said ? said : "nothing");
+        fprintf(stderr, "rank %d: MPIR_CVAR_CH4_OFI_ENABLE_RMA is %d, not %d, or the environment says %s\n",
+                rank, value, wanted, said ? said : "nothing");
     int right = value == wanted && is_own && put(way);
     MPI_Allreduce(&right, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     if (rank == 0)

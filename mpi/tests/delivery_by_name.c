@@ -1,4 +1,4 @@
-/* See delivery.c: one that finds what it calls for windows by name, of which nothing that is loaded tells. */
+/* See delivery.c. This one finds what it calls for windows by name, so nothing that is loaded tells of it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #define PUT

@@ -20,7 +20,7 @@ static int is_right(const char *piece, char byte)
     return piece[0] == byte && memcmp(piece, piece + 1, PIECE_BYTES - 1) == 0;
 }
 
-/* PIECES from each rank to each: their place is that of the sender. */
+/* Puts PIECES from each rank to each. They lie where the sender's place is. */
 static int put_pieces(MPI_Win window, MPI_Comm comm, char *memory, const MPI_Aint *begins)
 {
     int rank, ranks, right = 1;
@@ -42,7 +42,7 @@ static int put_pieces(MPI_Win window, MPI_Comm comm, char *memory, const MPI_Ain
     return right;
 }
 
-/* PIECES partitions from each rank to the next. */
+/* Sends PIECES partitions from each rank to the next. */
 static int send_partitions(int rank, int ranks)
 {
     int to = (rank + 1) % ranks, of = (rank + ranks - 1) % ranks, right = 1;

@@ -1,12 +1,12 @@
-/* Whether a send ends while its receiver is out of MPI: delivery_send FIFO. The receiver waits there until
- * the sender has looked LOOKS times, or the send has ended. */
+/* Tests whether a send ends while its receiver is out of MPI: delivery_send FIFO. The receiver waits there
+ * until the sender has looked LOOKS times, or the send has ended. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* One moves what libfabric has into the socket. */
+/* One look moves what libfabric has into the socket. */
 enum { BYTES = 4096, LOOKS = 10000 };
 
 int main(int argc, char **argv)
@@ -17,14 +17,14 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (argc < 2)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    /* So that they are connected. */
+    /* These messages connect the two. */
     for (int i = 0; i < 2; i++)
         if (rank == i)
             MPI_Send(memory, BYTES, MPI_BYTE, 1 - i, 0, MPI_COMM_WORLD);
         else
             MPI_Recv(memory, BYTES, MPI_BYTE, i, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     memset(memory, rank == 0, BYTES);
-    /* Opened when both have come: then the receiver is out of MPI. */
+    /* The pipe opens when both have come: then the receiver is out of MPI. */
     int fifo = open(argv[1], rank == 0 ? O_WRONLY : O_RDONLY);
     if (fifo < 0)
         MPI_Abort(MPI_COMM_WORLD, 2);

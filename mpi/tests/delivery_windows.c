@@ -1,4 +1,4 @@
-/* See delivery.c: one that makes windows itself. */
+/* See delivery.c. This one makes windows itself. */
 #define PUT
 #include "delivery.c"
 

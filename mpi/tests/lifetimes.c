@@ -1,6 +1,6 @@
-/* Communicators of many kinds are made, used and freed in many orders, some under an operation, and some are left when MPI ends. What is
- * wrong with that shows in the sanitizers that this is built with (lifetimes.sh), and in an MPI that runs out of communicators when some are
- * not given back.
+/* Communicators of many kinds are made, used and freed in many orders, some under an operation, and some are
+ * left when MPI ends. What is wrong with that shows in the sanitizers that this is built with (lifetimes.sh),
+ * and in an MPI that runs out of communicators when some are not given back.
  *
  * lifetimes ROUNDS [SEED]: communicators and an active request are left with an even seed. */
 #include "native.h"
@@ -45,7 +45,8 @@ static int is_right(MPI_Comm comm)
     return right;
 }
 
-/* An alltoallv to whose arrays and type nobody holds on; what it found is right when each rank's place holds that rank. */
+/* An alltoallv whose arrays and type the program does not keep. What it found is right when each rank's place
+ * holds that rank. */
 struct exchange {
     int out[MAX_RANKS], in[MAX_RANKS];
     MPI_Request request;
@@ -54,7 +55,8 @@ struct exchange {
 static void exchange_begin(struct exchange *one, MPI_Comm comm, int is_persistent)
 {
     MPI_Datatype type;
-    int rank, size, *counts = malloc(MAX_RANKS * sizeof *counts), *places = malloc(MAX_RANKS * sizeof *places);
+    int rank, size, *counts = malloc(MAX_RANKS * sizeof *counts),
+                    *places = malloc(MAX_RANKS * sizeof *places);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     MPI_Type_contiguous(1, MPI_INT, &type);
@@ -62,7 +64,8 @@ static void exchange_begin(struct exchange *one, MPI_Comm comm, int is_persisten
     for (int i = 0; i < size; i++)
         counts[i] = 1, places[i] = i, one->out[i] = rank, one->in[i] = -1;
     if (is_persistent) {
-        INIT(Alltoallv)(one->out, counts, places, type, one->in, counts, places, type, comm, MPI_INFO_NULL, &one->request);
+        INIT(Alltoallv)(one->out, counts, places, type, one->in, counts, places, type, comm, MPI_INFO_NULL,
+                        &one->request);
         MPI_Start(&one->request);
     } else {
         MPI_Ialltoallv(one->out, counts, places, type, one->in, counts, places, type, comm, &one->request);
@@ -92,14 +95,14 @@ static int exchange_end(struct exchange *one, int is_persistent)
     return right;
 }
 
-/* A persistent one, and one that does not wait, on a communicator that is freed. */
+/* Starts a persistent one, and one that does not wait, on a communicator that is freed. */
 static int exchanges_are_right(void)
 {
     struct exchange some[2];
     int right = 1;
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    /* Now it is known. */
+    /* The communicator's first collective comes first. */
     MPI_Barrier(comm);
     for (int i = 0; i < 2; i++)
         exchange_begin(&some[i], comm, i);
@@ -109,7 +112,7 @@ static int exchanges_are_right(void)
     return right;
 }
 
-/* Freed as MPI_Finalize frees what belongs to MPI_COMM_SELF. */
+/* This one is freed as MPI_Finalize frees what belongs to MPI_COMM_SELF. */
 static struct exchange left;
 
 static int free_left(MPI_Comm comm, int key, void *value, void *extra)
@@ -118,7 +121,7 @@ static int free_left(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_Request_free(&left.request);
 }
 
-/* Started anew on a communicator that has been freed. */
+/* Starts one anew on a communicator that has been freed. */
 static void leave_active(void)
 {
     int key;
@@ -145,22 +148,23 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     void (*read_crossings)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, CROSSINGS);
     if (!read_crossings || size > MAX_RANKS) {
-        fprintf(stderr, "lifetimes: %s\n", read_crossings ? "too many ranks" : "the library is neither linked nor preloaded");
+        fprintf(stderr, "lifetimes: %s\n",
+                read_crossings ? "too many ranks" : "the library is neither linked nor preloaded");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     state = seed * 0x9e3779b97f4a7c15ULL | 1;
     make_communicators(rank, size);
     for (int i = 0; i < rounds; i++) {
         replace_communicator();
-        /* Open MPI's and MPICH's own need what has been freed. */
+        /* The forms of Open MPI's and MPICH's own need what has been freed. */
         if (lets_others_progress() && draw(4) == 0)
             wrong |= !exchanges_are_right();
-        /* Some are never used, some often. */
+        /* Some communicators are never used, and some often. */
         for (uint32_t j = draw(4); j > 0; j--) {
             uint32_t which = draw(COMMUNICATORS);
             uint64_t before = state;
             wrong |= !is_right(communicators[which]);
-            /* The parts' ranks may have drawn unlike numbers. */
+            /* The ranks of the parts may have drawn different numbers. */
             state = before;
             draw(2);
         }
@@ -173,8 +177,8 @@ int main(int argc, char **argv)
     else if (lets_others_progress())
         leave_active();
     if (rank == 0)
-        printf("lifetimes: %d communicators with seed %llu, %lld messages between sites: %s\n", rounds, seed, (long long)crossed.messages,
-               wrong || !crossed.messages ? "WRONG" : "all right");
+        printf("lifetimes: %d communicators with seed %llu, %lld messages between sites: %s\n", rounds, seed,
+               (long long)crossed.messages, wrong || !crossed.messages ? "WRONG" : "all right");
     MPI_Finalize();
     return wrong || !crossed.messages;
 }

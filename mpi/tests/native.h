@@ -1,8 +1,8 @@
-/* The MPI's own collectives, past the preload library. */
+/* Calls the MPI's own collectives, past the preload library. */
 #ifndef CAUSEWAY_NATIVE_H
 #define CAUSEWAY_NATIVE_H
 
-/* RTLD_DEFAULT: this header comes first. */
+/* RTLD_DEFAULT needs this, so this header comes first. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -30,7 +30,8 @@ static inline void *native_symbol(const char *name)
 #define CROSSINGS "causeway_crossings_mpich"
 #endif
 
-/* Whether the MPI lets others take part in its progress: collectives that go on beside the program are improved where it does. */
+/* Whether the MPI lets others take part in its progress. Where it does, collectives that go on beside the
+ * program are improved. */
 static inline int lets_others_progress(void)
 {
 #if defined(OPEN_MPI)

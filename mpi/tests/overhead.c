@@ -1,15 +1,17 @@
-/* What the library costs where it has nothing to improve: barriers on communicators of one rank go through it and past it in turn. It must
- * have sent nothing and made no communicator, nor for a few on MPI_COMM_WORLD where the job is on one site.
+/* What the library costs where it has nothing to improve: barriers on communicators of one rank go through it
+ * and past it in turn. It must have sent nothing and made no communicator, nor for a few on MPI_COMM_WORLD
+ * where the job is on one site.
  *
- * overhead CALLS ROUNDS SITES: rank 0 prints, for each round and communicator, `sites,communicator,round,calls,native,library`, the last
- * two in nanoseconds of processor time for each call. SITES are those of CAUSEWAY_COLLECTIVES_SITES, `a` or `a,a` for one. */
+ * overhead CALLS ROUNDS SITES: rank 0 prints, for each round and communicator,
+ * `sites,communicator,round,calls,native,library`, the last two in nanoseconds of processor time for each
+ * call. SITES are those of CAUSEWAY_COLLECTIVES_SITES, `a` or `a,a` for one. */
 #include "native.h"
 
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-/* Of processor time: on a busy host the longer of two runs would pay for what others do. */
+/* Processor time is counted, because on a busy host the longer of two runs would pay for what others do. */
 static int64_t now_nanoseconds(void)
 {
     struct timespec now;
@@ -25,7 +27,7 @@ static double nanoseconds_of_each(int (*barrier)(MPI_Comm), MPI_Comm comm, int c
     return (double)(now_nanoseconds() - began) / calls;
 }
 
-/* What the next communicator is known by: another when one has been made and kept. */
+/* Returns what the next communicator is known by. It is another when one has been made and kept. */
 static intptr_t next_handle(void)
 {
     MPI_Comm next;
@@ -61,7 +63,8 @@ int main(int argc, char **argv)
     intptr_t before = next_handle();
     for (int round = 1; round <= rounds; round++)
         for (int i = 0; i < 2; i++) {
-            double past = nanoseconds_of_each(native, of[i].comm, calls), through = nanoseconds_of_each(MPI_Barrier, of[i].comm, calls);
+            double past = nanoseconds_of_each(native, of[i].comm, calls),
+                   through = nanoseconds_of_each(MPI_Barrier, of[i].comm, calls);
             if (rank == 0)
                 printf("%s,%s,%d,%d,%.1f,%.1f\n", sites, of[i].name, round, calls, past, through);
         }

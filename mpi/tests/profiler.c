@@ -1,4 +1,5 @@
-/* A profiler in the manner of PMPI: counts the calls it sees, hands them on by their PMPI names and tells in the end. */
+/* A profiler in the manner of PMPI. It counts the calls it sees, hands them on by their PMPI names, and
+ * prints the counts in the end. */
 #include <mpi.h>
 #include <stdio.h>
 

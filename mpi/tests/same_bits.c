@@ -1,19 +1,20 @@
 /* Sums of doubles of very unlike sizes, as bits: what same_bits.sh compares over placements.
  *
- * same_bits: prints one line for each operation, count and communicator, with a checksum over what all ranks got. */
+ * same_bits: prints one line for each operation, count and communicator, with a checksum over what all ranks
+ * got. */
 #include "native.h"
 
 #include <inttypes.h>
 #include <stdint.h>
 #include <string.h>
 
-/* From a few elements to several segments. */
+/* The counts go from a few elements to several segments. */
 static const int counts[] = {1, 3, 1000, 20011, 100003};
 #define MAX_COUNT 100003
 
 static int rank, size;
 
-/* Large and small ones of both signs: any other order of additions rounds differently. */
+/* The values are large and small ones of both signs: any other order of additions rounds differently. */
 static void fill(double *values, int count)
 {
     uint64_t state = 88172645463325252ULL + 977 * (uint64_t)rank;
@@ -26,7 +27,8 @@ static void fill(double *values, int count)
     }
 }
 
-/* Of this rank's bytes, in the order of ranks: gathered by the MPI, whatever the placement. */
+/* Prints a checksum of this rank's bytes and the others', in the order of ranks. The MPI gathers them,
+ * whatever the placement. */
 static void print(const char *what, int communicator, int count, const double *values, int held)
 {
     uint64_t sum = 14695981039346656037ULL, sums[64];

@@ -1,8 +1,9 @@
-/* A program that asks for its site and its group gets them: by MPI_Comm_split_type a communicator of each, by the info object of
- * MPI_COMM_WORLD their names, by its attributes the colours of all ranks. With nothing to say, none of the keys is there.
+/* A program that asks for its site and its group gets them: by MPI_Comm_split_type a communicator of each, by
+ * the info object of MPI_COMM_WORLD their names, by its attributes the colours of all ranks. With nothing to
+ * say, none of the keys is there.
  *
- * sites [--groups GROUP_OF_RANK,...] RANKS_OF_SITE...: sizes of the sites, in the order of ranks, or none: nobody knows any; and groups,
- * "-" for none. */
+ * sites [--groups GROUP_OF_RANK,...] RANKS_OF_SITE...: sizes of the sites, in the order of ranks, or none:
+ * nobody knows any; and groups, "-" for none. */
 #define _GNU_SOURCE
 #include "../include/causeway_mpi.h"
 
@@ -23,17 +24,17 @@ enum { NAME_BYTES = 64 };
 
 static int rank, size, wrong;
 
-#define CHECK(holds, ...)                                                                                              \
-    do {                                                                                                               \
-        if (!(holds)) {                                                                                                \
-            fprintf(stderr, "rank %d: ", rank);                                                                        \
-            fprintf(stderr, __VA_ARGS__);                                                                              \
-            fputc('\n', stderr);                                                                                       \
-            wrong = 1;                                                                                                 \
-        }                                                                                                              \
+#define CHECK(holds, ...)                       \
+    do {                                        \
+        if (!(holds)) {                         \
+            fprintf(stderr, "rank %d: ", rank); \
+            fprintf(stderr, __VA_ARGS__);       \
+            fputc('\n', stderr);                \
+            wrong = 1;                          \
+        }                                       \
     } while (0)
 
-/* The value of a key of the info object of MPI_COMM_WORLD; 0 where it is not there. */
+/* Returns the value of a key of the info object of MPI_COMM_WORLD. False where it is not there. */
 static int told(const char *key, char value[NAME_BYTES])
 {
     MPI_Info info;
@@ -60,7 +61,8 @@ static MPI_Comm split(MPI_Comm comm, int type, const char *resource)
     return part;
 }
 
-/* That the part has those ranks of MPI_COMM_WORLD for which `number` is this rank's, in falling order; none where that is below 0. */
+/* Checks that the part has those ranks of MPI_COMM_WORLD for which `number` is this rank's, in falling order;
+ * that there is none where it is below 0. */
 static void check_part(MPI_Comm part, const int *number, const char *resource)
 {
     int members = -1, own = -1, expected = 0, after = 0;
@@ -77,7 +79,8 @@ static void check_part(MPI_Comm part, const int *number, const char *resource)
         MPI_Comm_rank(part, &own);
         MPI_Comm_free(&part);
     }
-    CHECK(members == expected && own == after, "%s has %d ranks, and this is %d of them", resource, members, own);
+    CHECK(members == expected && own == after, "%s has %d ranks, and this is %d of them", resource, members,
+          own);
 }
 
 static void check_parts(const int *number, const char *resource)
@@ -92,17 +95,18 @@ static void check_parts(const int *number, const char *resource)
 #endif
 }
 
-/* Ranks of a site say the same name, those of two sites two. */
+/* The ranks of a site must say the same name, and those of two sites different ones. */
 static void check_site_names(const int *site, int sites)
 {
     char value[NAME_BYTES] = "", *all = calloc(size, NAME_BYTES);
-    CHECK(told(CAUSEWAY_INFO_SITES, value) && atoi(value) == sites, "%s sites are told of, not %d", value, sites);
+    CHECK(told(CAUSEWAY_INFO_SITES, value) && atoi(value) == sites, "%s sites are told of, not %d", value,
+          sites);
     memset(value, 0, sizeof value);
     CHECK(told(CAUSEWAY_INFO_SITE, value) && *value, "no site is told");
     MPI_Allgather(value, NAME_BYTES, MPI_BYTE, all, NAME_BYTES, MPI_BYTE, MPI_COMM_WORLD);
     for (int i = 0; i < size; i++)
-        CHECK(!strcmp(value, &all[i * NAME_BYTES]) == (site[i] == site[rank]), "site %s, and rank %d says %s", value, i,
-              &all[i * NAME_BYTES]);
+        CHECK(!strcmp(value, &all[i * NAME_BYTES]) == (site[i] == site[rank]), "site %s, and rank %d says %s",
+              value, i, &all[i * NAME_BYTES]);
     free(all);
 }
 
@@ -120,10 +124,11 @@ static void check_colors(MPI_Comm comm, const int *site)
     for (int i = 0; has_depths && has_colors && i < size; i++) {
         CHECK(depths[i] == CAUSEWAY_LEVEL_HOST + 1, "rank %d has depth %d", i, depths[i]);
         CHECK(colors[i][CAUSEWAY_LEVEL_GRID] == 0, "rank %d is on another grid", i);
-        CHECK(colors[i][CAUSEWAY_LEVEL_SITE] == site[i], "rank %d has site %d", i, colors[i][CAUSEWAY_LEVEL_SITE]);
+        CHECK(colors[i][CAUSEWAY_LEVEL_SITE] == site[i], "rank %d has site %d", i,
+              colors[i][CAUSEWAY_LEVEL_SITE]);
         int same = site[i] == site[rank] && !strcmp(own, &hosts[i * NAME_BYTES]);
-        CHECK((colors[i][CAUSEWAY_LEVEL_HOST] == colors[rank][CAUSEWAY_LEVEL_HOST]) == same, "rank %d has host %d", i,
-              colors[i][CAUSEWAY_LEVEL_HOST]);
+        CHECK((colors[i][CAUSEWAY_LEVEL_HOST] == colors[rank][CAUSEWAY_LEVEL_HOST]) == same,
+              "rank %d has host %d", i, colors[i][CAUSEWAY_LEVEL_HOST]);
     }
     free(hosts);
 }
@@ -132,7 +137,7 @@ static void check_sites(const int *site, int sites)
 {
     MPI_Comm copy;
     check_parts(site, CAUSEWAY_RESOURCE_SITE);
-    /* Where all are at one site the MPI's own clusters are meant. */
+    /* Where all are at one site, the MPI's own clusters are meant. */
     if (sites > 1)
         check_parts(site, "cluster");
     check_site_names(site, sites);
@@ -144,7 +149,8 @@ static void check_sites(const int *site, int sites)
 
 static void check_no_sites(void)
 {
-    const char *keys[] = {CAUSEWAY_INFO_SITE, CAUSEWAY_INFO_SITES, CAUSEWAY_INFO_DEPTHS_KEYVAL, CAUSEWAY_INFO_COLORS_KEYVAL};
+    const char *keys[] = {CAUSEWAY_INFO_SITE, CAUSEWAY_INFO_SITES, CAUSEWAY_INFO_DEPTHS_KEYVAL,
+                          CAUSEWAY_INFO_COLORS_KEYVAL};
     char value[NAME_BYTES];
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         CHECK(!told(keys[i], value), "%s is there", keys[i]);

@@ -6,7 +6,7 @@ before=$1 out=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 sizes=1,1024,16384,65536,262144,1048576,4194304
 one() { # way, command that runs, its options
-    "${@:2}" --sites rennes=1,nancy=1 -- mpirun.mpich -n 2 "$root/tests/mpi/own-core.sh" "$root/target/mpi/debian-mpich/pingpong" \
+    "${@:2}" --sites rennes=1,nancy=1 -- mpirun.mpich -n 2 "$root/tests/programs/own-core.sh" "$root/target/mpi/debian-mpich/pingpong" \
         "$out/part.csv" --sizes $sizes --count 20 >/dev/null
     awk -v way="$1" -v turn="$turn" 'NR > 1 { print way "," turn "," $0 }' "$out/part.csv" >>"$out/pingpong.csv"
 }

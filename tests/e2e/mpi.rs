@@ -26,7 +26,7 @@ pub struct Mpi {
     pub launcher: String,
     /// Its environment on the head node, as `NAME=value` words.
     pub environment: &'static str,
-    /// Where `tests/mpi/build.sh` put its programs.
+    /// Where `tests/programs/build.sh` put its programs.
     pub programs: PathBuf,
     /// Whether the Fortran programs are there.
     pub fortran: bool,
@@ -38,7 +38,7 @@ pub struct Mpi {
     /// cores take a time slice of the scheduler for every message, on one host as well (703 tests: 9 s in
     /// Open MPI 4.1.4, above 200 s in MPICH 4.0.2 and Intel MPI).
     pub suite_ranks: u32,
-    /// How tests/mpi/data is called, which leaves out defects that this MPI has by itself.
+    /// How tests/programs/data is called, which leaves out defects that this MPI has by itself.
     pub data: String,
 }
 

@@ -12,6 +12,7 @@ mod grid;
 mod join;
 mod lab;
 mod ping;
+mod preload;
 mod probe;
 mod remote;
 mod run;

@@ -1,5 +1,5 @@
-//! The library of compat/ against an MPI of a few lines (compat/tests). Skips, with the reason, where there
-//! is no C compiler.
+//! Runs the library of mpich-ucx/ against an MPI of a few lines (mpich-ucx/tests). Skips, with the reason,
+//! where there is no C compiler.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -57,9 +57,9 @@ impl Built {
 }
 
 fn compile(mut arguments: Vec<PathBuf>, sources: &[&str]) {
-    let compat = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../compat");
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../mpich-ucx");
     // Sources first: libraries are searched for what stands before them.
-    arguments.splice(0..0, sources.iter().map(|source| compat.join(source)));
+    arguments.splice(0..0, sources.iter().map(|source| library.join(source)));
     let status = Command::new("cc").args(&arguments).status().unwrap();
     assert!(status.success(), "cc {arguments:?}: {status}");
 }

@@ -166,7 +166,7 @@ pub fn causeway() -> Result<String, ProgramError> {
     Ok(me.with_file_name("causeway").display().to_string())
 }
 
-/// Path of one of the programs of tests/mpi, built for the MPI whose directory is `mpi`.
+/// Path of one of the programs of tests/programs, built for the MPI whose directory is `mpi`.
 pub fn test_program(mpi: &str, name: &str) -> String {
     let path = repository().join("target/mpi").join(mpi).join(name);
     path.display().to_string()

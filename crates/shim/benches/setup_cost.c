@@ -1,8 +1,10 @@
-/* What connection set-up costs on the native path, in ns per call, median of 21 rounds: run it with and without
- * the library preloaded, in turn, and compare. Prints one line per call. Needs a Linux loopback and nothing else.
+/* What connection set-up costs on the native path, in ns per call, median of 21 rounds: run it with and
+ * without the library preloaded, in turn, and compare. Prints one line per call. Needs a Linux loopback and
+ * nothing else.
  *
  *   cc -O2 -o /tmp/setup_cost crates/shim/benches/setup_cost.c
- *   /tmp/setup_cost; LD_PRELOAD=target/release/libcauseway_shim.so CAUSEWAY_GRID=... CAUSEWAY_TOKEN=... /tmp/setup_cost
+ *   /tmp/setup_cost; LD_PRELOAD=target/release/libcauseway_shim.so CAUSEWAY_GRID=... CAUSEWAY_TOKEN=...
+ *   /tmp/setup_cost
  *
  * argv[1] is the address to listen at and connect to: 127.0.0.1, or the node's own in its site. */
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
-/* R/2 + n s/B, S * (S - 1) messages: the ranks of a site give what they have to one of them; these exchange it, and hand
- * everything out. */
+/* R/2 + n s/B, S * (S - 1) messages: the ranks of a site give what they have to one of them; these exchange
+ * it, and hand everything out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
 #include "topology/tags.h"
@@ -15,14 +15,15 @@ int allgather_leaders(struct hierarchy *on, const char *from, int64_t length, ch
     if (on->local_rank == 0)
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
-                TRY(status, requests_receive(&some, on, room + on->first[s] * length, site_size(on, s) * length, handle.byte,
-                                             leader(on, s, -1), TAG_ALLGATHER));
+                TRY(status,
+                    requests_receive(&some, on, room + on->first[s] * length, site_size(on, s) * length,
+                                     handle.byte, leader(on, s, -1), TAG_ALLGATHER));
     TRY(status, intra_site_gather(on, from, length, here, 0));
     if (on->local_rank == 0) {
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
-                TRY(status, requests_send(&some, on, here, on->local_size * length, handle.byte, leader(on, s, -1),
-                                          TAG_ALLGATHER));
+                TRY(status, requests_send(&some, on, here, on->local_size * length, handle.byte,
+                                          leader(on, s, -1), TAG_ALLGATHER));
         TRY(status, requests_wait(&some));
     }
     if (on->local_size > 1)

@@ -1,6 +1,6 @@
-/* R/2 + s/B + two segments inside a site: each site reduces segment after segment to one rank; these exchange what they have,
- * put it together in the order of sites, and hand it out. `ahead` segments are reduced before the first is handed out: so many
- * as cover the way there. */
+/* R/2 + s/B + two segments inside a site: each site reduces segment after segment to one rank; these exchange
+ * what they have, put it together in the order of sites, and hand it out. `ahead` segments are reduced before
+ * the first is handed out: so many as cover the way there. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
@@ -17,7 +17,7 @@ struct segmented_allreduce {
     const struct shape *shape;
     MPI_Op op;
     struct segments segments;
-    /* Of the leader alone. */
+    /* What each site found; the leader alone has it. */
     struct parts parts;
     struct requests sent, received;
     void **piece;
@@ -28,7 +28,9 @@ static int reduce_in_site(struct segmented_allreduce *run, int i)
     struct hierarchy *on = run->on;
     int count = segment_count(&run->segments, i);
     void *own = element_at(run->into, segment_at(&run->segments, i), run->shape);
-    const void *from = run->from == MPI_IN_PLACE ? run->from : element_at(run->from, segment_at(&run->segments, i), run->shape);
+    const void *from = run->from == MPI_IN_PLACE
+                           ? run->from
+                           : element_at(run->from, segment_at(&run->segments, i), run->shape);
     if (on->local_rank > 0) {
         from = run->from == MPI_IN_PLACE ? own : from;
         return intra_site_reduce(on, from, NULL, count, run->shape->type, run->op, 0);
@@ -36,7 +38,8 @@ static int reduce_in_site(struct segmented_allreduce *run, int i)
     int status = intra_site_reduce(on, from, own, count, run->shape->type, run->op, 0);
     for (int s = 0; s < on->sites; s++)
         if (s != on->site)
-            TRY(status, requests_send(&run->sent, on, own, count, run->shape->type, leader(on, s, -1), TAG_ALLREDUCE));
+            TRY(status, requests_send(&run->sent, on, own, count, run->shape->type, leader(on, s, -1),
+                                      TAG_ALLREDUCE));
     return status;
 }
 
@@ -52,7 +55,7 @@ static int hand_out(struct segmented_allreduce *run, int i)
                 TRY(status, requests_wait_for(&run->received, i * (on->sites - 1) + at++));
             run->piece[s] = element_at(run->parts.origin[s], segment_at(&run->segments, i), run->shape);
         }
-        /* What is still being sent must not change: the result replaces it. */
+        /* The result replaces what is still being sent, so that must be gone first. */
         for (int s = 0; s < on->sites - 1; s++)
             TRY(status, requests_wait_for(&run->sent, i * (on->sites - 1) + s));
         TRY(status, combine(on, run->piece, on->sites, own, count, run->shape, run->op));
@@ -62,11 +65,15 @@ static int hand_out(struct segmented_allreduce *run, int i)
     return status;
 }
 
-int allreduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                       int64_t segment, int ahead)
+int allreduce_segments(struct hierarchy *on, const void *from, void *into, int count,
+                       const struct shape *shape, MPI_Op op, int64_t segment, int ahead)
 {
-    struct segmented_allreduce run = {
-        .on = on, .from = from, .into = into, .shape = shape, .op = op, .segments = segments_of(count, shape->size, segment)};
+    struct segmented_allreduce run = {.on = on,
+                                      .from = from,
+                                      .into = into,
+                                      .shape = shape,
+                                      .op = op,
+                                      .segments = segments_of(count, shape->size, segment)};
     int status = MPI_SUCCESS;
     if (on->local_rank == 0) {
         status = parts_make(&run.parts, on, count, shape, into);
@@ -75,10 +82,11 @@ int allreduce_segments(struct hierarchy *on, const void *from, void *into, int c
         for (int i = 0; i < run.segments.pieces; i++)
             for (int s = 0; s < on->sites; s++)
                 if (s != on->site)
-                    TRY(status, requests_receive(&run.received, on,
-                                                 element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
-                                                 segment_count(&run.segments, i), shape->type, leader(on, s, -1),
-                                                 TAG_ALLREDUCE));
+                    TRY(status,
+                        requests_receive(&run.received, on,
+                                         element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
+                                         segment_count(&run.segments, i), shape->type, leader(on, s, -1),
+                                         TAG_ALLREDUCE));
     }
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
         if (i < run.segments.pieces)

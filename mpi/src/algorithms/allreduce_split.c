@@ -1,13 +1,14 @@
-/* R + 2 s/(S B), for three sites and more: each rank puts its part together for all sites (reduce_scatter_multi_leader), and
- * hands it to all (allgather_multi_leader). Where sites exchange all they have, s crosses S - 1 times from each; this way 2 s (S
- * - 1)/S does, and no site puts together more than its share. By way of a hub: only its ranks have parts, s crosses once from
- * and to each other site, and nothing between these. Which of both it is changes no bit. */
+/* R + 2 s/(S B), for three sites and more: each rank puts its part together for all sites
+ * (reduce_scatter_multi_leader), and hands it to all (allgather_multi_leader). Where sites exchange all they
+ * have, s crosses S - 1 times from each; this way 2 s (S - 1)/S does, and no site puts together more than its
+ * share. By way of a hub: only its ranks have parts, s crosses once from and to each other site, and nothing
+ * between these. Which of both it is changes no bit. */
 #include "algorithms/algorithms.h"
 
 #include <stdlib.h>
 
-int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int hub,
-                    int64_t segment)
+int allreduce_split(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                    MPI_Op op, int hub, int64_t segment)
 {
     int *elements = calloc(on->size, sizeof *elements);
     MPI_Count *counts = calloc(on->size, sizeof *counts);
@@ -25,7 +26,8 @@ int allreduce_split(struct hierarchy *on, const void *from, void *into, int coun
     }
     if (status == MPI_SUCCESS) {
         void *own = (char *)into + places[on->rank];
-        status = reduce_scatter_multi_leader(on, from == MPI_IN_PLACE ? into : from, own, elements, shape, op, segment);
+        status = reduce_scatter_multi_leader(on, from == MPI_IN_PLACE ? into : from, own, elements, shape, op,
+                                             segment);
         TRY(status, hand_out_blocks(on, own, counts, places, into, shape, segment));
     }
     free(elements);

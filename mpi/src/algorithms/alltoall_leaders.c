@@ -1,5 +1,5 @@
-/* R/2 + n n s/B, S * (S - 1) messages, and twice as much inside a site: one rank of each site gathers what its site has for each
- * other one, and hands out what came. */
+/* R/2 + n n s/B, S * (S - 1) messages, and twice as much inside a site: one rank of each site gathers what
+ * its site has for each other one, and hands out what came. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
 #include "topology/tags.h"
@@ -27,20 +27,22 @@ int alltoall_leaders(struct hierarchy *on, const char *from, int64_t length, cha
         char *to = out;
         for (int s = 0; s < on->sites; s++) {
             int there = site_size(on, s);
-            /* Of each rank here, what is for the ranks there; for ranks here it is already in place. */
+            /* A block holds what each rank here has for the ranks there. For ranks here it is already in
+             * place. */
             char *block = s == on->site ? in + here * on->first[s] * length : to;
             for (int r = 0; r < here; r++)
                 memcpy(block + r * there * length, rows + r * row + on->first[s] * length, there * length);
             if (s != on->site) {
-                TRY(status, requests_receive(&some, on, in + here * on->first[s] * length, (int64_t)there * here * length,
-                                             handle.byte, leader(on, s, -1), TAG_ALLTOALL));
-                TRY(status, requests_send(&some, on, block, (int64_t)here * there * length, handle.byte, leader(on, s, -1),
-                                          TAG_ALLTOALL));
+                TRY(status, requests_receive(&some, on, in + here * on->first[s] * length,
+                                             (int64_t)there * here * length, handle.byte, leader(on, s, -1),
+                                             TAG_ALLTOALL));
+                TRY(status, requests_send(&some, on, block, (int64_t)here * there * length, handle.byte,
+                                          leader(on, s, -1), TAG_ALLTOALL));
                 to += here * there * length;
             }
         }
         TRY(status, requests_wait(&some));
-        /* From site s: for each rank there, what it has for each rank here. */
+        /* From site s comes, for each rank there, what it has for each rank here. */
         char *sorted = rows + here * row;
         for (int s = 0; s < on->sites; s++)
             for (int m = 0; m < site_size(on, s); m++)

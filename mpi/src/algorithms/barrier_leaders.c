@@ -1,4 +1,5 @@
-/* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and then its own. */
+/* R/2, and S * (S - 1) messages without bytes: the sites' ranks meet, one of each tells the other sites, and
+ * then its own. */
 #include "algorithms/algorithms.h"
 #include "intra_site/intra_site.h"
 #include "topology/tags.h"
@@ -22,7 +23,7 @@ int barrier_leaders(struct hierarchy *on)
             }
         TRY(status, requests_wait(&some));
     }
-    /* A byte, since a broadcast of none need not wait for anybody. */
+    /* One byte is broadcast, since a broadcast of none need not wait for anybody. */
     if (on->local_size > 1)
         TRY(status, intra_site_bcast(on, &go, 1, handle.byte, 0));
     requests_free(&some, status);

@@ -1,5 +1,6 @@
-/* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n s/2B or so for the
- * exchange of blocks, and R/2 + s/2B for handing out what they add up to (none for reduce_scatter, n s/2B for a scan). */
+/* Each rank puts one block of the vector together, in the order of ranks, whatever sites they are at: R/2 + n
+ * s/2B or so for the exchange of blocks, and R/2 + s/2B for handing out what they add up to (none for
+ * reduce_scatter, n s/2B for a scan). */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 
@@ -9,17 +10,21 @@
 struct block_reduction {
     struct hierarchy *on;
     const struct shape *shape;
-    /* Of each rank's block: elements, and where it lies in the vector, bytes. */
+    /* Rank i's block has counts[i] elements and begins at byte places[i] of the vector. */
     MPI_Count *counts;
     MPI_Aint *places;
-    /* This rank's block as each rank has it, and once put together what it adds up to from rank 0 to each rank. */
+    /* parts holds this rank's block as each rank has it. Once put together, part i is the sum of ranks 0 to
+     * i. */
     void *memory, *parts;
     MPI_Count *part_counts;
     MPI_Aint *part_places;
     MPI_Datatype *types;
 };
 
-static void *part(const struct block_reduction *run, int rank) { return (char *)run->parts + run->part_places[rank]; }
+static void *part(const struct block_reduction *run, int rank)
+{
+    return (char *)run->parts + run->part_places[rank];
+}
 
 static void block_reduction_free(struct block_reduction *run)
 {
@@ -29,9 +34,10 @@ static void block_reduction_free(struct block_reduction *run)
     free(run->memory);
 }
 
-/* Blocks of counts[i] elements for rank i; equal ones of `count` in all without `counts`. */
-static int block_reduction_make(struct block_reduction *run, struct hierarchy *on, const int counts[], int64_t count,
-                                const struct shape *shape)
+/* Cuts the vector into blocks: of counts[i] elements for rank i, or, without `counts`, into equal ones of
+ * `count` elements in all. */
+static int block_reduction_make(struct block_reduction *run, struct hierarchy *on, const int counts[],
+                                int64_t count, const struct shape *shape)
 {
     int size = on->size;
     *run = (struct block_reduction){.on = on, .shape = shape};
@@ -62,15 +68,15 @@ static int put_together(struct block_reduction *run, const void *from, MPI_Op op
 {
     struct hierarchy *on = run->on;
     int mine = (int)run->counts[on->rank];
-    int status = alltoall_direct(on, from, run->counts, run->places, run->types, run->parts, run->part_counts, run->part_places,
-                                 run->types);
+    int status = alltoall_direct(on, from, run->counts, run->places, run->types, run->parts, run->part_counts,
+                                 run->part_places, run->types);
     for (int i = 1; i < on->size && mine > 0; i++)
         TRY(status, real.Reduce_local(part(run, i - 1), part(run, i), mine, run->shape->type, op));
     return status;
 }
 
-int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[], void *into,
-                    const struct shape *shape, int64_t segment)
+int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count counts[], const MPI_Aint places[],
+                    void *into, const struct shape *shape, int64_t segment)
 {
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
     struct bytes mine = {0};
@@ -82,14 +88,16 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
         all += lengths[m];
     }
     char *room = shape->is_contiguous ? into : malloc(all + 1);
-    int status = room || shape->is_contiguous ? bytes_pack(own, counts[on->rank], shape, on->across, &mine) : MPI_ERR_NO_MEM;
+    int status = room || shape->is_contiguous ? bytes_pack(own, counts[on->rank], shape, on->across, &mine)
+                                              : MPI_ERR_NO_MEM;
     int64_t place = at[on->first[on->site] + on->local_rank];
     if (status == MPI_SUCCESS && mine.at != room + place)
         memcpy(room + place, mine.at, mine.length);
     TRY(status, allgather_multi_leader(on, lengths, at, room, segment));
     for (int m = 0; m < on->size && !shape->is_contiguous; m++) {
         int rank = on->members[m];
-        TRY(status, unpack(room + at[m], lengths[m], (char *)into + places[rank], counts[rank], shape, on->across));
+        TRY(status,
+            unpack(room + at[m], lengths[m], (char *)into + places[rank], counts[rank], shape, on->across));
     }
     bytes_free(&mine);
     if (!shape->is_contiguous)
@@ -98,8 +106,8 @@ int hand_out_blocks(struct hierarchy *on, const void *own, const MPI_Count count
     return status;
 }
 
-int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                     int64_t segment)
+int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                     MPI_Op op, int64_t segment)
 {
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
@@ -109,19 +117,20 @@ int allreduce_blocks(struct hierarchy *on, const void *from, void *into, int cou
     return status;
 }
 
-int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root)
+int reduce_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                  MPI_Op op, int root)
 {
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into, run.counts, run.places,
-                              shape->type, root));
+    TRY(status, gather_direct(on, part(&run, on->size - 1), run.counts[on->rank], shape->type, into,
+                              run.counts, run.places, shape->type, root));
     block_reduction_free(&run);
     return status;
 }
 
-int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
-                          MPI_Op op)
+int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, const int counts[],
+                          const struct shape *shape, MPI_Op op)
 {
     struct block_reduction run;
     int status = block_reduction_make(&run, on, counts, 0, shape);
@@ -131,20 +140,21 @@ int reduce_scatter_blocks(struct hierarchy *on, const void *from, void *into, co
     return status;
 }
 
-int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive)
+int scan_blocks(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                MPI_Op op, int inclusive)
 {
     struct block_reduction run;
     int status = block_reduction_make(&run, on, NULL, count, shape);
     TRY(status, put_together(&run, from == MPI_IN_PLACE ? into : from, op));
-    /* To each rank what lies before it, with or without itself; the first of all gets nothing then, and its buffer stays as it
-     * is. */
+    /* Each rank gets the sum of what lies before it, with or without itself. Without itself the first of all
+     * gets nothing, and its buffer stays as it is. */
     for (int i = on->size - 1; !inclusive && status == MPI_SUCCESS && i >= 0; i--) {
         run.part_counts[i] = i > 0 ? run.part_counts[i] : 0;
         run.part_places[i] = i > 0 ? run.part_places[i - 1] : 0;
         run.counts[i] = on->rank > 0 ? run.counts[i] : 0;
     }
-    TRY(status,
-        alltoall_direct(on, run.parts, run.part_counts, run.part_places, run.types, into, run.counts, run.places, run.types));
+    TRY(status, alltoall_direct(on, run.parts, run.part_counts, run.part_places, run.types, into, run.counts,
+                                run.places, run.types));
     block_reduction_free(&run);
     return status;
 }

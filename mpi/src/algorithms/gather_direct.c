@@ -1,13 +1,13 @@
-/* R/2 + n s/B: everybody sends to the root at once. Nothing waits inside a site, and nothing is copied but what an MPI would
- * have wait. */
+/* R/2 + n s/B: everybody sends to the root at once. Nothing waits inside a site, and nothing is copied but
+ * what an MPI would have wait. */
 #include "algorithms/algorithms.h"
 #include "topology/tags.h"
 #include "transfer/requests.h"
 
 #include <stdlib.h>
 
-int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[],
-                  const MPI_Aint places[], MPI_Datatype into_type, int root)
+int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_Datatype type, void *into,
+                  const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype into_type, int root)
 {
     struct requests some = {0};
     struct shape shape, into_shape;
@@ -19,8 +19,8 @@ int gather_direct(struct hierarchy *on, const void *from, MPI_Count count, MPI_D
         status = MPI_ERR_TYPE;
     for (int i = 0; i < takes; i++)
         if (i != root || gives)
-            TRY(status,
-                requests_receive_cut(&some, on, (char *)into + places[i], counts[i], &into_shape, i, TAG_GATHER, &parts[i]));
+            TRY(status, requests_receive_cut(&some, on, (char *)into + places[i], counts[i], &into_shape, i,
+                                             TAG_GATHER, &parts[i]));
     if (gives)
         TRY(status, requests_send_cut(&some, on, from, count, &shape, root, TAG_GATHER, &own));
     TRY(status, requests_wait(&some));

@@ -16,8 +16,9 @@ int gather_leaders(struct hierarchy *on, const char *from, int64_t length, char 
         here = room + on->first[on->site] * length;
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
-                TRY(status, requests_receive(&some, on, room + on->first[s] * length, site_size(on, s) * length, handle.byte,
-                                             leader(on, s, root), TAG_GATHER));
+                TRY(status,
+                    requests_receive(&some, on, room + on->first[s] * length, site_size(on, s) * length,
+                                     handle.byte, leader(on, s, root), TAG_GATHER));
     } else if (on->rank == to && !(here = memory = malloc(on->local_size * length + 1))) {
         status = MPI_ERR_NO_MEM;
     }

@@ -1,5 +1,5 @@
-/* R/2 + what one site's ranks get / B + twice the whole inside a site: each site reduces everything to one rank, which sends
- * each other site what its ranks get, puts together what its own get, and hands it out. */
+/* R/2 + what one site's ranks get / B + twice the whole inside a site: each site reduces everything to one
+ * rank, which sends each other site what its ranks get, puts together what its own get, and hands it out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
@@ -18,7 +18,7 @@ static int64_t site_elements(const struct hierarchy *on, const int counts[], int
     return sum;
 }
 
-/* The blocks of a site's ranks, one behind the other. */
+/* Puts the blocks of a site's ranks one behind the other. */
 static int collect(struct hierarchy *on, const void *all, const int64_t at[], const int counts[], int site,
                    const struct shape *shape, void *into)
 {
@@ -29,7 +29,8 @@ static int collect(struct hierarchy *on, const void *all, const int64_t at[], co
         struct bytes bytes;
         TRY(status, bytes_pack(element_at(all, at[rank], shape), counts[rank], shape, on->across, &bytes));
         if (status == MPI_SUCCESS) {
-            status = unpack(bytes.at, bytes.length, element_at(into, done, shape), counts[rank], shape, on->across);
+            status = unpack(bytes.at, bytes.length, element_at(into, done, shape), counts[rank], shape,
+                            on->across);
             bytes_free(&bytes);
         }
         done += counts[rank];
@@ -52,15 +53,18 @@ static int exchange(struct hierarchy *on, const void *all, const int64_t at[], c
         theirs.memory = theirs.origin + on->sites;
     for (int s = 0; s < on->sites; s++)
         if (s != on->site && here > 0)
-            TRY(status, requests_receive(&some, on, mine.origin[s], here, shape->type, leader(on, s, -1), TAG_REDUCE_SCATTER));
+            TRY(status, requests_receive(&some, on, mine.origin[s], here, shape->type, leader(on, s, -1),
+                                         TAG_REDUCE_SCATTER));
     for (int s = 0; s < on->sites && status == MPI_SUCCESS; s++) {
         int64_t there = site_elements(on, counts, s);
         if (s == on->site) {
             status = collect(on, all, at, counts, s, shape, own);
         } else if (there > 0) {
             theirs.memory[s] = elements(there, shape, &theirs.origin[s]);
-            status = theirs.memory[s] ? collect(on, all, at, counts, s, shape, theirs.origin[s]) : MPI_ERR_NO_MEM;
-            TRY(status, requests_send(&some, on, theirs.origin[s], there, shape->type, leader(on, s, -1), TAG_REDUCE_SCATTER));
+            status =
+                theirs.memory[s] ? collect(on, all, at, counts, s, shape, theirs.origin[s]) : MPI_ERR_NO_MEM;
+            TRY(status, requests_send(&some, on, theirs.origin[s], there, shape->type, leader(on, s, -1),
+                                      TAG_REDUCE_SCATTER));
         }
     }
     TRY(status, requests_wait(&some));
@@ -71,8 +75,8 @@ static int exchange(struct hierarchy *on, const void *all, const int64_t at[], c
     return status;
 }
 
-int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, const int counts[], const struct shape *shape,
-                           MPI_Op op)
+int reduce_scatter_leaders(struct hierarchy *on, const void *from, void *into, const int counts[],
+                           const struct shape *shape, MPI_Op op)
 {
     int status = MPI_SUCCESS;
     int64_t *at = malloc((on->size + 1) * sizeof *at);

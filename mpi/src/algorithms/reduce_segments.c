@@ -1,6 +1,7 @@
-/* R/2 + s/B + one segment inside a site: each site reduces segment after segment to one rank, which sends it to the root; the
- * root puts the sites' results together. Where the root is reached faster by way of other sites, these pass the segments on as
- * they are: what is put together, and in which order, does not depend on the ways. */
+/* R/2 + s/B + one segment inside a site: each site reduces segment after segment to one rank, which sends it
+ * to the root; the root puts the sites' results together. Where the root is reached faster by way of other
+ * sites, these pass the segments on as they are: what is put together, and in which order, does not depend on
+ * the ways. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
@@ -10,10 +11,10 @@
 
 #include <stdlib.h>
 
-/* What the sites found is told apart by its tag. */
+/* The tag of what a site found says which site it was. */
 #define TAG_OF(site) (TAG_PART + (site) % MAX_PARTS)
 
-/* Which of two sites the way of `site` to the root passes last before `to`; -1 where it does not pass there. */
+/* The last site before `to` on the way of `site` to the root; -1 where the way does not pass `to`. */
 static int last_before(const int parent[], int site, int to)
 {
     for (; site >= 0; site = parent[site])
@@ -22,8 +23,8 @@ static int last_before(const int parent[], int site, int to)
     return -1;
 }
 
-static int at_root(struct hierarchy *on, const void *from, void *into, const struct shape *shape, MPI_Op op, int root,
-                   const struct segments *segments, const int parent[])
+static int at_root(struct hierarchy *on, const void *from, void *into, const struct shape *shape, MPI_Op op,
+                   int root, const struct segments *segments, const int parent[])
 {
     struct requests some = {0};
     struct parts parts = {0};
@@ -34,13 +35,14 @@ static int at_root(struct hierarchy *on, const void *from, void *into, const str
     for (int i = 0; i < segments->pieces; i++)
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
-                TRY(status, requests_receive(&some, on, element_at(parts.origin[s], segment_at(segments, i), shape),
-                                             segment_count(segments, i), shape->type,
-                                             leader(on, last_before(parent, s, on->site), root), TAG_OF(s)));
+                TRY(status,
+                    requests_receive(&some, on, element_at(parts.origin[s], segment_at(segments, i), shape),
+                                     segment_count(segments, i), shape->type,
+                                     leader(on, last_before(parent, s, on->site), root), TAG_OF(s)));
     for (int i = 0; i < segments->pieces; i++) {
         TRY(status, intra_site_reduce(on, element_at(from, segment_at(segments, i), shape),
-                                      element_at(into, segment_at(segments, i), shape), segment_count(segments, i), shape->type, op,
-                                      on->local_rank));
+                                      element_at(into, segment_at(segments, i), shape),
+                                      segment_count(segments, i), shape->type, op, on->local_rank));
     }
     for (int i = 0, next = 0; i < segments->pieces; i++) {
         for (int s = 0; s < on->sites; s++) {
@@ -49,8 +51,8 @@ static int at_root(struct hierarchy *on, const void *from, void *into, const str
             if (status == MPI_SUCCESS)
                 piece[s] = element_at(parts.origin[s], segment_at(segments, i), shape);
         }
-        TRY(status,
-            combine(on, piece, on->sites, element_at(into, segment_at(segments, i), shape), segment_count(segments, i), shape, op));
+        TRY(status, combine(on, piece, on->sites, element_at(into, segment_at(segments, i), shape),
+                            segment_count(segments, i), shape, op));
     }
     requests_free(&some, status);
     parts_free(&parts);
@@ -64,13 +66,14 @@ struct passing {
     void *memory, *origin;
 };
 
-static void *passing_at(const struct passing *this, const struct segments *segments, const struct shape *shape, int which, int i)
+static void *passing_at(const struct passing *this, const struct segments *segments,
+                        const struct shape *shape, int which, int i)
 {
     return element_at(this->origin, which * segments->count + segment_at(segments, i), shape);
 }
 
-static int passing_begin(struct passing *this, struct hierarchy *on, const struct segments *segments, const struct shape *shape,
-                         int root, const int parent[])
+static int passing_begin(struct passing *this, struct hierarchy *on, const struct segments *segments,
+                         const struct shape *shape, int root, const int parent[])
 {
     int status = MPI_SUCCESS, sites = 0;
     for (int s = 0; s < on->sites; s++)
@@ -82,21 +85,23 @@ static int passing_begin(struct passing *this, struct hierarchy *on, const struc
             int before = last_before(parent, s, on->site);
             if (before >= 0)
                 TRY(status, requests_receive(&this->received, on, passing_at(this, segments, shape, at++, i),
-                                             segment_count(segments, i), shape->type, leader(on, before, root), TAG_OF(s)));
+                                             segment_count(segments, i), shape->type,
+                                             leader(on, before, root), TAG_OF(s)));
         }
     return status;
 }
 
-static int passing_end(struct passing *this, struct hierarchy *on, const struct segments *segments, const struct shape *shape,
-                       int root, const int parent[], int status)
+static int passing_end(struct passing *this, struct hierarchy *on, const struct segments *segments,
+                       const struct shape *shape, int root, const int parent[], int status)
 {
     for (int i = 0, next = 0; i < segments->pieces; i++)
         for (int s = 0, at = 0; s < on->sites; s++) {
             if (last_before(parent, s, on->site) < 0)
                 continue;
             TRY(status, requests_wait_for(&this->received, next++));
-            TRY(status, requests_send(&this->sent, on, passing_at(this, segments, shape, at++, i), segment_count(segments, i),
-                                      shape->type, leader(on, parent[on->site], root), TAG_OF(s)));
+            TRY(status, requests_send(&this->sent, on, passing_at(this, segments, shape, at++, i),
+                                      segment_count(segments, i), shape->type,
+                                      leader(on, parent[on->site], root), TAG_OF(s)));
         }
     TRY(status, requests_wait(&this->sent));
     requests_free(&this->received, status);
@@ -105,7 +110,7 @@ static int passing_end(struct passing *this, struct hierarchy *on, const struct 
     return status;
 }
 
-/* A rank that is not the root. */
+/* What a rank does that is not the root. */
 static int to_root(struct hierarchy *on, const void *from, const struct shape *shape, MPI_Op op, int root,
                    const struct segments *segments, const int parent[])
 {
@@ -120,11 +125,11 @@ static int to_root(struct hierarchy *on, const void *from, const struct shape *s
     }
     for (int i = 0; i < segments->pieces; i++) {
         void *here = found ? element_at(found, segment_at(segments, i), shape) : NULL;
-        TRY(status, intra_site_reduce(on, element_at(from, segment_at(segments, i), shape), here, segment_count(segments, i),
-                                      shape->type, op, on->local_rank_of[to]));
+        TRY(status, intra_site_reduce(on, element_at(from, segment_at(segments, i), shape), here,
+                                      segment_count(segments, i), shape->type, op, on->local_rank_of[to]));
         if (found)
-            TRY(status, requests_send(&some, on, here, segment_count(segments, i), shape->type, leader(on, parent[on->site], root),
-                                      TAG_OF(on->site)));
+            TRY(status, requests_send(&some, on, here, segment_count(segments, i), shape->type,
+                                      leader(on, parent[on->site], root), TAG_OF(on->site)));
     }
     if (on->rank == to)
         status = passing_end(&passing, on, segments, shape, root, parent, status);
@@ -133,8 +138,8 @@ static int to_root(struct hierarchy *on, const void *from, const struct shape *s
     return status;
 }
 
-int reduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int root,
-                    int64_t segment)
+int reduce_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                    MPI_Op op, int root, int64_t segment)
 {
     struct segments segments = segments_of(count, shape->size, segment);
     void *memory = NULL, *found = NULL;
@@ -143,7 +148,8 @@ int reduce_segments(struct hierarchy *on, const void *from, void *into, int coun
         return MPI_ERR_NO_MEM;
     links_tree(on->links, on->sites, on->site_of[root], (int64_t)count * shape->size, parent);
     if (on->rank == root) {
-        /* Not in place inside the site: MPICH 4.0.2 crashes on it where the root is not rank 0. */
+        /* Inside the site the reduction is not in place: MPICH 4.0.2 crashes on that where the root is not
+         * rank 0. */
         if (from == MPI_IN_PLACE) {
             memory = elements(count, shape, &found);
             TRY(status, memory ? elements_copy(on, into, found, count, shape) : MPI_ERR_NO_MEM);

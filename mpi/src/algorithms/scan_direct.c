@@ -1,5 +1,5 @@
-/* R/2 + n s/B, for operations that commute and ranks in any order: inside each site a scan; who has added up the ranks of its
- * site that lie before a rank of another site sends it that, at once. */
+/* R/2 + n s/B, for operations that commute and ranks in any order: inside each site a scan; who has added up
+ * the ranks of its site that lie before a rank of another site sends it that, at once. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
@@ -17,7 +17,8 @@ static int before(const struct hierarchy *on, int site, int rank)
     return count;
 }
 
-int scan_direct(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op, int inclusive)
+int scan_direct(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                MPI_Op op, int inclusive)
 {
     struct requests received = {0}, sent = {0};
     struct parts parts = {0};
@@ -32,14 +33,14 @@ int scan_direct(struct hierarchy *on, const void *from, void *into, int count, c
     for (int s = 0; s < on->sites; s++) {
         int there = before(on, s, on->rank);
         if (s != on->site && there > 0)
-            TRY(status, requests_receive(&received, on, parts.origin[s], count, shape->type, on->members[on->first[s] + there - 1],
-                                         TAG_SCAN));
+            TRY(status, requests_receive(&received, on, parts.origin[s], count, shape->type,
+                                         on->members[on->first[s] + there - 1], TAG_SCAN));
     }
     TRY(status, intra_site_scan(on, from, sum, count, shape->type, op));
     for (int rank = 0; rank < on->size; rank++)
         if (on->site_of[rank] != on->site && before(on, on->site, rank) == on->local_rank + 1)
             TRY(status, requests_send(&sent, on, sum, count, shape->type, rank, TAG_SCAN));
-    /* What lies before this rank in its own site, with or without itself. */
+    /* This rank adds what lies before it in its own site, with or without itself. */
     if (inclusive)
         TRY(status, elements_copy(on, sum, parts.origin[on->site], count, shape));
     else

@@ -1,12 +1,12 @@
-/* R/2 + n s/B: everybody gets everything, and adds up what lies before itself, in the order of ranks. For small messages and
- * ranks in any order. */
+/* R/2 + n s/B: everybody gets everything, and adds up what lies before itself, in the order of ranks. For
+ * small messages and ranks in any order. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 
 #include <stdlib.h>
 
-int scan_gathered(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                  int inclusive)
+int scan_gathered(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                  MPI_Op op, int inclusive)
 {
     struct bytes own = {0};
     char *room = malloc((int64_t)on->size * count * shape->size + 1);

@@ -1,5 +1,6 @@
-/* R/2 + s/B + two segments inside a site, where each site's ranks follow each other: the last rank of a site knows what the site
- * adds up to and tells every later site, whose first rank puts together what lies before it and hands that out. */
+/* R/2 + s/B + two segments inside a site, where each site's ranks follow each other: the last rank of a site
+ * knows what the site adds up to and tells every later site, whose first rank puts together what lies before
+ * it and hands that out. */
 #include "algorithms/algorithms.h"
 #include "intra_site/combine.h"
 #include "intra_site/intra_site.h"
@@ -25,7 +26,7 @@ struct segmented_scan {
 
 static int is_last(const struct hierarchy *on) { return on->local_rank == on->local_size - 1; }
 
-/* Inside the site, and off to the later ones. */
+/* Scans a segment inside the site, and sends what it adds up to off to the later sites. */
 static int scan_in_site(struct segmented_scan *run, int i)
 {
     struct hierarchy *on = run->on;
@@ -34,27 +35,30 @@ static int scan_in_site(struct segmented_scan *run, int i)
     void *into = element_at(run->into, at, run->shape);
     const void *from = element_at(run->from, at, run->shape);
     if (run->inclusive)
-        status = intra_site_scan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
+        status = intra_site_scan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count,
+                                 run->shape->type, run->op);
     if (!run->total)
-        return run->inclusive
-                   ? status
-                   : intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op);
+        return run->inclusive ? status
+                              : intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into,
+                                                  count, run->shape->type, run->op);
     void *total = element_at(run->total, at, run->shape);
     struct bytes bytes = {0};
     TRY(status, bytes_pack(run->inclusive ? into : from, count, run->shape, on->across, &bytes));
     TRY(status, unpack(bytes.at, bytes.length, total, count, run->shape, on->across));
     bytes_free(&bytes);
     if (!run->inclusive) {
-        TRY(status, intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count, run->shape->type, run->op));
+        TRY(status, intra_site_exscan(on, run->from == run->into ? MPI_IN_PLACE : from, into, count,
+                                      run->shape->type, run->op));
         if (on->local_rank > 0)
             TRY(status, real.Reduce_local(into, total, count, run->shape->type, run->op));
     }
     for (int s = on->site + 1; s < on->sites; s++)
-        TRY(status, requests_send(&run->sent, on, total, count, run->shape->type, leader(on, s, -1), TAG_SCAN));
+        TRY(status,
+            requests_send(&run->sent, on, total, count, run->shape->type, leader(on, s, -1), TAG_SCAN));
     return status;
 }
 
-/* What lies before the site, to its ranks. */
+/* Adds what lies before the site to what its ranks have. */
 static int add_before(struct segmented_scan *run, int i)
 {
     struct hierarchy *on = run->on;
@@ -81,8 +85,8 @@ static int add_before(struct segmented_scan *run, int i)
     return status;
 }
 
-int scan_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                  int inclusive, int64_t segment, int ahead)
+int scan_segments(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape,
+                  MPI_Op op, int inclusive, int64_t segment, int ahead)
 {
     struct segmented_scan run = {.on = on,
                                  .from = from == MPI_IN_PLACE ? into : from,
@@ -104,8 +108,10 @@ int scan_segments(struct hierarchy *on, const void *from, void *into, int count,
         for (int i = 0; i < run.segments.pieces; i++)
             for (int s = 0; s < on->site; s++)
                 TRY(status,
-                    requests_receive(&run.received, on, element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
-                                     segment_count(&run.segments, i), shape->type, on->members[on->first[s + 1] - 1], TAG_SCAN));
+                    requests_receive(&run.received, on,
+                                     element_at(run.parts.origin[s], segment_at(&run.segments, i), shape),
+                                     segment_count(&run.segments, i), shape->type,
+                                     on->members[on->first[s + 1] - 1], TAG_SCAN));
     }
     for (int i = 0; i < run.segments.pieces + ahead; i++) {
         if (i < run.segments.pieces)

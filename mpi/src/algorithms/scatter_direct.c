@@ -21,8 +21,8 @@ int scatter_direct(struct hierarchy *on, const void *from, const MPI_Count count
     for (int here = 0; here < 2; here++)
         for (int i = 0; i < gives; i++)
             if ((on->site_of[i] == on->site) == here && (i != root || takes))
-                TRY(status, requests_send_cut(&some, on, (const char *)from + places[i], counts[i], &from_shape, i, TAG_SCATTER,
-                                              &parts[i]));
+                TRY(status, requests_send_cut(&some, on, (const char *)from + places[i], counts[i],
+                                              &from_shape, i, TAG_SCATTER, &parts[i]));
     TRY(status, requests_wait(&some));
     if (takes)
         TRY(status, bytes_unpack(&own, into, count, &shape, on->across));

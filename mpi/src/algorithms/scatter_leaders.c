@@ -17,12 +17,13 @@ int scatter_leaders(struct hierarchy *on, const char *room, int64_t length, char
         here = room + on->first[on->site] * length;
         for (int s = 0; s < on->sites; s++)
             if (s != on->site)
-                TRY(status, requests_send(&some, on, room + on->first[s] * length, site_size(on, s) * length, handle.byte,
-                                          leader(on, s, root), TAG_SCATTER));
+                TRY(status, requests_send(&some, on, room + on->first[s] * length, site_size(on, s) * length,
+                                          handle.byte, leader(on, s, root), TAG_SCATTER));
     } else if (on->rank == from) {
         if (!(here = memory = malloc(on->local_size * length + 1)))
             status = MPI_ERR_NO_MEM;
-        TRY(status, requests_receive(&some, on, memory, on->local_size * length, handle.byte, root, TAG_SCATTER));
+        TRY(status,
+            requests_receive(&some, on, memory, on->local_size * length, handle.byte, root, TAG_SCATTER));
         TRY(status, requests_wait(&some));
     }
     TRY(status, intra_site_scatter(on, here, length, into, on->local_rank_of[from]));

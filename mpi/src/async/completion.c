@@ -6,14 +6,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Each has a tag of its own; every MPI has so many on each communicator. */
+/* Each completion has a tag of its own. Every MPI has so many on each communicator. */
 #define PER_COMMUNICATOR 32768
 
-/* Of what follows; never held over a call of the MPI's, in which an operation may end. */
+/* Guards what follows. It is never held over a call of the MPI's, in which an operation may end. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm *selves;
 static int self_count;
-/* Completions so far, and those of them that are to be used again. */
+/* How many completions have been made, and those of them that are free to be used again. */
 static int made, free_count, *free_ones;
 static struct failure {
     struct failure *next;
@@ -24,7 +24,8 @@ static struct failure {
 static MPI_Errhandler raising;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
-/* Called where a request is completed whose operation failed. It does not say which: all that failed by now are told. */
+/* The MPI calls this where it completes a request whose operation failed. It does not say which one, so all
+ * that have failed by now are reported. */
 static void raise_failures(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
@@ -54,8 +55,8 @@ static void remember(struct hierarchy *on, int status)
     pthread_mutex_unlock(&lock);
 }
 
-/* A call that completes a request returns success in MPICH where a handler of somebody's own was called, and must not where the
- * program wants errors returned. */
+/* A call that completes a request returns success in MPICH where a handler of somebody's own was called. It
+ * must not where the program wants errors returned. */
 static void expect_failure(MPI_Comm self, struct hierarchy *on, int status)
 {
     MPI_Errhandler wanted;
@@ -82,7 +83,7 @@ static int make_self(MPI_Comm *self)
     return status;
 }
 
-/* Room for more completions. */
+/* Makes room for more completions. */
 static int add_self(void)
 {
     MPI_Comm self;
@@ -103,7 +104,7 @@ static int add_self(void)
     return room ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Whether there was one. */
+/* Takes a free completion. False where there is none. */
 static int take(int *completion)
 {
     pthread_mutex_lock(&lock);
@@ -131,8 +132,8 @@ int completion_make(int *completion, MPI_Request *request, int is_persistent)
     pthread_mutex_unlock(&adding);
     if (status != MPI_SUCCESS)
         return status;
-    status = (is_persistent ? real.Recv_init : real.Irecv)(NULL, 0, handle.byte, 0, *completion % PER_COMMUNICATOR,
-                                                           self_of(*completion), request);
+    status = (is_persistent ? real.Recv_init : real.Irecv)(
+        NULL, 0, handle.byte, 0, *completion % PER_COMMUNICATOR, self_of(*completion), request);
     if (status != MPI_SUCCESS)
         completion_free(*completion, NULL);
     return status;
@@ -145,7 +146,8 @@ void completion_send(int completion, struct hierarchy *on, int status)
     MPI_Request request;
     if (status != MPI_SUCCESS)
         expect_failure(self, on, status);
-    if (real.Isend(&word, status != MPI_SUCCESS, handle.byte, 0, completion % PER_COMMUNICATOR, self, &request) == MPI_SUCCESS)
+    if (real.Isend(&word, status != MPI_SUCCESS, handle.byte, 0, completion % PER_COMMUNICATOR, self,
+                   &request) == MPI_SUCCESS)
         real.Request_free(&request);
 }
 

@@ -10,7 +10,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Each has tags of its own: different ranks may start them in different order (MPI 4.0, section 6.13). */
+/* Each request has tags of its own, because ranks may start them in different order (MPI 4.0, section
+ * 6.13). */
 static struct persistent {
     struct persistent *next;
     MPI_Request request;
@@ -43,7 +44,7 @@ int persistent_make(const struct plan *plan, MPI_Request *request)
     return status;
 }
 
-/* The request's, where it is one of these; `out` takes it away. */
+/* Finds what belongs to a request; NULL where it is none of these. `out` takes it out of the list. */
 static struct persistent *find(MPI_Request request, int out)
 {
     if (!atomic_load_explicit(&count, memory_order_relaxed))
@@ -66,7 +67,7 @@ int persistent_any(void) { return atomic_load(&count); }
 int persistent_start(MPI_Request request)
 {
     struct persistent *one = find(request, 0);
-    /* A completion that comes before the request has been started waits for it. */
+    /* The program starts the request after this. A completion that comes before that waits for it. */
     return one ? hierarchy_leave(one->plan->on, task_start(one->plan, one->completion)) : MPI_SUCCESS;
 }
 
@@ -88,7 +89,7 @@ void persistent_free(MPI_Request request)
 
 void persistent_end(void)
 {
-    /* The requests are the program's to free, as late as in what MPI_Finalize calls. */
+    /* The requests themselves are the program's to free, even in what MPI_Finalize calls. */
     while (all)
         free_one(find(all->request, 1));
 }

@@ -4,17 +4,17 @@
 
 #include "async/plan.h"
 
-/* A request that does what was planned each time it is started. */
+/* Makes a request that does what was planned each time it is started. */
 int persistent_make(const struct plan *plan, MPI_Request *request);
 
-/* Whether there are any. */
+/* True while such requests exist. */
 int persistent_any(void);
 
-/* Before the program starts, or frees, a request, which may be another. */
+/* Called before the program starts, or frees, a request. They do nothing where it is another's. */
 int persistent_start(MPI_Request request);
 void persistent_free(MPI_Request request);
 
-/* In MPI_Finalize. */
+/* Frees all, in MPI_Finalize. */
 void persistent_end(void);
 
 #endif

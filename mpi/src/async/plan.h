@@ -8,7 +8,7 @@
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 
-/* Counts and places by rank, as one of the two kinds of calls gives them. */
+/* Counts and places by rank. A call has either ints or large ones. */
 struct vector {
     const int *counts, *places;
     const MPI_Count *large_counts;
@@ -38,9 +38,10 @@ struct plan {
     const void *from;
     void *into;
     int64_t count, into_count;
-    /* What is sent and what is received, of calls with v or w in their names. */
+    /* What a call with v or w in its name sends, and what it receives. */
     struct vector out, in;
-    /* Memory of these, of a plan that outlives its call; who holds it, and the next of them. */
+    /* The three that follow are for a plan that outlives its call: the memory of `out` and `in`, how many
+     * hold the plan, and the next plan. */
     void *owned;
     int holders;
     struct plan *next;
@@ -50,7 +51,7 @@ struct plan {
     int root, inclusive;
     /* Where the tags of its messages begin, unless the call waits. */
     int tags;
-    /* Does it, on plan->on or communicators of the same ranks; may wait. */
+    /* Does the operation, on plan->on or on communicators of the same ranks. It may wait. */
     int (*run)(struct hierarchy *on, const struct plan *plan);
 };
 

@@ -11,7 +11,7 @@
 static struct plan *all;
 static atomic_int count;
 
-/* What the program has freed, and how many plans still name it. */
+/* A handle that the program has freed, and how many plans still name it. */
 static struct freed {
     struct freed *next;
     int users, is_type;
@@ -19,7 +19,7 @@ static struct freed {
     MPI_Op op;
 } *freed;
 
-/* Of all of these. */
+/* Guards the lists above. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- Plans --- */
@@ -30,7 +30,8 @@ static void own_vector(struct vector *said, int size, MPI_Count *counts, MPI_Ain
         counts[i] = vector_count(said, i);
     for (int i = 0; i < size && has_places(said); i++)
         places[i] = vector_place(said, i);
-    *said = (struct vector){.large_counts = has_counts(said) ? counts : NULL, .large_places = has_places(said) ? places : NULL};
+    *said = (struct vector){.large_counts = has_counts(said) ? counts : NULL,
+                            .large_places = has_places(said) ? places : NULL};
 }
 
 static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Datatype *own)
@@ -40,8 +41,8 @@ static const MPI_Datatype *own_types(const MPI_Datatype *types, int size, MPI_Da
     return types ? own : NULL;
 }
 
-/* MPI wants a program to keep its arrays as long as they may be needed; every MPI has read them when the call returns, and
- * mpi4py frees them then. */
+/* MPI wants a program to keep its arrays as long as they may be needed. But every MPI has read them when the
+ * call returns, and mpi4py frees them then. */
 static int own_arrays(struct plan *plan)
 {
     int size = plan->on->size;
@@ -114,7 +115,7 @@ void plan_release(struct plan *plan)
 
 /* --- What they name --- */
 
-/* Takes out what no plan names any more. */
+/* Takes one that no plan names any more out of the list. */
 static struct freed *take_unused(void)
 {
     struct freed *unused = NULL;
@@ -133,7 +134,7 @@ static struct freed *take_unused(void)
     return unused;
 }
 
-/* Not where the last plan ends: a datatype's attributes may call the program's functions. */
+/* This is not done where the last plan ends: a datatype's attributes may call the program's functions. */
 void plan_lifetime_free_unused(void)
 {
     struct freed *list = take_unused();
@@ -148,7 +149,7 @@ void plan_lifetime_free_unused(void)
     }
 }
 
-/* Whether a handle that the program frees is to be freed later, because a plan names it. */
+/* Puts off what the program frees, if a plan names it. Returns whether one does. */
 static int put_off(struct freed what)
 {
     struct freed *this = NULL;
@@ -166,6 +167,9 @@ static int put_off(struct freed what)
 
 int plan_lifetime_any(void) { return atomic_load(&count); }
 
-int plan_lifetime_puts_off_type(MPI_Datatype type) { return put_off((struct freed){.is_type = 1, .type = type}); }
+int plan_lifetime_puts_off_type(MPI_Datatype type)
+{
+    return put_off((struct freed){.is_type = 1, .type = type});
+}
 
 int plan_lifetime_puts_off_op(MPI_Op op) { return put_off((struct freed){.op = op}); }

@@ -9,7 +9,7 @@ atomic_int progress_users;
 
 static int (*run)(void);
 static int is_hooked;
-/* Of is_hooked. */
+/* Guards is_hooked. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void progress_use(int (*work)(void)) { run = work; }
@@ -19,10 +19,7 @@ void progress_use(int (*work)(void)) { run = work; }
 static int (*hook_register)(int (*)(void));
 static int (*hook_unregister)(int (*)(void));
 
-static int hook(void)
-{
-    return atomic_load_explicit(&progress_users, memory_order_relaxed) ? run() : 0;
-}
+static int hook(void) { return atomic_load_explicit(&progress_users, memory_order_relaxed) ? run() : 0; }
 
 void progress_find(void)
 {
@@ -46,7 +43,7 @@ int progress_completes(MPI_Request *request, int *status)
     return done || *status != MPI_SUCCESS;
 }
 
-/* Stays until the end: asked, it looks at one number. */
+/* The hook stays until the end: where nothing is to be done it reads one number. */
 int progress_join(void)
 {
     pthread_mutex_lock(&lock);
@@ -65,7 +62,7 @@ void progress_leave(void)
 
 #else
 
-/* As in MPICH's mpi.h, which older headers do not have. */
+/* These are as in MPICH's mpi.h; older headers do not have them. */
 typedef void *async_thing;
 typedef int async_stream;
 #define STREAM_NULL ((async_stream)0x3c000000)
@@ -98,7 +95,7 @@ void progress_find(void)
 
 int progress_is_there(void) { return async_start && request_is_complete; }
 
-/* MPI_Test would ask for progress inside progress. */
+/* MPI_Test must not be used: it would ask for progress inside progress. */
 int progress_completes(MPI_Request *request, int *status)
 {
     int done = 0;

@@ -1,4 +1,4 @@
-/* Taking part in the MPI's progress: what is called in every call in which the program waits or asks. */
+/* A hook in the MPI's progress, which runs in every call in which the program waits or asks. */
 #ifndef CAUSEWAY_PROGRESS_H
 #define CAUSEWAY_PROGRESS_H
 
@@ -6,20 +6,22 @@
 
 #include <stdatomic.h>
 
-/* What is called, which says how much it did. */
+/* Sets the function that the hook calls. It returns how much it did. */
 void progress_use(int (*work)(void));
 
-/* Looks whether this MPI lets others take part: Open MPI does, and MPICH since it has MPIX_Async_start. */
+/* Finds out whether this MPI lets others take part in its progress: Open MPI does, and MPICH since it has
+ * MPIX_Async_start. */
 void progress_find(void);
 int progress_is_there(void);
 
-/* How many have something to do. It is raised before progress_join: a hook that finds none goes. */
+/* How many users have something to do. A user raises it before progress_join, because a hook that finds none
+ * goes. */
 extern atomic_int progress_users;
 
 int progress_join(void);
 void progress_leave(void);
 
-/* Whether a request is complete, or failed; it may be asked inside progress. */
+/* Returns whether a request is complete, or failed. May be called inside progress. */
 int progress_completes(MPI_Request *request, int *status);
 
 #endif

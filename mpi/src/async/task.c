@@ -16,27 +16,30 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* The MPI's own calls and the program's reductions run on it. Only what is touched takes memory. */
+/* Size of a task's stack. The MPI's own calls and the program's reductions run on it. Only what is touched
+ * takes memory. */
 #define STACK_BYTES (2 << 20)
-/* Stacks kept for the next operations. */
+/* So many stacks are kept for the next tasks. */
 #define MAX_STACKS 16
 
 struct task {
     struct task *next;
     struct plan *plan;
-    /* Those of the plan, with tags of its own. */
+    /* The plan's hierarchy, with tags of this task's own. */
     struct hierarchy on;
     int completion;
-    /* What it waits for. */
+    /* The request that the task waits for. */
     MPI_Request *awaits;
     int status, has_begun, is_over;
     char *stack;
+    /* Where the task goes on, and where the scheduler does. */
     ucontext_t own, back;
 };
 
-/* Held by whoever takes up tasks: one thread at a time, and not again from inside the MPI's calls that tasks make. */
+/* Held while tasks are resumed: by one thread at a time, and not again from inside the MPI's calls that tasks
+ * make. */
 static pthread_mutex_t running = PTHREAD_MUTEX_INITIALIZER;
-/* What is below. */
+/* Guards the three below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct task *tasks;
 static char *stacks[MAX_STACKS];
@@ -44,7 +47,8 @@ static int stack_count;
 
 static _Thread_local struct task *current __attribute__((tls_model("initial-exec")));
 
-/* Tasks may go on in another thread than they stopped in: nothing may keep the address of `current` across that. */
+/* A task may go on in another thread than it stopped in. So nothing may keep the address of `current` across
+ * a switch of stacks: these two are functions that the compiler does not look into. */
 __attribute__((noinline)) static struct task *current_task(void)
 {
     __asm__ volatile("");
@@ -64,10 +68,11 @@ static char *take_stack(void)
     pthread_mutex_unlock(&lock);
     if (stack)
         return stack;
-    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED)
         return NULL;
-    /* Overflow ends the program where it happens. */
+    /* An overflow ends the program where it happens. */
     mprotect(stack, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE);
     return stack;
 }
@@ -83,6 +88,7 @@ static void leave_stack(char *stack)
         munmap(stack, STACK_BYTES);
 }
 
+/* What runs on a task's stack. */
 static void body(void)
 {
     struct task *task = current_task();
@@ -91,6 +97,7 @@ static void body(void)
     swapcontext(&task->own, &task->back);
 }
 
+/* Switches to a task's stack, until the task waits or is over. */
 static void resume(struct task *task)
 {
     set_current(task);
@@ -100,6 +107,7 @@ static void resume(struct task *task)
 
 static int is_task(void) { return current_task() != NULL; }
 
+/* Switches back to the scheduler, until the request is complete. */
 static int wait_as_task(MPI_Request *request)
 {
     struct task *task = current_task();
@@ -129,7 +137,8 @@ static void finish(struct task *task)
     free(task);
 }
 
-/* So many operations may be under way that tags are used again: the earlier one comes first. */
+/* Whether no earlier task has the same tags. So many may be under way that tags are used again: then the
+ * earlier one comes first. */
 static int has_its_tags(const struct task *task)
 {
     int is_first = 1;
@@ -140,7 +149,8 @@ static int has_its_tags(const struct task *task)
     return is_first;
 }
 
-/* Where there is no memory for a stack, a task begins when another has ended. */
+/* Gives a task its stack. False where the task must wait: for another with its tags, or for memory, until
+ * another has ended. */
 static int begin(struct task *task)
 {
     if (!has_its_tags(task) || !(task->stack = take_stack()))
@@ -159,7 +169,7 @@ static int may_go_on(struct task *task)
     return progress_completes(task->awaits, &task->status);
 }
 
-/* Takes up each task that has no more to wait for; how many. */
+/* Resumes each task that has nothing more to wait for. Returns how many. */
 static int run(void)
 {
     if (pthread_mutex_trylock(&running))
@@ -211,7 +221,7 @@ int task_start(struct plan *plan, int completion)
     struct task *task = calloc(1, sizeof *task);
     if (!task)
         return MPI_ERR_NO_MEM;
-    /* Counted first: a hook that finds none goes. */
+    /* Counted first: a hook that finds no task ends. */
     atomic_fetch_add(&progress_users, 1);
     int status = progress_join();
     if (status != MPI_SUCCESS) {
@@ -246,12 +256,12 @@ static int is_under_way(const struct hierarchy *on)
 
 void tasks_finish(const struct hierarchy *on)
 {
-    /* No message has this tag: a call that lets the MPI make progress. */
+    /* No message has this tag. The call lets the MPI make progress. */
     for (int there; is_under_way(on);)
         real.Iprobe(0, 0, on->across, &there, MPI_STATUS_IGNORE);
 }
 
-/* Of any task, held; NULL where there is none. */
+/* The plan of any task, held; NULL where there is none. */
 static struct plan *any_plan(void)
 {
     pthread_mutex_lock(&lock);

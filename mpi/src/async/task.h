@@ -1,23 +1,27 @@
-/* Operations that go on beside the program: each runs on a stack of its own, leaves it where it would wait, and is taken up
- * again from inside the MPI's progress, so in any call in which the program waits or asks. */
+/* A coroutine scheduler, for operations that go on beside the program. Each operation is a task: a coroutine
+ * with a stack of its own. Where it would wait for a message it leaves its stack. The scheduler has no
+ * thread: it runs inside the MPI's progress, so in any call in which the program waits or asks, and resumes
+ * each task whose message has come. */
 #ifndef CAUSEWAY_TASK_H
 #define CAUSEWAY_TASK_H
 
 #include "async/plan.h"
 
-/* Whether the MPI lets others take part in its progress at all ranks. Asked of all once, after agreement_reach. */
+/* Finds out whether the MPI lets others take part in its progress at all ranks. It is collective, and is
+ * called once, after agreement_reach. */
 void tasks_agree(void);
+/* What tasks_agree found. */
 int tasks_possible(void);
 
-/* Begins an operation of a plan that outlives its call. It sends the completion when it is over, and frees it unless it is
- * persistent. */
+/* Starts a task for a plan that outlives its call. The task sends the completion when it is over, and frees
+ * it unless the plan is persistent. */
 int task_start(struct plan *plan, int completion);
 
-/* Wait until the operations on this hierarchy, or all, are over. */
+/* Wait until the tasks on this hierarchy, or all, are over. */
 void tasks_finish(const struct hierarchy *on);
 void tasks_finish_all(void);
 
-/* In MPI_Finalize, and when nothing may need what they made any more. */
+/* Leaves the MPI's progress and frees the stacks: in MPI_Finalize, when no task is left. */
 void tasks_end(void);
 
 #endif

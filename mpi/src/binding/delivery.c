@@ -19,19 +19,20 @@ void delivery_end(void) {}
 #include <stdio.h>
 #include <string.h>
 
-/* Until something else is known. */
+/* True until something else is known. */
 int delivery_is_awaited = 1;
 
 static int is_set, was_read;
 
-/* Of what MPICH says of itself, the part of a line behind its title. */
+/* Returns the rest of the line that begins with `title`, of what MPICH says of itself. */
 static const char *told(const char *version, const char *title)
 {
     const char *found = strstr(version, title);
     return found ? found + strlen(title) : "";
 }
 
-/* Where MPICH was built for both, UCX and libfabric, the first is used, if the user does not say. */
+/* Whether MPICH goes over libfabric. Where it was built for both UCX and libfabric it uses the first, unless
+ * the user says otherwise. */
 static int is_over_libfabric(const char *version)
 {
     const char *device = told(version, "MPICH Device:"), *chosen = mpich_settings_netmod();
@@ -42,9 +43,9 @@ static int is_over_libfabric(const char *version)
     return chosen && *chosen ? strcmp(chosen, "ofi") == 0 : ofi < ucx;
 }
 
-/* Those in which the setting was seen to leave all right but windows: 5.0.0, 5.0.1 and 5.0.2. What is before
- * a release or a vendor's own has more in its version. One that was built for active messages alone sends
- * everything the way that fails. */
+/* Whether the version is one in which this setting was seen to spoil windows alone: 5.0.0, 5.0.1 and 5.0.2. A
+ * version before a release, or a vendor's own, has a longer name. An MPICH that was built for active messages
+ * alone sends everything the way that fails. */
 static int is_known(const char *version)
 {
     int patch, end = 0;
@@ -74,20 +75,20 @@ void delivery_begin(void)
 
 void delivery_end(void)
 {
-    /* What this process starts decides for itself. */
+    /* The setting goes again, so that what this process starts decides for itself. */
     if (is_set)
         mpich_settings_take_back();
 }
 
 void delivery_settings_are_read(void) { was_read = 1; }
 
-/* The call is collective, so that others wait in it, and a program that does not look would go on without: one-sided operations
- * may crash now, or find others that do them otherwise. */
+/* An error would not do. The call is collective, so others wait in it, and a program that does not look at
+ * errors would go on: its one-sided operations may crash, or meet others that do them otherwise. */
 void delivery_refuse(const char *call)
 {
     if (is_set)
-        fatal("%s: nothing that was loaded at MPI_Init said that this program would call it, and MPICH was set up "
-              "without: start the job with " MPICH_RMA "=1",
+        fatal("%s: nothing that was loaded at MPI_Init said that this program would call it, and MPICH was "
+              "set up without: start the job with " MPICH_RMA "=1",
               call);
 }
 

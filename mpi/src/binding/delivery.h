@@ -9,12 +9,12 @@
 
 #include "binding/mpi_calls.h"
 
-/* Around MPI_Init. */
+/* Called before and after MPI_Init. */
 void delivery_begin(void);
 void delivery_end(void);
 
 #if !defined(OPEN_MPI)
-/* MPICH reads its settings, if nothing was before: what is set later does nothing. */
+/* Called where MPICH reads its settings before MPI_Init: what is set later does nothing. */
 void delivery_settings_are_read(void);
 
 /* Ends the program where a call needs what MPICH was set up without. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* MPICH's MPI_Abort has the launcher kill all at once, which lost what was said before in one of ten. */
+/* MPICH's MPI_Abort has the launcher kill all at once. That lost what was said before in one case of ten. */
 void fatal(const char *format, ...)
 {
     char text[512];

@@ -7,26 +7,28 @@
 #include <link.h>
 #include <string.h>
 
-/* The MPI's own libraries, and ours, hand windows on, and make none of themselves: but see mpich_settings.h. */
-static const char *const of_mpi[] = {"libmpi.so",     "libmpich.so",     "libmpi_abi.so", "libmpifort.so",
-                                     "libmpicxx.so",  "libmpichfort.so", "libpmpi.so",    "libmpifort_abi.so",
-                                     "libmpichcxx.so", "libcauseway_"};
+/* The MPI's own libraries, and ours, hand windows on and make none of themselves. mpich_settings.h has an
+ * exception. */
+static const char *const of_mpi[] = {
+    "libmpi.so",       "libmpich.so", "libmpi_abi.so",     "libmpifort.so",  "libmpicxx.so",
+    "libmpichfort.so", "libpmpi.so",  "libmpifort_abi.so", "libmpichcxx.so", "libcauseway_"};
 
-/* Those that ask for dlopen or dlsym in MPICH's processes: libfabric and UCX of PyPI's, hwloc of Debian's,
- * the next three where a site builds it with them, and OpenMP's in C and Fortran. Each loads plugins of its
- * own kind, none of which calls an MPI. What is not here may load anything: languages, LLVM's OpenMP (it
- * loads tools), profilers. */
+/* These libraries ask for dlopen or dlsym in MPICH's processes: libfabric and UCX of PyPI's, hwloc of
+ * Debian's, the next three where a site builds it with them, and OpenMP's in C and Fortran. Each loads
+ * plugins of its own kind, none of which calls an MPI. What is not in this list may load anything: languages,
+ * LLVM's OpenMP (it loads tools), profilers. */
 static const char *const loads_no_windows[] = {"libfabric.so", "libucs.so",  "libucm.so",     "libhwloc.so",
                                                "libxml2.so",   "libpmix.so", "libibverbs.so", "libgomp.so"};
 
-/* Windows, and partitions, which go the same way: in C, in any Fortran, and as tools call them (PMPI).
- * Anywhere in the name: compilers put a module's before it. */
+/* Whether a name is that of a call for windows, or for partitions, which go the same way: in C, in any
+ * Fortran, and as tools call them (PMPI). It may stand anywhere in the name, because compilers put a module's
+ * name before it. */
 static int names_windows(const char *name)
 {
     return strcasestr(name, "mpi_win_") || strcasestr(name, "mpi_psend_") || strcasestr(name, "mpi_precv_");
 }
 
-/* By which calls may be found that no import shows: later, or under any name. */
+/* Whether a name is that of a call that can find others which no import shows: later, or under any name. */
 static int names_loading(const char *name)
 {
     static const char *const calls[] = {"dlopen", "dlmopen", "dlsym", "dlvsym"};
@@ -46,7 +48,7 @@ static int may_make_windows(const struct imports *of, const ElfW(Rela) *all, siz
 {
     for (size_t i = 0; all && i < bytes / sizeof *all; i++) {
         size_t info = all[i].r_info, symbol = sizeof info == 8 ? ELF64_R_SYM(info) : ELF32_R_SYM(info);
-        /* Not all relocations are of symbols. */
+        /* Some relocations have no symbol. */
         if (symbol == 0)
             continue;
         if (!of->symbols || !of->names)
@@ -59,14 +61,14 @@ static int may_make_windows(const struct imports *of, const ElfW(Rela) *all, siz
     return 0;
 }
 
-/* Where a dynamic section's entry points to: libraries relocate it as they are loaded, but where the section
+/* Returns where a dynamic section's entry points to. The loader relocates entries, except where the section
  * is read-only. */
 static const void *pointed(const struct dl_phdr_info *object, ElfW(Addr) address)
 {
     return (const void *)(address < object->dlpi_addr ? object->dlpi_addr + address : address);
 }
 
-/* Ends the iteration with 1 at what may make windows. */
+/* Looks at one object. Ends the iteration with 1 where the object may make windows. */
 static int look(struct dl_phdr_info *object, size_t size, void *unused)
 {
     (void)size, (void)unused;
@@ -82,14 +84,27 @@ static int look(struct dl_phdr_info *object, size_t size, void *unused)
     size_t calls_bytes = 0, others_bytes = 0;
     for (; section->d_tag != DT_NULL; section++) {
         switch (section->d_tag) {
-        case DT_SYMTAB: imports.symbols = pointed(object, section->d_un.d_ptr); break;
-        case DT_STRTAB: imports.names = pointed(object, section->d_un.d_ptr); break;
-        case DT_JMPREL: calls = pointed(object, section->d_un.d_ptr); break;
-        case DT_PLTRELSZ: calls_bytes = section->d_un.d_val; break;
-        case DT_RELA: others = pointed(object, section->d_un.d_ptr); break;
-        case DT_RELASZ: others_bytes = section->d_un.d_val; break;
-        /* An older form of relocations, which this does not read. */
-        case DT_REL: return 1;
+        case DT_SYMTAB:
+            imports.symbols = pointed(object, section->d_un.d_ptr);
+            break;
+        case DT_STRTAB:
+            imports.names = pointed(object, section->d_un.d_ptr);
+            break;
+        case DT_JMPREL:
+            calls = pointed(object, section->d_un.d_ptr);
+            break;
+        case DT_PLTRELSZ:
+            calls_bytes = section->d_un.d_val;
+            break;
+        case DT_RELA:
+            others = pointed(object, section->d_un.d_ptr);
+            break;
+        case DT_RELASZ:
+            others_bytes = section->d_un.d_val;
+            break;
+        /* This is an older form of relocations, which this library does not read: it may say anything. */
+        case DT_REL:
+            return 1;
         case DT_PLTREL:
             if (section->d_un.d_val != DT_RELA)
                 return 1;

@@ -12,20 +12,22 @@ struct mpi_handles handle;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int found_all, fits;
 
-/* Of the binary interface this library was built for. */
+/* File names of MPIs with the binary interface that this library was built for. */
 static const char *const libraries[] = {
 #if defined(OPEN_MPI)
     "libmpi.so.40",
 #elif defined(CAUSEWAY_STANDARD_ABI)
     "libmpi_abi.so.1",
 #else
-    "libmpi.so.12", "libmpich.so.12",
+    "libmpi.so.12",
+    "libmpich.so.12",
 #endif
 };
 
-/* The MPI's library is asked for by name, without loading it: Python loads its MPI with dlopen() and local scope, where
- * RTLD_NEXT does not look, and behind this library there may be its twin for another binary interface, whose handles are of
- * another size. To an MPI of another interface the twin, if any, comes first. */
+/* Finds a call of the MPI. Its library is asked for by name, without loading it. Python loads its MPI with
+ * dlopen() and local scope, where RTLD_NEXT does not look. And behind this library there may be its twin for
+ * another binary interface, whose handles are of another size. Where the MPI has another interface, the twin,
+ * if any, comes first. */
 static void *next(const char *name)
 {
     void *found = NULL;
@@ -41,7 +43,8 @@ static void *next(const char *name)
 }
 
 #if defined(OPEN_MPI)
-/* An object may have been moved into the program (copy relocation), which is not among what comes next. */
+/* Finds an object of the MPI. It may have been moved into the program (copy relocation), where RTLD_NEXT does
+ * not look. */
 static void *object(const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
@@ -95,10 +98,7 @@ void *mpi_calls_find(const char *name)
     return found ? found : next(extension);
 }
 
-int mpi_calls_fit(void)
-{
-    return mpi_calls_load() && fits;
-}
+int mpi_calls_fit(void) { return mpi_calls_load() && fits; }
 
 int mpi_calls_load(void)
 {

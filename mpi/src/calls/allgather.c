@@ -7,14 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every rank's `counts[rank]` elements at byte `places[rank]` of `into`, from all to all. */
-static int allgather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, void *into,
-                     const MPI_Count counts[], const MPI_Aint places[], const struct shape *into_shape, const struct choice *choice)
+/* Every rank's counts[rank] elements come to byte places[rank] of `into`, at all ranks. */
+static int allgather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
+                     void *into, const MPI_Count counts[], const MPI_Aint places[],
+                     const struct shape *into_shape, const struct choice *choice)
 {
     struct bytes own = {0};
     int64_t *lengths = malloc(2 * on->size * sizeof *lengths), *at = lengths + on->size, all = 0;
-    /* With several leaders everything comes to its place at once, where that is so many bytes in a row. */
-    int multi_leader = choice->algorithm == MULTI_LEADER, in_place = multi_leader && into_shape->is_contiguous;
+    /* With several leaders everything comes to its place at once, where its bytes lie in a row. */
+    int multi_leader = choice->algorithm == MULTI_LEADER,
+        in_place = multi_leader && into_shape->is_contiguous;
     if (!lengths)
         return MPI_ERR_NO_MEM;
     for (int i = 0; i < on->size; i++) {
@@ -26,7 +28,8 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     char *memory = in_place ? NULL : malloc(all + 1), *room = in_place ? into : memory;
     int status = room || all == 0 ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (from == MPI_IN_PLACE)
-        TRY(status, bytes_pack((char *)into + places[on->rank], counts[on->rank], into_shape, on->across, &own));
+        TRY(status,
+            bytes_pack((char *)into + places[on->rank], counts[on->rank], into_shape, on->across, &own));
     else
         TRY(status, bytes_pack(from, count, shape, on->across, &own));
     if (multi_leader) {
@@ -40,7 +43,8 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     for (int i = 0; i < on->size && !in_place; i++) {
         int rank = on->members[i];
         if (rank != on->rank || from != MPI_IN_PLACE)
-            TRY(status, unpack(room + at[i], lengths[i], (char *)into + places[rank], counts[rank], into_shape, on->across));
+            TRY(status, unpack(room + at[i], lengths[i], (char *)into + places[rank], counts[rank],
+                               into_shape, on->across));
     }
     bytes_free(&own);
     free(memory);
@@ -48,23 +52,28 @@ static int allgather(struct hierarchy *on, const void *from, int64_t count, cons
     return status;
 }
 
-#define P_Allgather const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, MPI_Comm comm
-#define L_Allgather const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, MPI_Datatype into_type, MPI_Comm comm
+#define P_Allgather                                                                                     \
+    const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, \
+        MPI_Comm comm
+#define L_Allgather                                                                         \
+    const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, \
+        MPI_Datatype into_type, MPI_Comm comm
 #define A_Allgather from, count, type, into, into_count, into_type, comm
 
 static int run_allgather(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = columns_even(&all, on, plan->into_count, &plan->into_shape);
-    TRY(status,
-        allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places, &plan->into_shape, &plan->choice));
+    TRY(status, allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places,
+                          &plan->into_shape, &plan->choice));
     columns_free(&all);
     return status;
 }
 
 static int plan_allgather(struct plan *plan, L_Allgather)
 {
-    plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count, plan->run = run_allgather;
+    plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
+    plan->run = run_allgather;
     if (!enter(plan, comm, OF_ALLGATHER, into_count, into_type))
         return 0;
     plan->into_shape = plan->shape;
@@ -73,27 +82,30 @@ static int plan_allgather(struct plan *plan, L_Allgather)
 FORMS(Allgather, allgather);
 LARGE_FORMS(Allgather, allgather, plan_allgather);
 
-#define P_Allgatherv const void *from, int count, MPI_Datatype type, void *into, const int counts[], const int places[], \
-                     MPI_Datatype into_type, MPI_Comm comm
-#define L_Allgatherv const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[], const MPI_Aint places[], \
-                     MPI_Datatype into_type, MPI_Comm comm
+#define P_Allgatherv                                                                                    \
+    const void *from, int count, MPI_Datatype type, void *into, const int counts[], const int places[], \
+        MPI_Datatype into_type, MPI_Comm comm
+#define L_Allgatherv                                                                            \
+    const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[], \
+        const MPI_Aint places[], MPI_Datatype into_type, MPI_Comm comm
 #define A_Allgatherv from, count, type, into, counts, places, into_type, comm
 
 static int run_allgatherv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
     int status = columns_of(&all, on, &plan->in, plan->into_shape.extent, plan->into_type);
-    TRY(status,
-        allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places, &plan->into_shape, &plan->choice));
+    TRY(status, allgather(on, plan->from, plan->count, &plan->shape, plan->into, all.counts, all.places,
+                          &plan->into_shape, &plan->choice));
     columns_free(&all);
     return status;
 }
 
-static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count, MPI_Datatype type, void *into,
-                            MPI_Datatype into_type, MPI_Comm comm)
+static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count, MPI_Datatype type,
+                            void *into, MPI_Datatype into_type, MPI_Comm comm)
 {
     int64_t longest = 0;
-    plan->from = from, plan->count = count, plan->into = into, plan->into_type = into_type, plan->run = run_allgatherv;
+    plan->from = from, plan->count = count, plan->into = into, plan->into_type = into_type,
+    plan->run = run_allgatherv;
     if (!enter_any(plan, comm, OF_ALLGATHER))
         return 0;
     if (!has_both(&plan->in) || !shape_of(into_type, &plan->into_shape))
@@ -108,7 +120,7 @@ static int enter_allgatherv(struct plan *plan, const void *from, MPI_Count count
         return 0;
     if (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape)))
         return give_up(plan);
-    /* Parts of different length have no other algorithm. */
+    /* Parts of different lengths have this algorithm alone. */
     plan->choice.algorithm = MULTI_LEADER;
     return 1;
 }

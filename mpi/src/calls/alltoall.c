@@ -7,9 +7,9 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Small blocks, by way of one rank of each site. */
-static int alltoall_small(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, void *into,
-                          int64_t into_count, const struct shape *into_shape)
+/* Sends small blocks by way of one rank of each site. */
+static int alltoall_small(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
+                          void *into, int64_t into_count, const struct shape *into_shape)
 {
     int64_t length = (int64_t)into_count * into_shape->size;
     char *rows = malloc(2 * on->size * length + 1), *came = rows + on->size * length;
@@ -20,18 +20,23 @@ static int alltoall_small(struct hierarchy *on, const void *from, int64_t count,
         shape = into_shape;
     }
     for (int i = 0; i < on->size; i++)
-        TRY(status, pack((const char *)from + (MPI_Aint)on->members[i] * count * shape->extent, count, shape, rows + i * length,
-                         length, on->across));
+        TRY(status, pack((const char *)from + (MPI_Aint)on->members[i] * count * shape->extent, count, shape,
+                         rows + i * length, length, on->across));
     TRY(status, alltoall_leaders(on, rows, length, came));
     for (int i = 0; i < on->size; i++)
-        TRY(status, unpack(came + i * length, length, (char *)into + (MPI_Aint)on->members[i] * into_count * into_shape->extent,
+        TRY(status, unpack(came + i * length, length,
+                           (char *)into + (MPI_Aint)on->members[i] * into_count * into_shape->extent,
                            into_count, into_shape, on->across));
     free(rows);
     return status;
 }
 
-#define P_Alltoall const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, MPI_Comm comm
-#define L_Alltoall const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, MPI_Datatype into_type, MPI_Comm comm
+#define P_Alltoall                                                                                      \
+    const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, \
+        MPI_Comm comm
+#define L_Alltoall                                                                          \
+    const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, \
+        MPI_Datatype into_type, MPI_Comm comm
 #define A_Alltoall from, count, type, into, into_count, into_type, comm
 
 static int run_alltoall(struct hierarchy *on, const struct plan *plan)
@@ -47,12 +52,14 @@ static int run_alltoall(struct hierarchy *on, const struct plan *plan)
     /* In place everything is sent from a copy. */
     if (from == MPI_IN_PLACE) {
         memory = elements(into_count * on->size, &into_shape, &copy);
-        status = memory ? elements_copy(on, plan->into, copy, (int)into_count * on->size, &into_shape) : MPI_ERR_NO_MEM;
+        status = memory ? elements_copy(on, plan->into, copy, (int)into_count * on->size, &into_shape)
+                        : MPI_ERR_NO_MEM;
         from = copy, count = into_count, shape = into_shape;
     }
     TRY(status, columns_even(&out, on, count, &shape));
     TRY(status, columns_even(&in, on, into_count, &into_shape));
-    TRY(status, alltoall_direct(on, from, out.counts, out.places, out.types, plan->into, in.counts, in.places, in.types));
+    TRY(status, alltoall_direct(on, from, out.counts, out.places, out.types, plan->into, in.counts, in.places,
+                                in.types));
     columns_free(&out);
     columns_free(&in);
     free(memory);
@@ -61,22 +68,25 @@ static int run_alltoall(struct hierarchy *on, const struct plan *plan)
 
 static int plan_alltoall(struct plan *plan, L_Alltoall)
 {
-    plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count, plan->run = run_alltoall;
+    plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
+    plan->run = run_alltoall;
     if (!enter(plan, comm, OF_ALLTOALL, into_count, into_type))
         return 0;
     plan->into_shape = plan->shape;
     if (from != MPI_IN_PLACE && (count < 0 || !shape_of(type, &plan->shape)))
         return give_up(plan);
-    /* Bytes, which all ranks find alike. */
+    /* The bound is in bytes, which all ranks find alike. */
     return into_count * plan->into_shape.size * plan->on->size <= INT_MAX || give_up(plan);
 }
 FORMS(Alltoall, alltoall);
 LARGE_FORMS(Alltoall, alltoall, plan_alltoall);
 
-#define P_Alltoallv const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, const int into_counts[], \
-                    const int into_places[], MPI_Datatype into_type, MPI_Comm comm
-#define L_Alltoallv const void *from, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype type, void *into, const MPI_Count into_counts[], \
-                    const MPI_Aint into_places[], MPI_Datatype into_type, MPI_Comm comm
+#define P_Alltoallv                                                                          \
+    const void *from, const int counts[], const int places[], MPI_Datatype type, void *into, \
+        const int into_counts[], const int into_places[], MPI_Datatype into_type, MPI_Comm comm
+#define L_Alltoallv                                                                                     \
+    const void *from, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype type, void *into, \
+        const MPI_Count into_counts[], const MPI_Aint into_places[], MPI_Datatype into_type, MPI_Comm comm
 #define A_Alltoallv from, counts, places, type, into, into_counts, into_places, into_type, comm
 
 static int run_alltoallv(struct hierarchy *on, const struct plan *plan)
@@ -84,17 +94,18 @@ static int run_alltoallv(struct hierarchy *on, const struct plan *plan)
     struct columns out = {0}, in = {0};
     int status = columns_of(&out, on, &plan->out, plan->shape.extent, plan->shape.type);
     TRY(status, columns_of(&in, on, &plan->in, plan->into_shape.extent, plan->into_shape.type));
-    TRY(status, alltoall_direct(on, plan->from, out.counts, out.places, out.types, plan->into, in.counts, in.places, in.types));
+    TRY(status, alltoall_direct(on, plan->from, out.counts, out.places, out.types, plan->into, in.counts,
+                                in.places, in.types));
     columns_free(&out);
     columns_free(&in);
     return status;
 }
 
-static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype type, void *into, MPI_Datatype into_type,
-                           MPI_Comm comm)
+static int enter_alltoallv(struct plan *plan, const void *from, MPI_Datatype type, void *into,
+                           MPI_Datatype into_type, MPI_Comm comm)
 {
     plan->from = from, plan->into = into, plan->run = run_alltoallv;
-    /* In place is a word of every rank or of none. */
+    /* Either every rank says MPI_IN_PLACE or none does. */
     if (from == MPI_IN_PLACE || !enter_any(plan, comm, OF_ALLTOALL))
         return 0;
     return (has_both(&plan->out) && has_both(&plan->in) && shape_of(type, &plan->shape) &&
@@ -118,20 +129,23 @@ static int plan_large_alltoallv(struct plan *plan, L_Alltoallv)
 FORMS(Alltoallv, alltoallv);
 LARGE_FORMS(Alltoallv, alltoallv, plan_large_alltoallv);
 
-#define P_Alltoallw const void *from, const int counts[], const int places[], const MPI_Datatype types[], void *into, \
-                    const int into_counts[], const int into_places[], const MPI_Datatype into_types[], MPI_Comm comm
-#define L_Alltoallw const void *from, const MPI_Count counts[], const MPI_Aint places[], const MPI_Datatype types[], void *into, \
-                    const MPI_Count into_counts[], const MPI_Aint into_places[], const MPI_Datatype into_types[], MPI_Comm comm
+#define P_Alltoallw                                                                                   \
+    const void *from, const int counts[], const int places[], const MPI_Datatype types[], void *into, \
+        const int into_counts[], const int into_places[], const MPI_Datatype into_types[], MPI_Comm comm
+#define L_Alltoallw                                                                                  \
+    const void *from, const MPI_Count counts[], const MPI_Aint places[], const MPI_Datatype types[], \
+        void *into, const MPI_Count into_counts[], const MPI_Aint into_places[],                     \
+        const MPI_Datatype into_types[], MPI_Comm comm
 #define A_Alltoallw from, counts, places, types, into, into_counts, into_places, into_types, comm
 
 static int run_alltoallw(struct hierarchy *on, const struct plan *plan)
 {
     struct columns out = {0}, in = {0};
-    /* Places are in bytes, and types the program's. */
+    /* Places are in bytes, and the types are the program's. */
     int status = columns_of(&out, on, &plan->out, 1, handle.byte);
     TRY(status, columns_of(&in, on, &plan->in, 1, handle.byte));
-    TRY(status,
-        alltoall_direct(on, plan->from, out.counts, out.places, plan->types, plan->into, in.counts, in.places, plan->into_types));
+    TRY(status, alltoall_direct(on, plan->from, out.counts, out.places, plan->types, plan->into, in.counts,
+                                in.places, plan->into_types));
     columns_free(&out);
     columns_free(&in);
     return status;
@@ -140,7 +154,8 @@ static int run_alltoallw(struct hierarchy *on, const struct plan *plan)
 static int enter_alltoallw(struct plan *plan, const void *from, const MPI_Datatype types[], void *into,
                            const MPI_Datatype into_types[], MPI_Comm comm)
 {
-    plan->from = from, plan->types = types, plan->into = into, plan->into_types = into_types, plan->run = run_alltoallw;
+    plan->from = from, plan->types = types, plan->into = into, plan->into_types = into_types,
+    plan->run = run_alltoallw;
     if (from == MPI_IN_PLACE || !enter_any(plan, comm, OF_ALLTOALL))
         return 0;
     return (has_both(&plan->out) && has_both(&plan->in) && types && into_types) || give_up(plan);

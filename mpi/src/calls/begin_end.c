@@ -1,4 +1,5 @@
-/* The calls that begin and end: what this library learns, and what it frees. */
+/* The calls that begin and end the MPI: there this library learns what it must know, and frees what it
+ * has. */
 #define _GNU_SOURCE
 #include "async/completion.h"
 #include "async/persistent.h"
@@ -22,7 +23,7 @@ static void begin(void)
         return;
     agreement_reach();
     tasks_agree();
-    /* So that its first collective may be one that does not wait. */
+    /* The communicator gets its hierarchy now, so that its first collective may be one that does not wait. */
     struct hierarchy *on = hierarchy_enter(handle.comm_world);
     if (on)
         hierarchy_leave(on, MPI_SUCCESS);

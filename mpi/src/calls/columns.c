@@ -28,7 +28,8 @@ int columns_even(struct columns *all, const struct hierarchy *on, int64_t count,
     return status;
 }
 
-int columns_of(struct columns *all, const struct hierarchy *on, const struct vector *said, MPI_Aint extent, MPI_Datatype type)
+int columns_of(struct columns *all, const struct hierarchy *on, const struct vector *said, MPI_Aint extent,
+               MPI_Datatype type)
 {
     int status = columns_make(all, on);
     for (int i = 0; i < on->size && status == MPI_SUCCESS; i++) {

@@ -4,18 +4,20 @@
 
 #include "async/plan.h"
 
-/* Elements for each rank and where they begin, in bytes; `types` where asked for. */
+/* How many elements each rank's block has, and at which byte it begins; `types` is made only where it is
+ * asked for. */
 struct columns {
     MPI_Count *counts;
     MPI_Aint *places;
     MPI_Datatype *types;
 };
 
-/* Equal blocks, one behind the other. */
+/* Makes equal blocks, one behind the other. */
 int columns_even(struct columns *all, const struct hierarchy *on, int64_t count, const struct shape *shape);
 
-/* What a call with v in its name says; `type` for all. */
-int columns_of(struct columns *all, const struct hierarchy *on, const struct vector *said, MPI_Aint extent, MPI_Datatype type);
+/* Makes the blocks that a call with v in its name describes, all of the type `type`. */
+int columns_of(struct columns *all, const struct hierarchy *on, const struct vector *said, MPI_Aint extent,
+               MPI_Datatype type);
 
 void columns_free(struct columns *all);
 

@@ -21,8 +21,9 @@ int give_up(struct plan *plan)
 
 static struct hierarchy *hierarchy_for(const struct plan *plan, MPI_Comm comm)
 {
-    /* Making them waits for other ranks, which a call that does not wait may not. */
-    if (plan->form != BLOCKING && (!tasks_possible() || (plan->form == NONBLOCKING && !hierarchy_known(comm))))
+    /* To make one, ranks wait for each other. A call that does not wait may not do that. */
+    if (plan->form != BLOCKING &&
+        (!tasks_possible() || (plan->form == NONBLOCKING && !hierarchy_known(comm))))
         return NULL;
     struct hierarchy *on = hierarchy_enter(comm);
     if (on)
@@ -30,22 +31,27 @@ static struct hierarchy *hierarchy_for(const struct plan *plan, MPI_Comm comm)
     return on;
 }
 
-static struct choice choose_on(const struct hierarchy *on, enum operation operation, int64_t bytes, int commutes)
+static struct choice choose_on(const struct hierarchy *on, enum operation operation, int64_t bytes,
+                               int commutes)
 {
-    struct layout layout = {
-        .ranks = on->size, .sites = on->sites, .largest = on->largest, .in_order = on->in_order, .commutes = commutes};
+    struct layout layout = {.ranks = on->size,
+                            .sites = on->sites,
+                            .largest = on->largest,
+                            .in_order = on->in_order,
+                            .commutes = commutes};
     return choose(layout, operation, bytes);
 }
 
-/* `op`: a reduction's, whose order of ranks must be kept where it does not commute. */
-static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type,
-                      const MPI_Op *op)
+/* `op` is the operation of a reduction. Where it does not commute the order of ranks must be kept. */
+static int enter_with(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count,
+                      MPI_Datatype type, const MPI_Op *op)
 {
     int commutes = 1;
     plan->on = op && *op == handle.op_null ? NULL : hierarchy_for(plan, comm);
     if (!plan->on)
         return 0;
-    if (count < 0 || count > INT_MAX || !shape_of(type, &plan->shape) || (op && real.Op_commutative(*op, &commutes)))
+    if (count < 0 || count > INT_MAX || !shape_of(type, &plan->shape) ||
+        (op && real.Op_commutative(*op, &commutes)))
         return give_up(plan);
     plan->choice = choose_on(plan->on, operation, shape_bytes(&plan->shape, count), commutes);
     return plan->choice.algorithm == NATIVE ? give_up(plan) : 1;
@@ -56,7 +62,8 @@ int enter(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t co
     return enter_with(plan, comm, operation, count, type, NULL);
 }
 
-int enter_reduction(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count, MPI_Datatype type, MPI_Op op)
+int enter_reduction(struct plan *plan, MPI_Comm comm, enum operation operation, int64_t count,
+                    MPI_Datatype type, MPI_Op op)
 {
     return enter_with(plan, comm, operation, count, type, &op);
 }
@@ -81,10 +88,7 @@ int plan_tags(struct plan *plan)
     return plan->tags >= 0 || give_up(plan);
 }
 
-int plan_do(struct plan *plan)
-{
-    return hierarchy_leave(plan->on, plan->run(plan->on, plan));
-}
+int plan_do(struct plan *plan) { return hierarchy_leave(plan->on, plan->run(plan->on, plan)); }
 
 int plan_begin(struct plan *plan, MPI_Request *request)
 {

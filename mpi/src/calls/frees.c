@@ -9,7 +9,7 @@
 EXPORT int MPI_Type_free(MPI_Datatype *type)
 {
     plan_lifetime_free_unused();
-    /* One that may not be freed is the MPI's to complain of. */
+    /* Where a type may not be freed, the MPI complains. */
     if (type && plan_lifetime_any() && !type_is_named(*type) && plan_lifetime_puts_off_type(*type)) {
         *type = handle.datatype_null;
         return MPI_SUCCESS;

@@ -6,8 +6,9 @@
 
 #include <stdlib.h>
 
-static int gather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape, void *into, int64_t into_count,
-                  const struct shape *into_shape, int root, const struct choice *choice)
+static int gather(struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
+                  void *into, int64_t into_count, const struct shape *into_shape, int root,
+                  const struct choice *choice)
 {
     struct columns all = {0};
     int status = MPI_SUCCESS;
@@ -15,8 +16,9 @@ static int gather(struct hierarchy *on, const void *from, int64_t count, const s
     if (choice->algorithm == DIRECT) {
         if (at_root)
             status = columns_even(&all, on, into_count, into_shape);
-        TRY(status, gather_direct(on, from, count, at_root && from == MPI_IN_PLACE ? handle.byte : shape->type, into, all.counts,
-                                  all.places, at_root ? into_shape->type : handle.byte, root));
+        TRY(status,
+            gather_direct(on, from, count, at_root && from == MPI_IN_PLACE ? handle.byte : shape->type, into,
+                          all.counts, all.places, at_root ? into_shape->type : handle.byte, root));
         columns_free(&all);
         return status;
     }
@@ -25,38 +27,43 @@ static int gather(struct hierarchy *on, const void *from, int64_t count, const s
     const void *own = from;
     if (from == MPI_IN_PLACE)
         own = (char *)into + (MPI_Aint)root * into_count * into_shape->extent;
-    status =
-        bytes_pack(own, from == MPI_IN_PLACE ? into_count : count, from == MPI_IN_PLACE ? into_shape : shape, on->across, &bytes);
+    status = bytes_pack(own, from == MPI_IN_PLACE ? into_count : count,
+                        from == MPI_IN_PLACE ? into_shape : shape, on->across, &bytes);
     if (at_root && status == MPI_SUCCESS && !(room = malloc(on->size * bytes.length + 1)))
         status = MPI_ERR_NO_MEM;
     TRY(status, gather_leaders(on, bytes.at, bytes.length, room, root));
     for (int i = 0; at_root && i < on->size; i++) {
         int rank = on->members[i];
         if (rank != root || from != MPI_IN_PLACE)
-            TRY(status,
-                unpack(room + i * bytes.length, bytes.length, (char *)into + (MPI_Aint)rank * into_count * into_shape->extent,
-                       into_count, into_shape, on->across));
+            TRY(status, unpack(room + i * bytes.length, bytes.length,
+                               (char *)into + (MPI_Aint)rank * into_count * into_shape->extent, into_count,
+                               into_shape, on->across));
     }
     bytes_free(&bytes);
     free(room);
     return status;
 }
 
-#define P_Gather const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, int root, MPI_Comm comm
-#define L_Gather const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, MPI_Datatype into_type, int root, MPI_Comm comm
+#define P_Gather                                                                                        \
+    const void *from, int count, MPI_Datatype type, void *into, int into_count, MPI_Datatype into_type, \
+        int root, MPI_Comm comm
+#define L_Gather                                                                            \
+    const void *from, MPI_Count count, MPI_Datatype type, void *into, MPI_Count into_count, \
+        MPI_Datatype into_type, int root, MPI_Comm comm
 #define A_Gather from, count, type, into, into_count, into_type, root, comm
 
 static int run_gather(struct hierarchy *on, const struct plan *plan)
 {
-    return gather(on, plan->from, plan->count, &plan->shape, plan->into, plan->into_count, &plan->into_shape, plan->root,
-                  &plan->choice);
+    return gather(on, plan->from, plan->count, &plan->shape, plan->into, plan->into_count, &plan->into_shape,
+                  plan->root, &plan->choice);
 }
 
 static int plan_gather(struct plan *plan, L_Gather)
 {
-    plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count, plan->root = root,
-    plan->run = run_gather;
-    /* The root may have said nothing of what it sends, the others nothing of what they receive. */
+    plan->from = from, plan->count = count, plan->into = into, plan->into_count = into_count,
+    plan->root = root, plan->run = run_gather;
+    /* At the root the program need not describe what it sends; at the others it need not describe what they
+     * receive. */
     int in_place = from == MPI_IN_PLACE;
     if (!enter(plan, comm, OF_GATHER, in_place ? into_count : count, in_place ? into_type : type))
         return 0;
@@ -68,18 +75,21 @@ static int plan_gather(struct plan *plan, L_Gather)
 FORMS(Gather, gather);
 LARGE_FORMS(Gather, gather, plan_gather);
 
-#define P_Gatherv const void *from, int count, MPI_Datatype type, void *into, const int counts[], const int places[], MPI_Datatype into_type, \
-                  int root, MPI_Comm comm
-#define L_Gatherv const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype into_type, \
-                  int root, MPI_Comm comm
+#define P_Gatherv                                                                                       \
+    const void *from, int count, MPI_Datatype type, void *into, const int counts[], const int places[], \
+        MPI_Datatype into_type, int root, MPI_Comm comm
+#define L_Gatherv                                                                               \
+    const void *from, MPI_Count count, MPI_Datatype type, void *into, const MPI_Count counts[], \
+        const MPI_Aint places[], MPI_Datatype into_type, int root, MPI_Comm comm
 #define A_Gatherv from, count, type, into, counts, places, into_type, root, comm
 
 static int run_gatherv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
-    int status = on->rank == plan->root ? columns_of(&all, on, &plan->in, plan->shape.extent, plan->into_type) : MPI_SUCCESS;
-    TRY(status,
-        gather_direct(on, plan->from, plan->count, plan->type, plan->into, all.counts, all.places, plan->into_type, plan->root));
+    int status = on->rank == plan->root ? columns_of(&all, on, &plan->in, plan->shape.extent, plan->into_type)
+                                        : MPI_SUCCESS;
+    TRY(status, gather_direct(on, plan->from, plan->count, plan->type, plan->into, all.counts, all.places,
+                              plan->into_type, plan->root));
     columns_free(&all);
     return status;
 }
@@ -91,7 +101,7 @@ static int enter_gatherv(struct plan *plan, const void *from, MPI_Count count, M
     plan->root = root, plan->run = run_gatherv;
     if (!enter_any(plan, comm, OF_GATHER))
         return 0;
-    /* The others may have said anything. */
+    /* What the other ranks say of it does not count. */
     if (plan->on->rank != root)
         plan->in = (struct vector){0};
     else if (!has_both(&plan->in) || !shape_of(into_type, &plan->shape))

@@ -12,20 +12,24 @@ static void reduction(struct plan *plan, const void *from, void *into, MPI_Count
     plan->from = from, plan->into = into, plan->count = count, plan->op = op;
 }
 
-#define P_Reduce const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
-#define L_Reduce const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
+#define P_Reduce \
+    const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
+#define L_Reduce \
+    const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
 #define A_Reduce from, into, count, type, op, root, comm
 
 static int run_reduce(struct hierarchy *on, const struct plan *plan)
 {
     switch (plan->choice.algorithm) {
     case GATHERED:
-        return reduce_gathered(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root);
+        return reduce_gathered(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op,
+                               plan->root);
     case BLOCKS:
-        return reduce_blocks(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root);
+        return reduce_blocks(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op,
+                             plan->root);
     default:
-        return reduce_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->root,
-                               plan->choice.segment);
+        return reduce_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op,
+                               plan->root, plan->choice.segment);
     }
 }
 
@@ -33,7 +37,8 @@ static int plan_reduce(struct plan *plan, L_Reduce)
 {
     reduction(plan, from, into, count, op);
     plan->root = root, plan->run = run_reduce;
-    return enter_reduction(plan, comm, OF_REDUCE, count, type, op) && (is_root(plan->on, root) || give_up(plan));
+    return enter_reduction(plan, comm, OF_REDUCE, count, type, op) &&
+           (is_root(plan->on, root) || give_up(plan));
 }
 FORMS(Reduce, reduce);
 LARGE_FORMS(Reduce, reduce, plan_reduce);
@@ -50,15 +55,17 @@ static int run_allreduce(struct hierarchy *on, const struct plan *plan)
         return reduce_gathered(on, plan->from, plan->into, (int)plan->count, shape, plan->op, -1);
     if (plan->choice.algorithm == BLOCKS)
         return allreduce_blocks(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment);
-    /* What each run measures must not decide between these two, which may round differently. */
+    /* What each run measures must not choose between these two, which may round differently. */
     if (plan->choice.algorithm == MULTI_LEADER)
-        return allreduce_multi_leader(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment, plan->choice.ahead);
+        return allreduce_multi_leader(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment,
+                                      plan->choice.ahead);
     int hub = links_hub(on->links, on->sites, plan->count * shape->size);
     if (plan->choice.algorithm == SPLIT)
         return allreduce_split(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, segment);
     if (hub >= 0)
         return allreduce_hub(on, plan->from, plan->into, (int)plan->count, shape, plan->op, hub, segment);
-    return allreduce_segments(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment, plan->choice.ahead);
+    return allreduce_segments(on, plan->from, plan->into, (int)plan->count, shape, plan->op, segment,
+                              plan->choice.ahead);
 }
 
 static int plan_allreduce(struct plan *plan, L_Allreduce)
@@ -75,19 +82,23 @@ static int reduce_scatter(struct hierarchy *on, const struct plan *plan, const i
     if (plan->choice.algorithm == BLOCKS)
         return reduce_scatter_blocks(on, plan->from, plan->into, counts, &plan->shape, plan->op);
     if (plan->choice.algorithm == MULTI_LEADER)
-        return reduce_scatter_multi_leader(on, plan->from, plan->into, counts, &plan->shape, plan->op, plan->choice.segment);
+        return reduce_scatter_multi_leader(on, plan->from, plan->into, counts, &plan->shape, plan->op,
+                                           plan->choice.segment);
     return reduce_scatter_leaders(on, plan->from, plan->into, counts, &plan->shape, plan->op);
 }
 
-/* How many ranks' blocks there are; 0 where the operation is not improved anyhow. */
+/* Returns how many ranks' blocks there are; 0 where the operation is not improved anyhow. */
 static int blocks(MPI_Comm comm)
 {
     int size = 0;
-    return hierarchy_wanted() && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS ? size : 0;
+    return hierarchy_wanted() && comm != handle.comm_null && real.Comm_size(comm, &size) == MPI_SUCCESS ? size
+                                                                                                        : 0;
 }
 
-#define P_Reduce_scatter const void *from, void *into, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define L_Reduce_scatter const void *from, void *into, const MPI_Count counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define P_Reduce_scatter \
+    const void *from, void *into, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define L_Reduce_scatter \
+    const void *from, void *into, const MPI_Count counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm
 #define A_Reduce_scatter from, into, counts, type, op, comm
 
 static int run_reduce_scatter(struct hierarchy *on, const struct plan *plan)
@@ -102,7 +113,8 @@ static int run_reduce_scatter(struct hierarchy *on, const struct plan *plan)
     return status;
 }
 
-static int enter_reduce_scatter(struct plan *plan, const void *from, void *into, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+static int enter_reduce_scatter(struct plan *plan, const void *from, void *into, MPI_Datatype type, MPI_Op op,
+                                MPI_Comm comm)
 {
     int size = blocks(comm);
     int64_t all = 0;
@@ -131,8 +143,10 @@ static int plan_large_reduce_scatter(struct plan *plan, L_Reduce_scatter)
 FORMS(Reduce_scatter, reduce_scatter);
 LARGE_FORMS(Reduce_scatter, reduce_scatter, plan_large_reduce_scatter);
 
-#define P_Reduce_scatter_block const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define L_Reduce_scatter_block const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define P_Reduce_scatter_block \
+    const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
+#define L_Reduce_scatter_block \
+    const void *from, void *into, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
 #define A_Reduce_scatter_block from, into, count, type, op, comm
 
 static int run_reduce_scatter_block(struct hierarchy *on, const struct plan *plan)
@@ -150,8 +164,7 @@ static int plan_reduce_scatter_block(struct plan *plan, L_Reduce_scatter_block)
     int size = blocks(comm);
     reduction(plan, from, into, count, op);
     plan->run = run_reduce_scatter_block;
-    return size && count <= INT_MAX &&
-           enter_reduction(plan, comm, OF_REDUCE_SCATTER, count * size, type, op);
+    return size && count <= INT_MAX && enter_reduction(plan, comm, OF_REDUCE_SCATTER, count * size, type, op);
 }
 FORMS(Reduce_scatter_block, reduce_scatter_block);
 LARGE_FORMS(Reduce_scatter_block, reduce_scatter_block, plan_reduce_scatter_block);
@@ -161,14 +174,17 @@ static int run_scan(struct hierarchy *on, const struct plan *plan)
     switch (plan->choice.algorithm) {
     case LEADERS:
     case SEGMENTS:
-        return scan_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive,
-                             plan->choice.segment, plan->choice.ahead);
+        return scan_segments(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op,
+                             plan->inclusive, plan->choice.segment, plan->choice.ahead);
     case DIRECT:
-        return scan_direct(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive);
+        return scan_direct(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op,
+                           plan->inclusive);
     case BLOCKS:
-        return scan_blocks(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive);
+        return scan_blocks(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op,
+                           plan->inclusive);
     default:
-        return scan_gathered(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op, plan->inclusive);
+        return scan_gathered(on, plan->from, plan->into, (int)plan->count, &plan->shape, plan->op,
+                             plan->inclusive);
     }
 }
 

@@ -6,8 +6,9 @@
 
 #include <stdlib.h>
 
-static int scatter(struct hierarchy *on, const void *from, int64_t from_count, const struct shape *from_shape, void *into,
-                   int64_t count, const struct shape *shape, int root, const struct choice *choice)
+static int scatter(struct hierarchy *on, const void *from, int64_t from_count, const struct shape *from_shape,
+                   void *into, int64_t count, const struct shape *shape, int root,
+                   const struct choice *choice)
 {
     struct columns all = {0};
     int status = MPI_SUCCESS;
@@ -15,20 +16,21 @@ static int scatter(struct hierarchy *on, const void *from, int64_t from_count, c
     if (choice->algorithm == DIRECT) {
         if (at_root)
             status = columns_even(&all, on, from_count, from_shape);
-        TRY(status, scatter_direct(on, from, all.counts, all.places, at_root ? from_shape->type : handle.byte, into, count,
-                                   into == MPI_IN_PLACE ? handle.byte : shape->type, root));
+        TRY(status, scatter_direct(on, from, all.counts, all.places, at_root ? from_shape->type : handle.byte,
+                                   into, count, into == MPI_IN_PLACE ? handle.byte : shape->type, root));
         columns_free(&all);
         return status;
     }
     struct bytes bytes = {0};
     char *room = NULL, *own = NULL;
-    int64_t length = into == MPI_IN_PLACE ? (int64_t)from_count * from_shape->size : (int64_t)count * shape->size;
+    int64_t length =
+        into == MPI_IN_PLACE ? (int64_t)from_count * from_shape->size : (int64_t)count * shape->size;
     if (at_root) {
         room = malloc(on->size * length + 1);
         status = room ? MPI_SUCCESS : MPI_ERR_NO_MEM;
         for (int i = 0; i < on->size; i++)
-            TRY(status, pack((const char *)from + (MPI_Aint)on->members[i] * from_count * from_shape->extent, from_count,
-                             from_shape, room + i * length, length, on->across));
+            TRY(status, pack((const char *)from + (MPI_Aint)on->members[i] * from_count * from_shape->extent,
+                             from_count, from_shape, room + i * length, length, on->across));
     }
     if (into == MPI_IN_PLACE) {
         own = malloc(length + 1);
@@ -44,21 +46,25 @@ static int scatter(struct hierarchy *on, const void *from, int64_t from_count, c
     return status;
 }
 
-#define P_Scatter const void *from, int from_count, MPI_Datatype from_type, void *into, int count, MPI_Datatype type, int root, MPI_Comm comm
-#define L_Scatter const void *from, MPI_Count from_count, MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm
+#define P_Scatter                                                                                       \
+    const void *from, int from_count, MPI_Datatype from_type, void *into, int count, MPI_Datatype type, \
+        int root, MPI_Comm comm
+#define L_Scatter                                                                                \
+    const void *from, MPI_Count from_count, MPI_Datatype from_type, void *into, MPI_Count count, \
+        MPI_Datatype type, int root, MPI_Comm comm
 #define A_Scatter from, from_count, from_type, into, count, type, root, comm
 
 /* What the root sends is of shape `shape`, what everybody gets of shape `into_shape`. */
 static int run_scatter(struct hierarchy *on, const struct plan *plan)
 {
-    return scatter(on, plan->from, plan->count, &plan->shape, plan->into, plan->into_count, &plan->into_shape, plan->root,
-                   &plan->choice);
+    return scatter(on, plan->from, plan->count, &plan->shape, plan->into, plan->into_count, &plan->into_shape,
+                   plan->root, &plan->choice);
 }
 
 static int plan_scatter(struct plan *plan, L_Scatter)
 {
-    plan->from = from, plan->count = from_count, plan->into = into, plan->into_count = count, plan->root = root,
-    plan->run = run_scatter;
+    plan->from = from, plan->count = from_count, plan->into = into, plan->into_count = count,
+    plan->root = root, plan->run = run_scatter;
     int in_place = into == MPI_IN_PLACE;
     if (!enter(plan, comm, OF_SCATTER, in_place ? from_count : count, in_place ? from_type : type))
         return 0;
@@ -71,26 +77,30 @@ static int plan_scatter(struct plan *plan, L_Scatter)
 FORMS(Scatter, scatter);
 LARGE_FORMS(Scatter, scatter, plan_scatter);
 
-#define P_Scatterv const void *from, const int counts[], const int places[], MPI_Datatype from_type, void *into, int count, MPI_Datatype type, \
-                   int root, MPI_Comm comm
-#define L_Scatterv const void *from, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype from_type, void *into, MPI_Count count, MPI_Datatype type, \
-                   int root, MPI_Comm comm
+#define P_Scatterv                                                                                           \
+    const void *from, const int counts[], const int places[], MPI_Datatype from_type, void *into, int count, \
+        MPI_Datatype type, int root, MPI_Comm comm
+#define L_Scatterv                                                                                           \
+    const void *from, const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype from_type, void *into, \
+        MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm
 #define A_Scatterv from, counts, places, from_type, into, count, type, root, comm
 
 static int run_scatterv(struct hierarchy *on, const struct plan *plan)
 {
     struct columns all = {0};
-    int status = on->rank == plan->root ? columns_of(&all, on, &plan->out, plan->shape.extent, plan->type) : MPI_SUCCESS;
-    TRY(status, scatter_direct(on, plan->from, all.counts, all.places, plan->type, plan->into, plan->into_count, plan->into_type,
-                               plan->root));
+    int status = on->rank == plan->root ? columns_of(&all, on, &plan->out, plan->shape.extent, plan->type)
+                                        : MPI_SUCCESS;
+    TRY(status, scatter_direct(on, plan->from, all.counts, all.places, plan->type, plan->into,
+                               plan->into_count, plan->into_type, plan->root));
     columns_free(&all);
     return status;
 }
 
-static int enter_scatterv(struct plan *plan, const void *from, MPI_Datatype from_type, void *into, MPI_Count count,
-                          MPI_Datatype type, int root, MPI_Comm comm)
+static int enter_scatterv(struct plan *plan, const void *from, MPI_Datatype from_type, void *into,
+                          MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    plan->from = from, plan->type = from_type, plan->into = into, plan->into_count = count, plan->into_type = type;
+    plan->from = from, plan->type = from_type, plan->into = into, plan->into_count = count,
+    plan->into_type = type;
     plan->root = root, plan->run = run_scatterv;
     if (!enter_any(plan, comm, OF_SCATTER))
         return 0;

@@ -1,5 +1,5 @@
-/* What a program is told of its sites and groups, in calls of the MPI's own: MPI_Comm_split_type gives a communicator for each, the
- * info object of MPI_COMM_WORLD their names. */
+/* The calls of the MPI's own by which a program asks for its site and group. MPI_Comm_split_type gives a
+ * communicator of each, and the info object of MPI_COMM_WORLD their names. */
 #define _GNU_SOURCE
 #include "binding/export.h"
 #include "binding/fatal.h"
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Headers of Open MPI 4 do not know what its successor, of the same binary interface, calls by these numbers. */
+/* Open MPI 4 and its successor have one binary interface, but the headers of Open MPI 4 do not know what
+ * these numbers mean. */
 #if defined(OPEN_MPI)
 enum { HW_GUIDED = 13, RESOURCE_GUIDED = 14 };
 #elif defined(CAUSEWAY_STANDARD_ABI)
@@ -23,7 +24,7 @@ enum { HW_GUIDED = 2, RESOURCE_GUIDED = 4 };
 
 #define KEY "mpi_hw_resource_type"
 
-/* The resource that is asked for, or an empty name. */
+/* Writes the resource that is asked for, or an empty name. */
 static void resource_of(int type, MPI_Info info, char name[64])
 {
     int there = 0, length = 64;
@@ -39,12 +40,13 @@ static void resource_of(int type, MPI_Info info, char name[64])
         name[0] = 0;
 }
 
-/* Sites and groups are those of one world, which the ranks of a communicator need not all be of. */
+/* Sites and groups are those of one world. The ranks of a communicator need not all be of it. */
 static int is_of_this_world(MPI_Comm comm)
 {
     int inter, size;
     MPI_Group group;
-    if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) || real.Comm_group(comm, &group))
+    if (real.Comm_test_inter(comm, &inter) || inter || real.Comm_size(comm, &size) ||
+        real.Comm_group(comm, &group))
         return 0;
     int *site = must_have(malloc(size * sizeof *site));
     int is = sites_of_group(group, size, site);
@@ -53,7 +55,7 @@ static int is_of_this_world(MPI_Comm comm)
     return is;
 }
 
-/* Whether what is asked for is ours to give, and then this process's part of it. */
+/* Whether what is asked for is ours to give. Then *color is this process's part of it. */
 static int is_ours(MPI_Comm comm, int type, MPI_Info info, int *color)
 {
     char name[64], group[GROUP_NAME_BYTES];

@@ -1,4 +1,4 @@
-/* Calls that MPICH was perhaps set up without: windows and partitions. See binding/delivery.h. */
+/* The calls that MPICH was perhaps set up without: windows and partitions. See binding/delivery.h. */
 #define _GNU_SOURCE
 #include "binding/delivery.h"
 #include "binding/export.h"
@@ -46,15 +46,15 @@ EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint unit, MPI_Info info, MPI_C
 }
 BOTH(Win_allocate_c);
 
-#define PARAMETERS(MEMORY)                                                                              \
-    MEMORY memory, int partitions, MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,\
+#define PARAMETERS(MEMORY)                                                                               \
+    MEMORY memory, int partitions, MPI_Count count, MPI_Datatype type, int peer, int tag, MPI_Comm comm, \
         MPI_Info info, MPI_Request *request
-#define PARTITIONED(Name, MEMORY)                                                                       \
-    EXPORT int MPI_##Name(PARAMETERS(MEMORY))                                                           \
-    {                                                                                                   \
-        delivery_refuse("MPI_" #Name);                                                                           \
-        OTHER(#Name, (PARAMETERS(MEMORY)), memory, partitions, count, type, peer, tag, comm, info, request);\
-    }                                                                                                   \
+#define PARTITIONED(Name, MEMORY)                                                                            \
+    EXPORT int MPI_##Name(PARAMETERS(MEMORY))                                                                \
+    {                                                                                                        \
+        delivery_refuse("MPI_" #Name);                                                                       \
+        OTHER(#Name, (PARAMETERS(MEMORY)), memory, partitions, count, type, peer, tag, comm, info, request); \
+    }                                                                                                        \
     BOTH(Name)
 
 PARTITIONED(Psend_init, const void *);

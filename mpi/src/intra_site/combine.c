@@ -3,24 +3,28 @@
 
 #include <stdlib.h>
 
-int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape, MPI_Op op)
+int combine(struct hierarchy *on, void *parts[], int sites, void *into, int count, const struct shape *shape,
+            MPI_Op op)
 {
     int status = MPI_SUCCESS;
     void *last = parts[sites - 1];
     if (count == 0)
         return MPI_SUCCESS;
-    /* Also where the operation commutes: the greater of a number and of what is none may be whichever comes first. */
-    /* MPI_Reduce_local puts `in op inout` into inout: from the last site to the first. */
+    /* This order holds where the operation commutes too: of a number and of what is none, the greater may be
+     * whichever comes first. */
+    /* MPI_Reduce_local puts `in op inout` into inout, so the last site comes first. */
     for (int s = sites - 2; s >= 0; s--)
         TRY(status, real.Reduce_local(parts[s], last, count, shape->type, op));
     TRY(status, elements_copy(on, last, into, count, shape));
     return status;
 }
 
-int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into, int count, const struct shape *shape, MPI_Op op)
+int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into, int count,
+                  const struct shape *shape, MPI_Op op)
 {
     int64_t length = (int64_t)count * shape->size;
-    void *origin[2] = {NULL, NULL}, *memory[2] = {elements(count, shape, &origin[0]), elements(count, shape, &origin[1])};
+    void *origin[2] = {NULL, NULL},
+         *memory[2] = {elements(count, shape, &origin[0]), elements(count, shape, &origin[1])};
     int status = memory[0] && memory[1] ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     for (int rank = 0; rank < ranks && status == MPI_SUCCESS; rank++) {
         void *this = origin[rank % 2];
@@ -35,8 +39,9 @@ int combine_ranks(struct hierarchy *on, const char *room, int ranks, void *into,
     return status;
 }
 
-/* Part `kept`, if there is one, is `own`. */
-static int make(struct parts *parts, int number, int64_t count, const struct shape *shape, int kept, void *own)
+/* Makes memory for all parts but number `kept`, which is `own`. None is kept where that is -1. */
+static int make(struct parts *parts, int number, int64_t count, const struct shape *shape, int kept,
+                void *own)
 {
     parts->number = number;
     parts->origin = calloc(2 * number, sizeof(void *));
@@ -55,7 +60,8 @@ static int make(struct parts *parts, int number, int64_t count, const struct sha
     return MPI_SUCCESS;
 }
 
-int parts_make(struct parts *parts, const struct hierarchy *on, int64_t count, const struct shape *shape, void *own)
+int parts_make(struct parts *parts, const struct hierarchy *on, int64_t count, const struct shape *shape,
+               void *own)
 {
     return make(parts, on->sites, count, shape, own == MADE ? -1 : on->site, own);
 }

@@ -7,7 +7,10 @@
 
 #include <stdlib.h>
 
-static int rank_of_local(const struct hierarchy *on, int number) { return on->members[on->first[on->site] + number]; }
+static int rank_of_local(const struct hierarchy *on, int number)
+{
+    return on->members[on->first[on->site] + number];
+}
 
 static int give(struct hierarchy *on, const void *from, int64_t count, MPI_Datatype type, int to)
 {
@@ -52,14 +55,17 @@ int intra_site_bcast(struct hierarchy *on, void *buffer, int count, MPI_Datatype
         status = take(on, buffer, count, type, (own - bit + root) % all);
     for (bit >>= 1; bit > 0; bit >>= 1)
         if (own + bit < all)
-            TRY(status, requests_send(&some, on, buffer, count, type, rank_of_local(on, (own + bit + root) % all), TAG_INTRA_SITE));
+            TRY(status, requests_send(&some, on, buffer, count, type,
+                                      rank_of_local(on, (own + bit + root) % all), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
 }
 
-/* To the first of the ranks counted from `first`, each putting together what comes before what: `*sum` is what it has found. */
-static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, int count, const struct shape *shape, MPI_Op op)
+/* Reduces to the first of the ranks counted from `first`. Each puts together what comes before with what
+ * comes after. *sum is what this rank has found. */
+static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, int count,
+                     const struct shape *shape, MPI_Op op)
 {
     int all = on->local_size, own = (on->local_rank - first + all) % all, bit = 1, status = MPI_SUCCESS;
     for (; bit < all && !(own & bit); bit <<= 1) {
@@ -77,10 +83,10 @@ static int reduce_up(struct hierarchy *on, int first, void **sum, void **other, 
     return status;
 }
 
-/* Intel MPI 2021.18 writes into the receive buffer at other ranks than the root, too: three ranks that share memory crash where
- * there is none. */
-static int reduce_anywhere(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape, MPI_Op op,
-                           int root)
+/* Intel MPI 2021.18 writes into the receive buffer at other ranks than the root, too: three ranks that share
+ * memory crash where there is none. */
+static int reduce_anywhere(struct hierarchy *on, const void *from, void *into, int count,
+                           const struct shape *shape, MPI_Op op, int root)
 {
     void *memory = NULL;
 #if !defined(OPEN_MPI)
@@ -92,7 +98,8 @@ static int reduce_anywhere(struct hierarchy *on, const void *from, void *into, i
     return status;
 }
 
-int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int root)
+int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type,
+                      MPI_Op op, int root)
 {
     struct shape shape;
     int commutes = 0, status = shape_of(type, &shape) ? MPI_SUCCESS : MPI_ERR_TYPE;
@@ -102,8 +109,10 @@ int intra_site_reduce(struct hierarchy *on, const void *from, void *into, int co
     if (status != MPI_SUCCESS || count == 0)
         return status;
     int first = commutes ? root : 0;
-    void *sum = NULL, *other = NULL, *memory = elements(count, &shape, &sum), *more = elements(count, &shape, &other);
-    status = memory && more ? elements_copy(on, from == MPI_IN_PLACE ? into : from, sum, count, &shape) : MPI_ERR_NO_MEM;
+    void *sum = NULL, *other = NULL, *memory = elements(count, &shape, &sum),
+         *more = elements(count, &shape, &other);
+    status = memory && more ? elements_copy(on, from == MPI_IN_PLACE ? into : from, sum, count, &shape)
+                            : MPI_ERR_NO_MEM;
     TRY(status, reduce_up(on, first, &sum, &other, count, &shape, op));
     if (on->local_rank == first && first != root)
         TRY(status, give(on, sum, count, type, root));
@@ -123,25 +132,27 @@ int intra_site_gather(struct hierarchy *on, const char *from, int64_t length, ch
     struct requests some = {0};
     int status = MPI_SUCCESS;
     for (int i = 0; i < on->local_size && on->local_rank == root; i++)
-        TRY(status, requests_receive(&some, on, into + i * length, length, handle.byte, rank_of_local(on, i), TAG_INTRA_SITE));
+        TRY(status, requests_receive(&some, on, into + i * length, length, handle.byte, rank_of_local(on, i),
+                                     TAG_INTRA_SITE));
     TRY(status, requests_send(&some, on, from, length, handle.byte, rank_of_local(on, root), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
 }
 
-int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[], MPI_Datatype type,
-                        void *into, int count, int root)
+int intra_site_scatterv(struct hierarchy *on, const void *from, const int counts[], const int places[],
+                        MPI_Datatype type, void *into, int count, int root)
 {
     if (!waiting_is_beside())
         return real.Scatterv(from, counts, places, type, into, count, type, root, on->local);
     struct requests some = {0};
     struct shape shape;
-    int status = shape_of(type, &shape) ? requests_receive(&some, on, into, count, type, rank_of_local(on, root), TAG_INTRA_SITE)
-                                        : MPI_ERR_TYPE;
+    int status = shape_of(type, &shape)
+                     ? requests_receive(&some, on, into, count, type, rank_of_local(on, root), TAG_INTRA_SITE)
+                     : MPI_ERR_TYPE;
     for (int i = 0; i < on->local_size && on->local_rank == root; i++)
-        TRY(status,
-            requests_send(&some, on, element_at(from, places[i], &shape), counts[i], type, rank_of_local(on, i), TAG_INTRA_SITE));
+        TRY(status, requests_send(&some, on, element_at(from, places[i], &shape), counts[i], type,
+                                  rank_of_local(on, i), TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
@@ -152,16 +163,20 @@ int intra_site_scatter(struct hierarchy *on, const char *from, int64_t length, c
     if (!waiting_is_beside())
         return real.Scatter(from, (int)length, handle.byte, into, (int)length, handle.byte, root, on->local);
     struct requests some = {0};
-    int status = requests_receive(&some, on, into, length, handle.byte, rank_of_local(on, root), TAG_INTRA_SITE);
+    int status =
+        requests_receive(&some, on, into, length, handle.byte, rank_of_local(on, root), TAG_INTRA_SITE);
     for (int i = 0; i < on->local_size && on->local_rank == root; i++)
-        TRY(status, requests_send(&some, on, from + i * length, length, handle.byte, rank_of_local(on, i), TAG_INTRA_SITE));
+        TRY(status, requests_send(&some, on, from + i * length, length, handle.byte, rank_of_local(on, i),
+                                  TAG_INTRA_SITE));
     TRY(status, requests_wait(&some));
     requests_free(&some, status);
     return status;
 }
 
-/* `inclusive`: what is before this rank and its own; otherwise what is before, if anything is. */
-static int scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op, int inclusive)
+/* Where `inclusive`, each rank gets the sum up to itself. Else it gets the sum of those before it, if there
+ * are any. */
+static int scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op,
+                int inclusive)
 {
     struct shape shape;
     if (!shape_of(type, &shape))
@@ -169,8 +184,10 @@ static int scan(struct hierarchy *on, const void *from, void *into, int count, M
     if (count == 0)
         return MPI_SUCCESS;
     int is_first = on->local_rank == 0, status;
-    void *sum = NULL, *before = NULL, *memory = elements(count, &shape, &sum), *more = elements(count, &shape, &before);
-    status = memory && more ? elements_copy(on, from == MPI_IN_PLACE ? into : from, sum, count, &shape) : MPI_ERR_NO_MEM;
+    void *sum = NULL, *before = NULL, *memory = elements(count, &shape, &sum),
+         *more = elements(count, &shape, &before);
+    status = memory && more ? elements_copy(on, from == MPI_IN_PLACE ? into : from, sum, count, &shape)
+                            : MPI_ERR_NO_MEM;
     if (!is_first) {
         TRY(status, take(on, before, count, type, on->local_rank - 1));
         TRY(status, real.Reduce_local(before, sum, count, type, op));
@@ -184,12 +201,16 @@ static int scan(struct hierarchy *on, const void *from, void *into, int count, M
     return status;
 }
 
-int intra_site_scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
+int intra_site_scan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type,
+                    MPI_Op op)
 {
-    return waiting_is_beside() ? scan(on, from, into, count, type, op, 1) : real.Scan(from, into, count, type, op, on->local);
+    return waiting_is_beside() ? scan(on, from, into, count, type, op, 1)
+                               : real.Scan(from, into, count, type, op, on->local);
 }
 
-int intra_site_exscan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type, MPI_Op op)
+int intra_site_exscan(struct hierarchy *on, const void *from, void *into, int count, MPI_Datatype type,
+                      MPI_Op op)
 {
-    return waiting_is_beside() ? scan(on, from, into, count, type, op, 0) : real.Exscan(from, into, count, type, op, on->local);
+    return waiting_is_beside() ? scan(on, from, into, count, type, op, 0)
+                               : real.Exscan(from, into, count, type, op, on->local);
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Each costs a site's ranks memory. */
+/* Each segment costs a site's ranks memory. */
 #define MAX_AHEAD 64
 
 static struct settings settings = {.costs = {.rtt = 1, .rate = 1, .lan_rtt = 1, .lan_rate = 1, .segment = 1}};
@@ -47,5 +47,7 @@ struct choice choose(struct layout layout, enum operation operation, int64_t byt
         segment = model_multi_leader_segment(segment, layout.largest, bytes);
     int segments_ahead = ahead(&settings.costs, segment);
     /* Leaders cut nothing. */
-    return (struct choice){.algorithm = algorithm, .segment = algorithm == LEADERS ? MAX_BYTES : segment, .ahead = segments_ahead};
+    return (struct choice){.algorithm = algorithm,
+                           .segment = algorithm == LEADERS ? MAX_BYTES : segment,
+                           .ahead = segments_ahead};
 }

@@ -7,7 +7,7 @@
 /* More sites exchange as if all ways were alike. */
 #define MAX_SITES 64
 
-/* Of a way that does not exist. */
+/* How long a way takes that does not exist. */
 #define NEVER INT64_MAX
 
 static int index_of(const char *word, int sites, const char *(*name)(int site))
@@ -18,7 +18,8 @@ static int index_of(const char *word, int sites, const char *(*name)(int site))
     return -1;
 }
 
-int links_parse(const char *text, int sites, const char *(*name)(int site), struct link *links, char *error, size_t error_bytes)
+int links_parse(const char *text, int sites, const char *(*name)(int site), struct link *links, char *error,
+                size_t error_bytes)
 {
     struct link *read = malloc((size_t)sites * sites * sizeof *read);
     int right = read != NULL;
@@ -32,12 +33,14 @@ int links_parse(const char *text, int sites, const char *(*name)(int site), stru
         int length = 0, words = sscanf(at, " %63s %63s %lld %lld %n", from, to, &rtt, &megabits, &length);
         right = words == 4 && (at[length] == ',' || !at[length]) && rtt > 0 && megabits >= 0;
         if (!right) {
-            snprintf(error, error_bytes, "\"%.*s\": say SITE SITE MICROSECONDS MEGABITS", (int)strcspn(at, ","), at);
+            snprintf(error, error_bytes, "\"%.*s\": say SITE SITE MICROSECONDS MEGABITS",
+                     (int)strcspn(at, ","), at);
             break;
         }
         int i = index_of(from, sites, name), j = index_of(to, sites, name);
         if (i >= 0 && j >= 0 && i != j)
-            read[i * sites + j] = read[j * sites + i] = (struct link){rtt, megabits > 0 && megabits < 8 ? 1 : megabits / 8, 1};
+            read[i * sites + j] = read[j * sites + i] =
+                (struct link){rtt, megabits > 0 && megabits < 8 ? 1 : megabits / 8, 1};
         at += length + (at[length] == ',');
     }
     if (right)
@@ -46,10 +49,14 @@ int links_parse(const char *text, int sites, const char *(*name)(int site), stru
     return right;
 }
 
-/* Nanoseconds for so many bytes. */
-static int64_t took(struct link way, int64_t bytes) { return way.rate > 0 ? way.rtt * 500 + bytes / way.rate * 1000 : NEVER; }
+/* How many nanoseconds so many bytes take. */
+static int64_t took(struct link way, int64_t bytes)
+{
+    return way.rate > 0 ? way.rtt * 500 + bytes / way.rate * 1000 : NEVER;
+}
 
-/* One way behind another: pieces follow each other over both. None goes over a way that nothing is known of. */
+/* Two ways, one behind the other: pieces follow each other over both. None goes over a way that nothing is
+ * known of. */
 static struct link behind(struct link first, struct link second)
 {
     int is_known = first.is_known && second.is_known;
@@ -57,10 +64,11 @@ static struct link behind(struct link first, struct link second)
     return (struct link){first.rtt + second.rtt, is_known ? slowest : 0, is_known};
 }
 
-/* What is known of ways is not exact, and sites may share what leads to both: a way by another site must take a quarter less. */
+/* What a way by another site may take: a quarter less than the direct one. What is known of ways is not
+ * exact, and sites may share what leads to both. */
 static int64_t worth(int64_t time) { return time / 4 * 3; }
 
-/* Which of those not yet reached takes least. */
+/* Finds which of the sites not yet reached takes least. */
 static int next(const struct link way[], const int reached[], int sites, int64_t bytes)
 {
     int best = -1;
@@ -70,7 +78,7 @@ static int next(const struct link way[], const int reached[], int sites, int64_t
     return best;
 }
 
-/* Dijkstra's; returns when the last site has it. */
+/* Dijkstra's algorithm. Returns when the last site has the message. */
 static int64_t grow(const struct link *links, int sites, int root, int64_t bytes, int parent[])
 {
     struct link way[MAX_SITES];

@@ -7,10 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The setting was seen with libfabric's tcp, which `causeway run` chooses, and with nothing else set: with
- * MPIR_CVAR_CH4_OFI_ENABLE_TAGGED=0 plain messages crash. ROMIO, which is inside the MPI, has a way to write
- * and read files by windows, for some file systems, if it is told to. MPICH goes by three names of each
- * setting. */
+/* The setting was tried with libfabric's tcp, which `causeway run` chooses, and with nothing else set. With
+ * MPIR_CVAR_CH4_OFI_ENABLE_TAGGED=0 plain messages crash. And ROMIO, which is inside the MPI, can be told to
+ * write and read files by windows on some file systems. MPICH takes three names for each setting. */
 int mpich_settings_are_tuned(void)
 {
     static const char *const names[] = {"MPIR_CVAR_CH4_OFI_", "MPIR_PARAM_CH4_OFI_", "MPICH_CH4_OFI_",

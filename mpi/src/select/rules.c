@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file of rules is not larger. */
+/* Larger files are refused. */
 #define MAX_FILE_BYTES (64 * 1024)
 
 #define WORD_BYTES 64
 
-/* Where what is wrong is written to, and what it begins with. */
+/* Where complaints are written to, and how each begins. */
 struct complaint {
     const char *name;
     int line;
@@ -22,7 +22,8 @@ struct complaint {
     size_t bytes;
 };
 
-static int complain(const struct complaint *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int complain(const struct complaint *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static int complain(const struct complaint *to, const char *format, ...)
 {
@@ -43,10 +44,11 @@ static int find(const char *word, const char *const names[], int count)
     return -1;
 }
 
-/* Names until 0.1.0, which are taken for one release. */
-static const char *const former_names[ALGORITHMS] = {[LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes"};
+/* The names until 0.1.0. They are taken for one release. */
+static const char *const former_names[ALGORITHMS] = {
+    [LEADERS] = "speakers", [SEGMENTS] = "flits", [MULTI_LEADER] = "lanes"};
 
-/* Each name is told of once. */
+/* Finds an algorithm by its former name. Each name is reported once. */
 static int find_former(const char *word, const struct complaint *to)
 {
     char note[128];
@@ -55,11 +57,12 @@ static int find_former(const char *word, const struct complaint *to)
         return -1;
     snprintf(note, sizeof note, "\"%s\" is called \"%s\" now", word, algorithm_names[found]);
     if (!strstr(to->text, note))
-        text_add(to->text, to->bytes, "%s:%d: %s; the old name is taken for this release", to->name, to->line, note);
+        text_add(to->text, to->bytes, "%s:%d: %s; the old name is taken for this release", to->name, to->line,
+                 note);
     return found;
 }
 
-/* "there are: a, b, c" */
+/* Writes "there are: a, b, c". */
 static const char *list(char *text, size_t bytes, const char *const names[], int count, enum operation of)
 {
     size_t length = 0;
@@ -69,7 +72,7 @@ static const char *list(char *text, size_t bytes, const char *const names[], int
     return text;
 }
 
-/* Moves behind a number of bytes; -1 where there is none. */
+/* Reads a number of bytes and moves behind it; -1 where there is none. */
 static int64_t size_at(const char **at)
 {
     char *end;
@@ -93,7 +96,7 @@ static int range(const char *word, struct rule *rule)
     return rule->high > rule->low && !*word;
 }
 
-/* One rule; nothing but blanks is none, and right. */
+/* Reads one rule. Nothing but blanks is right too, and is no rule. */
 static int parse_one(struct rules *rules, const char *text, const struct complaint *to)
 {
     char words[4][WORD_BYTES] = {"", "", "", ""}, names[256];
@@ -107,7 +110,8 @@ static int parse_one(struct rules *rules, const char *text, const struct complai
                         list(names, sizeof names, operation_names, OPERATIONS, OF_BARRIER));
     rule.operation = (enum operation)operation;
     if (count < 2 || count > 3)
-        return complain(to, "a rule is: operation [low..high] algorithm, as in \"%s 0..64k native\"", words[0]);
+        return complain(to, "a rule is: operation [low..high] algorithm, as in \"%s 0..64k native\"",
+                        words[0]);
     if (count == 3 && !range(words[1], &rule))
         return complain(to, "\"%s\" is no range of sizes; say 0..65536, 8k..1M or 64k..", words[1]);
     int algorithm = find(words[count - 1], algorithm_names, ALGORITHMS);
@@ -153,7 +157,8 @@ int rules_read(struct rules *rules, const char *path, char *said, size_t said_by
     size_t length = text ? fread(text, 1, MAX_FILE_BYTES + 1, file) : 0;
     int right = text && !ferror(file) && length <= MAX_FILE_BYTES;
     if (!right)
-        snprintf(said, said_bytes, "%s: %s", path, length > MAX_FILE_BYTES ? "larger than 64 kB" : strerror(errno));
+        snprintf(said, said_bytes, "%s: %s", path,
+                 length > MAX_FILE_BYTES ? "larger than 64 kB" : strerror(errno));
     else
         text[length] = 0;
     right = right && rules_parse(rules, text, path, said, said_bytes);
@@ -171,8 +176,8 @@ void rule_write(const struct rule *rule, char *text, size_t bytes)
     snprintf(text + length, bytes - length, " %s", algorithm_names[rule->algorithm]);
 }
 
-enum algorithm rules_find(const struct rules *rules, const struct layout *layout, enum operation operation, int64_t bytes,
-                          enum algorithm otherwise)
+enum algorithm rules_find(const struct rules *rules, const struct layout *layout, enum operation operation,
+                          int64_t bytes, enum algorithm otherwise)
 {
     for (int i = 0; i < rules->count; i++) {
         const struct rule *rule = &rules->all[i];

@@ -2,8 +2,8 @@
  *
  *     operation [low..high] algorithm     # comment
  *
- * for sizes of at least `low` and below `high` bytes (k and M: 1024 and 1024 * 1024 of them; without `high` all from `low` on; without
- * both all). The first that fits decides. */
+ * for sizes of at least `low` and below `high` bytes (k and M: 1024 and 1024 * 1024 of them; without `high`
+ * all from `low` on; without both all). The first that fits decides. */
 #ifndef CAUSEWAY_RULES_H
 #define CAUSEWAY_RULES_H
 
@@ -22,18 +22,20 @@ struct rules {
     int count;
 };
 
-/* Adds those of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood: then none is added.
- * Otherwise names of before, which are taken for one release, are told of behind what was said before. */
+/* Adds the rules of a text. False, with "NAME:LINE: what is wrong" in `said`, where one is not understood;
+ * then none is added. Former names, which are taken for one release, are reported in `said` behind what was
+ * said before. */
 int rules_parse(struct rules *rules, const char *text, const char *name, char *said, size_t said_bytes);
 
-/* Adds those of a file. `said` as above. */
+/* Adds the rules of a file. `said` is as above. */
 int rules_read(struct rules *rules, const char *path, char *said, size_t said_bytes);
 
 /* Writes a rule as it is read. */
 void rule_write(const struct rule *rule, char *text, size_t bytes);
 
-/* What the first rule that fits says; `otherwise` where none does, or where its algorithm cannot be used here. */
-enum algorithm rules_find(const struct rules *rules, const struct layout *layout, enum operation operation, int64_t bytes,
-                          enum algorithm otherwise);
+/* Returns what the first rule that fits says; `otherwise` where none does, or where its algorithm cannot be
+ * used here. */
+enum algorithm rules_find(const struct rules *rules, const struct layout *layout, enum operation operation,
+                          int64_t bytes, enum algorithm otherwise);
 
 #endif

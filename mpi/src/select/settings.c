@@ -8,7 +8,7 @@
 
 #define PREFIX "CAUSEWAY_COLLECTIVES_"
 
-/* Whether it is there. */
+/* Reads a number from a variable. False where it is not set. */
 static int number(const char *name, int64_t *value)
 {
     const char *text = getenv(name);
@@ -21,14 +21,17 @@ static int number(const char *name, int64_t *value)
     return 1;
 }
 
-/* By the name of before, which is taken for one release, where nothing is said by its own. */
-static void renamed_number(const char *name, const char *former, int64_t *value, char *said, size_t said_bytes)
+/* Reads a number by its name, or, where that is not set, by its former one, which is taken for one
+ * release. */
+static void renamed_number(const char *name, const char *former, int64_t *value, char *said,
+                           size_t said_bytes)
 {
     if (!number(name, value) && number(former, value))
-        text_add(said, said_bytes, "%s is called %s now; the old name is taken for this release", former, name);
+        text_add(said, said_bytes, "%s is called %s now; the old name is taken for this release", former,
+                 name);
 }
 
-/* Mbit/s; bytes per microsecond are kept. */
+/* Reads a rate in Mbit/s, and keeps it in bytes per microsecond. */
 static void rate(const char *name, int64_t *value)
 {
     int64_t megabits = *value * 8;
@@ -36,15 +39,18 @@ static void rate(const char *name, int64_t *value)
     *value = megabits >= 8 ? megabits / 8 : 1;
 }
 
-/* The older way to leave operations to the MPI: their names between commas; others there are ignored. */
+/* Reads the older way to leave operations to the MPI: their names between commas. Other names there are
+ * ignored. */
 static void add_native(struct rules *rules)
 {
     const char *list = getenv(PREFIX "NATIVE");
     for (int i = 0; i < OPERATIONS; i++) {
         size_t length = strlen(operation_names[i]);
         for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) && rules->count < MAX_RULES)
-                rules->all[rules->count++] = (struct rule){.operation = (enum operation)i, .algorithm = NATIVE, .high = INT64_MAX};
+            if (strncmp(at, operation_names[i], length) == 0 && (at[length] == ',' || !at[length]) &&
+                rules->count < MAX_RULES)
+                rules->all[rules->count++] =
+                    (struct rule){.operation = (enum operation)i, .algorithm = NATIVE, .high = INT64_MAX};
     }
 }
 
@@ -75,7 +81,8 @@ int settings_read(struct settings *settings, char *said, size_t said_bytes)
     *costs = costs_default;
     renamed_number(PREFIX "RTT_MICROSECONDS", PREFIX "ROUND_MICROSECONDS", &costs->rtt, said, said_bytes);
     rate(PREFIX "MEGABITS", &costs->rate);
-    renamed_number(PREFIX "LAN_RTT_MICROSECONDS", PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_rtt, said, said_bytes);
+    renamed_number(PREFIX "LAN_RTT_MICROSECONDS", PREFIX "LAN_ROUND_MICROSECONDS", &costs->lan_rtt, said,
+                   said_bytes);
     rate(PREFIX "LAN_MEGABITS", &costs->lan_rate);
     number(PREFIX "MESSAGE_MICROSECONDS", &costs->message);
     renamed_number(PREFIX "SEGMENT_BYTES", PREFIX "FLIT_BYTES", &costs->segment, said, said_bytes);
@@ -86,8 +93,8 @@ int settings_read(struct settings *settings, char *said, size_t said_bytes)
     return right;
 }
 
-enum algorithm settings_choose(const struct settings *settings, const struct layout *layout, enum operation operation,
-                               int64_t bytes)
+enum algorithm settings_choose(const struct settings *settings, const struct layout *layout,
+                               enum operation operation, int64_t bytes)
 {
     enum algorithm model = model_cheapest(&settings->costs, layout, operation, bytes);
     return rules_find(&settings->rules, layout, operation, bytes, model);

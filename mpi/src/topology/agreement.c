@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The ways that nothing is said of are the longest and the slowest. Every process is told of some, or none is. */
+/* Reads the ways between sites. Those that nothing is said of are taken for the longest and the slowest.
+ * Either every process is told of some, or none is. */
 static struct link *links_told(int rank, const struct costs *costs)
 {
     int count = sites_count * sites_count;
@@ -19,7 +20,8 @@ static struct link *links_told(int rank, const struct costs *costs)
     for (int i = 0; i < count; i++)
         links[i] = (struct link){costs->rtt, costs->rate, 0};
     if (rank == 0 && !links_parse(settings_links(), sites_count, sites_name, links, error, sizeof error))
-        fprintf(stderr, "causeway collectives: CAUSEWAY_COLLECTIVES_LINKS: %s; all are taken to be alike\n", error);
+        fprintf(stderr, "causeway collectives: CAUSEWAY_COLLECTIVES_LINKS: %s; all are taken to be alike\n",
+                error);
     if (real.Bcast(links, count * (int)sizeof *links, handle.byte, 0, handle.comm_world) == MPI_SUCCESS)
         return links;
     free(links);

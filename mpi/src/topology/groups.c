@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of settings_groups(): ranks of MPI_COMM_WORLD or a site, and a name. The first that fits counts. */
+/* An entry of settings_groups(): ranks of MPI_COMM_WORLD or a site, and a name. The first that fits
+ * counts. */
 struct entry {
     const char *who, *name;
     size_t who_bytes, name_bytes;
 };
 
-/* Cuts the next entry off; 0 at the end. */
+/* Cuts the next entry off. False at the end. */
 static int next_entry(const char **at, struct entry *entry)
 {
     if (!**at)
@@ -39,14 +40,14 @@ static int is_of(const struct entry *entry, int rank, const char *site)
     return first <= rank && rank <= last;
 }
 
-/* A group is numbered by the first entry that names it. */
+/* The number of a group: that of the first entry that names it. */
 static int number_of(const struct entry *wanted)
 {
     struct entry entry;
     const char *at = settings_groups();
     int number = 0;
-    while (next_entry(&at, &entry) &&
-           (entry.name_bytes != wanted->name_bytes || memcmp(entry.name, wanted->name, entry.name_bytes) != 0))
+    while (next_entry(&at, &entry) && (entry.name_bytes != wanted->name_bytes ||
+                                       memcmp(entry.name, wanted->name, entry.name_bytes) != 0))
         number++;
     return number;
 }

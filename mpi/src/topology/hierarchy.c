@@ -19,7 +19,8 @@ void hierarchy_free(struct hierarchy *on)
     free(on);
 }
 
-/* `number`: which site of the communicator a site of the world is, or -1. */
+/* Copies the ways between the communicator's sites. number[s] says which of these site s of the world is, or
+ * -1. */
 static void learn_links(struct hierarchy *on, const int number[])
 {
     if (on->sites < 3 || !choice_link(0, 0))
@@ -67,7 +68,7 @@ static void group_by_site(struct hierarchy *on)
 
 static int make_communicators(struct hierarchy *on, MPI_Group group)
 {
-    /* No MPI_Comm_dup: it would call the program's own functions for copying attributes. */
+    /* MPI_Comm_dup would call the program's own functions for copying attributes. */
     int status = real.Comm_create(on->user, group, &on->across);
     if (status)
         return status;

@@ -6,14 +6,14 @@
 
 #include <pthread.h>
 
-/* What a communicator carries that is not improved. */
+/* A communicator carries this where it is not improved. */
 static struct hierarchy not_improved;
 
 static int keyval;
 static int keyval_made;
 static pthread_mutex_t making_keyval = PTHREAD_MUTEX_INITIALIZER;
 
-/* This thread is inside an operation of ours: what the MPI calls meanwhile is its own business. */
+/* True while this thread is inside an operation of ours. What the MPI calls then is its own business. */
 static _Thread_local int inside __attribute__((tls_model("initial-exec")));
 
 static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
@@ -23,7 +23,8 @@ static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *cop
     return MPI_SUCCESS;
 }
 
-/* Those that communicators carry, the last made first: some programs end MPI without freeing all communicators. */
+/* Those that communicators carry, the last made first. Some programs end MPI without freeing all
+ * communicators. */
 static struct hierarchy *carried;
 static pthread_mutex_t carrying = PTHREAD_MUTEX_INITIALIZER;
 
@@ -59,8 +60,8 @@ static int make_keyval(void)
     return keyval_made;
 }
 
-/* Those that nobody holds any more. The last to hold them may have been an operation that ended in the MPI's progress, where no
- * communicator is to be freed: the program's next call does it. */
+/* Those that nobody holds any more. The last to hold one may have been an operation that ended in the MPI's
+ * progress, where no communicator may be freed. So the program's next call frees it. */
 static struct hierarchy *unheld;
 
 static void free_unheld(void)
@@ -79,7 +80,7 @@ int hierarchy_wanted(void) { return sites_count > 1 || choice_by_rank; }
 
 struct hierarchy *hierarchy_enter(MPI_Comm comm)
 {
-    /* They are only where all calls were found. */
+    /* Hierarchies exist only where all calls of the MPI were found. */
     if (!hierarchy_wanted() || inside || comm == handle.comm_null)
         return NULL;
     inside = 1;
@@ -134,8 +135,11 @@ int hierarchy_leave(struct hierarchy *on, int status)
     return status == MPI_SUCCESS ? status : hierarchy_raise(on, status);
 }
 
-/* One that the program has freed has no handler any more. */
-MPI_Comm hierarchy_handler(const struct hierarchy *on) { return on->user == handle.comm_null ? handle.comm_world : on->user; }
+/* A communicator that the program has freed has no handler any more. */
+MPI_Comm hierarchy_handler(const struct hierarchy *on)
+{
+    return on->user == handle.comm_null ? handle.comm_world : on->user;
+}
 
 int hierarchy_raise(const struct hierarchy *on, int status)
 {

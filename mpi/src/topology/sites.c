@@ -15,17 +15,18 @@ static int learnt;
 
 struct place {
     char site[SITE_NAME_BYTES];
-    /* Two sites may have hosts of one name. */
+    /* The site is part of a place, because two sites may have hosts of one name. */
     char host[SITE_NAME_BYTES];
 };
 
-/* By rank; NULL where sites are not known. */
+/* The site and the host of each rank; NULL where sites are not known. */
 static int *site_of_rank, *host_of_rank;
 
-/* One of each site, in the order of their numbers. */
+/* One place of each site, in the order of the sites' numbers. */
 static struct place *site_places;
 
-/* The shim knows where its process is (crates/shim): it writes the name, or an empty one. */
+/* A function of the shim, which knows where its process is (crates/shim). It writes the site's name, or an
+ * empty one. */
 typedef void (*own_site_fn)(char *name, size_t bytes);
 
 static int from_list(const char *list, int rank, char *name)
@@ -33,7 +34,7 @@ static int from_list(const char *list, int rank, char *name)
     const char *at = list;
     for (int i = 0; i < rank; i++) {
         const char *comma = strchr(at, ',');
-        /* A list too short begins again: "a,b" places ranks in turn. */
+        /* A list that is too short begins again: "a,b" places ranks in turn. */
         at = comma ? comma + 1 : list;
     }
     size_t length = strcspn(at, ",");
@@ -43,8 +44,8 @@ static int from_list(const char *list, int rank, char *name)
     return strchr(list, ',') != NULL;
 }
 
-/* Whether the job may have several sites, which every rank answers alike, and the name of this process's site; empty
- * when the process does not know it. */
+/* Whether the job may have several sites, which every rank answers alike. `name` gets the name of this
+ * process's site; it is empty where the process does not know it. */
 static int own_site(int rank, char *name)
 {
     if (*settings_sites())
@@ -57,13 +58,13 @@ static int own_site(int rank, char *name)
     return 1;
 }
 
-/* Numbers places by the first that is like each; moves these to the front, each where its number is, and returns how many there
- * are. */
+/* Gives equal places one number, in the order in which they come. Moves the first of each to the front, to
+ * where its number is. Returns how many numbers there are. */
 static int number_places(struct place *all, int size, int *number)
 {
     int count = 0;
     for (int i = 0; i < size; i++) {
-        /* Backwards: most ranks are where the one before is. */
+        /* The search goes backwards: most ranks are where the one before is. */
         int n = count - 1;
         while (n >= 0 && memcmp(&all[n], &all[i], sizeof *all) != 0)
             n--;
@@ -74,7 +75,7 @@ static int number_places(struct place *all, int size, int *number)
     return count;
 }
 
-/* Sites of all ranks from their places, which are overwritten. */
+/* Numbers the sites of all ranks by their places, which are overwritten. */
 static void number_all(struct place *all, int size)
 {
     int *site_of_host = must_have(calloc(size, sizeof(int)));
@@ -101,8 +102,9 @@ void sites_learn(void)
         return;
     gethostname(own.host, sizeof own.host - 1);
     struct place *all = must_have(calloc(size, sizeof *all));
-    int known = real.Allgather(&own, sizeof own, handle.byte, all, sizeof own, handle.byte, handle.comm_world) == MPI_SUCCESS;
-    /* A rank that does not know its site could be anywhere: then nothing is known. */
+    int known = real.Allgather(&own, sizeof own, handle.byte, all, sizeof own, handle.byte,
+                               handle.comm_world) == MPI_SUCCESS;
+    /* A rank that does not know its site could be anywhere. Then no site is known. */
     for (int i = 0; known && i < size; i++)
         known = all[i].site[0] != 0;
     if (known)

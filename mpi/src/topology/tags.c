@@ -6,18 +6,24 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Persistent requests of a communicator that are improved at a time, where the MPI has tags for so many. */
+/* So many improved persistent requests a communicator may have at a time, where the MPI has tags for so
+ * many. */
 #define MAX_PERSISTENT 32768
 
-static int tags_of_one(const struct hierarchy *on) { return TAG_PART + (on->size < MAX_PARTS ? on->size : MAX_PARTS); }
+static int tags_of_one(const struct hierarchy *on)
+{
+    return TAG_PART + (on->size < MAX_PARTS ? on->size : MAX_PARTS);
+}
 
-/* How many operations have tags of their own beside those that wait, which have the first. */
+/* How many operations have tags of their own. Operations that wait share the first ones. */
 static int tags_for(const struct hierarchy *on)
 {
     static int most;
     int is_there, *value;
     if (!most)
-        most = real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &is_there) == MPI_SUCCESS && is_there ? *value : 32767;
+        most = real.Comm_get_attr(handle.comm_world, MPI_TAG_UB, &value, &is_there) == MPI_SUCCESS && is_there
+                   ? *value
+                   : 32767;
     return (int)(((int64_t)most + 1) / tags_of_one(on)) - 1;
 }
 
@@ -28,8 +34,9 @@ static int first_unused(const struct hierarchy *on, int number, int count)
     return number;
 }
 
-/* Ranks ask for numbers alike, but give them back each when it likes: having come to the end, they tell each other which are in
- * use. Those given out since then are below on->next_tag_number. */
+/* Takes the next free number. Ranks take numbers alike, but each gives them back when it likes. So, having
+ * come to the end, they tell each other which are in use. Those given out since then are below
+ * on->next_tag_number. */
 static int take_number(struct hierarchy *on, int count)
 {
     int bytes = (count + 7) / 8;
@@ -38,7 +45,8 @@ static int take_number(struct hierarchy *on, int count)
     on->tags_used_anywhere = on->tags_used + bytes;
     int number = first_unused(on, on->next_tag_number, count);
     if (number == count) {
-        if (real.Allreduce(on->tags_used, on->tags_used_anywhere, bytes, handle.byte, handle.bitwise_or, on->across) != MPI_SUCCESS)
+        if (real.Allreduce(on->tags_used, on->tags_used_anywhere, bytes, handle.byte, handle.bitwise_or,
+                           on->across) != MPI_SUCCESS)
             return -1;
         number = first_unused(on, 0, count);
     }
@@ -51,7 +59,7 @@ static int take_number(struct hierarchy *on, int count)
 
 int tags_take(struct hierarchy *on, int is_persistent)
 {
-    /* All ranks call in the same order. Persistent requests have the first half. */
+    /* All ranks call in the same order, so they count alike. Persistent requests have the first half. */
     int all = tags_for(on), persistent = all / 2 < MAX_PERSISTENT ? all / 2 : MAX_PERSISTENT, number = -1;
     if (is_persistent && persistent > 0)
         number = take_number(on, persistent);

@@ -1,4 +1,4 @@
-/* Tags of messages on a hierarchy's communicator between sites. */
+/* The tags of messages on a hierarchy's communicator between sites. */
 #ifndef CAUSEWAY_TAGS_H
 #define CAUSEWAY_TAGS_H
 
@@ -17,15 +17,15 @@ enum tag {
     TAG_REDUCE_SCATTER,
     TAG_INTRA_SITE,
     TAG_HANDED,
-    /* Parts of an allgather are told apart by theirs. */
+    /* Each part of an allgather has a tag of its own. */
     TAG_PART = 64,
     MAX_PARTS = 16384
 };
 
-/* Tags for the next operation that goes on beside the program, or for all that come of a persistent request, which may wait for
- * other ranks; -1, at all ranks, when there are none left. */
+/* Takes tags for the next operation that goes on beside the program, or for all operations of a persistent
+ * request; the latter may wait for other ranks. -1, at all ranks, when there are none left. */
 int tags_take(struct hierarchy *on, int is_persistent);
-/* Those of a persistent request, for another. */
+/* Gives back the tags of a persistent request. */
 void tags_return(struct hierarchy *on, int tags);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPICH copies these by itself. */
+/* MPICH copies messages up to this size by itself. */
 #define INJECTED_BYTES 128
 
 /* Copies are looked after when there are so many, or twice as many as were left the last time. */
@@ -33,7 +33,7 @@ void copies_reap(int all)
 {
     if (!atomic_load_explicit(&copies, memory_order_relaxed))
         return;
-    /* Others may be made meanwhile: the MPI's calls let other operations go on. */
+    /* Others may be made while this goes on, because the MPI's calls let other operations run. */
     pthread_mutex_lock(&copying);
     struct copied *list = copied;
     copied = NULL;
@@ -68,15 +68,17 @@ void copies_reap(int all)
     pthread_mutex_unlock(&copying);
 }
 
-int copies_send(MPI_Comm comm, const void *from, int64_t count, MPI_Datatype type, int64_t bytes, int to, int tag)
+int copies_send(MPI_Comm comm, const void *from, int64_t count, MPI_Datatype type, int64_t bytes, int to,
+                int tag)
 {
     if (!waiting_is_beside() && copies >= reaped_at)
         copies_reap(0);
     MPI_Aint lb, extent, true_lb, true_extent;
-    if (real.Type_get_extent(type, &lb, &extent) || real.Type_get_true_extent(type, &true_lb, &true_extent) || extent < 0)
+    if (real.Type_get_extent(type, &lb, &extent) || real.Type_get_true_extent(type, &true_lb, &true_extent) ||
+        extent < 0)
         return MPI_ERR_NO_MEM;
     int64_t span = (count - 1) * extent + true_extent;
-    /* Between the elements there may be anything, or nothing. */
+    /* Elements with gaps are not copied: between them there may be anything, or nothing. */
     if (span != bytes || span > COPIED_BYTES || copied_bytes > MAX_COPIED_BYTES)
         return MPI_ERR_NO_MEM;
     struct copied *this = malloc(sizeof *this + span);

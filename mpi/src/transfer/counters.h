@@ -1,4 +1,4 @@
-/* What crossed between sites, for tests. */
+/* Counts what crosses between sites, for tests. */
 #ifndef CAUSEWAY_COUNTERS_H
 #define CAUSEWAY_COUNTERS_H
 
@@ -6,15 +6,16 @@
 
 #include <stdint.h>
 
-/* Of a message that this process sends to another site. */
+/* Counts a message that this process sends to another site. */
 void counters_add(int site, int64_t bytes);
 
-/* What crossed from this rank's site: messages and bytes sent by this process to other sites since the start. */
+/* What this process has sent to other sites since the start. */
 struct crossings {
     int64_t messages, bytes;
 };
 
-/* Tests read it (dlsym); the program does not see it. Each binary interface has its own: two libraries may be there. */
+/* Tests find these by dlsym; the program does not see them. Each binary interface has names of its own,
+ * because two libraries may be there. */
 #if defined(OPEN_MPI)
 #define causeway_crossings causeway_crossings_openmpi
 #define causeway_crossings_to causeway_crossings_openmpi_to
@@ -26,7 +27,8 @@ struct crossings {
 #define causeway_crossings_to causeway_crossings_mpich_to
 #endif
 EXPORT void causeway_crossings(struct crossings *crossings);
-/* The same to one site, numbered as in the communicators that were used, of the first 16; none of the others. */
+/* The same for one of the first 16 sites, numbered as in the communicators that were used. It is nothing for
+ * the others. */
 EXPORT void causeway_crossings_to(int site, struct crossings *crossings);
 
 #endif

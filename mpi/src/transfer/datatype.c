@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Since MPI 4, whose own call of old refuses what was made with large counts. */
+/* MPI has this since version 4, where the older call refuses what was made with large counts. */
 typedef int large_envelope(MPI_Datatype, MPI_Count *, MPI_Count *, MPI_Count *, MPI_Count *, int *);
 
 int type_is_named(MPI_Datatype type)
@@ -17,8 +17,9 @@ int type_is_named(MPI_Datatype type)
         large = (large_envelope *)mpi_calls_find("Type_get_envelope_c");
         was_sought = 1;
     }
-    if (type == handle.datatype_null || (large ? large(type, &many[0], &many[1], &many[2], &many[3], &combiner)
-                                               : real.Type_get_envelope(type, &integers, &addresses, &types, &combiner)))
+    if (type == handle.datatype_null ||
+        (large ? large(type, &many[0], &many[1], &many[2], &many[3], &combiner)
+               : real.Type_get_envelope(type, &integers, &addresses, &types, &combiner)))
         return 1;
     return combiner == MPI_COMBINER_NAMED;
 }
@@ -27,10 +28,12 @@ int shape_of(MPI_Datatype type, struct shape *shape)
 {
     MPI_Aint lb;
     shape->type = type;
-    if (type == handle.datatype_null || real.Type_size_x(type, &shape->size) || real.Type_get_extent(type, &lb, &shape->extent) ||
+    if (type == handle.datatype_null || real.Type_size_x(type, &shape->size) ||
+        real.Type_get_extent(type, &lb, &shape->extent) ||
         real.Type_get_true_extent(type, &shape->true_lb, &shape->true_extent))
         return 0;
-    shape->is_contiguous = shape->size == shape->extent && lb == 0 && shape->true_lb == 0 && type_is_named(type);
+    shape->is_contiguous =
+        shape->size == shape->extent && lb == 0 && shape->true_lb == 0 && type_is_named(type);
     return 1;
 }
 
@@ -39,7 +42,8 @@ int64_t shape_bytes(const struct shape *shape, int64_t count)
     return shape->size > 0 && count > INT64_MAX / shape->size ? INT64_MAX : count * shape->size;
 }
 
-int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length, MPI_Comm comm)
+int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length,
+         MPI_Comm comm)
 {
     if (length == 0)
         return MPI_SUCCESS;
@@ -51,7 +55,8 @@ int pack(const void *buffer, int64_t count, const struct shape *shape, char *to,
     return real.Pack(buffer, (int)count, shape->type, to, (int)length, &position, comm);
 }
 
-int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm)
+int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
+           MPI_Comm comm)
 {
     if (length == 0)
         return MPI_SUCCESS;
@@ -74,7 +79,8 @@ int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct by
     return bytes->owned ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm, struct bytes *bytes)
+int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm,
+               struct bytes *bytes)
 {
     int status = bytes_room((void *)buffer, count, shape, bytes);
     if (status == MPI_SUCCESS && bytes->owned)
@@ -82,7 +88,8 @@ int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI
     return status;
 }
 
-int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm)
+int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape,
+                 MPI_Comm comm)
 {
     return bytes->owned ? unpack(bytes->owned, bytes->length, buffer, count, shape, comm) : MPI_SUCCESS;
 }
@@ -95,7 +102,7 @@ void bytes_free(struct bytes *bytes)
 
 void *elements(int64_t count, const struct shape *shape, void **origin)
 {
-    /* The extent may be negative: the last element then lies lowest. */
+    /* The extent may be negative. Then the last element lies lowest. */
     int64_t span = count > 0 ? (count - 1) * (int64_t)llabs(shape->extent) : 0;
     char *memory = malloc(shape->true_extent + span + 1);
     if (memory)

@@ -1,4 +1,4 @@
-/* Buffers of any datatype: what one element is, memory for some, and their bytes. */
+/* Buffers of any datatype: describes one element, makes memory for several, and packs them into bytes. */
 #ifndef CAUSEWAY_DATATYPE_H
 #define CAUSEWAY_DATATYPE_H
 
@@ -6,48 +6,55 @@
 
 #include <stdint.h>
 
-/* Of a datatype. */
+/* One element of a datatype. */
 struct shape {
     MPI_Datatype type;
     /* Bytes of data in one element. */
     MPI_Count size;
     MPI_Aint extent, true_lb, true_extent;
-    /* Elements lie in memory as they travel: no packing. */
+    /* True where elements lie in memory as they travel, so that nothing is packed. */
     int is_contiguous;
 };
 
-/* False of what is no datatype. All other ranks may describe the same bytes by other datatypes: nothing is decided by this one's
- * own. */
+/* Describes a datatype. False where it is none. Other ranks may describe the same bytes by other datatypes,
+ * so no choice that all must share depends on this one. */
 int shape_of(MPI_Datatype type, struct shape *shape);
 
-/* Of so many; as many as there can be, where it is more. */
+/* Bytes of data in `count` elements; INT64_MAX where they are more. */
 int64_t shape_bytes(const struct shape *shape, int64_t count);
 
-/* Whether it is one of the MPI's, or no datatype. */
+/* Whether the MPI has named the datatype itself. True where it is none. */
 int type_is_named(MPI_Datatype type);
 
 /* A buffer's contents as bytes. */
 struct bytes {
     char *at;
     int64_t length;
-    /* What `at` is, when it is not the buffer itself. */
+    /* Memory that `at` points to; NULL where `at` is the buffer itself. */
     char *owned;
 };
 
-/* Packs, unless the type is contiguous. `out` gets room for what arrives; bytes_unpack puts it into the buffer. */
-int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm, struct bytes *bytes);
+/* Packs a buffer's elements. Where the type is contiguous, the bytes are the buffer itself. */
+int bytes_pack(const void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm,
+               struct bytes *bytes);
+/* Makes room for what arrives. Where the type is contiguous, the room is the buffer itself. */
 int bytes_room(void *buffer, int64_t count, const struct shape *shape, struct bytes *bytes);
-int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm);
+/* Puts what has arrived into the buffer; does nothing where it is there already. */
+int bytes_unpack(const struct bytes *bytes, void *buffer, int64_t count, const struct shape *shape,
+                 MPI_Comm comm);
 void bytes_free(struct bytes *bytes);
 
-/* Puts `length` packed bytes into `count` elements of a buffer. */
-int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape, MPI_Comm comm);
-int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length, MPI_Comm comm);
+/* The first puts `length` packed bytes into `count` elements of a buffer. The second packs them. */
+int unpack(const char *from, int64_t length, void *buffer, int64_t count, const struct shape *shape,
+           MPI_Comm comm);
+int pack(const void *buffer, int64_t count, const struct shape *shape, char *to, int64_t length,
+         MPI_Comm comm);
 
-/* Memory for so many elements; what to hand to MPI is *origin, what to free is returned. NULL without memory. */
+/* Makes memory for `count` elements. *origin is the address for MPI; free what is returned. NULL without
+ * memory. */
 void *elements(int64_t count, const struct shape *shape, void **origin);
 
-/* Elements of any type from one place to another. */
+/* Copies elements of any type from one place to another. */
 int elements_copy(struct hierarchy *on, const void *from, void *into, int count, const struct shape *shape);
 
 static inline void *element_at(const void *origin, int64_t index, const struct shape *shape)

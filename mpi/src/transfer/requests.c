@@ -23,11 +23,12 @@ static struct request *one_more(struct requests *some)
     return &some->all[some->count];
 }
 
-/* Counts above INT_MAX come by calls of MPI 4 alone, whose MPI has these as well. */
+/* Counts above INT_MAX come by calls of MPI 4 alone. An MPI that has those has these as well. */
 typedef int large_send(const void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 typedef int large_receive(void *, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
-static int isend(const void *from, int64_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request)
+static int isend(const void *from, int64_t count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                 MPI_Request *request)
 {
     if (count <= INT_MAX)
         return real.Isend(from, (int)count, type, to, tag, comm, request);
@@ -35,7 +36,8 @@ static int isend(const void *from, int64_t count, MPI_Datatype type, int to, int
     return send ? send(from, count, type, to, tag, comm, request) : MPI_ERR_COUNT;
 }
 
-static int irecv(void *into, int64_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+static int irecv(void *into, int64_t count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                 MPI_Request *request)
 {
     if (count <= INT_MAX)
         return real.Irecv(into, (int)count, type, from, tag, comm, request);
@@ -43,8 +45,8 @@ static int irecv(void *into, int64_t count, MPI_Datatype type, int from, int tag
     return receive ? receive(into, count, type, from, tag, comm, request) : MPI_ERR_COUNT;
 }
 
-int requests_send(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, MPI_Datatype type,
-                  int to, int tag)
+int requests_send(struct requests *some, const struct hierarchy *on, const void *from, int64_t count,
+                  MPI_Datatype type, int to, int tag)
 {
     struct request *request = one_more(some);
     if (!request)
@@ -69,8 +71,8 @@ int requests_send(struct requests *some, const struct hierarchy *on, const void 
     return status;
 }
 
-int requests_receive(struct requests *some, const struct hierarchy *on, void *into, int64_t count, MPI_Datatype type,
-                     int from, int tag)
+int requests_receive(struct requests *some, const struct hierarchy *on, void *into, int64_t count,
+                     MPI_Datatype type, int from, int tag)
 {
     struct request *request = one_more(some);
     if (!request)
@@ -81,24 +83,27 @@ int requests_receive(struct requests *some, const struct hierarchy *on, void *in
     return status;
 }
 
-/* Intel MPI holds a message back that is larger, until its receiver has answered; Open MPI holds back none that causeway run's
- * eager limit lets go. */
+/* Intel MPI holds a larger message back until its receiver has answered. Open MPI holds back none that the
+ * eager limit of `causeway run` lets go. */
 #if defined(OPEN_MPI)
 #define CUT_BYTES 0
 #else
 #define CUT_BYTES COPIED_BYTES
 #endif
 
-/* Both ends know the bytes of a message, and decide alike. More than is copied at once waits anyway. */
-static struct segments pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape, int other)
+/* Cuts a message into pieces. Both ends know its bytes, and decide alike. What is larger than all copies
+ * together waits anyway. */
+static struct segments pieces_of(const struct hierarchy *on, int64_t count, const struct shape *shape,
+                                 int other)
 {
-    int64_t bytes = shape_bytes(shape, count), segment = choice_segment(), piece = segment < CUT_BYTES ? segment : CUT_BYTES;
+    int64_t bytes = shape_bytes(shape, count), segment = choice_segment(),
+            piece = segment < CUT_BYTES ? segment : CUT_BYTES;
     int is_cut = on->site_of[other] != on->site && piece > 0 && bytes > piece && bytes <= MAX_COPIED_BYTES;
     return is_cut ? segments_of(bytes, 1, piece) : (struct segments){bytes, 1};
 }
 
-int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count, const struct shape *shape,
-                      int to, int tag, struct bytes *bytes)
+int requests_send_cut(struct requests *some, const struct hierarchy *on, const void *from, int64_t count,
+                      const struct shape *shape, int to, int tag, struct bytes *bytes)
 {
     struct segments segments = pieces_of(on, count, shape, to);
     *bytes = (struct bytes){0};
@@ -106,13 +111,13 @@ int requests_send_cut(struct requests *some, const struct hierarchy *on, const v
         return requests_send(some, on, from, count, shape->type, to, tag);
     int status = bytes_pack(from, count, shape, on->across, bytes);
     for (int i = 0; i < segments.pieces; i++)
-        TRY(status,
-            requests_send(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, to, tag));
+        TRY(status, requests_send(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i),
+                                  handle.byte, to, tag));
     return status;
 }
 
-int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count, const struct shape *shape,
-                         int from, int tag, struct bytes *bytes)
+int requests_receive_cut(struct requests *some, const struct hierarchy *on, void *into, int64_t count,
+                         const struct shape *shape, int from, int tag, struct bytes *bytes)
 {
     struct segments segments = pieces_of(on, count, shape, from);
     *bytes = (struct bytes){0};
@@ -120,15 +125,16 @@ int requests_receive_cut(struct requests *some, const struct hierarchy *on, void
         return requests_receive(some, on, into, count, shape->type, from, tag);
     int status = bytes_room(into, count, shape, bytes);
     for (int i = 0; i < segments.pieces; i++)
-        TRY(status,
-            requests_receive(some, on, bytes->at + segment_at(&segments, i), segment_count(&segments, i), handle.byte, from, tag));
+        TRY(status, requests_receive(some, on, bytes->at + segment_at(&segments, i),
+                                     segment_count(&segments, i), handle.byte, from, tag));
     return status;
 }
 
 int requests_wait(struct requests *some)
 {
     int status = MPI_SUCCESS;
-    /* One after the other: an error is then the request's own, and none is left behind. */
+    /* The requests are waited for one after the other: an error is then the request's own, and none is left
+     * behind. */
     for (int i = 0; i < some->count; i++) {
         int this = requests_wait_for(some, i);
         if (status == MPI_SUCCESS)

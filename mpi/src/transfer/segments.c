@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "transfer/segments.h"
 
-
 struct segments segments_of(int64_t count, int64_t element_bytes, int64_t segment_bytes)
 {
     int64_t bytes = count * element_bytes;

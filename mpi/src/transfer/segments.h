@@ -1,11 +1,11 @@
-/* How a message is cut into segments, so that sites and the ways between them work at once (QCG-OMPI, Coti and others 2011,
- * calls them flits, after wormhole routing). */
+/* Cuts a message into segments, so that sites and the ways between them work at once. QCG-OMPI (Coti and
+ * others 2011) calls them flits, after wormhole routing. */
 #ifndef CAUSEWAY_SEGMENTS_H
 #define CAUSEWAY_SEGMENTS_H
 
 #include <stdint.h>
 
-/* How a message of `count` elements is cut: piece i of `pieces` begins at element segment_at(i). */
+/* A message of `count` elements, cut into `pieces`. Piece i begins at element segment_at(i). */
 struct segments {
     int64_t count;
     int pieces;
@@ -15,7 +15,8 @@ struct segments segments_of(int64_t count, int64_t element_bytes, int64_t segmen
 
 static inline int64_t segment_at(const struct segments *segments, int piece)
 {
-    return segments->count / segments->pieces * piece + segments->count % segments->pieces * piece / segments->pieces;
+    return segments->count / segments->pieces * piece +
+           segments->count % segments->pieces * piece / segments->pieces;
 }
 
 static inline int segment_count(const struct segments *segments, int piece)

@@ -20,7 +20,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// File name of the program that loads the test, beside the causeway binary; see tests/mpi/data/loader.
+/// File name of the program that loads the test, beside the causeway binary; see tests/programs/data/loader.
 const PROGRAM: &str = "causeway-data";
 
 /// For a job to start and to end, beyond the time that the test takes: a large message of the last turn over

@@ -20,6 +20,7 @@ mod sites;
 mod tuning;
 pub mod versions;
 
+use crate::preload::{SHIM, UCX};
 use crate::say;
 use causeway_control::{self as control, JobReply, Plan, Reply, Request, Status};
 use causeway_wire::Grid;
@@ -35,18 +36,6 @@ use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-
-/// File name of the preload library, beside the causeway binary.
-pub const SHIM: &str = "libcauseway_shim.so";
-
-/// File name of the library without which MPICH over UCX neither ends nor receives every datatype rightly,
-/// beside the causeway binary; see compat/.
-pub const UCX: &str = "libcauseway_ucx.so";
-
-/// File names of all libraries that may be preloaded into a job's processes.
-pub fn preloaded_names() -> impl Iterator<Item = &'static str> {
-    [SHIM, UCX].into_iter().chain(collectives::names())
-}
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;

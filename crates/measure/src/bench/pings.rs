@@ -240,7 +240,7 @@ pub struct Start<'a> {
     pub way: Way,
     /// At each of the two sites; the first of one and the last of the other measure.
     pub ranks: u32,
-    /// Of tests/mpi/pingpong.
+    /// Arguments of tests/programs/pingpong.
     pub options: &'a str,
 }
 
@@ -261,7 +261,7 @@ impl Start<'_> {
             self.way.option(),
             self.mpi.launcher(),
             2 * self.ranks,
-            repository().join("tests/mpi/own-core.sh").display(),
+            repository().join("tests/programs/own-core.sh").display(),
             test_program(self.mpi.programs, "pingpong"),
             self.options,
             ranks = self.ranks,

@@ -84,7 +84,7 @@ fn round_trips(
     } else {
         "--direct"
     };
-    let own_core = repository().join("tests/mpi/own-core.sh");
+    let own_core = repository().join("tests/programs/own-core.sh");
     let command = format!(
         "causeway run {option} --sites rennes=1,nancy=1 -- {} -n 2 {} {byte} rank 7100 {to} {options} rows.csv",
         MPIS[0].launcher(),

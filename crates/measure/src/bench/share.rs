@@ -156,7 +156,7 @@ fn side_by_side(
         "causeway run {}--sites rennes=1,nancy=1 -- {} -n 2 {} {} rows.csv {}",
         way.option(),
         MPIS[0].launcher(),
-        repository().join("tests/mpi/own-core.sh").display(),
+        repository().join("tests/programs/own-core.sh").display(),
         test_program(MPIS[0].programs, "bulk"),
         seconds + LEAD + MARGIN
     );

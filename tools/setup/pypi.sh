@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Makes .cache/mpi/NAME, one Python environment per MPI, from tools/setup/pypi-NAME.txt; a directory whose pin is
+# unchanged is used again. `lint` is no MPI but what make lint needs. `pypi.sh suite` also unpacks mpi4py's source
+# package, whose tests we run.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+cache=$(cd "$here/../.." && pwd)/.cache/mpi
+mkdir -p "$cache"
+
+# Debian's /usr/bin/python3 has no venv without a package that a machine with its own python3 need not have.
+python=
+for candidate in python3 /usr/bin/python3; do
+    if "$candidate" -c 'import ensurepip, venv' 2>/dev/null; then
+        python=$candidate
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    echo "setup: no python3 with the venv module; apt-get install python3-venv, or put one first in PATH" >&2
+    exit 1
+fi
+
+for name in "$@"; do
+    pin=$here/pypi-$name.txt
+    if [ ! -e "$pin" ]; then
+        echo "setup: no such MPI: $name (there is: $(cd "$here" && ls pypi-*.txt | sed 's/pypi-//; s/.txt//' | tr '\n' ' '))" >&2
+        exit 2
+    fi
+    environment=$cache/$name
+    if cmp -s "$pin" "$environment/pin.txt" && [ -x "$environment/bin/python" ]; then
+        echo "setup: $name is there"
+        continue
+    fi
+    rm -rf "$environment"
+    "$here/progress" "venv-$name" "$python" -m venv "$environment"
+    "$here/progress" "pip-$name" "$environment/bin/pip" install --disable-pip-version-check --progress-bar off -r "$pin"
+    if [ "$name" = suite ]; then
+        source_pin=$(grep -m 1 '^mpi4py==' "$pin")
+        "$here/progress" mpi4py-source "$environment/bin/pip" download --disable-pip-version-check \
+            --progress-bar off --no-deps --no-binary mpi4py -d "$environment/source" "$source_pin"
+        tar -xzf "$environment/source/"mpi4py-*.tar.gz -C "$environment/source" --strip-components 1
+    fi
+    # Last, so that an interrupted installation is not taken for a finished one.
+    cp "$pin" "$environment/pin.txt"
+done
