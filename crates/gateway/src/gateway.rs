@@ -24,7 +24,7 @@ use crate::telemetry::{Telemetry, view};
 use crate::traversal::Traversal;
 use crate::traversal::relay::client::{PATIENCE, SOON};
 use crate::tunnels::Tunnels;
-use crate::tunnels::peer::Peer;
+use crate::tunnels::peers::peer::Peer;
 use crate::tunnels::tls;
 use causeway_control::private;
 use mio::{Events, Poll};

@@ -239,7 +239,10 @@ impl fmt::Display for LaneNumber {
 }
 
 impl LaneNumber {
-    /// Of all lanes that a pair may have.
+    /// Number of the lane over QUIC beside those over TCP.
+    pub(crate) const QUIC: LaneNumber = LaneNumber(MAX_LANES - 1);
+
+    /// The numbers of all lanes that a pair may have.
     pub(crate) fn all() -> impl Iterator<Item = LaneNumber> {
         (0..MAX_LANES).map(LaneNumber)
     }

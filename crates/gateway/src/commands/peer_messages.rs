@@ -6,7 +6,7 @@ use crate::membership::consent;
 use crate::membership::jobs::{Job, Origin};
 use crate::traversal::relay::client::Invitation;
 use crate::traversal::relay::selection::Offer;
-use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_control::MAX_WEIGHT;
 use causeway_control::SiteInfo;

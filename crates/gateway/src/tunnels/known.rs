@@ -1,16 +1,15 @@
-//! Who is known, who is reached, and what is told to them.
+//! Answers what other owners ask of tunnels, and makes the small changes that they want.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey, PeerIndex};
 use crate::tunnels::Tunnels;
-use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::lane::{Lane, LaneEnd};
-use crate::tunnels::lane_status::lane_status;
+use crate::tunnels::lanes::lane::{Lane, LaneEnd};
+use crate::tunnels::lanes::status::lane_status;
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::origin::Way;
 use crate::tunnels::pair::Pair;
-use crate::tunnels::peer::Peer;
+use crate::tunnels::peers::peer::Peer;
 use causeway_control::{LaneStatus, TunnelStatus};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -225,7 +224,7 @@ impl Tunnels {
 
     fn hindrance(&self, pair: &Pair) -> String {
         let contact = &self.peers[pair.peer];
-        match pair.lanes[QUIC_LANE] {
+        match pair.lanes[LaneNumber::QUIC] {
             _ if !self.has_lane(pair.peer) => contact.trouble.clone(),
             Some(_) => String::new(),
             None => contact.spare_trouble.clone(),

@@ -1,13 +1,15 @@
-//! Tunnels to other sites: pairs, their lanes, what brings lanes up and keeps them supplied.
+//! Tunnels to other sites. A pair (`pair`, `pairs`) is a tunnel with its lanes (`lanes/`), which begin as handshakes
+//! (`handshake/`) with peers (`peers/`) and learn how fast they may send (`pacing/`). A lane is carried by TCP, TLS
+//! (`tls/`) or QUIC (`quic/`): see `carrier`.
 
 use crate::keys::{LaneKey, List, PairKey, PeerIndex, Table};
 use causeway_admission::Admission;
 use causeway_broker::tls::Trust;
 use event::TunnelsEvent;
 use handshake::Handshake;
-use lane::Lane;
+use lanes::lane::Lane;
 use pair::Pair;
-use peer::Peer;
+use peers::peer::Peer;
 use quic::Quic;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
@@ -15,26 +17,19 @@ use std::net::IpAddr;
 
 pub mod capacity;
 pub(crate) mod carrier;
-pub(crate) mod dial;
-pub(crate) mod dial_rate;
+pub(crate) mod errand;
 pub(crate) mod event;
 pub(crate) mod handshake;
-mod handshakes;
-pub(crate) mod lane;
-mod leaving;
-pub(crate) mod links;
+mod known;
+pub(crate) mod lanes;
 pub(crate) mod message;
+pub(crate) mod origin;
 pub(crate) mod pacing;
 pub(crate) mod pair;
-pub(crate) mod peer;
-mod probing;
-pub(crate) mod pump;
+mod pairs;
+pub(crate) mod peers;
 pub mod quic;
-mod quic_lanes;
-mod steering;
 pub(crate) mod tls;
-pub(crate) mod totals;
-mod training;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {
@@ -90,10 +85,3 @@ impl Tunnels {
         }
     }
 }
-pub(crate) mod known;
-pub(crate) mod lane_count;
-pub(crate) mod lane_status;
-pub(crate) mod origin;
-pub(crate) mod pairs;
-pub(crate) mod reach;
-pub(crate) mod receive;

@@ -1,4 +1,4 @@
-//! How a lane came about.
+//! Says how a lane came about: who dialled, and through what.
 
 use crate::keys::PeerIndex;
 use std::fmt;

@@ -4,13 +4,12 @@ use crate::driver::Driver;
 use crate::inherited::InheritError;
 use crate::keys::{ByNumber, LaneKey, LaneNumber, PairKey, PeerIndex};
 use crate::tunnels::Tunnels;
-use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::origin::Came;
 use crate::tunnels::origin::Through;
 use crate::tunnels::pair::{KeptPair, Pair};
-use crate::tunnels::peer::KeptContact;
+use crate::tunnels::peers::peer::KeptContact;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, Tunnel};
@@ -217,7 +216,7 @@ impl Tunnels {
         if introduced {
             self.dial_succeeded(peer);
         }
-        if self.pairs[key].lanes[QUIC_LANE].is_none() {
+        if self.pairs[key].lanes[LaneNumber::QUIC].is_none() {
             self.ask_for_quic(driver, key);
         }
         self.size_pair(driver, key);

@@ -16,7 +16,7 @@ use crate::membership::consent::acceptance;
 use crate::membership::jobs::Jobs;
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peer::KeptContact;
+use crate::tunnels::peers::peer::KeptContact;
 use causeway_control::{HandedOver, Reply, SiteInfo};
 use causeway_wire::Cidr;
 use mio::net::{TcpListener, UnixListener};

@@ -15,7 +15,7 @@ use crate::site::leg::KeptLeg;
 use crate::traversal::relay::server::KeptSplice;
 use crate::traversal::relay::splice::KEPT_BYTES;
 use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peer::KeptContact;
+use crate::tunnels::peers::peer::KeptContact;
 use causeway_control::SiteInfo;
 use causeway_tunnel::tunnel::MAX_LANES;
 use serde::{Deserialize, Serialize};
@@ -151,7 +151,7 @@ mod tests {
     use crate::site::leg::KeptStage;
     use crate::traversal::relay::splice::KeptWay;
     use crate::tunnels::message::{Acceptance, JobRefusal};
-    use crate::tunnels::totals::Totals;
+    use crate::tunnels::peers::totals::Totals;
     use causeway_control::{NodeInfo, Plan};
     use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
     use causeway_wire::Token;

@@ -4,7 +4,7 @@
 use super::exposition::{Exposition, Kind};
 use crate::driver::Driver;
 use crate::telemetry::View;
-use crate::tunnels::totals::{LaneCounts, Totals};
+use crate::tunnels::peers::totals::{LaneCounts, Totals};
 use causeway_control::{LaneStatus, Status, TunnelStatus};
 
 /// Name, help, and where the value comes from.

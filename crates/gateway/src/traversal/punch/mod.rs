@@ -23,15 +23,14 @@ mod rounds;
 use crate::base::Base;
 use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
-use crate::tunnels::lane::Lane;
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Way;
-use crate::tunnels::reach::connectable;
+use crate::tunnels::peers::reach::connectable;
 use message::{KIND, TCP_KIND};
 
 use crate::config::Transport;
-use crate::tunnels::capacity::QUIC_LANE;
-use crate::tunnels::dial::REDIAL;
 use crate::tunnels::pair::Pair;
+use crate::tunnels::peers::dial::REDIAL;
 use causeway_broker::api::Message;
 use causeway_broker::reflection::Id;
 use message::{Key, Punch};
@@ -212,7 +211,7 @@ impl Traversal {
     ) -> bool {
         let now = base.driver.now;
         let way = match (base.driver.config.transport, lane) {
-            (Transport::Quic, _) | (Transport::Auto, QUIC_LANE) => Way::Udp,
+            (Transport::Quic, _) | (Transport::Auto, LaneNumber::QUIC) => Way::Udp,
             _ => Way::Tcp,
         };
         let dialled = self

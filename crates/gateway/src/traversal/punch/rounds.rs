@@ -13,8 +13,8 @@
 //! speak first.
 
 use super::message::{Key, MAX_ADDRESSES};
-use crate::tunnels::dial::REDIAL;
 use crate::tunnels::origin::Way;
+use crate::tunnels::peers::dial::REDIAL;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 

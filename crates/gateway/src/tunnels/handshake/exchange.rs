@@ -6,7 +6,7 @@
 
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::tunnels::carrier::Carrier;
-use crate::tunnels::handshake::errand::Errand;
+use crate::tunnels::errand::Errand;
 use crate::tunnels::tls::Binding;
 use causeway_tunnel::hello::{self, Hello, PROOF_BYTES};
 use causeway_tunnel::ticket::{Opening, PREFACE_BYTES, Ticket};

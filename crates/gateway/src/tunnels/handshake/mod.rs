@@ -1,8 +1,8 @@
-//! Connections between gateways until they are lanes: those accepted and those dialled, how long they may
-//! take, and what becomes of them.
+//! Connections between gateways until they are lanes: what is said (`exchange`), how they go on and how long they
+//! may take (`progress`), and how many strangers there may be.
 
-pub(crate) mod errand;
 pub(super) mod exchange;
+mod progress;
 
 pub(crate) use exchange::Handshake;
 

@@ -2,8 +2,8 @@
 
 use crate::keys::ByNumber;
 use crate::log::Allowance;
-use crate::tunnels::dial_rate::DialRate;
-use crate::tunnels::totals::Totals;
+use crate::tunnels::peers::dial_rate::DialRate;
+use crate::tunnels::peers::totals::Totals;
 use causeway_control::Link;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

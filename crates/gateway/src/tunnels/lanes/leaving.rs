@@ -3,7 +3,7 @@
 use crate::driver::Driver;
 use crate::keys::LaneKey;
 use crate::tunnels::Tunnels;
-use crate::tunnels::lane::{Lane, LaneEnd};
+use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::pair::KeptPair;
 use causeway_tunnel::SnapshotError;

@@ -6,10 +6,10 @@ use crate::keys::{LaneNumber, PairKey, PeerIndex};
 use crate::sys::socket;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::{
-    QUIC_LANE, bandwidth_delay_product, connection_holds, holds, most_rate, needed, unsent_share,
+    bandwidth_delay_product, connection_holds, holds, most_rate, needed, unsent_share,
 };
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::lane::Lane;
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::message::GatewayToGateway;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Tunnels {
 
     /// Whether a lane that is lost is dialled again.
     pub(crate) fn wants_lane(&self, driver: &Driver, index: PeerIndex, lane: LaneNumber) -> bool {
-        lane.0 < self.lanes_wanted(driver, index) || (lane == QUIC_LANE && self.peers[index].is_lossy)
+        lane.0 < self.lanes_wanted(driver, index) || (lane == LaneNumber::QUIC && self.peers[index].is_lossy)
     }
 
     /// A lane over TCP loses segments, or the far gateway says that its does: one over QUIC shall serve.
@@ -51,7 +51,7 @@ impl Tunnels {
             return;
         }
         match self.peers[index].address {
-            Some(_) => self.dial_after(driver, index, QUIC_LANE, Duration::ZERO),
+            Some(_) => self.dial_after(driver, index, LaneNumber::QUIC, Duration::ZERO),
             None => self.tell(driver, key, GatewayToGateway::Lossy {}),
         }
     }
@@ -106,7 +106,7 @@ impl Tunnels {
             .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
             .min();
         let rates = lanes.iter().map(|lane| lane.rate().saturating_mul(8));
-        let is_quic = driver.config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
+        let is_quic = driver.config.transport == Transport::Auto && pair.lanes[LaneNumber::QUIC].is_some();
         // The lane over QUIC shares its path with the others.
         let seen: u64 = if is_quic {
             rates.max().unwrap_or(0)
@@ -131,7 +131,7 @@ impl Tunnels {
             }
         }
         let index = pair.peer;
-        let wanted = needed(held_bytes, connection_holds()).min(QUIC_LANE.0);
+        let wanted = needed(held_bytes, connection_holds()).min(LaneNumber::QUIC.0);
         if driver.config.lanes.is_none() && wanted > self.peers[index].lanes {
             self.peers[index].lanes = wanted;
             self.dial_all(driver, index, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! One connection to another gateway: what arrives on it, and how it ends. See `pump` for what it sends.
+//! One connection to another gateway: its state, and the reasons for its end. `receive` reads it, `pump` writes it.
 //!
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and
 //! process in each direction, and nowhere else while readers keep up and lanes do not overtake each other.
@@ -17,11 +17,11 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// What one read takes from the kernel at most. Larger brings nothing measurable and delays other lanes.
-pub(super) const IN_BYTES: usize = 256 * 1024;
+pub(in crate::tunnels) const IN_BYTES: usize = 256 * 1024;
 
 /// Silence after which TCP starts slowly again (RFC 5681, section 4.1): its least retransmission timeout in
 /// Linux.
-pub(super) const IDLE: Duration = Duration::from_millis(200);
+pub(in crate::tunnels) const IDLE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Lane {
     pub(in crate::tunnels) carrier: Carrier,

@@ -1,6 +1,5 @@
 //! Lanes over QUIC in the loop: datagrams to their connections, connections to their handshakes and lanes.
 
-use super::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session, wire};
 use crate::config::Transport;
 use crate::driver::Driver;
 use crate::keys::LaneKey;
@@ -8,6 +7,7 @@ use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session, wire};
 use crate::tunnels::tls::Context;
 use bytes::BytesMut;
 use causeway_broker::reflection;

@@ -1,12 +1,11 @@
-//! Keeps the lanes of a pair supplied: acknowledgements and control frames first, then the legs that have
-//! something to say, small frames before bulk, each read straight into the lane's memory behind its frame
-//! header.
+//! Chooses the lane of a pair that takes data next, and writes lanes to their connections: acknowledgements and
+//! control frames go before data. `site::fill` reads the data of legs straight into the lane's memory in between.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey, Table};
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::BATCH;
-use crate::tunnels::lane::{Lane, LaneEnd};
+use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::pair::Pair;
 use std::io;
 use std::time::Instant;

@@ -5,11 +5,10 @@ use crate::driver::Driver;
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
-use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::pair::Pair;
-use crate::tunnels::peer::{Dial, FIRST_BACKOFF};
+use crate::tunnels::peers::peer::{Dial, FIRST_BACKOFF};
 use mio::net::TcpStream;
 use std::io;
 use std::net::SocketAddr;
@@ -93,7 +92,7 @@ impl Tunnels {
         address: SocketAddr,
         lane: LaneNumber,
     ) -> io::Result<Carrier> {
-        if driver.config.transport == Transport::Quic || lane == QUIC_LANE {
+        if driver.config.transport == Transport::Quic || lane == LaneNumber::QUIC {
             return self.dial_quic(driver, site, address);
         }
         let socket = TcpStream::connect(address)?;
@@ -110,7 +109,7 @@ impl Tunnels {
 
     /// Dials a lane again that did not come up, and that nobody else brings up.
     pub(crate) fn dial_later(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber, why: &str) {
-        if lane == QUIC_LANE {
+        if lane == LaneNumber::QUIC {
             return self.spare_failed(driver, index, why);
         }
         let most = match self.is_relayed(&self.peers[index].site) {
@@ -146,10 +145,10 @@ impl Tunnels {
             ));
             peer.spare_trouble = why.to_owned();
         }
-        let dial = &mut peer.dials[QUIC_LANE];
+        let dial = &mut peer.dials[LaneNumber::QUIC];
         let pause = dial.back_off(LAST_SPARE_BACKOFF);
         dial.under_way = false;
-        self.dial_after(driver, index, QUIC_LANE, pause);
+        self.dial_after(driver, index, LaneNumber::QUIC, pause);
     }
 
     /// A lane that this gateway dialled is through its handshake.

@@ -42,7 +42,7 @@ impl Tunnels {
             return;
         };
         // A lane over QUIC carries everything where there is one; see `train`.
-        if pair.lanes[capacity::QUIC_LANE].is_none() && lane.training.is_none() {
+        if pair.lanes[LaneNumber::QUIC].is_none() && lane.training.is_none() {
             let idle = pair.tunnel.streams() == 0;
             lane.training = Some(Training::begin(&lane.carrier, idle, now));
             let pair = lane.pair;
@@ -59,7 +59,7 @@ impl Tunnels {
         let (mut trains, mut ended) = (false, false);
         // A lane over QUIC that has come up carries everything: the padding of others would only fill its
         // queue.
-        let is_spare = pair.lanes[capacity::QUIC_LANE].is_some();
+        let is_spare = pair.lanes[LaneNumber::QUIC].is_some();
         for number in LaneNumber::all() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
                 continue;

@@ -1,10 +1,10 @@
-//! What arrives on a lane, and how a lane ends. See `pump` for what it sends.
+//! Reads lanes, takes frames out of what has arrived, and ends lanes. `flow` acts on the frames.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey};
 use crate::tunnels::Tunnels;
-use crate::tunnels::lane::{Lane, LaneEnd};
-use crate::tunnels::lane_status::lane_status;
+use crate::tunnels::lanes::lane::{Lane, LaneEnd};
+use crate::tunnels::lanes::status::lane_status;
 use crate::turn::Turn;
 use causeway_tunnel::{Event, ProtocolError};
 use std::io::ErrorKind;

@@ -1,7 +1,6 @@
 //! Connections between gateways until they are lanes: how they go on, how long they may take, and what
 //! becomes of them.
 
-use super::handshake::exchange::{Failure, First, Handshake};
 use crate::driver::Driver;
 use crate::keys::{LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::Deadline;
@@ -9,9 +8,10 @@ use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
+use crate::tunnels::errand::Errand;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::handshake::errand::Errand;
-use crate::tunnels::lane::Lane;
+use crate::tunnels::handshake::exchange::{Failure, First, Handshake};
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Came;
 use causeway_admission::network_of;
 use causeway_broker::tls::Expect;
