@@ -15,8 +15,8 @@ use causeway_wire::Reason;
 use std::time::Duration;
 
 impl Gateway {
-    /// Runs one step of the loop, and hands on what it has led to before anything else is looked at. Every step is
-    /// run by this, so that nobody acts on a state that others have not heard of yet.
+    /// Runs one step of the loop, and hands on what it has led to before anything else is looked at. Every
+    /// step is run by this, so that nobody acts on a state that others have not heard of yet.
     pub(crate) fn step<T>(&mut self, step: impl FnOnce(&mut Gateway) -> T) -> T {
         let result = step(self);
         self.settle();

@@ -170,7 +170,7 @@ impl Gateway {
         }
     }
 
-    /// What is to be done after the events of a turn. `left`: the UDP socket had more than the turn before
+    /// Does what follows the events of a turn. `left`: the UDP socket had more than the turn before
     /// took.
     fn go_on(&mut self, left: bool) {
         if left {

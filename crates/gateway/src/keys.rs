@@ -43,7 +43,7 @@ keys! {
     LaneNumber,
 }
 
-/// What is known by keys of one kind, which are used again once they are free.
+/// Values by keys of one kind, which are used again once they are free.
 pub(crate) struct Table<K, T> {
     slab: Slab<T>,
     key: PhantomData<K>,
@@ -128,7 +128,7 @@ impl<K, T> FromIterator<(usize, T)> for Table<K, T> {
     }
 }
 
-/// What is only ever added to, so that its numbers stay good.
+/// Append-only values, whose numbers stay good.
 pub(crate) struct List<K, T> {
     values: Vec<T>,
     key: PhantomData<K>,

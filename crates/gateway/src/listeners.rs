@@ -87,7 +87,7 @@ fn bind_control(path: &Path) -> Result<UnixListener, GatewayError> {
     Ok(UnixListener::from_std(listener))
 }
 
-/// In the order of the configuration, which names the same addresses.
+/// Listeners in the order of the configuration, which names the same addresses.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptListeners {
     pub(crate) lan: Vec<RawFd>,

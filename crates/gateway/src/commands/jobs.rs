@@ -12,8 +12,8 @@ use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
 use std::time::Duration;
 
-/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and to
-/// end in order.
+/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and
+/// to end in order.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 
 impl Commands {
@@ -104,8 +104,8 @@ impl Commands {
                 );
             }
         }
-        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take from
-        // the far side what was sent last.
+        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take
+        // from the far side what was sent last.
         if job.plain {
             if !job.lingers {
                 below.driver.timers.set(FAREWELL, Deadline::Streams(*token));

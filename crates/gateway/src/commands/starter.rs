@@ -15,7 +15,7 @@ pub(crate) struct Starter {
     pub(crate) token: Token,
     /// The site of its job.
     pub(crate) site: String,
-    /// Where it starts the other.
+    /// The node on which it starts the other.
     pub(crate) node: String,
     /// When it began, in seconds since 1970.
     pub(crate) since: u64,
@@ -48,7 +48,7 @@ impl Starter {
         }
     }
 
-    /// What is written down of it.
+    /// Its entry in the audit.
     pub(super) fn entry(&self, audit: &Audit, event: AuditEvent) -> AuditEntry {
         AuditEntry {
             site: self.site.clone(),

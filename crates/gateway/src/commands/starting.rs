@@ -29,8 +29,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long a hand-over waits for what is being started.
 const START_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node, and
-/// there are at least as many slots.
+/// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node,
+/// and there are at least as many slots.
 const JOBS_OF_FULL_SIZE: usize = 8;
 
 /// Who waits for a process that is being started.
@@ -43,7 +43,7 @@ pub(super) enum Waiting {
 
 /// A process that is being started.
 pub(super) struct Start {
-    /// Of its job.
+    /// Token of its job.
     pub(super) token: Token,
     /// The site of its job.
     pub(super) site: String,
@@ -95,8 +95,8 @@ impl Commands {
         self.look_after_starters(below.driver);
     }
 
-    /// Waits for what is being started, since a process is nobody's child until the loop hears of it. False when
-    /// that takes longer than [`START_PATIENCE`].
+    /// Waits for what is being started, since a process is nobody's child until the loop hears of it. False
+    /// when that takes longer than [`START_PATIENCE`].
     pub(crate) fn await_starts(&mut self, below: &mut Below<'_>) -> bool {
         let until = Instant::now() + START_PATIENCE;
         while !self.starts.is_empty() {
@@ -136,8 +136,8 @@ impl Commands {
         }
     }
 
-    /// Takes a process that was started under its care, and writes its start down. Where that cannot be, another
-    /// site's process ends at once: nothing of others' runs here unseen. This site's own goes on.
+    /// Takes a process that was started under its care, and writes its start down. Where that cannot be,
+    /// another site's process ends at once: nothing of others' runs here unseen. This site's own goes on.
     fn look_after(
         &mut self,
         driver: &mut Driver,
@@ -205,7 +205,8 @@ impl Commands {
         )
     }
 
-    /// Whether one more process may be started for a job of another site: neither one job nor one site takes all.
+    /// Whether one more process may be started for a job of another site: neither one job nor one site takes
+    /// all.
     fn has_room(&self, driver: &Driver, token: &Token, site: &str) -> Result<(), Refusal> {
         let slots = driver.config.nodes.iter().map(|node| node.slots).sum();
         let most = driver.config.accept.max_processes.unwrap_or(slots) as usize;

@@ -1,4 +1,4 @@
-//! By which addresses the grid knows this site, and what other sites are told of it.
+//! Settles by which addresses the grid knows this site, and tells the other sites.
 
 use crate::driver::Driver;
 use crate::keys::PairKey;
@@ -11,8 +11,8 @@ use causeway_broker::api::Member;
 use causeway_wire::Cidr;
 
 impl Membership {
-    /// First words on a new tunnel: what is accepted, and who we are. Which jobs run is said once the other has
-    /// told what it accepts.
+    /// First words on a new tunnel: what is accepted, and who we are. Which jobs run is said once the other
+    /// has told what it accepts.
     pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: PairKey) {
         if let Some(site) = tunnels.pair(pair).map(|pair| pair.site().to_owned()) {
             let acceptance = acceptance(&driver.config, &site);

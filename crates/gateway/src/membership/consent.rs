@@ -23,7 +23,7 @@ pub(crate) fn record_refusal(base: &mut Base<'_>, kind: &'static str, site: &str
     refuse(base.driver, kind, entry, why);
 }
 
-/// The same with what is known of who asked.
+/// Records a refusal with what is known of who asked.
 pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEntry, why: String) {
     driver.log.refuse(kind, format_args!("site {}", entry.site), &why);
     entry.why = why;

@@ -14,7 +14,7 @@ const MAX_OF_A_SITE: usize = 4096;
 /// Sites that the jobs of another site name together: some jobs over a thousand sites.
 const MAX_TOLD_OF_A_SITE: usize = 65_536;
 
-/// As long as a command's whole request.
+/// Longest name of a job: as long as a command's whole request.
 const MAX_NAME_BYTES: usize = 64 * 1024;
 
 /// Longest name of a user: more than any system allows.
@@ -23,9 +23,9 @@ const MAX_USER_BYTES: usize = 256;
 /// Where a job was started.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// By the command connection with this key.
+    /// Started here, by the command connection with this key.
     Here(usize),
-    /// At another site.
+    /// Started at another site.
     Site(String),
 }
 
@@ -48,14 +48,14 @@ pub(crate) struct Job {
     pub(crate) since: u64,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
-    /// Other sites that take part in it, which know its token: those that were told here, or those of which its
-    /// own site tells, this one and that one left out.
+    /// Other sites that take part in it, which know its token: those that were told here, or those of which
+    /// its own site tells, this one and that one left out.
     pub(crate) told: BTreeSet<String>,
     /// The one site that a connection of `causeway connect` is for.
     pub(crate) only: Option<String>,
     /// Sites that take no part in it.
     pub(crate) refused: BTreeMap<String, JobRefusal>,
-    /// Of its streams that have ended.
+    /// Bytes of its streams that have ended.
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
 }

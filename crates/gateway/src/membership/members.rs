@@ -135,8 +135,8 @@ impl Membership {
         }
     }
 
-    /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there is
-    /// a broker: that somebody says something first makes it none of its own.
+    /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there
+    /// is a broker: that somebody says something first makes it none of its own.
     pub(crate) fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), String> {
         self.unrecorded.remove(site);
         let claims = match &self.session {

@@ -26,7 +26,8 @@ pub(crate) struct Membership {
     jobs: Jobs,
     /// Where this gateway is a member of a grid with a broker.
     session: Option<BrokerSession>,
-    /// What sites said of themselves that the broker has not recorded, by site, with the part that it has not.
+    /// What sites said of themselves that the broker has not recorded, by site, with the part that it has
+    /// not.
     unrecorded: HashMap<String, (SiteInfo, String)>,
     /// Reports what happened, for owners below.
     events: VecDeque<MembershipEvent>,

@@ -12,7 +12,7 @@ use causeway_wire::Token;
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
-/// By which a job is found.
+/// The key by which a job is found.
 pub(crate) type Number = [u8; 8];
 
 /// A job's number.

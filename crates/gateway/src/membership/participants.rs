@@ -10,7 +10,8 @@ use crate::tunnels::pair::Pair;
 use causeway_wire::Token;
 
 impl Membership {
-    /// Tells a job that has just started here to the sites that are to take part, and says which are to confirm it.
+    /// Tells a job that has just started here to the sites that are to take part, and says which are to
+    /// confirm it.
     pub(crate) fn announce(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, token: &Token) {
         let Some(job) = self.jobs.get_mut(token) else {
             return;

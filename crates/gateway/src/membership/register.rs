@@ -31,7 +31,7 @@ fn belongs(job: &Job) -> bool {
 /// sites with usual names.
 const NAMES_BYTES: usize = 48 * 1024;
 
-/// As many of a job's sites as the broker reads.
+/// The first of a job's sites, as many as the broker reads.
 fn told(mut sites: Vec<String>) -> Vec<String> {
     let mut bytes = 0;
     let fit = sites.iter().take(MAX_JOB_SITES).take_while(|site| {

@@ -85,7 +85,8 @@ fn is_for_sink(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     job.plain && is_here && destination.port() == SINK_PORT
 }
 
-/// Whether the gateway itself listens there. What comes from its own address would be taken for a neighbour's.
+/// Whether the gateway itself listens there. What comes from its own address would be taken for a
+/// neighbour's.
 fn is_own_listener(config: &Config, destination: SocketAddr) -> bool {
     let others = [config.wan, config.metrics, config.transparent];
     let mut own = config.lan.iter().copied().chain(others.into_iter().flatten());
@@ -105,8 +106,8 @@ fn is_open(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     is_listed || config.accept.opens(address) || is_launchers()
 }
 
-/// Whether a stream may reach a port: a job's processes have those of 1024 and above, `causeway connect` those
-/// that this site opened to the users of its own.
+/// Whether a stream may reach a port: a job's processes have those of 1024 and above, `causeway connect`
+/// those that this site opened to the users of its own.
 fn judge_port(job: &Job, config: &Config, destination: SocketAddr) -> Result<(), Refusal> {
     let port = destination.port();
     match (&job.origin, job.plain) {

@@ -309,7 +309,7 @@ impl Socket {
         }
     }
 
-    /// For a socket that another part of the loop had registered.
+    /// Registers a socket anew that another part of the loop had registered.
     pub(crate) fn reregister(&mut self, registry: &Registry, token: mio::Token) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
         match self {

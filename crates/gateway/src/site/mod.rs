@@ -35,7 +35,7 @@ pub(crate) struct SiteSide {
 }
 
 impl SiteSide {
-    /// With connections delivered from these ports, in a process that may have so many files open.
+    /// Delivers connections from these ports, in a process that may have so many files open.
     pub(crate) fn new(ports: RangeInclusive<u16>, files: usize) -> SiteSide {
         SiteSide {
             legs: Legs::default(),

@@ -24,8 +24,8 @@ pub(crate) enum Delivery {
     Sink,
 }
 
-/// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many, and
-/// the processes themselves are written down.
+/// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many,
+/// and the processes themselves are written down.
 fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: SocketAddr) -> io::Result<()> {
     let Some(job) = base.membership.jobs().get(&token).filter(|job| job.plain) else {
         return Ok(());

@@ -31,7 +31,7 @@ use std::time::Duration;
 /// preface do.
 const AT_MOST: usize = 4096;
 
-/// As the standard library's listeners.
+/// Backlog, as that of the standard library's listeners.
 const BACKLOG: i32 = 1024;
 
 /// Listens for connections to addresses that are not this host's.

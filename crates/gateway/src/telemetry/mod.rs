@@ -23,7 +23,7 @@ impl Telemetry {
     }
 }
 
-/// What is told of.
+/// The state that status and metrics tell of.
 pub(crate) struct View<'a> {
     pub(crate) tunnels: &'a Tunnels,
     pub(crate) membership: &'a Membership,

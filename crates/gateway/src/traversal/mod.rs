@@ -12,7 +12,7 @@ pub(crate) mod relay;
 /// What brings lanes up where dialling does not.
 #[derive(Default)]
 pub(crate) struct Traversal {
-    /// What is carried for other sites.
+    /// Carries connections for other sites.
     relay: RelayServer,
     /// How looking for a relay to each peer goes.
     searches: Vec<Search>,

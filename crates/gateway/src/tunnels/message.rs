@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 pub(crate) enum GatewayToGateway {
     /// Who the sender is and what its site has; the first message of a tunnel.
     Site(SiteInfo),
-    /// What the sender's site accepts of the receiver's; said before [`GatewayToGateway::Site`], so that nobody
-    /// learns a token who takes no part.
+    /// What the sender's site accepts of the receiver's; said before [`GatewayToGateway::Site`], so that
+    /// nobody learns a token who takes no part.
     Accepts(Acceptance),
-    /// A job of the sender's site runs, and the receiver's takes part: carry and deliver its connections. Said
-    /// again where more sites take part.
+    /// A job of the sender's site runs, and the receiver's takes part: carry and deliver its connections.
+    /// Said again where more sites take part.
     JobStart {
         token: String,
         name: String,
@@ -132,7 +132,7 @@ pub(crate) enum RelayRefusal {
 }
 
 impl RelayRefusal {
-    /// For the log and the status of the site that asked.
+    /// The reason, for the log and the status of the site that asked.
     pub(crate) fn text(self) -> &'static str {
         match self {
             RelayRefusal::NoRelay => "connections of other sites are not carried there (relay in [grid])",
@@ -171,7 +171,7 @@ pub(crate) enum JobRefusal {
 }
 
 impl JobRefusal {
-    /// For the log of the site that refuses.
+    /// The reason, for the log of the site that refuses.
     pub(crate) fn in_log(self) -> &'static str {
         match self {
             JobRefusal::Jobs => "jobs in [accept] does not name the site of its job",
@@ -184,7 +184,7 @@ impl JobRefusal {
         }
     }
 
-    /// For the user at site `own` whose job site `other` refuses.
+    /// The reason, for the user at site `own` whose job site `other` refuses.
     pub(crate) fn for_user(self, own: &str, other: &str) -> String {
         match self {
             JobRefusal::Jobs => format!(

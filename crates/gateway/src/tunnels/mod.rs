@@ -1,6 +1,6 @@
-//! Tunnels to other sites. A pair (`pair`, `pairs`) is a tunnel with its lanes (`lanes/`), which begin as handshakes
-//! (`handshake/`) with peers (`peers/`) and learn how fast they may send (`pacing/`). A lane is carried by TCP, TLS
-//! (`tls/`) or QUIC (`quic/`): see `carrier`.
+//! Tunnels to other sites. A pair (`pair`, `pairs`) is a tunnel with its lanes (`lanes/`), which begin as
+//! handshakes (`handshake/`) with peers (`peers/`) and learn how fast they may send (`pacing/`). A lane is
+//! carried by TCP, TLS (`tls/`) or QUIC (`quic/`): see `carrier`.
 
 use crate::keys::{LaneKey, List, PairKey, PeerIndex, Table};
 use causeway_admission::Admission;

@@ -395,8 +395,8 @@ impl Tunnels {
         }
     }
 
-    /// Certificates are void: lanes that rest on them end, and pairs that have no other. A lane whose certificate
-    /// has run out meanwhile is as good as before: it outlives that, and others' revocations.
+    /// Certificates are void: lanes that rest on them end, and pairs that have no other. A lane whose
+    /// certificate has run out meanwhile is as good as before: it outlives that, and others' revocations.
     pub(crate) fn end_revoked(&mut self, driver: &mut Driver) {
         let Some(trust) = &self.trust else {
             return;

@@ -174,8 +174,8 @@ impl Grid {
 
     /// The same, with these lines in `[accept]` of site one.
     pub fn with_member_and_accept(accept: &str) -> Grid {
-        // The member speaks in clear text. Its lanes are not trained: what trains a lane fills one that nobody
-        // reads.
+        // The member speaks in clear text. Its lanes are not trained: what trains a lane fills one that
+        // nobody reads.
         let mut grid = Grid::plan("insecure = true");
         grid.accept_here = accept.to_owned();
         grid.extra_here =

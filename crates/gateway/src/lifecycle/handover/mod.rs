@@ -8,7 +8,8 @@
 //! of them but their bytes.
 //!
 //! ```text
-//! --drain of the new program -- HandOver --> old program: looks (`vetting`), closes lanes, writes the state, exec
+//! --drain of the new program -- HandOver --> old program: looks (`vetting`), closes lanes, writes the state,
+//! exec
 //!                     <-- HandedOver, on the same connection -- new program: reads the state, dials
 //! ```
 //! Up to exec everything can fail and nothing is lost: the old program goes on.

@@ -41,10 +41,10 @@ pub(crate) struct State<'a> {
     pub(crate) streams_peak: usize,
     pub(crate) next_delivery_port: u16,
     pub(crate) refused: BTreeMap<String, u64>,
-    /// For other sites.
+    /// Bytes carried for other sites.
     pub(crate) carried_bytes: u64,
     pub(crate) listeners: KeptListeners,
-    /// By which the grid knows this site, where it does not by its real ones.
+    /// Ranges by which the grid knows this site, where these are not its real ones.
     pub(crate) virtual_subnets: Vec<String>,
     /// What the other sites said of themselves.
     pub(crate) others: Vec<SiteInfo>,
@@ -319,7 +319,7 @@ mod tests {
         bytes
     }
 
-    /// With a stream, and an open and a message that wait for a lane.
+    /// A tunnel with a stream, and with an open and a message that wait for a lane.
     fn tunnel() -> Tunnel {
         let mut tunnel = Tunnel::new(Side::Odd, Settings::default(), Instant::now());
         tunnel.message(b"hello");

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// must not wait behind others that say nothing.
 pub(crate) const AT_MOST: usize = 16;
 
-/// From connecting to having read the answer, on one host.
+/// Longest time from connecting to having read the answer, on one host.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Telemetry {

@@ -50,7 +50,7 @@ const HEAD_START: Duration = Duration::from_secs(2);
 /// The far gateways that neither can be dialled nor can dial.
 #[derive(Default)]
 pub(crate) struct Meetings {
-    /// By their places among the peers.
+    /// Meetings, by the peers' places.
     by_peer: BTreeMap<(PeerIndex, Way), Meeting>,
     /// Sockets of the rounds over TCP that are under way.
     openings: BTreeMap<PeerIndex, Opening>,

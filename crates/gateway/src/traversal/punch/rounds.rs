@@ -43,7 +43,7 @@ const PACES: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(4
 /// by then, unless the broker is far. Else the kernel sends another after a second.
 const HOLD: Duration = Duration::from_millis(150);
 
-/// What is to be done.
+/// An order of a meeting to its owner.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Ask the broker from where this gateway is seen.

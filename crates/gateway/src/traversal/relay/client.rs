@@ -84,13 +84,14 @@ enum NotGoing {
     /// Others may know.
     #[error("{}", .0.text())]
     Refused(#[from] RelayRefusal),
-    /// For this gateway's own log alone.
+    /// The reason, for this gateway's own log alone.
     #[error("{0}")]
     Dial(String),
 }
 
 impl Traversal {
-    /// Of two sites, the one that sorts first asks. Lanes over QUIC are not relayed.
+    /// Whether this gateway asks: of two sites, the one that sorts first does. Lanes over QUIC are not
+    /// relayed.
     fn seeks(&self, base: &Base<'_>, index: PeerIndex) -> bool {
         base.driver.config.transport != Transport::Quic
             && *base.driver.config.site < *base.tunnels.peer(index).site()

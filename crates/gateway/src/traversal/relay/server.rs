@@ -70,7 +70,7 @@ struct Splice {
     /// The sites at both ends; the first asked, under this number.
     sites: [String; 2],
     ask: u64,
-    /// Those that were given, whether they were shown or not; a predecessor's are good for nothing.
+    /// Tickets that were given, whether they were shown or not; a predecessor's are good for nothing.
     tickets: Vec<Ticket>,
     ends: [Option<TcpStream>; 2],
     met: bool,

@@ -1,8 +1,8 @@
 //! What the two ends of a lane say before it is up: a ticket perhaps, hello, and the proof that both hold the
 //! grid's key.
 //!
-//! The proof keeps strangers out. What follows is hidden and protected under TLS (all but where `[grid]` says `insecure`)
-//! only; the proof is then made over the session's certificate too.
+//! The proof keeps strangers out. What follows is hidden and protected under TLS (all but where `[grid]` says
+//! `insecure`) only; the proof is then made over the session's certificate too.
 
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::tunnels::carrier::Carrier;

@@ -1,5 +1,5 @@
-//! Connections between gateways until they are lanes: what is said (`exchange`), how they go on and how long they
-//! may take (`progress`), and how many strangers there may be.
+//! Connections between gateways until they are lanes: what is said (`exchange`), how they go on and how long
+//! they may take (`progress`), and how many strangers there may be.
 
 pub(super) mod exchange;
 mod progress;

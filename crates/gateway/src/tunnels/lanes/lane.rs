@@ -1,4 +1,5 @@
-//! One connection to another gateway: its state, and the reasons for its end. `receive` reads it, `pump` writes it.
+//! One connection to another gateway: its state, and the reasons for its end. `receive` reads it, `pump`
+//! writes it.
 //!
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and
 //! process in each direction, and nowhere else while readers keep up and lanes do not overtake each other.
@@ -146,7 +147,7 @@ impl Lane {
         }
     }
 
-    /// What is known of the path, all the way to the far gateway: the kernel knows the way to a relay only.
+    /// State of the path, all the way to the far gateway: the kernel knows the way to a relay only.
     pub(crate) fn path(&self) -> io::Result<PathInfo> {
         let mut path = self.carrier.path()?;
         let beyond = self

@@ -98,8 +98,8 @@ impl Tunnels {
         })
     }
 
-    /// Reads what nobody will get: closed with unread input, a socket sends a reset, which may overtake what was
-    /// said.
+    /// Reads what nobody will get: closed with unread input, a socket sends a reset, which may overtake what
+    /// was said.
     fn drain(&mut self, driver: &mut Driver, key: LaneKey, until: Instant) {
         let mut bytes = [0; 64 * 1024];
         while let Some(lane) = self.lanes.get_mut(key)

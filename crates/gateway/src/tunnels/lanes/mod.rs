@@ -1,4 +1,5 @@
-//! Lanes: connections to another gateway, of which a pair has several; what they carry, and how many there are.
+//! Lanes: connections to another gateway, of which a pair has several; what they carry, and how many there
+//! are.
 
 mod count;
 pub(crate) mod lane;

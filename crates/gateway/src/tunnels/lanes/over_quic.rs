@@ -36,7 +36,7 @@ impl Tunnels {
         self.quic.is_some()
     }
 
-    /// Where the UDP socket of lanes over QUIC is.
+    /// Address of the UDP socket of lanes over QUIC.
     pub(crate) fn quic_address(&self) -> Option<SocketAddr> {
         self.quic.as_ref()?.local_address()
     }

@@ -1,5 +1,6 @@
-//! Chooses the lane of a pair that takes data next, and writes lanes to their connections: acknowledgements and
-//! control frames go before data. `site::fill` reads the data of legs straight into the lane's memory in between.
+//! Chooses the lane of a pair that takes data next, and writes lanes to their connections: acknowledgements
+//! and control frames go before data. `site::fill` reads the data of legs straight into the lane's memory in
+//! between.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey, Table};
@@ -36,8 +37,8 @@ impl Tunnels {
 }
 
 impl Tunnels {
-    /// Writes a pair's lanes, of which `filled` has been given data. True where there is more to do for the pair
-    /// now.
+    /// Writes a pair's lanes, of which `filled` has been given data. True where there is more to do for the
+    /// pair now.
     pub(crate) fn write_pair(
         &mut self,
         driver: &mut Driver,

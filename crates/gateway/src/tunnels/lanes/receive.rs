@@ -35,8 +35,8 @@ impl Input {
 }
 
 impl Tunnels {
-    /// The kernel says that a lane is readable or writable. True where it is to be read now: what it still holds
-    /// from an earlier turn comes first, when this one's turn comes.
+    /// The kernel says that a lane is readable or writable. True where it is to be read now: what it still
+    /// holds from an earlier turn comes first, when this one's turn comes.
     pub(crate) fn on_lane_ready(&mut self, key: LaneKey, event: &mio::event::Event) -> bool {
         let Some(lane) = self.lanes.get_mut(key) else {
             return false;
@@ -68,7 +68,8 @@ impl Tunnels {
             Ok(count) => {
                 lane.filled += count;
                 lane.received_bytes += count as u64;
-                // As with a leg: a short read has emptied the socket, unless its end is known and still to be read.
+                // As with a leg: a short read has emptied the socket, unless its end is known and still to be
+                // read.
                 let emptied = count < room && !lane.end_known && lane.carrier.short_read_empties();
                 Ok(Read::Bytes { emptied })
             }
@@ -102,7 +103,8 @@ impl Tunnels {
         Ok(pair.tunnel.on_input(input.number.0, rest, now)?)
     }
 
-    /// Puts a lane's input back, of which the last `left` bytes are not acted on. `done`: they are no whole frame.
+    /// Puts a lane's input back, of which the last `left` bytes are not acted on. `done`: they are no whole
+    /// frame.
     pub(crate) fn give_back(&mut self, key: LaneKey, mut input: Input, left: usize, done: bool) {
         let Some(lane) = self.lanes.get_mut(key) else {
             return;

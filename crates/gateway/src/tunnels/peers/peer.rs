@@ -1,4 +1,4 @@
-//! What is known of the gateway of each other site.
+//! Keeps what is known of the gateway of each other site.
 
 use crate::keys::ByNumber;
 use crate::log::Allowance;
@@ -16,7 +16,7 @@ pub(crate) struct Peer {
     pub(in crate::tunnels) site: String,
     /// Where it is dialled now, if it is at all.
     pub(in crate::tunnels) address: Option<SocketAddr>,
-    /// What is reserved on the way to it, in bits per second.
+    /// Rate that is reserved on the way to it, in bits per second.
     pub(in crate::tunnels) reserved: Option<u64>,
     /// This gateway's half of the tunnel's identity; see `causeway_tunnel::hello`.
     pub(in crate::tunnels) session: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Peer {
     pub(in crate::tunnels) links: Vec<Link>,
     /// Why there is no lane over QUIC beside those over TCP.
     pub(in crate::tunnels) spare_trouble: String,
-    /// What is over with it.
+    /// Counts of its ended lanes and pairs.
     pub(in crate::tunnels) totals: Totals,
     pub(in crate::tunnels) dials: ByNumber<Dial>,
 }

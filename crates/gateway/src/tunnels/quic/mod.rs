@@ -191,7 +191,7 @@ impl Quic {
     }
 }
 
-/// For connections of strangers, each of which gets a transport of its own.
+/// Configuration for connections of strangers, each of which gets a transport of its own.
 fn server_config(tls: &tls::Context) -> io::Result<Arc<ServerConfig>> {
     let crypto = QuicServerConfig::try_from(tls.server()).map_err(io::Error::other)?;
     let mut server = ServerConfig::with_crypto(Arc::new(crypto));
