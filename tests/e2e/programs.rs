@@ -53,6 +53,10 @@ pub struct Item {
 /// NetPIPE and IMB stop here: the largest message the issue names for checked programs.
 const MAX_BYTES: u32 = 8 << 20;
 
+/// How long `causeway check` tests data. On two cores Open MPI got through every layout to every layout in
+/// 24 s, and through all large messages in 34 s.
+const DATA_SECONDS: u32 = 40;
+
 /// The catalogue for one MPI.
 pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
     if extent == Extent::Suite {
@@ -147,11 +151,6 @@ pub fn reaching() -> Vec<Item> {
             "a stream carried 4 MB",
         ),
         item("check", "causeway check --mpi mpirun --nodes".into(), "0 failed"),
-        item(
-            "check-data",
-            "causeway check --mpi mpirun.openmpi --data=2".into(),
-            "0 wrong, all right",
-        ),
     ]
 }
 
@@ -225,12 +224,16 @@ fn fortran_collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
 }
 
 /// Whether what is received is what was sent, layout by layout: from a rank to itself, on a node, in a site,
-/// between sites.
+/// between sites. Debian's Open MPI gets it by the command that users have for it.
 fn data(mpi: &Mpi) -> Item {
     let run = run(mpi, "--sites rennes=3,nancy=1", 4);
+    let command = match mpi.name {
+        "debian-openmpi" => format!("causeway check --mpi {} --data={DATA_SECONDS}", mpi.launcher),
+        _ => format!("{run} {}/data {}", mpi.programs.display(), mpi.data),
+    };
     Item {
         name: format!("{}-data", mpi.name),
-        command: format!("{run} {}/data {}", mpi.programs.display(), mpi.data),
+        command,
         seconds: 300,
         expected: Expected::Says(vec!["0 wrong, all right".into()]),
     }

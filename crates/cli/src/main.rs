@@ -11,6 +11,7 @@ mod gateway;
 mod grid;
 mod join;
 mod lab;
+mod output;
 mod ping;
 mod preload;
 mod probe;
