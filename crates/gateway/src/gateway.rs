@@ -7,7 +7,7 @@ use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
 use crate::flow::flow;
-use crate::keys::{LaneKey, LegKey};
+use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LegKey, SpliceKey};
 use crate::lifecycle::Lifecycle;
 use crate::lifecycle::handover;
 use crate::lifecycle::shutdown::shut_down;
@@ -232,18 +232,18 @@ impl Gateway {
             Class::Lan => self.accept_shims(key),
             Class::Wan => self.accept_gateways(),
             Class::Control => self.accept_commands(),
-            Class::Intake => self.site.on_intake(&mut base!(self), key),
-            Class::Handshake => self.tunnels.on_handshake(&mut self.driver, key),
+            Class::Intake => self.site.on_intake(&mut base!(self), IntakeKey(key)),
+            Class::Handshake => self.tunnels.on_handshake(&mut self.driver, HandshakeKey(key)),
             Class::Lane => flow!(self).on_lane(LaneKey(key), event),
             Class::Leg => self.site.on_leg(&mut base!(self), LegKey(key), event),
-            Class::Command => self.commands.on_command(&mut below!(self), key),
+            Class::Command => self.commands.on_command(&mut below!(self), CommandKey(key)),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),
             Class::Scrape => self.telemetry.on_scrape(&mut self.driver, &view!(self), key),
             Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
             Class::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
             // Two ends each.
-            Class::Splice => self.traversal.on_splice(&mut base!(self), key / 2),
+            Class::Splice => self.traversal.on_splice(&mut base!(self), SpliceKey(key / 2)),
             Class::Opening => self.traversal.on_opening(&mut base!(self), key),
             Class::Vetting => self.on_vetted(),
             Class::Spawner => self.commands.on_spawner(&mut below!(self)),

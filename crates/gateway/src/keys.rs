@@ -39,6 +39,14 @@ keys! {
     LegKey,
     /// Another site's place among those that are known; see `Tunnels::peers`.
     PeerIndex,
+    /// A connection whose preface is being read.
+    IntakeKey,
+    /// A connection between gateways that is no lane yet.
+    HandshakeKey,
+    /// A connection of a command of this host.
+    CommandKey,
+    /// Two connections of other sites that are carried as one.
+    SpliceKey,
     /// A lane's number in its pair, from 0.
     LaneNumber,
 }
@@ -91,6 +99,10 @@ impl<K: Key, T> Table<K, T> {
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (K, &mut T)> {
         self.slab.iter_mut().map(|(key, value)| (K::new(key), value))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.slab.clear();
     }
 
     /// Taken first, since what is done with an entry may remove others.

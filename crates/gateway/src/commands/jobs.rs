@@ -5,6 +5,7 @@ use crate::commands::command::Command;
 use crate::commands::command::Stage;
 use crate::commands::local::DEADLINE;
 use crate::commands::{Below, Commands};
+use crate::keys::CommandKey;
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::timers::Deadline;
 use crate::tunnels::message::GatewayToGateway;
@@ -17,7 +18,7 @@ use std::time::Duration;
 pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 
 impl Commands {
-    pub(super) fn start_job(&mut self, below: &mut Below<'_>, key: usize, mut job: Job) {
+    pub(super) fn start_job(&mut self, below: &mut Below<'_>, key: CommandKey, mut job: Job) {
         // By its real addresses others would not find it, or somebody else.
         if below.membership.awaits_addresses(below.driver) {
             let why = "the grid's broker has not given this site virtual addresses yet: 'causeway status' says whether it answers; one of \
@@ -57,7 +58,7 @@ impl Commands {
     }
 
     /// Every site that has a tunnel knows the job, or has had its time: the job's processes may start.
-    pub(crate) fn job_confirmed(&mut self, below: &mut Below<'_>, key: usize) {
+    pub(crate) fn job_confirmed(&mut self, below: &mut Below<'_>, key: CommandKey) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };

@@ -4,6 +4,7 @@ use crate::commands::command::{Command, KeptCommand, Stage};
 use crate::commands::event::CommandsEvent;
 use crate::commands::{Below, Commands};
 use crate::inherited::InheritError;
+use crate::keys::CommandKey;
 use crate::membership::directory::Whereabouts;
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::timers::Deadline;
@@ -31,8 +32,8 @@ impl Commands {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Command::inherit(kept)?));
         self.connections = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, command) in &mut self.connections {
-            let token = Class::Command.token(key);
+        for (key, command) in self.connections.iter_mut() {
+            let token = Class::Command.token(key.0);
             below
                 .driver
                 .registry()
@@ -48,7 +49,12 @@ impl Commands {
     }
 
     /// Whether what a command asks for, a hand-over, is considered; who refuses says why.
-    pub(crate) fn on_successor(&mut self, below: &mut Below<'_>, key: usize, considered: Result<(), String>) {
+    pub(crate) fn on_successor(
+        &mut self,
+        below: &mut Below<'_>,
+        key: CommandKey,
+        considered: Result<(), String>,
+    ) {
         match considered {
             Ok(()) => {
                 if let Some(command) = self.connections.get_mut(key) {
@@ -71,10 +77,11 @@ impl Commands {
     pub(crate) fn on_command_connection(&mut self, below: &mut Below<'_>, mut socket: UnixStream) {
         let key = self.connections.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = below
-            .driver
-            .registry()
-            .register(&mut socket, Class::Command.token(key), interest)
+        if let Err(error) =
+            below
+                .driver
+                .registry()
+                .register(&mut socket, Class::Command.token(key.0), interest)
         {
             return below.driver.say(format_args!("command: {error}"));
         }
@@ -89,7 +96,7 @@ impl Commands {
         self.on_command(below, key);
     }
 
-    pub(crate) fn on_command(&mut self, below: &mut Below<'_>, key: usize) {
+    pub(crate) fn on_command(&mut self, below: &mut Below<'_>, key: CommandKey) {
         self.write_answer(below, key);
         let mut byte = [0; 1];
         loop {
@@ -139,7 +146,7 @@ impl Commands {
         }
     }
 
-    pub(crate) fn on_command_deadline(&mut self, below: &mut Below<'_>, key: usize, born: u64) {
+    pub(crate) fn on_command_deadline(&mut self, below: &mut Below<'_>, key: CommandKey, born: u64) {
         let Some(command) = self.connections.get(key).filter(|command| command.born == born) else {
             return;
         };
@@ -172,7 +179,7 @@ impl Commands {
         }
     }
 
-    fn serve(&mut self, below: &mut Below<'_>, key: usize, request: Request) {
+    fn serve(&mut self, below: &mut Below<'_>, key: CommandKey, request: Request) {
         match request {
             Request::Status {} => {
                 let status = below.view().status(below.driver);
@@ -232,7 +239,7 @@ impl Commands {
         }
     }
 
-    pub(crate) fn answer(&mut self, below: &mut Below<'_>, key: usize, reply: Reply) {
+    pub(crate) fn answer(&mut self, below: &mut Below<'_>, key: CommandKey, reply: Reply) {
         self.put_answer(below, key, &reply);
         let Some(command) = self.connections.get_mut(key) else {
             return;
@@ -244,7 +251,7 @@ impl Commands {
         self.write_answer(below, key);
     }
 
-    pub(super) fn put_answer(&mut self, below: &mut Below<'_>, key: usize, reply: &Reply) {
+    pub(super) fn put_answer(&mut self, below: &mut Below<'_>, key: CommandKey, reply: &Reply) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
@@ -252,7 +259,7 @@ impl Commands {
         self.write_answer(below, key);
     }
 
-    fn write_answer(&mut self, below: &mut Below<'_>, key: usize) {
+    fn write_answer(&mut self, below: &mut Below<'_>, key: CommandKey) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
@@ -270,7 +277,7 @@ impl Commands {
     }
 
     /// The command is gone or done; a job it held ends.
-    pub(super) fn end_command(&mut self, below: &mut Below<'_>, key: usize) {
+    pub(super) fn end_command(&mut self, below: &mut Below<'_>, key: CommandKey) {
         let Some(command) = self.connections.try_remove(key) else {
             return;
         };
@@ -280,7 +287,7 @@ impl Commands {
     }
 }
 
-fn new_job(key: usize, name: String, weight: u32) -> Job {
+fn new_job(key: CommandKey, name: String, weight: u32) -> Job {
     Job::new(
         name,
         weight.clamp(1, MAX_WEIGHT),

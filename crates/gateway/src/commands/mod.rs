@@ -2,6 +2,7 @@
 
 use crate::base::{Base, base};
 use crate::driver::Driver;
+use crate::keys::{CommandKey, Table};
 use crate::membership::Membership;
 use crate::site::SiteSide;
 use crate::telemetry::View;
@@ -31,7 +32,7 @@ mod starting;
 
 /// The commands of this host that are being served, and what was started for them and for other sites.
 pub(crate) struct Commands {
-    connections: Slab<Command>,
+    connections: Table<CommandKey, Command>,
     starters: Vec<Starter>,
     starts: Slab<Start>,
     spawner: Spawner,
@@ -46,7 +47,7 @@ impl Commands {
     /// Those of starting the thread that starts programs.
     pub(crate) fn new(driver: &Driver) -> io::Result<Commands> {
         Ok(Commands {
-            connections: Slab::new(),
+            connections: Table::new(),
             starters: Vec::new(),
             starts: Slab::new(),
             spawner: Spawner::begin(driver)?,
@@ -69,7 +70,7 @@ impl Commands {
     /// The commands' part of a hand-over.
     pub(crate) fn keep_commands(&self) -> Vec<(usize, KeptCommand)> {
         let commands = self.connections.iter();
-        commands.map(|(key, command)| (key, command.keep())).collect()
+        commands.map(|(key, command)| (key.0, command.keep())).collect()
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {

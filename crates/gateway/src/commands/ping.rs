@@ -3,14 +3,14 @@
 
 use crate::commands::command::Stage;
 use crate::commands::{Below, Commands};
-use crate::keys::PairKey;
+use crate::keys::{CommandKey, PairKey};
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{Pong, Reply};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 impl Commands {
     /// A command asks for a round trip; it is answered by [`Gateway::on_pong`] or at its deadline.
-    pub(crate) fn ping(&mut self, below: &mut Below<'_>, key: usize, site: String) {
+    pub(crate) fn ping(&mut self, below: &mut Below<'_>, key: CommandKey, site: String) {
         let pair = match self.way_to(below, &site) {
             Ok(pair) => pair,
             Err(why) => return self.answer(below, key, Reply::Error(why)),

@@ -2,6 +2,7 @@
 
 use crate::commands::starting::{Start, Waiting};
 use crate::commands::{Below, Commands};
+use crate::keys::CommandKey;
 use crate::membership::directory::Whereabouts;
 use causeway_control::Reply;
 use causeway_control::spawned::error_frame;
@@ -11,7 +12,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
 impl Commands {
-    pub(super) fn spawn(&mut self, below: &mut Below<'_>, key: usize, token: Token, node: &str) {
+    pub(super) fn spawn(&mut self, below: &mut Below<'_>, key: CommandKey, token: Token, node: &str) {
         let place = match below.membership.directory().find_node(node) {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,

@@ -2,7 +2,7 @@
 
 use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
-use crate::keys::{LegKey, PairKey};
+use crate::keys::{IntakeKey, LegKey, PairKey};
 use crate::membership::directory::Whereabouts;
 use crate::membership::pair_token;
 use crate::site::SiteSide;
@@ -36,7 +36,7 @@ const SHARE_OF_FILES: usize = 8;
 
 /// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood:
 /// one address may have all the room that others leave.
-pub(crate) fn admission(files: usize) -> Admission<IpAddr, usize> {
+pub(crate) fn admission(files: usize) -> Admission<IpAddr, IntakeKey> {
     let most = AT_MOST.min(files / SHARE_OF_FILES);
     Admission::new(most, most)
 }
@@ -105,10 +105,10 @@ impl SiteSide {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Intake::inherit(kept)?));
         self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, intake) in &mut self.intakes {
+        for (key, intake) in self.intakes.iter_mut() {
             self.intake_admission
                 .enter(network_of(intake.peer.ip()), intake.born, key);
-            let token = Class::Intake.token(key);
+            let token = Class::Intake.token(key.0);
             base.driver
                 .registry()
                 .register(&mut intake.socket, token, interest)?;
@@ -136,7 +136,7 @@ impl SiteSide {
         if let Err(error) = base
             .driver
             .registry()
-            .register(&mut socket, Class::Intake.token(key), interest)
+            .register(&mut socket, Class::Intake.token(key.0), interest)
         {
             return base.driver.log.refuse("register", peer.ip(), error);
         }
@@ -157,7 +157,7 @@ impl SiteSide {
     }
 
     /// Reads what is there of a preface, and never a byte of what follows it.
-    pub(crate) fn on_intake(&mut self, base: &mut Base<'_>, key: usize) {
+    pub(crate) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey) {
         while let Some(intake) = self.intakes.get_mut(key) {
             match intake
                 .socket
@@ -185,7 +185,7 @@ impl SiteSide {
         }
     }
 
-    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
+    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: IntakeKey, born: u64) {
         if self.intakes.get(key).is_some_and(|intake| intake.born == born) {
             self.turn_away(
                 base,
@@ -196,20 +196,20 @@ impl SiteSide {
         }
     }
 
-    fn turn_away(&mut self, base: &mut Base<'_>, key: usize, kind: &str, why: String) {
+    fn turn_away(&mut self, base: &mut Base<'_>, key: IntakeKey, kind: &str, why: String) {
         if let Some(intake) = self.take_intake(key) {
             base.driver.log.refuse(kind, intake.peer.ip(), why);
         }
     }
 
-    fn take_intake(&mut self, key: usize) -> Option<Intake> {
+    fn take_intake(&mut self, key: IntakeKey) -> Option<Intake> {
         let intake = self.intakes.try_remove(key)?;
         self.intake_admission
             .leave(&network_of(intake.peer.ip()), intake.born);
         Some(intake)
     }
 
-    fn admit(&mut self, base: &mut Base<'_>, key: usize, preface: Preface) {
+    fn admit(&mut self, base: &mut Base<'_>, key: IntakeKey, preface: Preface) {
         let Some(intake) = self.take_intake(key) else {
             return;
         };
@@ -228,7 +228,7 @@ impl SiteSide {
 
     /// Says whose gateway this is, to nodes of this site and for a job that is known. Others could hand the
     /// answer on to nodes of another site, as if they were the gateway there.
-    fn answer_question(&mut self, base: &mut Base<'_>, key: usize, question: &Question) {
+    fn answer_question(&mut self, base: &mut Base<'_>, key: IntakeKey, question: &Question) {
         let Some(mut intake) = self.take_intake(key) else {
             return;
         };

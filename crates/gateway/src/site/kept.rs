@@ -17,7 +17,7 @@ pub(crate) type Kept<'a> = (Vec<(usize, KeptLeg<'a>)>, Vec<(usize, KeptIntake)>)
 impl SiteSide {
     pub(crate) fn keep(&mut self) -> Kept<'_> {
         let legs = self.legs.iter_mut().map(|(key, leg)| (key.0, leg.keep()));
-        let intakes = self.intakes.iter().map(|(key, intake)| (key, intake.keep()));
+        let intakes = self.intakes.iter().map(|(key, intake)| (key.0, intake.keep()));
         (legs.collect(), intakes.collect())
     }
 

@@ -1,11 +1,10 @@
 //! This site: connections of its processes, from their preface to the stream that carries them.
 
-use crate::keys::LegKey;
+use crate::keys::{IntakeKey, LegKey, Table};
 use causeway_admission::Admission;
 use deliver::DeliveryPorts;
 use intake::Intake;
 use legs::Legs;
-use slab::Slab;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -26,9 +25,9 @@ pub(crate) struct SiteSide {
     legs: Legs,
     /// Keys of the legs that a router handed over and the far site has not opened yet.
     handed: HashSet<LegKey>,
-    intakes: Slab<Intake>,
+    intakes: Table<IntakeKey, Intake>,
     /// All of `intakes`, by where they come from.
-    intake_admission: Admission<IpAddr, usize>,
+    intake_admission: Admission<IpAddr, IntakeKey>,
     ports: DeliveryPorts,
     streams_opened: u64,
     streams_peak: usize,
@@ -40,7 +39,7 @@ impl SiteSide {
         SiteSide {
             legs: Legs::default(),
             handed: HashSet::new(),
-            intakes: Slab::new(),
+            intakes: Table::new(),
             intake_admission: intake::admission(files),
             ports: DeliveryPorts::new(ports),
             streams_opened: 0,

@@ -1,6 +1,6 @@
 //! Ways between gateways neither of which can dial the other: punched holes, and relays.
 
-use crate::keys::PeerIndex;
+use crate::keys::{PeerIndex, SpliceKey};
 use punch::Meetings;
 use relay::client::Search;
 use relay::server::{KeptSplice, RelayServer};
@@ -57,7 +57,7 @@ impl Traversal {
     }
 
     /// Their keys.
-    pub(crate) fn take_unread(&mut self) -> Vec<usize> {
+    pub(crate) fn take_unread(&mut self) -> Vec<SpliceKey> {
         std::mem::take(&mut self.relay.unread)
     }
 

@@ -2,7 +2,7 @@
 //! handshakes (`handshake/`) with peers (`peers/`) and learn how fast they may send (`pacing/`). A lane is
 //! carried by TCP, TLS (`tls/`) or QUIC (`quic/`): see `carrier`.
 
-use crate::keys::{LaneKey, List, PairKey, PeerIndex, Table};
+use crate::keys::{HandshakeKey, LaneKey, List, PairKey, PeerIndex, Table};
 use causeway_admission::Admission;
 use causeway_broker::tls::Trust;
 use event::TunnelsEvent;
@@ -11,7 +11,6 @@ use lanes::lane::Lane;
 use pair::Pair;
 use peers::peer::Peer;
 use quic::Quic;
-use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
@@ -39,9 +38,9 @@ pub(crate) struct Tunnels {
     by_site: HashMap<String, PairKey>,
     /// Known peers. Append-only: a PeerIndex is a position here.
     peers: List<PeerIndex, Peer>,
-    handshakes: Slab<Handshake>,
+    handshakes: Table<HandshakeKey, Handshake>,
     /// The strangers among `handshakes`.
-    strangers: Admission<IpAddr, usize>,
+    strangers: Admission<IpAddr, HandshakeKey>,
     /// Pairs that may have something to send.
     dirty: Vec<PairKey>,
     /// Lanes whose input was left for a later turn.
@@ -72,7 +71,7 @@ impl Tunnels {
             pairs: Table::new(),
             by_site: HashMap::new(),
             peers: peers.into(),
-            handshakes: Slab::new(),
+            handshakes: Table::new(),
             strangers: handshake::admission(),
             dirty: Vec::new(),
             unread: Vec::new(),

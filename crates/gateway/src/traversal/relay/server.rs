@@ -9,7 +9,7 @@ use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
 use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
-use crate::keys::PairKey;
+use crate::keys::{PairKey, SpliceKey, Table};
 use crate::sys::socket;
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
@@ -20,7 +20,6 @@ use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
 use mio::Interest;
 use mio::net::TcpStream;
 use serde::{Deserialize, Serialize};
-use slab::Slab;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::Shutdown;
@@ -51,11 +50,11 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// Connections that this gateway carries for others.
 #[derive(Default)]
 pub(crate) struct RelayServer {
-    splices: Slab<Splice>,
+    splices: Table<SpliceKey, Splice>,
     /// Which end of which splice a ticket is for, by its digest.
-    tickets: HashMap<Ticket, (usize, usize)>,
+    tickets: HashMap<Ticket, (SpliceKey, usize)>,
     /// Splices with more to read than their turn held.
-    pub(crate) unread: Vec<usize>,
+    pub(crate) unread: Vec<SpliceKey>,
     space: Vec<u8>,
     pub(crate) carried_bytes: u64,
     /// Other sites are to be told what is carried, and when they were.
@@ -117,7 +116,7 @@ impl RelayServer {
     pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
         let splices = self.splices.iter();
         splices
-            .filter_map(|(key, splice)| Some((key, splice.keep()?)))
+            .filter_map(|(key, splice)| Some((key.0, splice.keep()?)))
             .collect()
     }
 
@@ -155,9 +154,9 @@ impl Traversal {
         };
         self.relay.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, splice) in &mut self.relay.splices {
+        for (key, splice) in self.relay.splices.iter_mut() {
             for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
-                let token = Class::Splice.token(2 * key + end);
+                let token = Class::Splice.token(2 * key.0 + end);
                 base.driver.registry().register(socket, token, interest)?;
             }
             base.driver.timers.set(IDLE, Deadline::Splice(key, splice.born));
@@ -245,9 +244,8 @@ impl Traversal {
         meeting: u64,
         why: RelayRefusal,
     ) {
-        let mut splices = self.relay.splices.iter();
         let is_it = |splice: &Splice| splice.born == meeting && splice.sites[1] == site && !splice.met;
-        let found = splices.find(|(_, splice)| is_it(splice));
+        let found = { self.relay.splices.iter() }.find(|(_, splice)| is_it(splice));
         let Some((key, from, id)) = found.map(|(key, splice)| (key, splice.sites[0].clone(), splice.ask))
         else {
             return;
@@ -271,7 +269,7 @@ impl Traversal {
             socket.set_nodelay(true),
             socket::set_unsent_low_water(&socket, UNSENT),
         );
-        let token = Class::Splice.token(2 * key + end);
+        let token = Class::Splice.token(2 * key.0 + end);
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = base.driver.registry();
         if let Err(error) = registry.reregister(&mut socket, token, interest) {
@@ -288,7 +286,7 @@ impl Traversal {
     }
 
     /// Lets both gateways begin, if both are there.
-    fn join_ends(&mut self, base: &mut Base<'_>, key: usize) {
+    fn join_ends(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.get_mut(key) else {
             return;
         };
@@ -313,7 +311,7 @@ impl Traversal {
     }
 
     /// Something may move between the ends of a splice.
-    pub(crate) fn on_splice(&mut self, base: &mut Base<'_>, key: usize) {
+    pub(crate) fn on_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.get_mut(key).filter(|splice| splice.met) else {
             return;
         };
@@ -335,7 +333,7 @@ impl Traversal {
     }
 
     /// Who was to meet has not, or a splice has been idle for long.
-    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
+    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: SpliceKey, born: u64) {
         let Some(splice) = self.relay.splices.get(key).filter(|splice| splice.born == born) else {
             return;
         };
@@ -363,7 +361,7 @@ impl Traversal {
     }
 
     /// Closes both ends; tickets not yet shown are good for nothing any more.
-    fn end_splice(&mut self, base: &mut Base<'_>, key: usize) {
+    fn end_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.try_remove(key) else {
             return;
         };

@@ -6,6 +6,7 @@ mod progress;
 
 pub(crate) use exchange::Handshake;
 
+use crate::keys::HandshakeKey;
 use causeway_admission::Admission;
 use std::net::IpAddr;
 
@@ -15,6 +16,6 @@ const AT_MOST: usize = 256;
 const AT_MOST_PER_ADDRESS: usize = 64;
 
 /// A real gateway is through within two round trips, and must not wait behind those that never will be.
-pub(crate) fn admission() -> Admission<IpAddr, usize> {
+pub(crate) fn admission() -> Admission<IpAddr, HandshakeKey> {
     Admission::new(AT_MOST, AT_MOST_PER_ADDRESS)
 }

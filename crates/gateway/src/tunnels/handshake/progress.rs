@@ -2,7 +2,7 @@
 //! becomes of them.
 
 use crate::driver::Driver;
-use crate::keys::{LaneNumber, PairKey, PeerIndex};
+use crate::keys::{HandshakeKey, LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::Deadline;
 use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
@@ -69,7 +69,7 @@ impl Tunnels {
         self.begin_handshake(driver, carrier, address, None, None);
     }
 
-    fn take_handshake(&mut self, key: usize) -> Option<Handshake> {
+    fn take_handshake(&mut self, key: HandshakeKey) -> Option<Handshake> {
         let handshake = self.handshakes.try_remove(key)?;
         self.strangers
             .leave(&network_of(handshake.address.ip()), handshake.born);
@@ -86,7 +86,7 @@ impl Tunnels {
     ) {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
-        let token = Class::Handshake.token(key);
+        let token = Class::Handshake.token(key.0);
         let begun = getrandom::fill(&mut nonce)
             .map_err(io::Error::other)
             .and_then(|()| carrier.register(driver.registry(), token, false));
@@ -156,7 +156,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: usize, born: u64) {
+    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, born: u64) {
         let handshake = self.handshakes.get(key);
         if handshake.is_some_and(|handshake| handshake.born == born && !handshake.connected) {
             self.end_handshake(
@@ -168,7 +168,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: usize, born: u64) {
+    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, born: u64) {
         if self
             .handshakes
             .get(key)
@@ -179,7 +179,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_handshake(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn on_handshake(&mut self, driver: &mut Driver, key: HandshakeKey) {
         let Some(handshake) = self.handshakes.get_mut(key) else {
             return;
         };
@@ -220,7 +220,7 @@ impl Tunnels {
     }
 
     /// A ticket is shown: whoever does that has nothing to say to this gateway but to another one.
-    fn on_stranger_with_ticket(&mut self, key: usize, ticket: Ticket) {
+    fn on_stranger_with_ticket(&mut self, key: HandshakeKey, ticket: Ticket) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };
@@ -236,7 +236,7 @@ impl Tunnels {
         self.events.push_back(event);
     }
 
-    pub(crate) fn end_handshake(&mut self, driver: &mut Driver, key: usize, kind: &str, why: &str) {
+    pub(crate) fn end_handshake(&mut self, driver: &mut Driver, key: HandshakeKey, kind: &str, why: &str) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };
@@ -248,7 +248,7 @@ impl Tunnels {
         }
     }
 
-    fn lane_up(&mut self, driver: &mut Driver, key: usize) {
+    fn lane_up(&mut self, driver: &mut Driver, key: HandshakeKey) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };

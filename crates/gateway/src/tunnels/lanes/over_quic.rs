@@ -2,7 +2,7 @@
 
 use crate::config::Transport;
 use crate::driver::Driver;
-use crate::keys::LaneKey;
+use crate::keys::{HandshakeKey, LaneKey};
 use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
@@ -268,7 +268,7 @@ impl Tunnels {
         let token = *self.quic.as_ref()?.owners.get(&handle)?;
         let (class, key) = Class::of(token);
         let carrier = match class {
-            Class::Handshake => self.handshakes.get_mut(key)?.carrier(),
+            Class::Handshake => self.handshakes.get_mut(HandshakeKey(key))?.carrier(),
             Class::Lane => &mut self.lanes.get_mut(LaneKey(key))?.carrier,
             _ => return None,
         };
@@ -295,7 +295,7 @@ impl Tunnels {
             self.follow_address(*handle, moved);
             match Class::of(token) {
                 (Class::Handshake, _) if driver.leaving => {}
-                (Class::Handshake, key) => self.on_handshake(driver, key),
+                (Class::Handshake, key) => self.on_handshake(driver, HandshakeKey(key)),
                 (_, key) => {
                     let key = LaneKey(key);
                     if let Some(lane) = self.lanes.get_mut(key) {
