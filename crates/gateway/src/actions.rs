@@ -1,7 +1,7 @@
 //! What owners tell, handed to those whom it concerns.
 
 use crate::base::base;
-use crate::commands::below;
+use crate::commands::command_context;
 use crate::commands::event::CommandsEvent;
 use crate::gateway::Gateway;
 use crate::keys::{LaneNumber, LegKey, PeerIndex};
@@ -50,7 +50,8 @@ impl Gateway {
                     self.lifecycle
                         .consider_successor(&self.driver, state_version, program, config);
                 let considered = considered.map_err(|refusal| refusal.to_string());
-                self.commands.on_successor(&mut below!(self), command, considered);
+                self.commands
+                    .on_successor(&mut command_context!(self), command, considered);
             }
         }
     }
@@ -59,7 +60,8 @@ impl Gateway {
     pub(crate) fn on_vetted(&mut self) {
         if let Err(refusal) = self.lifecycle.on_vetted(&self.driver.config) {
             let reply = Reply::Error(refusal.to_string());
-            self.commands.answer_hand_over(&mut below!(self), &reply);
+            self.commands
+                .answer_hand_over(&mut command_context!(self), &reply);
         }
     }
 
@@ -140,7 +142,7 @@ impl Gateway {
         for leg in legs {
             self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
         }
-        self.commands.on_site_gone(&mut below!(self), site, why);
+        self.commands.on_site_gone(&mut command_context!(self), site, why);
         self.traversal.lose_relay(&mut base!(self), peer);
     }
 

@@ -3,9 +3,9 @@
 //! A gateway's state lies in owners, each a field of its own, so that a method of one owner can change others
 //! meanwhile: the borrow checker tells fields apart, and not what methods of a whole gateway touch (smoltcp
 //! keeps its `InterfaceInner` apart from the sockets for the same reason). A bundle says which owners a
-//! method may touch, and the compiler holds it to that. `Base` is the smallest, `commands::Below` has more,
-//! `flow::Flow` the most. Each has its owners as fields of its own, and lends the smaller bundles out of
-//! these.
+//! method may touch, and the compiler holds it to that. `Base` is the smallest, `commands::CommandContext`
+//! has more, `flow::Flow` the most. Each has its owners as fields of its own, and lends the smaller bundles
+//! out of these.
 
 use crate::driver::Driver;
 use crate::membership::Membership;

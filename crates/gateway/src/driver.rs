@@ -23,8 +23,8 @@ pub(crate) struct Driver {
     pub(crate) user: String,
     /// When the loop last woke.
     pub(crate) now: Instant,
-    /// Numbers given so far; see [`Driver::birth`].
-    pub(crate) births: u64,
+    /// Numbers given so far; see [`Driver::next_generation`].
+    pub(crate) generations: u64,
     /// Files that this process may have open.
     pub(crate) files: usize,
     /// The gateway stops: nobody gets what arrives now.
@@ -42,7 +42,7 @@ impl Driver {
             poll,
             timers: Timers::default(),
             now: Instant::now(),
-            births: 0,
+            generations: 0,
             files,
             leaving: false,
         })
@@ -58,9 +58,9 @@ impl Driver {
     }
 
     /// A number no other connection of this process has had.
-    pub(crate) fn birth(&mut self) -> u64 {
-        self.births += 1;
-        self.births
+    pub(crate) fn next_generation(&mut self) -> u64 {
+        self.generations += 1;
+        self.generations
     }
 }
 

@@ -1,7 +1,7 @@
 //! What flows between tunnels and their streams.
 
 use crate::base::{Base, base};
-use crate::commands::{Below, Commands};
+use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::{LaneKey, PairKey};
 use crate::membership::{Membership, consent};
@@ -62,8 +62,8 @@ impl Flow<'_> {
     }
 
     /// The commands of this host, and what their methods act on.
-    pub(crate) fn commands_and_below(&mut self) -> (&mut Commands, Below<'_>) {
-        let below = Below {
+    pub(crate) fn commands_and_context(&mut self) -> (&mut Commands, CommandContext<'_>) {
+        let context = CommandContext {
             driver: self.driver,
             tunnels: self.tunnels,
             membership: self.membership,
@@ -71,7 +71,7 @@ impl Flow<'_> {
             traversal: self.traversal,
             handed_over: self.handed_over,
         };
-        (self.commands, below)
+        (self.commands, context)
     }
 
     /// The kernel says that a lane is readable or writable.
@@ -197,8 +197,8 @@ impl Flow<'_> {
             Event::Finished(id) => site.on_finished(&mut base, pair_key, id),
             Event::Reset(id, reason) => site.on_reset(&mut base, pair_key, id, reason),
             Event::Message(bytes) => {
-                let (commands, mut below) = self.commands_and_below();
-                return commands.on_message(&mut below, pair_key, &bytes);
+                let (commands, mut context) = self.commands_and_context();
+                return commands.on_message(&mut context, pair_key, &bytes);
             }
             Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
                 self.tunnels.on_lane_event(self.driver, pair_key, &event);
@@ -224,15 +224,15 @@ impl Flow<'_> {
                 let (site, mut base) = self.site_and_base();
                 match site.open_delivery(&mut base, pair_key, id, token, source, destination) {
                     Ok(Delivery::Sink) => {
-                        let (commands, mut below) = self.commands_and_below();
-                        commands.open_sink(&mut below, pair_key, id, token)
+                        let (commands, mut context) = self.commands_and_context();
+                        commands.open_sink(&mut context, pair_key, id, token)
                     }
                     other => other.map(drop),
                 }
             }
             Target::Node(node) => {
-                let (commands, mut below) = self.commands_and_below();
-                commands.open_node(&mut below, pair_key, id, token, &node)
+                let (commands, mut context) = self.commands_and_context();
+                commands.open_node(&mut context, pair_key, id, token, &node)
             }
         };
         if let (Err(reason), Some(pair)) = (result, self.tunnels.pair_mut(pair_key)) {

@@ -2,7 +2,7 @@
 
 use crate::base::base;
 use crate::commands::Commands;
-use crate::commands::below;
+use crate::commands::command_context;
 use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
@@ -18,8 +18,8 @@ use crate::membership::directory::Directory;
 use crate::site::SiteSide;
 use crate::sys::signals::Signals;
 use crate::sys::socket;
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use crate::telemetry::{Telemetry, view};
 use crate::traversal::Traversal;
 use crate::traversal::relay::client::{PATIENCE, SOON};
@@ -236,7 +236,9 @@ impl Gateway {
             Class::Handshake => self.tunnels.on_handshake(&mut self.driver, HandshakeKey(key)),
             Class::Lane => flow!(self).on_lane(LaneKey(key), event),
             Class::Leg => self.site.on_leg(&mut base!(self), LegKey(key), event),
-            Class::Command => self.commands.on_command(&mut below!(self), CommandKey(key)),
+            Class::Command => self
+                .commands
+                .on_command(&mut command_context!(self), CommandKey(key)),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),
             Class::Scrape => self.telemetry.on_scrape(&mut self.driver, &view!(self), key),
@@ -246,25 +248,44 @@ impl Gateway {
             Class::Splice => self.traversal.on_splice(&mut base!(self), SpliceKey(key / 2)),
             Class::Opening => self.traversal.on_opening(&mut base!(self), key),
             Class::Vetting => self.on_vetted(),
-            Class::Spawner => self.commands.on_spawner(&mut below!(self)),
+            Class::Spawner => self.commands.on_spawner(&mut command_context!(self)),
         }
         std::ops::ControlFlow::Continue(())
     }
 
     fn on_deadline(&mut self, deadline: Deadline) {
         match deadline {
-            Deadline::Intake(key, born) => self.site.on_intake_deadline(&mut base!(self), key, born),
-            Deadline::Connect(key, born) => self.tunnels.on_connect_deadline(&mut self.driver, key, born),
-            Deadline::Handshake(key, born) => self.tunnels.on_handshake_deadline(&mut self.driver, key, born),
-            Deadline::Delivery(key, born) => self.site.on_delivery_deadline(&mut base!(self), key, born),
-            Deadline::Command(key, born) => self.commands.on_command_deadline(&mut below!(self), key, born),
-            Deadline::Scrape(key, born) => self.telemetry.on_scrape_deadline(&mut self.driver, key, born),
+            Deadline::Intake(key, generation) => {
+                self.site.on_intake_deadline(&mut base!(self), key, generation)
+            }
+            Deadline::Connect(key, generation) => {
+                self.tunnels
+                    .on_connect_deadline(&mut self.driver, key, generation)
+            }
+            Deadline::Handshake(key, generation) => {
+                self.tunnels
+                    .on_handshake_deadline(&mut self.driver, key, generation)
+            }
+            Deadline::Delivery(key, generation) => {
+                self.site.on_delivery_deadline(&mut base!(self), key, generation)
+            }
+            Deadline::Command(key, generation) => {
+                self.commands
+                    .on_command_deadline(&mut command_context!(self), key, generation)
+            }
+            Deadline::Scrape(key, generation) => {
+                self.telemetry
+                    .on_scrape_deadline(&mut self.driver, key, generation)
+            }
             Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
             Deadline::Seek(index, lane) => self.traversal.seek(&mut base!(self), index, lane),
             Deadline::Ask(index, lane, id) => {
                 self.traversal.on_ask_deadline(&mut base!(self), index, lane, id)
             }
-            Deadline::Splice(key, born) => self.traversal.on_splice_deadline(&mut base!(self), key, born),
+            Deadline::Splice(key, generation) => {
+                self.traversal
+                    .on_splice_deadline(&mut base!(self), key, generation)
+            }
             Deadline::Offer => self.traversal.tell_offer(&mut base!(self)),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::TailProbe(key) => self.tunnels.on_tail_probe(&mut self.driver, key),

@@ -4,7 +4,7 @@
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::site::transparent;
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use causeway_control::private;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 pub(crate) mod command;
 pub(crate) mod event;
-pub(crate) mod jobs;
+pub(crate) mod job_life;
 pub(crate) mod local;
 mod peer_messages;
 mod ping;
@@ -79,7 +79,7 @@ impl Commands {
 }
 
 /// What commands, and messages of other gateways, act on.
-pub(crate) struct Below<'a> {
+pub(crate) struct CommandContext<'a> {
     pub(crate) driver: &'a mut Driver,
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) membership: &'a mut Membership,
@@ -89,7 +89,7 @@ pub(crate) struct Below<'a> {
     pub(crate) handed_over: u64,
 }
 
-impl Below<'_> {
+impl CommandContext<'_> {
     pub(crate) fn base(&mut self) -> Base<'_> {
         base!(self)
     }
@@ -116,9 +116,9 @@ impl Below<'_> {
 }
 
 /// Borrows exactly these fields of a Gateway.
-macro_rules! below {
+macro_rules! command_context {
     ($gateway:ident) => {
-        $crate::commands::Below {
+        $crate::commands::CommandContext {
             driver: &mut $gateway.driver,
             tunnels: &mut $gateway.tunnels,
             membership: &mut $gateway.membership,
@@ -128,4 +128,4 @@ macro_rules! below {
         }
     };
 }
-pub(crate) use below;
+pub(crate) use command_context;

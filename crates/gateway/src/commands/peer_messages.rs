@@ -1,6 +1,6 @@
 //! What gateways of other sites say.
 
-use crate::commands::{Below, Commands};
+use crate::commands::{CommandContext, Commands};
 use crate::keys::PairKey;
 use crate::membership::consent;
 use crate::membership::jobs::{Job, Origin};
@@ -18,44 +18,44 @@ impl Commands {
     /// What another gateway says.
     pub(crate) fn on_message(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         pair_key: PairKey,
         bytes: &[u8],
     ) -> Result<(), LaneEnd> {
-        let pair = below.tunnels.pair(pair_key);
+        let pair = context.tunnels.pair(pair_key);
         let Some(site) = pair.map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
             GatewayToGateway::Accepts(acceptance) => {
-                below
+                context
                     .membership
-                    .on_accepts(below.driver, below.tunnels, pair_key, acceptance);
+                    .on_accepts(context.driver, context.tunnels, pair_key, acceptance);
             }
-            GatewayToGateway::Site(info) => introduce(below, pair_key, &site, info)?,
+            GatewayToGateway::Site(info) => introduce(context, pair_key, &site, info)?,
             job @ (GatewayToGateway::JobStart { .. }
             | GatewayToGateway::JobKnown { .. }
             | GatewayToGateway::JobRefused { .. }
-            | GatewayToGateway::JobEnd { .. }) => self.on_job_message(below, pair_key, &site, job)?,
+            | GatewayToGateway::JobEnd { .. }) => self.on_job_message(context, pair_key, &site, job)?,
             relay @ (GatewayToGateway::RelayAsk { .. }
             | GatewayToGateway::RelayOffer { .. }
             | GatewayToGateway::RelayNo { .. }
             | GatewayToGateway::RelayCannot { .. }
             | GatewayToGateway::RelayGo { .. }
-            | GatewayToGateway::RelayCome { .. }) => on_relay_message(below, pair_key, &site, relay),
-            GatewayToGateway::Lossy {} => below.tunnels.on_lossy(below.driver, pair_key),
-            GatewayToGateway::Ping { number } => self.on_ping(below, pair_key, number),
+            | GatewayToGateway::RelayCome { .. }) => on_relay_message(context, pair_key, &site, relay),
+            GatewayToGateway::Lossy {} => context.tunnels.on_lossy(context.driver, pair_key),
+            GatewayToGateway::Ping { number } => self.on_ping(context, pair_key, number),
             GatewayToGateway::Pong {
                 number,
                 unix_microseconds,
                 version,
-            } => self.on_pong(below, &site, number, unix_microseconds, version),
+            } => self.on_pong(context, &site, number, unix_microseconds, version),
             GatewayToGateway::Unknown => {}
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Leaving {} => {
-                below
+                context
                     .tunnels
-                    .end_pair(below.driver, pair_key, &LaneEnd::Left, true);
+                    .end_pair(context.driver, pair_key, &LaneEnd::Left, true);
             }
         }
         Ok(())
@@ -64,7 +64,7 @@ impl Commands {
     /// What another gateway says of a job.
     fn on_job_message(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         pair_key: PairKey,
         site: &str,
         message: GatewayToGateway,
@@ -87,24 +87,28 @@ impl Commands {
                 job.transparent = transparent;
                 job.user = user;
                 job.told = { sites.into_iter() }.filter(|site| is_site_name(site)).collect();
-                learn_job(below, pair_key, site, (parse_token(&token)?, token), job);
+                learn_job(context, pair_key, site, (parse_token(&token)?, token), job);
             }
             GatewayToGateway::JobRefused { token, why } => {
                 let token = parse_token(&token)?;
-                if let Some(command) = below.membership.jobs_mut().refused(&token, site, why) {
-                    self.job_confirmed(below, command);
+                if let Some(command) = context.membership.jobs_mut().refused(&token, site, why) {
+                    self.job_confirmed(context, command);
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
-                below.tunnels.learn_links(below.driver, site, links);
-                if let Some(command) = below.membership.jobs_mut().confirmed(&parse_token(&token)?, site) {
-                    self.job_confirmed(below, command);
+                context.tunnels.learn_links(context.driver, site, links);
+                if let Some(command) = context
+                    .membership
+                    .jobs_mut()
+                    .confirmed(&parse_token(&token)?, site)
+                {
+                    self.job_confirmed(context, command);
                 }
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse_token(&token)?;
-                if below.membership.jobs().is_of(&token, site) {
-                    self.end_job(below, &token);
+                if context.membership.jobs().is_of(&token, site) {
+                    self.end_job(context, &token);
                 }
             }
             _ => {}
@@ -119,13 +123,18 @@ fn parse_token(token: &str) -> Result<Token, LaneEnd> {
 }
 
 /// The far gateway says what its site has.
-fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInfo) -> Result<(), LaneEnd> {
-    let Below {
+fn introduce(
+    context: &mut CommandContext<'_>,
+    pair_key: PairKey,
+    site: &str,
+    info: SiteInfo,
+) -> Result<(), LaneEnd> {
+    let CommandContext {
         driver,
         tunnels,
         membership,
         ..
-    } = below;
+    } = context;
     membership
         .learn(driver, site, info)
         .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
@@ -134,13 +143,19 @@ fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInf
 }
 
 /// A job of another site has started, with this token. It is known here only if this site takes part in it.
-fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text): (Token, String), job: Job) {
-    let Below {
+fn learn_job(
+    context: &mut CommandContext<'_>,
+    pair_key: PairKey,
+    site: &str,
+    (token, text): (Token, String),
+    job: Job,
+) {
+    let CommandContext {
         driver,
         tunnels,
         membership,
         ..
-    } = below;
+    } = context;
     let mut entry = driver.audit.entry(AuditEvent::Refused);
     site.clone_into(&mut entry.site);
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
@@ -167,8 +182,13 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
     tunnels.tell(driver, pair_key, answer);
 }
 
-fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, message: GatewayToGateway) {
-    let (traversal, mut base) = below.traversal_and_base();
+fn on_relay_message(
+    context: &mut CommandContext<'_>,
+    pair_key: PairKey,
+    site: &str,
+    message: GatewayToGateway,
+) {
+    let (traversal, mut base) = context.traversal_and_base();
     match message {
         GatewayToGateway::RelayAsk { to, id } => traversal.on_relay_ask(&mut base, pair_key, &to, id),
         GatewayToGateway::RelayOffer {

@@ -5,7 +5,7 @@
 //! so they outlive it when another program gets the gateway.
 
 use crate::driver::Driver;
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use mio::Interest;
 use mio::net::UnixStream;
 use nix::unistd::Pid;

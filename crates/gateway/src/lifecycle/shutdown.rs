@@ -5,7 +5,7 @@
 use crate::base::Base;
 use crate::flow::Flow;
 use crate::keys::LaneKey;
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use mio::Events;
 use std::collections::HashSet;
 use std::io::ErrorKind;

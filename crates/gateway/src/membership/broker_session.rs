@@ -6,7 +6,7 @@
 
 use crate::config::Config;
 use crate::error::GatewayError;
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 
 use crate::tunnels::tls;
 use causeway_broker::api::{Member, Node, Reach, Record, Subnet, new_instance};

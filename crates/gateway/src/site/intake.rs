@@ -7,8 +7,8 @@ use crate::membership::directory::Whereabouts;
 use crate::membership::pair_token;
 use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage};
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use causeway_admission::{Admission, network_of};
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
@@ -44,7 +44,7 @@ pub(crate) fn admission(files: usize) -> Admission<IpAddr, IntakeKey> {
 pub(crate) struct Intake {
     socket: TcpStream,
     peer: SocketAddr,
-    born: u64,
+    generation: u64,
     bytes: [u8; MAX_BYTES],
     filled: usize,
     needed: usize,
@@ -63,7 +63,7 @@ impl Intake {
         KeptIntake {
             descriptor: self.socket.as_raw_fd(),
             peer: self.peer,
-            born: self.born,
+            generation: self.generation,
             filled: self.bytes[..self.filled].to_vec(),
             needed: self.needed,
         }
@@ -81,7 +81,7 @@ impl Intake {
         Ok(Intake {
             socket: TcpStream::from_std(descriptor(kept.descriptor)?.into()),
             peer: kept.peer,
-            born: kept.born,
+            generation: kept.generation,
             bytes,
             filled: filled.len(),
             needed,
@@ -107,14 +107,14 @@ impl SiteSide {
         let interest = Interest::READABLE | Interest::WRITABLE;
         for (key, intake) in self.intakes.iter_mut() {
             self.intake_admission
-                .enter(network_of(intake.peer.ip()), intake.born, key);
+                .enter(network_of(intake.peer.ip()), intake.generation, key);
             let token = Class::Intake.token(key.0);
             base.driver
                 .registry()
                 .register(&mut intake.socket, token, interest)?;
             base.driver
                 .timers
-                .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.born));
+                .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.generation));
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl SiteSide {
             self.turn_away(base, key, "intakes", why.to_owned());
         }
         let _ = socket.set_nodelay(true);
-        let born = base.driver.birth();
+        let generation = base.driver.next_generation();
         let key = self.intakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = base
@@ -143,16 +143,17 @@ impl SiteSide {
         let intake = Intake {
             socket,
             peer,
-            born,
+            generation,
             bytes: [0; MAX_BYTES],
             filled: 0,
             needed: FIXED_BYTES,
         };
         self.intakes.insert(intake);
-        self.intake_admission.enter(network_of(peer.ip()), born, key);
+        self.intake_admission
+            .enter(network_of(peer.ip()), generation, key);
         base.driver
             .timers
-            .set(PREFACE_DEADLINE, Deadline::Intake(key, born));
+            .set(PREFACE_DEADLINE, Deadline::Intake(key, generation));
         self.on_intake(base, key);
     }
 
@@ -185,8 +186,12 @@ impl SiteSide {
         }
     }
 
-    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: IntakeKey, born: u64) {
-        if self.intakes.get(key).is_some_and(|intake| intake.born == born) {
+    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: IntakeKey, generation: u64) {
+        if self
+            .intakes
+            .get(key)
+            .is_some_and(|intake| intake.generation == generation)
+        {
             self.turn_away(
                 base,
                 key,
@@ -205,7 +210,7 @@ impl SiteSide {
     fn take_intake(&mut self, key: IntakeKey) -> Option<Intake> {
         let intake = self.intakes.try_remove(key)?;
         self.intake_admission
-            .leave(&network_of(intake.peer.ip()), intake.born);
+            .leave(&network_of(intake.peer.ip()), intake.generation);
         Some(intake)
     }
 
@@ -376,7 +381,7 @@ impl SiteSide {
             target: request.target.clone(),
         });
         self.streams_opened += 1;
-        let born = base.driver.birth();
+        let generation = base.driver.next_generation();
         let entry = self.legs.vacant_key();
         let token: Token = Class::Leg.token(entry.0);
         let registered = socket.reregister(base.driver.registry(), token);
@@ -393,7 +398,7 @@ impl SiteSide {
             pair_key,
             id,
             (request.token, base.membership.jobs().weight(&request.token)),
-            born,
+            generation,
             stage,
         ));
         self.legs[entry].lingers = base.membership.jobs().lingers(&request.token);
@@ -444,7 +449,7 @@ fn of_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
 pub(crate) struct KeptIntake {
     pub(crate) descriptor: RawFd,
     pub(crate) peer: SocketAddr,
-    pub(crate) born: u64,
+    pub(crate) generation: u64,
     pub(crate) filled: Vec<u8>,
     pub(crate) needed: usize,
 }

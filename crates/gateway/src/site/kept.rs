@@ -6,8 +6,8 @@ use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::intake::KeptIntake;
 use crate::site::leg::{KeptLeg, Leg};
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ impl SiteSide {
                 base.driver.timers.set(farewell, Deadline::Streams(leg.token));
             }
             if leg.is_connecting() {
-                let deadline = Deadline::Delivery(key, leg.born);
+                let deadline = Deadline::Delivery(key, leg.generation);
                 base.driver.timers.set(deliver::CONNECT_DEADLINE, deadline);
             }
         }

@@ -48,8 +48,8 @@ impl SiteSide {
     }
 
     /// The number that tells a leg from others of the same key.
-    pub(crate) fn born(&self, leg: LegKey) -> u64 {
-        self.legs.get(leg).map_or(0, |leg| leg.born)
+    pub(crate) fn generation(&self, leg: LegKey) -> u64 {
+        self.legs.get(leg).map_or(0, |leg| leg.generation)
     }
 
     pub(crate) fn legs(&self) -> &Legs {

@@ -7,8 +7,8 @@ use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
 use crate::site::transparent;
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use causeway_control::audit::AuditEvent;
 use causeway_tunnel::StreamId;
 use causeway_wire::{Preface, Reason, Token, Verdict};
@@ -144,10 +144,10 @@ impl SiteSide {
             token,
             Stage::Connecting { preface },
         )?;
-        let born = self.legs[leg].born;
+        let generation = self.legs[leg].generation;
         base.driver
             .timers
-            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
+            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, generation));
         Ok(Delivery::Begun)
     }
 
@@ -187,9 +187,11 @@ impl SiteSide {
         token: Token,
         stage: Stage,
     ) -> Result<LegKey, Reason> {
-        let born = base.driver.birth();
+        let generation = base.driver.next_generation();
         let job = (token, base.membership.jobs().weight(&token));
-        let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
+        let key = self
+            .legs
+            .insert(Leg::new(socket, pair, id, job, generation, stage));
         self.legs[key].lingers = base.membership.jobs().lingers(&token);
         let registered = self.legs[key]
             .socket
@@ -243,9 +245,9 @@ impl SiteSide {
     }
 
     /// The process that a leg waits for runs, or could not be started.
-    pub(crate) fn on_process(&mut self, base: &mut Base<'_>, key: LegKey, born: u64, runs: bool) {
+    pub(crate) fn on_process(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64, runs: bool) {
         // It may have ended meanwhile; then the process has read the end.
-        let waits = |leg: &&Leg| leg.born == born && matches!(leg.stage, Stage::Starting);
+        let waits = |leg: &&Leg| leg.generation == generation && matches!(leg.stage, Stage::Starting);
         match self.legs.get(key).filter(waits) {
             Some(_) if runs => self.begin_flow(base, key),
             Some(_) => self.break_leg(base, key, Reason::Exhausted),

@@ -17,7 +17,7 @@ use crate::membership::directory::Whereabouts;
 use crate::site::SiteSide;
 use crate::site::deliver::CONNECT_DEADLINE;
 use crate::site::leg::{Socket, Stage};
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::Token;
 use mio::Interest;
@@ -168,9 +168,9 @@ impl SiteSide {
         Ok((pair.ok_or_else(no_tunnel)?, token))
     }
 
-    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: LegKey, born: u64) {
+    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64) {
         let leg = self.legs.get(key);
-        if leg.is_some_and(|leg| leg.born == born && leg.is_connecting()) {
+        if leg.is_some_and(|leg| leg.generation == generation && leg.is_connecting()) {
             self.tell_of_late_delivery(base, key);
             self.break_leg(base, key, causeway_wire::Reason::TimedOut);
         }

@@ -223,11 +223,11 @@ impl Tunnels {
     }
 
     fn hindrance(&self, pair: &Pair) -> String {
-        let contact = &self.peers[pair.peer];
+        let peer = &self.peers[pair.peer];
         match pair.lanes[LaneNumber::QUIC] {
-            _ if !self.has_lane(pair.peer) => contact.trouble.clone(),
+            _ if !self.has_lane(pair.peer) => peer.trouble.clone(),
             Some(_) => String::new(),
-            None => contact.spare_trouble.clone(),
+            None => peer.spare_trouble.clone(),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::origin::Came;
 use crate::tunnels::origin::Through;
 use crate::tunnels::pair::{KeptPair, Pair};
-use crate::tunnels::peers::peer::KeptContact;
+use crate::tunnels::peers::peer::KeptPeer;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, Tunnel};
@@ -336,7 +336,7 @@ impl Tunnels {
     }
 
     /// Goes on with what a predecessor knew of a peer.
-    pub(crate) fn inherit_peer(&mut self, index: PeerIndex, kept: KeptContact) {
+    pub(crate) fn inherit_peer(&mut self, index: PeerIndex, kept: KeptPeer) {
         let peer = &mut self.peers[index];
         peer.session = kept.session;
         peer.trouble = kept.trouble;

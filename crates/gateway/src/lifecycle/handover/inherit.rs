@@ -5,7 +5,7 @@
 
 use super::state::State;
 use crate::base::Base;
-use crate::commands::jobs::FAREWELL;
+use crate::commands::job_life::FAREWELL;
 use crate::config::Config;
 use crate::flow::Flow;
 use crate::inherited::{InheritError, descriptor};
@@ -16,7 +16,7 @@ use crate::membership::consent::acceptance;
 use crate::membership::jobs::Jobs;
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peers::peer::KeptContact;
+use crate::tunnels::peers::peer::KeptPeer;
 use causeway_control::{HandedOver, Reply, SiteInfo};
 use causeway_wire::Cidr;
 use mio::net::{TcpListener, UnixListener};
@@ -37,21 +37,21 @@ pub(crate) fn read(config: &Config, number: RawFd) -> Result<(State<'static>, Li
 
 /// Puts it in the place of the nothing that a new gateway has.
 pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(), InheritError> {
-    flow.driver.births = kept.births;
+    flow.driver.generations = kept.generations;
     flow.driver.log.inherit(kept.refused);
     flow.membership.inherit(Jobs::inherit(kept.jobs), kept.unrecorded);
     inherit_directory(&mut flow.base(), &kept.virtual_subnets, kept.others)?;
-    inherit_peers(&mut flow.base(), kept.contacts);
+    inherit_peers(&mut flow.base(), kept.peers);
     inherit_pairs(&mut flow.base(), kept.pairs)?;
     let (site, mut base) = flow.site_and_base();
     site.inherit_counts(kept.streams_opened, kept.streams_peak, kept.next_delivery_port);
     site.inherit_legs(&mut base, kept.legs, FAREWELL)?;
     site.inherit_intakes(&mut base, kept.intakes)?;
-    let (commands, mut below) = flow.commands_and_below();
-    let (traversal, mut base) = below.traversal_and_base();
+    let (commands, mut context) = flow.commands_and_context();
+    let (traversal, mut base) = context.traversal_and_base();
     traversal.inherit_splices(&mut base, kept.splices, kept.carried_bytes)?;
-    commands.inherit_commands(&mut below, kept.commands)?;
-    commands.inherit_starters(&mut below, kept.starters);
+    commands.inherit_commands(&mut context, kept.commands)?;
+    commands.inherit_starters(&mut context, kept.starters);
     let (driver, membership) = (&flow.driver, &flow.membership);
     let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
     driver.say(format_args!(
@@ -64,8 +64,8 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
         streams,
         jobs,
     });
-    let (commands, mut below) = flow.commands_and_below();
-    commands.answer_hand_over(&mut below, &reply);
+    let (commands, mut context) = flow.commands_and_context();
+    commands.answer_hand_over(&mut context, &reply);
     Ok(())
 }
 
@@ -98,7 +98,7 @@ fn inherit_directory(
     Ok(())
 }
 
-fn inherit_peers(base: &mut Base<'_>, kept: Vec<KeptContact>) {
+fn inherit_peers(base: &mut Base<'_>, kept: Vec<KeptPeer>) {
     let is_member = base.membership.session().is_some();
     for kept in kept {
         // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker

@@ -128,8 +128,8 @@ pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &
     ));
     let Err(error) = try_hand_over(successor, flow, listeners);
     flow.driver.say(format_args!("goes on itself: {error}"));
-    let (commands, mut below) = flow.commands_and_below();
-    commands.answer_hand_over(&mut below, &Reply::Error(error.to_string()));
+    let (commands, mut context) = flow.commands_and_context();
+    commands.answer_hand_over(&mut context, &Reply::Error(error.to_string()));
     for index in flow.tunnels.peer_indexes() {
         flow.tunnels.dial_all(flow.driver, index, Duration::ZERO);
     }
@@ -153,8 +153,8 @@ fn try_hand_over(
     flow: &mut Flow<'_>,
     listeners: &Listeners,
 ) -> Result<Infallible, HandOverError> {
-    let (commands, mut below) = flow.commands_and_below();
-    if !commands.await_starts(&mut below) {
+    let (commands, mut context) = flow.commands_and_context();
+    if !commands.await_starts(&mut context) {
         return Err(HandOverError::Starting);
     }
     let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
@@ -194,7 +194,7 @@ fn try_hand_over(
 /// Everything that the successor needs to know, lanes being down.
 fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
-    let contacts = flow.tunnels.peers().map(|(_, peer)| peer.keep()).collect();
+    let peers = flow.tunnels.peers().map(|(_, peer)| peer.keep()).collect();
     let pairs = flow.tunnels.keep_pairs(now);
     let pairs = pairs.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
     let (_, carried_bytes) = flow.traversal.relayed();
@@ -204,7 +204,7 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
     Ok(State {
         site: flow.driver.config.site.clone(),
         handed_over: flow.handed_over + 1,
-        births: flow.driver.births,
+        generations: flow.driver.generations,
         streams_opened,
         streams_peak,
         next_delivery_port,
@@ -214,7 +214,7 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         virtual_subnets: flow.membership.directory().virtual_subnets(),
         others: flow.membership.directory().others().cloned().collect(),
         unrecorded: flow.membership.keep_unrecorded(),
-        contacts,
+        peers,
         jobs: flow.membership.jobs().keep(),
         starters: flow.commands.keep_starters(now),
         pairs,

@@ -3,7 +3,7 @@
 use super::opening::{BROKER, Opening, SLOTS};
 use crate::base::Base;
 use crate::keys::{LaneNumber, PeerIndex};
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use crate::traversal::Traversal;
 use crate::tunnels::origin::Way;
 use mio::Token;

@@ -32,7 +32,7 @@ pub(crate) const SOON: Duration = Duration::from_millis(300);
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// A relay that failed is asked after the others for so long.
-const GRUDGE: Duration = Duration::from_secs(60);
+const AVOIDED_FOR: Duration = Duration::from_secs(60);
 
 /// Connections to relays under way because others asked: as many as one relay lets one site wait for.
 const COMING: usize = 64;
@@ -155,7 +155,7 @@ impl Traversal {
                 "no site that this one has a tunnel with carries connections of others (relay in [grid])";
             return self.seek_failed(base, index, lane, None, why);
         };
-        let id = base.driver.birth();
+        let id = base.driver.next_generation();
         self.search_mut(index).asked[lane] = Some((id, relay));
         base.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
         base.tunnels
@@ -172,7 +172,7 @@ impl Traversal {
         let failed = |relay: PeerIndex| {
             let search = self.search(index)?;
             let at = search.failed.get(&relay);
-            at.filter(|at| base.driver.now.saturating_duration_since(**at) < GRUDGE)
+            at.filter(|at| base.driver.now.saturating_duration_since(**at) < AVOIDED_FOR)
                 .copied()
         };
         let willing = base.tunnels.peers().filter_map(|(relay, peer)| {

@@ -11,8 +11,8 @@ use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
 use crate::keys::{PairKey, SpliceKey, Table};
 use crate::sys::socket;
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use crate::traversal::Traversal;
 use crate::tunnels::carrier;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
@@ -65,7 +65,7 @@ pub(crate) struct RelayServer {
 }
 
 struct Splice {
-    born: u64,
+    generation: u64,
     /// The sites at both ends; the first asked, under this number.
     sites: [String; 2],
     ask: u64,
@@ -104,7 +104,7 @@ impl Splice {
             return None;
         };
         self.met.then(|| KeptSplice {
-            born: self.born,
+            generation: self.generation,
             sites: self.sites.clone(),
             ends: [one.as_raw_fd(), other.as_raw_fd()],
             ways: [self.ways[0].keep(), self.ways[1].keep()],
@@ -141,7 +141,7 @@ impl Traversal {
         let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
             let [one, other] = kept.ends;
             let splice = Splice {
-                born: kept.born,
+                generation: kept.generation,
                 sites: kept.sites,
                 ask: 0,
                 tickets: Vec::new(),
@@ -159,7 +159,9 @@ impl Traversal {
                 let token = Class::Splice.token(2 * key.0 + end);
                 base.driver.registry().register(socket, token, interest)?;
             }
-            base.driver.timers.set(IDLE, Deadline::Splice(key, splice.born));
+            base.driver
+                .timers
+                .set(IDLE, Deadline::Splice(key, splice.generation));
             // Whatever the kernel has told of, it told the predecessor.
             self.relay.unread.push(key);
         }
@@ -204,9 +206,9 @@ impl Traversal {
         }
         let tickets = bytes.map(Ticket);
         let shown = tickets.map(|ticket| digest(&ticket));
-        let born = base.driver.birth();
+        let generation = base.driver.next_generation();
         let key = self.relay.splices.insert(Splice {
-            born,
+            generation,
             sites: [from.clone(), to.to_owned()],
             ask,
             tickets: shown.to_vec(),
@@ -218,7 +220,7 @@ impl Traversal {
         for (end, ticket) in shown.into_iter().enumerate() {
             self.relay.tickets.insert(ticket, (key, end));
         }
-        base.driver.timers.set(MEETING, Deadline::Splice(key, born));
+        base.driver.timers.set(MEETING, Deadline::Splice(key, generation));
         self.tell_offer_soon(base);
         let go = GatewayToGateway::RelayGo {
             id: ask,
@@ -226,7 +228,7 @@ impl Traversal {
             beyond_microseconds: base.tunnels.least_rtt(far).unwrap_or(0),
         };
         let come = GatewayToGateway::RelayCome {
-            meeting: born,
+            meeting: generation,
             from,
             ticket: tickets[1].to_hex(),
             beyond_microseconds: base.tunnels.least_rtt(asker).unwrap_or(0),
@@ -244,7 +246,7 @@ impl Traversal {
         meeting: u64,
         why: RelayRefusal,
     ) {
-        let is_it = |splice: &Splice| splice.born == meeting && splice.sites[1] == site && !splice.met;
+        let is_it = |splice: &Splice| splice.generation == meeting && splice.sites[1] == site && !splice.met;
         let found = { self.relay.splices.iter() }.find(|(_, splice)| is_it(splice));
         let Some((key, from, id)) = found.map(|(key, splice)| (key, splice.sites[0].clone(), splice.ask))
         else {
@@ -333,13 +335,21 @@ impl Traversal {
     }
 
     /// Who was to meet has not, or a splice has been idle for long.
-    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: SpliceKey, born: u64) {
-        let Some(splice) = self.relay.splices.get(key).filter(|splice| splice.born == born) else {
+    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: SpliceKey, generation: u64) {
+        let Some(splice) = self
+            .relay
+            .splices
+            .get(key)
+            .filter(|splice| splice.generation == generation)
+        else {
             return;
         };
         let idle = base.driver.now.saturating_duration_since(splice.moved_at);
         if splice.met && idle < IDLE {
-            return base.driver.timers.set(IDLE - idle, Deadline::Splice(key, born));
+            return base
+                .driver
+                .timers
+                .set(IDLE - idle, Deadline::Splice(key, generation));
         }
         if !splice.met {
             let [one, other] = &splice.sites;
@@ -400,7 +410,7 @@ impl Splice {
 /// A connection of two other sites, which have met.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptSplice<'a> {
-    pub(crate) born: u64,
+    pub(crate) generation: u64,
     pub(crate) sites: [String; 2],
     pub(crate) ends: [RawFd; 2],
     /// From the first end to the second, and back.
@@ -413,7 +423,7 @@ mod tests {
 
     fn splice(from: &str, met: bool, now: Instant) -> Splice {
         Splice {
-            born: 0,
+            generation: 0,
             sites: [from.to_owned(), "nancy".to_owned()],
             ask: 0,
             tickets: Vec::new(),

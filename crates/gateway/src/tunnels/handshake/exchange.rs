@@ -27,7 +27,7 @@ pub(crate) struct Handshake {
     pub(in crate::tunnels) errand: Option<Errand>,
     /// A stranger's, which may show a ticket instead of a hello.
     pub(in crate::tunnels) may_show_ticket: bool,
-    pub(in crate::tunnels) born: u64,
+    pub(in crate::tunnels) generation: u64,
     pub(in crate::tunnels) own: Hello,
     pub(in crate::tunnels) connected: bool,
     pub(in crate::tunnels) received: Vec<u8>,

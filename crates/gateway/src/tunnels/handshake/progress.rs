@@ -3,8 +3,8 @@
 
 use crate::driver::Driver;
 use crate::keys::{HandshakeKey, LaneNumber, PairKey, PeerIndex};
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
@@ -72,7 +72,7 @@ impl Tunnels {
     fn take_handshake(&mut self, key: HandshakeKey) -> Option<Handshake> {
         let handshake = self.handshakes.try_remove(key)?;
         self.strangers
-            .leave(&network_of(handshake.address.ip()), handshake.born);
+            .leave(&network_of(handshake.address.ip()), handshake.generation);
         Some(handshake)
     }
 
@@ -99,7 +99,7 @@ impl Tunnels {
         }
         self.own_connection(&mut carrier, token);
         let connection = carrier.quic().map(|session| session.handle());
-        let born = driver.birth();
+        let generation = driver.next_generation();
         let own = Hello {
             site: driver.config.site.clone(),
             nonce,
@@ -115,7 +115,7 @@ impl Tunnels {
             dialled,
             errand,
             may_show_ticket,
-            born,
+            generation,
             own,
             connected: false,
             received: Vec::new(),
@@ -123,11 +123,13 @@ impl Tunnels {
         };
         self.handshakes.insert(handshake);
         if is_stranger {
-            self.strangers.enter(network_of(address.ip()), born, key);
+            self.strangers.enter(network_of(address.ip()), generation, key);
         }
-        driver.timers.set(DEADLINE, Deadline::Handshake(key, born));
+        driver.timers.set(DEADLINE, Deadline::Handshake(key, generation));
         if !is_stranger {
-            driver.timers.set(CONNECT_DEADLINE, Deadline::Connect(key, born));
+            driver
+                .timers
+                .set(CONNECT_DEADLINE, Deadline::Connect(key, generation));
         }
         match connection {
             Some(connection) => self.attend_connections(driver, &[connection]),
@@ -156,9 +158,9 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, born: u64) {
+    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, generation: u64) {
         let handshake = self.handshakes.get(key);
-        if handshake.is_some_and(|handshake| handshake.born == born && !handshake.connected) {
+        if handshake.is_some_and(|handshake| handshake.generation == generation && !handshake.connected) {
             self.end_handshake(
                 driver,
                 key,
@@ -168,11 +170,11 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, born: u64) {
+    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, generation: u64) {
         if self
             .handshakes
             .get(key)
-            .is_some_and(|handshake| handshake.born == born)
+            .is_some_and(|handshake| handshake.generation == generation)
         {
             let why = format!("no complete handshake within {DEADLINE:?}");
             self.end_handshake(driver, key, "handshake", &why);

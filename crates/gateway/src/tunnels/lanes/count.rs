@@ -62,7 +62,7 @@ impl Tunnels {
             return;
         };
         let reserved = most_rate(&driver.config, &self.peers, pair);
-        let contact = &self.peers[pair.peer];
+        let peer = &self.peers[pair.peer];
         let beside = pair
             .lanes
             .values()
@@ -71,9 +71,9 @@ impl Tunnels {
         // What a relay carries takes another way.
         let beside = beside.filter(|lane| lane.carrier.tcp().is_some() && lane.through.is_none());
         let rates: Vec<u64> = beside.map(Lane::rate).collect();
-        let known = rates.iter().sum::<u64>().max(contact.seen_rate);
+        let known = rates.iter().sum::<u64>().max(peer.seen_rate);
         // Beside TCP it stands because of losses; alone, where nothing else gets through.
-        let is_lossy = contact.is_lossy || (driver.config.transport == Transport::Auto && !rates.is_empty());
+        let is_lossy = peer.is_lossy || (driver.config.transport == Transport::Auto && !rates.is_empty());
         let share = match driver.config.transport {
             Transport::Quic => known / driver.config.lanes.unwrap_or(1) as u64,
             _ => known,

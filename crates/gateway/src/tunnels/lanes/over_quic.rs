@@ -3,7 +3,7 @@
 use crate::config::Transport;
 use crate::driver::Driver;
 use crate::keys::{HandshakeKey, LaneKey};
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;

@@ -30,8 +30,8 @@ impl Tunnels {
     /// Links of every site that is reached and has told them, and of the own one, by the site that measured.
     pub(crate) fn links(&self, driver: &Driver) -> BTreeMap<String, Vec<Link>> {
         let is_small = self.peers.len() < LINKED_SITES;
-        let contacts = self.peers.values().filter(|_| is_small);
-        let reached = contacts.filter(|peer| self.pair_of(&peer.site).is_some_and(Pair::is_up));
+        let peers = self.peers.values().filter(|_| is_small);
+        let reached = peers.filter(|peer| self.pair_of(&peer.site).is_some_and(Pair::is_up));
         let others = reached.map(|peer| (peer.site.clone(), peer.links.clone()));
         let own = (driver.config.site.clone(), self.own_links());
         others

@@ -136,8 +136,8 @@ impl Peer {
     }
 
     /// What travels of it.
-    pub(crate) fn keep(&self) -> KeptContact {
-        KeptContact {
+    pub(crate) fn keep(&self) -> KeptPeer {
+        KeptPeer {
             site: self.site.clone(),
             session: self.session,
             trouble: self.trouble.clone(),
@@ -160,7 +160,7 @@ impl Peer {
 
 /// Carries a peer's part of a hand-over, by its site.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeptContact {
+pub(crate) struct KeptPeer {
     pub(crate) site: String,
     pub(crate) session: u64,
     pub(crate) trouble: String,
