@@ -9,6 +9,8 @@ use std::path::Path;
 pub enum Extent {
     /// Every program, and the part of mpi4py's suite that a minute holds.
     TwoSites,
+    /// The same over two sites with the same addresses, but for the test of data: no byte depends on addresses.
+    Overlap,
     /// What a third site can change: rings and exchanges of six ranks, the ping-pong, that part of the suite.
     ThreeSites,
     /// The rings and exchanges over three sites alone.
@@ -22,7 +24,7 @@ impl Extent {
     /// One rank at each of two sites of the grid in which this extent runs.
     fn pair(self) -> &'static str {
         match self {
-            Extent::TwoSites | Extent::Suite => "rennes=1,nancy=1",
+            Extent::TwoSites | Extent::Overlap | Extent::Suite => "rennes=1,nancy=1",
             Extent::ThreeSites | Extent::ThreeSitesInShort => "orsay=1,rennes=1",
         }
     }
@@ -67,7 +69,10 @@ pub fn items(mpi: &Mpi, extent: Extent) -> Vec<Item> {
         return parts.into_iter().flatten().collect();
     }
     let mut items = Vec::new();
-    let ranks: &[u32] = if extent == Extent::TwoSites { &[4, 6] } else { &[6] };
+    let ranks: &[u32] = match extent {
+        Extent::TwoSites | Extent::Overlap => &[4, 6],
+        _ => &[6],
+    };
     for &count in ranks {
         items.push(checked(mpi, "ring", count));
         items.push(checked(mpi, "alltoall", count));
@@ -176,7 +181,9 @@ fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 5] {
     // A rank on each node: MPICH 4.0.2 by itself adds up wrongly where nodes have unlike numbers
     // (mpi/tests/compare.c).
     let (placement, sizes, ranks, first, groups) = match extent {
-        Extent::TwoSites | Extent::Suite => ("rennes=2,nancy=2", "2 2", 4, "rennes of 2", "first,there,-,-"),
+        Extent::TwoSites | Extent::Overlap | Extent::Suite => {
+            ("rennes=2,nancy=2", "2 2", 4, "rennes of 2", "first,there,-,-")
+        }
         Extent::ThreeSites | Extent::ThreeSitesInShort => (
             "orsay=2,rennes=2,bordeaux=1",
             "2 2 1",
@@ -208,7 +215,7 @@ fn collectives(mpi: &Mpi, extent: Extent) -> [Item; 5] {
 /// sites for each.
 fn fortran_collectives(mpi: &Mpi, extent: Extent) -> [Item; 3] {
     let (placement, ranks) = match extent {
-        Extent::TwoSites | Extent::Suite => ("rennes=2,nancy=2", 4),
+        Extent::TwoSites | Extent::Overlap | Extent::Suite => ("rennes=2,nancy=2", 4),
         Extent::ThreeSites | Extent::ThreeSitesInShort => ("orsay=2,rennes=2,bordeaux=1", 5),
     };
     ["mpif", "mpi", "f08"].map(|flavour| {
