@@ -4,7 +4,7 @@ use crate::base::{Base, base};
 use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::{LaneKey, PairKey};
-use crate::membership::{Membership, consent};
+use crate::membership::Membership;
 use crate::site::SiteSide;
 use crate::site::streams::Delivery;
 use crate::traversal::Traversal;
@@ -248,7 +248,8 @@ impl Flow<'_> {
             }
             Target::Node(node) => format!("process asked for on {node:?} with an unknown job token"),
         };
-        consent::record_refusal(&mut self.base(), "unknown-token", site, request.token, why);
+        self.membership
+            .record_refusal(self.driver, "unknown-token", site, request.token, why);
         Err(Reason::Denied)
     }
 }

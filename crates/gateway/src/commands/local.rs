@@ -5,7 +5,7 @@ use crate::commands::event::CommandsEvent;
 use crate::commands::{CommandContext, Commands};
 use crate::inherited::InheritError;
 use crate::keys::CommandKey;
-use crate::membership::directory::Whereabouts;
+use crate::membership::directory::{Directory, Whereabouts};
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
@@ -203,15 +203,13 @@ impl Commands {
                 self.start_job(context, key, job);
             }
             Request::Connect { name, host, lingers } => {
-                let mut job = new_job(key, name, 1);
                 let directory = context.membership.directory();
-                job.only = match directory.find_node(&host) {
-                    Whereabouts::At(site) => Some(site),
-                    _ if directory.other(&host).is_some() => Some(host),
-                    Whereabouts::Here | Whereabouts::Nowhere => None,
+                let job = Job {
+                    only: site_of(directory, host),
+                    plain: true,
+                    lingers,
+                    ..new_job(key, name, 1)
                 };
-                job.plain = true;
-                job.lingers = lingers;
                 self.start_job(context, key, job);
             }
             Request::Transparent { name, weight, plan } => {
@@ -298,6 +296,15 @@ impl Commands {
         if let Stage::Starting(token) | Stage::Holding(token) = command.stage {
             self.end_job(context, &token);
         }
+    }
+}
+
+/// The site of a node, or the site that is called so.
+fn site_of(directory: &Directory, host: String) -> Option<String> {
+    match directory.find_node(&host) {
+        Whereabouts::At(site) => Some(site),
+        _ if directory.other(&host).is_some() => Some(host),
+        Whereabouts::Here | Whereabouts::Nowhere => None,
     }
 }
 

@@ -90,10 +90,6 @@ pub(crate) struct CommandContext<'a> {
 }
 
 impl CommandContext<'_> {
-    pub(crate) fn base(&mut self) -> Base<'_> {
-        base!(self)
-    }
-
     /// The connections of this site, and what their methods act on.
     pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
         (&mut *self.site, base!(self))

@@ -192,7 +192,9 @@ impl Commands {
         let name = match judged {
             Ok(name) => name,
             Err((kind, why)) => {
-                consent::record_refusal(&mut context.base(), kind, &site, token, why);
+                context
+                    .membership
+                    .record_refusal(context.driver, kind, &site, token, why);
                 return Err(reason_of(kind));
             }
         };
@@ -244,7 +246,9 @@ impl Commands {
     ) -> Result<(), Reason> {
         let site = context.tunnels.site_of(pair).to_owned();
         if let Err((kind, why)) = self.has_room(context.driver, &token, &site) {
-            consent::record_refusal(&mut context.base(), kind, &site, token, why);
+            context
+                .membership
+                .record_refusal(context.driver, kind, &site, token, why);
             return Err(reason_of(kind));
         }
         self.open_process(

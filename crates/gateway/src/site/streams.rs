@@ -2,7 +2,6 @@
 
 use crate::base::Base;
 use crate::keys::{LegKey, PairKey};
-use crate::membership::consent;
 use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
@@ -121,7 +120,8 @@ impl SiteSide {
             Ok(Delivery::Begun) => {}
             Ok(Delivery::Sink) => return Ok(Delivery::Sink),
             Err((kind, why)) => {
-                consent::record_refusal(base, kind, &site, token, why);
+                base.membership
+                    .record_refusal(base.driver, kind, &site, token, why);
                 return Err(Reason::Denied);
             }
         }

@@ -127,9 +127,8 @@ impl Tunnels {
         }
         driver.timers.set(DEADLINE, Deadline::Handshake(key, generation));
         if !is_stranger {
-            driver
-                .timers
-                .set(CONNECT_DEADLINE, Deadline::Connect(key, generation));
+            let connect = Deadline::Connect(key, generation);
+            driver.timers.set(CONNECT_DEADLINE, connect);
         }
         match connection {
             Some(connection) => self.attend_connections(driver, &[connection]),
