@@ -10,6 +10,7 @@ use crate::site::streams::Delivery;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lanes::lane::LaneEnd;
+use crate::tunnels::lanes::pump::Supply;
 use crate::tunnels::lanes::receive::Read;
 use crate::tunnels::pair::Pair;
 use crate::turn::Turn;
@@ -173,14 +174,16 @@ impl Flow<'_> {
     /// have their turn.
     pub(crate) fn pump(&mut self, key: PairKey) {
         for _ in 0..FILLINGS {
-            let Some(number) = self.tunnels.supply(self.driver, key) else {
-                return;
+            let filled = match self.tunnels.supply(self.driver, key) {
+                Supply::NoPair => return,
+                Supply::Full => None,
+                Supply::Lane(number) => {
+                    let (site, mut base) = self.site_and_base();
+                    site.fill(&mut base, key, number);
+                    Some(number)
+                }
             };
-            if let Some(number) = number {
-                let (site, mut base) = self.site_and_base();
-                site.fill(&mut base, key, number);
-            }
-            if !self.tunnels.write_pair(self.driver, key, number) {
+            if !self.tunnels.write_pair(self.driver, key, filled) {
                 return;
             }
         }

@@ -99,8 +99,9 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<u8, RunError> {
     let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    let rules = args.collectives.as_deref();
-    let rules = rules.map(|file| rules::rules(&own, file)).transpose()?;
+    let rules = { args.collectives.as_deref() }
+        .map(|file| rules::rules(&own, file))
+        .transpose()?;
     let launcher = Launcher::find(word)?;
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
@@ -116,20 +117,22 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let status = (!args.direct).then(gateway_status).transpose()?;
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
     let is_tuned = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
-    let tunes = status.as_ref().filter(|_| is_tuned);
-    let eager = tunes.and_then(|status| tuning::eager(status, ranks));
+    let eager = { status.filter(|_| is_tuned) }.and_then(|status| tuning::eager(&status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
-    let (hierarchical, collectives) = libraries(args, &own, &launcher, (&sites, is_tuned, groups.is_some()))?;
+    let places = RankPlaces {
+        sites: sites.len(),
+        is_tuned,
+        has_groups: groups.is_some(),
+    };
+    let (hierarchical, collectives) = libraries(args, &own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
     // it on to.
-    let patience = Patience::with(launcher.mpi, words);
-    let signals = child::hold_signals(patience).map_err(RunError::Signals)?;
+    let signals = child::hold_signals(Patience::with(launcher.mpi, words)).map_err(RunError::Signals)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
     let chooses_hosts = !line.names_hosts && !line.starts_nothing;
     let hosts = chooses_hosts.then(|| directory.write_hosts(launcher.mpi, &chosen.shares));
-    let host_file = hosts.transpose();
-    let host_file = host_file.map_err(RunError::Directory)?;
+    let host_file = hosts.transpose().map_err(RunError::Directory)?;
     let facts = environment::Facts {
         causeway: &own,
         agent: &directory.agent(),
@@ -203,19 +206,30 @@ fn of_collectives(
     environment
 }
 
-/// Whether collectives cross between sites once, and what is preloaded for that and for what the user asks of
-/// the library: for these sites, an MPI that was tested or not, and with groups or without.
+/// What decides whether ranks need the library above MPI.
+struct RankPlaces {
+    /// Sites that take part.
+    sites: usize,
+    /// The MPI's version was tested, or the user wants it set up all the same.
+    is_tuned: bool,
+    /// The ranks have groups, by the job's profile.
+    has_groups: bool,
+}
+
+/// Whether collectives cross between sites once, and the libraries that are preloaded for that and for what the
+/// user asks of them.
 fn libraries(
     args: &Args,
     own: &Path,
     launcher: &Launcher,
-    (sites, is_tuned, has_groups): (&[String], bool, bool),
+    ranks: &RankPlaces,
 ) -> Result<(bool, Vec<PathBuf>), RunError> {
+    let (is_tuned, has_groups) = (ranks.is_tuned, ranks.has_groups);
     let redirects = !args.direct && !args.transparent;
     // The shim tells a process its site, this library the program its site and its group. On one site there
     // is nothing else to do but for keeping an order.
     let wants_library = has_groups || args.same_bits || args.collectives.is_some();
-    let hierarchical = redirects && !args.no_collectives && (wants_library || (sites.len() != 1 && is_tuned));
+    let hierarchical = redirects && !args.no_collectives && (wants_library || (ranks.sites != 1 && is_tuned));
     if !args.direct && !is_tuned {
         say::error(format_args!("causeway: {}", untested(launcher)));
     }

@@ -6,7 +6,7 @@ pub(crate) mod lane;
 mod leaving;
 mod over_quic;
 mod probing;
-mod pump;
+pub(crate) mod pump;
 pub(crate) mod receive;
 pub(crate) mod status;
 mod steering;

@@ -11,6 +11,16 @@ use crate::tunnels::pair::Pair;
 use std::io;
 use std::time::Instant;
 
+/// Where a pair's next data goes.
+pub(crate) enum Supply {
+    /// Onto this lane.
+    Lane(LaneNumber),
+    /// Nowhere now: no lane takes data.
+    Full,
+    /// Nowhere: the pair has ended.
+    NoPair,
+}
+
 /// The outcome of writing a pair's lanes.
 #[derive(Default)]
 struct Written {
@@ -20,19 +30,22 @@ struct Written {
 }
 
 impl Tunnels {
-    /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing
-    /// when there is no such pair.
-    pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Option<Option<LaneNumber>> {
+    /// Puts what goes before data onto a pair's lanes, and says which one takes data next.
+    pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Supply {
         let now = driver.now;
-        let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);
+        let (lanes, Some(pair)) = (&self.lanes, self.pairs.get_mut(key)) else {
+            return Supply::NoPair;
+        };
         let writable = |number: LaneNumber| {
             let lane = pair.lanes[number].and_then(|lane| lanes.get(lane));
             lane.is_some_and(|lane| lane.writable)
         };
         let number = pair.tunnel.choose_lane(|number| writable(LaneNumber(number)));
         let number = number.map(LaneNumber);
-        let takes_data = number.filter(|number| pair.tunnel.prepare(number.0, BATCH, now));
-        Some(takes_data)
+        match number.filter(|number| pair.tunnel.prepare(number.0, BATCH, now)) {
+            Some(number) => Supply::Lane(number),
+            None => Supply::Full,
+        }
     }
 }
 
