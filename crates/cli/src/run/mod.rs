@@ -141,10 +141,14 @@ fn run(args: &Args) -> Result<u8, RunError> {
         two_netmods: launcher.two_netmods,
         eager,
     };
-    let mut environment =
-        environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
-    let crossed = hierarchical.then_some(&sites[..]);
-    environment.extend(of_collectives(args, &job, crossed, groups, rules));
+    let mut environment = environment::settings(launcher.mpi, &facts, is_set);
+    environment.extend(of_collectives(
+        args,
+        &job,
+        hierarchical.then_some(&sites[..]),
+        groups,
+        rules,
+    ));
     let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
     environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
     let mut command = Command::new(&launcher.path);
@@ -206,6 +210,11 @@ fn of_collectives(
     environment
 }
 
+/// Whether the user has set a variable.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
 /// What decides whether ranks need the library above MPI.
 struct RankPlaces {
     /// Sites that take part.
@@ -244,7 +253,7 @@ fn libraries(
 }
 
 fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_>) {
-    for name in environment::left_alone(launcher.mpi, facts, |name| std::env::var_os(name).is_some()) {
+    for name in environment::left_alone(launcher.mpi, facts, is_set) {
         say::error(format_args!("causeway: {name} stays as you have set it"));
     }
 }
