@@ -118,7 +118,7 @@ fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of proce
 
 C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c tests/programs/*.c tests/programs/data/*.c tests/programs/data/*/*.c)
 
-lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links, columns and figures of documents, no circles of imports or includes, sizes; warnings are errors
+lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, sizes, first sentences; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
@@ -134,6 +134,7 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	tools/lint/circles.py
 	tools/lint/sizes.py
 	tools/lint/includes.py
+	tools/lint/sentences.py
 	tools/results/index.py --check
 
 demo: setup build programs ## two sites, real MPI programs over them, a report; about two minutes

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Runs fuzz targets one after the other, each for SECONDS of processor time (a busy host only takes longer), on one core:
-# run.sh SECONDS [TARGET...]
-# What was learnt stays in target/fuzz/TARGET/corpus; an input that failed is in target/fuzz/TARGET/failed, and the command to
-# run it again is printed.
+# Runs fuzz targets one after the other, each for SECONDS of processor time (a busy host only takes longer),
+# on one core: run.sh SECONDS [TARGET...]
+# What was learnt stays in target/fuzz/TARGET/corpus; an input that failed is in target/fuzz/TARGET/failed,
+# and the command to run it again is printed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1
@@ -30,7 +30,8 @@ for name in "${targets[@]}"; do
     export TMPDIR=$own
     start=$(spent) used=0 executions=0
     while [ "$used" -lt "$seconds" ]; do
-        # 16 kB: a program of MOST_STEPS steps, a file of every key. 20 s: the slowest input takes 0.1 s on a busy host.
+        # 16 kB: a program of MOST_STEPS steps, a file of every key. 20 s: the slowest input takes 0.1 s on a
+        # busy host.
         options=(-max_total_time=$((seconds - used)) -max_len=16384 -timeout=20 -rss_limit_mb=1024 -print_final_stats=1
             -artifact_prefix="$own/failed/")
         if ! fuzz run "$name" "$own/corpus" "${seeds[@]}" -- "${options[@]}" >"$own/log" 2>&1; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# build.sh DIRECTORY: compiles causeway-collectives into it (explain.c), and libcauseway_mpi_NAME.so for each binary interface of MPI whose headers
-# are found: openmpi and mpich of Debian's packages, abi (the standard one, MPI 5) of MPICH's package from PyPI.
+# build.sh DIRECTORY: compiles causeway-collectives into it (explain.c), and libcauseway_mpi_NAME.so for each
+# binary interface of MPI whose headers are found: openmpi and mpich of Debian's packages, abi (the standard
+# one, MPI 5) of MPICH's package from PyPI.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)

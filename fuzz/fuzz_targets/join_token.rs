@@ -1,5 +1,5 @@
-//! The line with which a site joins: what is read is written the same, and damage is told. As bytes that claim to be a token
-//! too, which random text never is: the check over them is made here.
+//! The line with which a site joins: what is read is written the same, and damage is told. As bytes that
+//! claim to be a token too, which random text never is: the check over them is made here.
 #![no_main]
 
 use causeway_broker::token::{JoinToken, MAX_BYTES};

@@ -1,4 +1,5 @@
-//! What arrives at a gateway's UDP port, before anybody has proved anything: datagrams of any content, and groups of which any one is lost.
+//! What arrives at a gateway's UDP port, before anybody has proved anything: datagrams of any content, and
+//! groups of which any one is lost.
 #![no_main]
 
 use causeway_tunnel::parity::{Decoder, Encoder, Head};

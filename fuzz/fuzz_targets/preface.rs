@@ -1,5 +1,5 @@
-//! What a shim's or a gateway's LAN leg opens with. TLVs of later versions are passed over, so bytes need not come back
-//! the same; what they say must.
+//! What a shim's or a gateway's LAN leg opens with. TLVs of later versions are passed over, so bytes need not
+//! come back the same; what they say must.
 #![no_main]
 
 use causeway_wire::Token;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# beside.sh: collectives that go on beside the program (beside.c) with each MPI of launch.sh, on this host alone; and with an MPI that has as few tags as
-# MPI allows.
+# beside.sh: collectives that go on beside the program (beside.c) with each MPI of launch.sh, on this host
+# alone; and with an MPI that has as few tags as MPI allows.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Sourced by the tests of this directory: starts MPI programs on this host alone, with the library told where their ranks are.
+# Sourced by the tests of this directory: starts MPI programs on this host alone, with the library told where
+# their ranks are.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 libraries=${libraries:-${CARGO_TARGET_DIR:-$root/target}/release}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -18,7 +19,8 @@ preloads() {
     esac
 }
 
-# launch MPI SITES PRELOADS PROGRAM ARGUMENTS...: as many ranks as SITES (a,a,b) has words; without PRELOADS nothing is preloaded.
+# launch MPI SITES PRELOADS PROGRAM ARGUMENTS...: as many ranks as SITES (a,a,b) has words; without PRELOADS
+# nothing is preloaded.
 launch() {
     local mpi=$1 sites=$2 preloads=$3 ranks
     shift 3

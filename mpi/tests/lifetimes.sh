@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# lifetimes.sh ROUNDS: communicators made, used and freed in many orders, with the library and the program built for the address, leak and undefined
-# behaviour sanitizers. An MPI has leaks of its own: of leaks, those count in whose stack is a function of the library.
+# lifetimes.sh ROUNDS: communicators made, used and freed in many orders, with the library and the program
+# built for the address, leak and undefined behaviour sanitizers. An MPI has leaks of its own: of leaks, those
+# count in whose stack is a function of the library.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 rounds=$1
@@ -16,8 +17,8 @@ build() { # MPI, its compiler, its library, flags...
         -Wl,--no-as-needed "$built/libcauseway_mpi_$3.so" -Wl,-rpath,"$built"
 }
 
-# Stacks of leaks that hold a function of the library, but not of what an MPI allocates for itself as it begins, and keeps of attributes for
-# communicators that the program left.
+# Stacks of leaks that hold a function of the library, but not of what an MPI allocates for itself as it
+# begins, and keeps of attributes for communicators that the program left.
 ours() {
     awk -v RS= '/(Direct|Indirect) leak/ && /mpi\/src\// && !/ in P?MPI_(Init|Comm_set_attr|Comm_create_keyval)/' "$@"
 }

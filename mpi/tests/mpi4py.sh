@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# mpi4py.sh [MPI [RANKS...]]: mpi4py's own tests of collectives and of communicators with Open MPI and MPICH, on 2, 3, 5, 7 and 8 ranks: without the
-# library, and with it over 1, 2 and 3 sites. Each test must come to the same end at each rank; what an MPI gets wrong by itself it may get wrong
-# with the library. MPI4PY_MODULES, a regular expression, selects among mpi4py's test modules.
+# mpi4py.sh [MPI [RANKS...]]: mpi4py's own tests of collectives and of communicators with Open MPI and MPICH,
+# on 2, 3, 5, 7 and 8 ranks: without the library, and with it over 1, 2 and 3 sites. Each test must come to
+# the same end at each rank; what an MPI gets wrong by itself it may get wrong with the library.
+# MPI4PY_MODULES, a regular expression, selects among mpi4py's test modules.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 if [ $# -gt 0 ]; then mpis=("$1") && shift; else mpis=(debian-openmpi mpich); fi
@@ -24,7 +25,8 @@ sites() { # of so many ranks over one, two, three sites
     esac
 }
 
-# suite MPI SITES PRELOADS DIRECTORY: what each rank said in DIRECTORY/stderr.RANK, and how each test ended in DIRECTORY/ends.RANK.
+# suite MPI SITES PRELOADS DIRECTORY: what each rank said in DIRECTORY/stderr.RANK, and how each test ended in
+# DIRECTORY/ends.RANK.
 suite() {
     local directory=$4 file python
     rm -rf "$directory"

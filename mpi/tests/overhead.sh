@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# overhead.sh CALLS [ROUNDS]: what a call costs with the library where it has nothing to improve: in a job of one process, on one site, and on
-# communicators of one rank in a job on two. Fails when it has sent anything or made a communicator there.
+# overhead.sh CALLS [ROUNDS]: what a call costs with the library where it has nothing to improve: in a job of
+# one process, on one site, and on communicators of one rank in a job on two. Fails when it has sent anything
+# or made a communicator there.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 

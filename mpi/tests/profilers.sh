@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Tools that look at a program's MPI calls, preloaded before the library as `causeway run` orders them: one that calls the next by PMPI names, and
-# EZTrace, which calls it by MPI names. The tool sees each call of the program once and none of the library's, and the library sees all that the
-# tool hands on: the program `crossings` counts what crosses between sites.
+# Tools that look at a program's MPI calls, preloaded before the library as `causeway run` orders them: one
+# that calls the next by PMPI names, and EZTrace, which calls it by MPI names. The tool sees each call of the
+# program once and none of the library's, and the library sees all that the tool hands on: the program
+# `crossings` counts what crosses between sites.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 out=$root/target/profilers
@@ -21,7 +22,8 @@ for mpi in debian-openmpi debian-mpich; do
     debian-mpich) own=$libraries/libcauseway_mpi_mpich.so compiler=mpicc.mpich module=mpich ;;
     esac
     "$compiler" -O2 -Wall -Wextra -Werror -shared -fPIC "$root/mpi/tests/profiler.c" -o "$out/profiler-$mpi.so"
-    # What the program calls: told that all ranks are at one site, the library hands everything on, of which the program, which expected two, complains.
+    # What the program calls: told that all ranks are at one site, the library hands everything on, of which
+    # the program, which expected two, complains.
     counted=$({ launch "$mpi" a,a "$out/profiler-$mpi.so:$own" "$program" 1 1 2>&1 || true; } | grep '^profiler: ') || fail "$mpi: no counts at one site"
     read -r _ bcasts _ allreduces _ <<<"$counted"
     said=$(launch "$mpi" a,b "$out/profiler-$mpi.so:$own" "$program" 1 1) || fail "$mpi with a profiler: $said"

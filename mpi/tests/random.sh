@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# random.sh CASES: that many random collectives on random communicators with each MPI of launch.sh, on this host alone. Every result is compared with
-# the MPI's own.
+# random.sh CASES: that many random collectives on random communicators with each MPI of launch.sh, on this
+# host alone. Every result is compared with the MPI's own.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 # Sites of the ranks, one word for each run; the cases are shared between them.
@@ -17,7 +17,8 @@ for mpi in "${mpis[@]}"; do
     seed=1
     for sites in "${placements[@]}"; do
         try "$mpi" "$sites" "$seed"
-        # What the model chooses for large messages alone, or on slow networks, and most messages in many pieces.
+        # What the model chooses for large messages alone, or on slow networks, and most messages in many
+        # pieces.
         (
             export CAUSEWAY_COLLECTIVES_SEGMENT_BYTES=400
             CAUSEWAY_COLLECTIVES_RULES="allreduce multi-leader, reduce_scatter multi-leader, gather direct, scatter direct" try "$mpi" "$sites" $((seed + 1000))

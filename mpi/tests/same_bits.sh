@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# same_bits.sh: with CAUSEWAY_COLLECTIVES_SAME_BITS sums have the same bits wherever the ranks are, on one site too; and without it they do not, or
-# the sums would show nothing. With each MPI of launch.sh.
+# same_bits.sh: with CAUSEWAY_COLLECTIVES_SAME_BITS sums have the same bits wherever the ranks are, on one
+# site too; and without it they do not, or the sums would show nothing. With each MPI of launch.sh.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 placements=(a,a,b,b a,b,a,b a,a,a,a a,b,b,b a,b,c,a)

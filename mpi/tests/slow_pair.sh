@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# slow_pair.sh: over three sites, two of which have a slow way between them, or none, nothing of a broadcast or reduction crosses it, each site sends
-# each other one what it must, and random collectives give the MPI's own results; and several ranks carry a large allreduce where a rule says so.
-# With Debian's Open MPI, on this host alone.
+# slow_pair.sh: over three sites, two of which have a slow way between them, or none, nothing of a broadcast
+# or reduction crosses it, each site sends each other one what it must, and random collectives give the MPI's
+# own results; and several ranks carry a large allreduce where a rule says so. With Debian's Open MPI, on this
+# host alone.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# soak.sh SECONDS [MPI...]: random collectives, each compared with the MPI's own, on communicators that are made and freed all the while; so long with
-# each MPI. Memory must not grow.
+# soak.sh SECONDS [MPI...]: random collectives, each compared with the MPI's own, on communicators that are
+# made and freed all the while; so long with each MPI. Memory must not grow.
 set -euo pipefail
 . "$(dirname "$0")/launch.sh"
 seconds=$1

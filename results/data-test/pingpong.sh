@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# pingpong.sh BEFORE OUT: MPICH 4.0.2 over rennes-nancy in four ways in turn, five times; BEFORE is a directory with a
-# causeway whose libcauseway_ucx.so has no unpack.c. Run as: causeway lab run --routed true rennes-nancy -- pingpong.sh ...
+# pingpong.sh BEFORE OUT: MPICH 4.0.2 over rennes-nancy in four ways in turn, five times; BEFORE is a
+# directory with a causeway whose libcauseway_ucx.so has no unpack.c. Run as: causeway lab run --routed true
+# rennes-nancy -- pingpong.sh ...
 set -euo pipefail
 before=$1 out=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,9 +1,9 @@
 //! Networks that fail under a running job: its data must be right and its status 0, whatever happened to the
 //! lanes.
 //!
-//! `traffic` (tests/programs) exchanges checked messages between all ranks until it is told that it is enough, and
-//! tells how many rounds are done. A round needs both directions of the WAN, so rounds show whether the job
-//! stands or goes.
+//! `traffic` (tests/programs) exchanges checked messages between all ranks until it is told that it is
+//! enough, and tells how many rounds are done. A round needs both directions of the WAN, so rounds show
+//! whether the job stands or goes.
 
 use crate::grid::{Lab, root};
 use crate::mpi::{self, Mpi};

@@ -1,8 +1,8 @@
 //! What happens to a grid under running jobs: its broker is killed, a relay dies, a certificate is renewed, a
 //! site is put out. Jobs go on; those of the site that was put out end, and say why.
 //!
-//! Sites join as people have them join. The job is `traffic` (tests/programs): checked messages, all with all,
-//! until it is told that it is enough.
+//! Sites join as people have them join. The job is `traffic` (tests/programs): checked messages, all with
+//! all, until it is told that it is enough.
 
 use crate::grid::root;
 use crate::members::Grid;

@@ -70,7 +70,7 @@ impl Grid {
         self.fresh.wait_for(what, || right(&self.listing()));
     }
 
-    /// Of the certificates that the broker was shown, in the order of the sites' names.
+    /// Serial numbers of the certificates that the broker was shown, in the order of the sites' names.
     pub fn serials(&self) -> Vec<String> {
         let sites = self.listing().sites;
         sites.into_iter().map(|site| site.serial).collect()

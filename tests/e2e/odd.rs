@@ -137,5 +137,5 @@ fn has_ipv6_alone(grid: &Grid, site: &str, number: usize) {
     }
 }
 
-/// Of a site in the scenario, and the last part of the address that each gets.
+/// The nodes of a site in the scenario, and the last part of the address that each gets.
 const NODES: [(&str, &str); 3] = [("1", "1"), ("2", "2"), ("head", "fd")];

@@ -9,7 +9,8 @@ use std::path::Path;
 pub enum Extent {
     /// Every program, and the part of mpi4py's suite that a minute holds.
     TwoSites,
-    /// The same over two sites with the same addresses, but for the test of data: no byte depends on addresses.
+    /// The same over two sites with the same addresses, but for the test of data: no byte depends on
+    /// addresses.
     Overlap,
     /// What a third site can change: rings and exchanges of six ranks, the ping-pong, that part of the suite.
     ThreeSites,

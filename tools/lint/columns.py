@@ -1,19 +1,33 @@
 #!/usr/bin/env python3
-"""Whether lines of the tracked Markdown files stay at 100 columns.
+"""Whether lines of the tracked Markdown files stay at 100 columns, and comments at the width of the code.
 
-Not looked at: tables, code, headings, lines that are one link or one word, docs/decisions (they are historical) and the
-tables that the bench has written in results/. Prints FILE:LINE: COLUMNS; the status is 1 then.
-tools/lint/wrap.py breaks a file's lines anew.
+Not looked at in Markdown: tables, code, headings, lines that are one link or one word, docs/decisions (they
+are historical) and the tables that the bench has written in results/. Not looked at in comments: fenced
+pictures, and words that are too long by themselves. Prints FILE:LINE: COLUMNS; the status is 1 then.
+tools/lint/wrap.py breaks the lines of a Markdown file anew.
 """
 
 import pathlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 COLUMNS = 100
+# As rustfmt.toml and .clang-format have it for code; Python, shell and TOML follow them.
+CODE_COLUMNS = int(re.search(r"max_width = (\d+)", pathlib.Path("rustfmt.toml").read_text(encoding="utf-8"))[1])
 LINK = re.compile(r"\]\([^)\s]+\)")
 
+# How a line that is a comment begins.
+HASH = re.compile(r"\s*#(?!!)")
+COMMENT = {
+    ".rs": re.compile(r"\s*//"),
+    ".c": re.compile(r"\s*(//|/\*|\*)"),
+    ".h": re.compile(r"\s*(//|/\*|\*)"),
+    ".py": HASH,
+    ".sh": HASH,
+    ".toml": HASH,
+}
 
 def looked_at(path: pathlib.Path) -> bool:
     if path.is_relative_to("docs/decisions"):
@@ -21,8 +35,8 @@ def looked_at(path: pathlib.Path) -> bool:
     return not path.is_relative_to("results") or path.name == "README.md"
 
 
-def long_lines(text: str):
-    """Number and columns of each. A link's target does not count: it cannot be broken."""
+def long_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Number and columns of each in Markdown. A link's target does not count: it cannot be broken."""
     in_fence = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -33,12 +47,34 @@ def long_lines(text: str):
             yield number, columns
 
 
+def long_comments(text: str, suffix: str) -> Iterator[tuple[int, int]]:
+    """Number and columns of each in code. What stands behind code on its line is the formatter's."""
+    in_fence, in_docstring = False, False
+    for number, line in enumerate(text.splitlines(), 1):
+        is_comment = COMMENT[suffix].match(line) is not None
+        in_fence = is_comment and in_fence != ("```" in line)
+        quotes = line.count('"""') if suffix == ".py" else 0
+        is_comment |= in_docstring or line.lstrip().startswith('"""')
+        in_docstring ^= quotes % 2 == 1
+        if is_comment and not in_fence and len(line) > CODE_COLUMNS and len(line.split()) > 2:
+            yield number, len(line)
+
+
 def main() -> int:
-    listed = subprocess.run(["git", "ls-files", "*.md"], check=True, capture_output=True, text=True)
+    suffixes = (".md", *COMMENT)
+    command = ["git", "ls-files", *(f"*{suffix}" for suffix in suffixes)]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True)
     found = 0
-    for path in filter(looked_at, map(pathlib.Path, listed.stdout.split())):
-        for number, columns in long_lines(path.read_text(encoding="utf-8")):
-            print(f"{path}:{number}: {columns} columns, {COLUMNS} at most")
+    for path in map(pathlib.Path, listed.stdout.split()):
+        if not path.exists():
+            continue
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".md":
+            lines, most = long_lines(text) if looked_at(path) else (), COLUMNS
+        else:
+            lines, most = long_comments(text, path.suffix), CODE_COLUMNS
+        for number, columns in lines:
+            print(f"{path}:{number}: {columns} columns, {most} at most")
             found += 1
     return found > 0
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Whether the C files of mpi/src include each other without circles.
 
-A file x.c and its header x.h are one. Neither folders nor files may make a circle; there are no exceptions. Prints who is in one, and the shortest as FILE:LINE: TARGET; the status is 1 then."""
+A file x.c and its header x.h are one. Neither folders nor files may make a circle; there are no
+exceptions. Prints who is in one, and the shortest as FILE:LINE: TARGET; the status is 1 then."""
 
 import pathlib
 import re

@@ -1,7 +1,12 @@
 #!/usr/bin/env python3
-"""Whether every relative link of the tracked Markdown files leads to a file, and its anchor to a heading there.
+"""Whether every relative link and every path in the tracked Markdown files leads to a file, and an anchor to
+a heading there.
 
-Links to other hosts are not followed. Prints what leads nowhere as FILE:LINE: TARGET: REASON; the status is 1 then."""
+A path begins with a folder of the repository's root, in backticks or not, or is in backticks and ends as a
+file of source or text does. The second kind may be given from the page, or by its last parts alone
+(`lanes/mod.rs`): then some tracked file must end so. Links to other hosts are not followed, nor paths behind
+a commit (`94fb3ff:results/x`) or in code blocks. Prints what leads nowhere as FILE:LINE: TARGET: REASON; the
+status is 1 then."""
 
 import pathlib
 import re
@@ -11,6 +16,19 @@ import sys
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+\s+(.*)$", re.MULTILINE)
 FENCE = re.compile(r"^(```|    ).*$")
+CODE = re.compile(r"`([^`]+)`")
+# As a file's name, without what stands for something (DATE, *, {mpi}).
+PATH = re.compile(r"[a-z0-9_.][\w.-]*(?:/[\w.-]+)*/?")
+SUFFIXES = (".rs", ".md", ".py", ".c", ".h", ".sh", ".toml")
+
+# Paths that need not be here, and why.
+EXCEPTIONS = {
+    "job.toml": "a file of the user",
+    "mpif.h": "a header of each MPI",
+    "linux/tcp.h": "a header of the kernel",
+    "linux/inet_diag.h": "a header of the kernel",
+    "tests/mpi/": "what results/README.md calls the old name of tests/programs/",
+}
 
 
 def anchors(path: pathlib.Path) -> set[str]:
@@ -30,7 +48,24 @@ def reason(source: pathlib.Path, target: str) -> str | None:
     return None
 
 
+def paths(line: str, top: re.Pattern[str]) -> set[str]:
+    """What a line names as paths of this repository."""
+    text = LINK.sub("", line)
+    spans = [word for span in CODE.findall(text) for word in span.split()[:1] if PATH.fullmatch(word)]
+    named = {path for path in spans if path.endswith(SUFFIXES) and path not in SUFFIXES}
+    return named | {found.rstrip(".") for found in top.findall(text) if "DATE" not in found}
+
+
+def is_there(source: pathlib.Path, path: str, top: re.Pattern[str], files: list[str]) -> bool:
+    if path in EXCEPTIONS or pathlib.Path(path).exists() or (source.parent / path).exists():
+        return True
+    return not top.match(path) and any(f"/{file}".endswith(f"/{path}") for file in files)
+
+
 def main() -> int:
+    files = subprocess.run(["git", "ls-files"], check=True, capture_output=True, text=True).stdout.split()
+    folders = sorted({file.split("/")[0] for file in files if "/" in file})
+    top = re.compile(rf"(?<![\w:/.-])(?:{'|'.join(map(re.escape, folders))})/[\w./-]*+(?![*{{$])")
     listed = subprocess.run(["git", "ls-files", "*.md"], check=True, capture_output=True, text=True)
     broken = 0
     for source in map(pathlib.Path, listed.stdout.split()):
@@ -40,6 +75,10 @@ def main() -> int:
             for target in LINK.findall(line):
                 if "://" not in target and not target.startswith("mailto:") and (why := reason(source, target)):
                     print(f"{source}:{number}: {target}: {why}")
+                    broken += 1
+            for path in sorted(paths(line, top)):
+                if not is_there(source, path, top, files):
+                    print(f"{source}:{number}: {path}: there is no such file")
                     broken += 1
     return broken > 0
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the index in results/README.md: for each bar of bars.toml the newest figure, computed from the rows.
 
-`--check` writes nothing; its status is 1 where the index is not what the rows say. bars.toml explains its keys.
+`--check` writes nothing; its status is 1 where the index is not what the rows say. bars.toml explains its
+keys.
 """
 
 import csv
@@ -18,7 +19,8 @@ import tomllib
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results"
 BEGIN, END = "<!-- index: written by tools/results/index.py -->", "<!-- end of the index -->"
 SENSES = {"at_most": "at most", "at_least": "at least", "near": "within 5 % of"}
-# Round trip in microseconds and bits per second: two sites (rennes-nancy), and the longest way from the root over three.
+# Round trip in microseconds and bits per second: two sites (rennes-nancy), and the longest way from the root
+# over three.
 TWO, THREE = (11_600, 1e9), (10_300, 1e9)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of tools/setup/apt-packages.txt that are missing; does nothing when all are there.
-# Starts no service: packages that would start a daemon are told not to.
+# Installs the Debian packages of tools/setup/apt-packages.txt that are missing; does nothing when all are
+# there. Starts no service: packages that would start a daemon are told not to.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes .cache/mpi/NAME, one Python environment per MPI, from tools/setup/pypi-NAME.txt; a directory whose pin is
-# unchanged is used again. `lint` is no MPI but what make lint needs. `pypi.sh suite` also unpacks mpi4py's source
-# package, whose tests we run.
+# Makes .cache/mpi/NAME, one Python environment per MPI, from tools/setup/pypi-NAME.txt; a directory whose pin
+# is unchanged is used again. `lint` is no MPI but what make lint needs. `pypi.sh suite` also unpacks mpi4py's
+# source package, whose tests we run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$(cd "$here/../.." && pwd)/.cache/mpi

@@ -1,8 +1,9 @@
 //! Which connection goes when there are too many of those who have not said yet who they are.
 //!
-//! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however slowly each of
-//! its connections speaks, and who comes from elsewhere is not pushed out by it: to do that, it would have to come from as
-//! many origins as there are places. What an origin is, the caller says: an address, or a network ([`network_of`]).
+//! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however
+//! slowly each of its connections speaks, and who comes from elsewhere is not pushed out by it: to do that,
+//! it would have to come from as many origins as there are places. What an origin is, the caller says: an
+//! address, or a network ([`network_of`]).
 #![forbid(unsafe_code)]
 
 use std::cmp::Reverse;
@@ -10,7 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Connections by their origins `O`. Each is known by its age, a number that rises with each that comes, and by a key `K`.
+/// Connections by their origins `O`. Each is known by its age, a number that rises with each that comes, and
+/// by a key `K`.
 #[derive(Debug)]
 pub struct Admission<O, K> {
     max: usize,
@@ -29,7 +31,7 @@ pub enum Bound {
 }
 
 impl<O: Eq + Hash, K: Copy> Admission<O, K> {
-    /// So many places in all, and so many for one origin; at least one each.
+    /// Makes an admission with so many places in all, and so many for one origin; at least one each.
     pub fn new(max: usize, max_of_one: usize) -> Admission<O, K> {
         Admission {
             max: max.max(1),
@@ -82,7 +84,8 @@ impl<O: Eq + Hash, K: Copy> Admission<O, K> {
     }
 }
 
-/// Whoever has one address of IPv6 has 2^64 of them (RFC 4291, section 2.5.1).
+/// The part of an address that one origin has: whoever has one address of IPv6 has 2^64 of them (RFC 4291,
+/// section 2.5.1).
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),

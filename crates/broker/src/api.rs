@@ -1,4 +1,4 @@
-//! What is said to the broker and answered, version 1: JSON over HTTPS, under `/v1`.
+//! The requests to the broker and its answers, version 1: JSON over HTTPS, under `/v1`.
 //!
 //! Every body says its limits here: [`MAX_BODY`] or [`MAX_LIST_BODY`] bytes before it is read,
 //! [`Checked::check`] once it is. Unknown fields are refused in requests, so that a misspelt one is not
@@ -56,7 +56,7 @@ pub trait Checked {
     /// Longest body, in bytes.
     const MAX_BYTES: usize = MAX_BODY;
 
-    /// What is wrong with it, in one sentence.
+    /// Looks for a mistake, and says it in one sentence.
     ///
     /// # Errors
     /// The sentence.
@@ -102,7 +102,7 @@ pub enum ErrorKind {
     Expired,
     /// The certificate is void.
     Revoked,
-    /// Not for who asks.
+    /// Whoever asks has no right to it.
     NotYours,
     /// Another site has these addresses or nodes.
     Overlap,
@@ -137,7 +137,7 @@ pub struct EnrolRequest {
     pub request: String,
 }
 
-/// Without the secret.
+/// Prints no secret.
 impl std::fmt::Debug for EnrolRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "EnrolRequest({})", self.site)
@@ -155,7 +155,7 @@ pub struct RenewRequest {
 /// A new certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificateAnswer {
-    /// As PEM.
+    /// The certificate, as PEM.
     pub certificate: String,
     /// The authority's, as PEM.
     pub authority: String,
@@ -278,7 +278,7 @@ pub struct Done {}
 /// Answer to [`SyncRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncAnswer {
-    /// What is known with this answer.
+    /// The state that this answer brings the caller to.
     pub now: Since,
     /// The members begin anew: forget those that are not among this answer's and its continuations'.
     pub full: bool,
@@ -371,7 +371,7 @@ pub struct Reached {
     pub address: SocketAddr,
     /// A connection came up.
     pub reached: bool,
-    /// Else why not.
+    /// The reason, where it is not.
     pub reason: Option<String>,
 }
 
@@ -414,7 +414,7 @@ fn is_zero(number: &u64) -> bool {
 /// Answer to [`JobsRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobsAnswer {
-    /// Those of the asking site and, in a list, those of the others, in the order of their beginning.
+    /// Jobs of the asking site and, in a list, those of the others, in the order of their beginning.
     pub jobs: Vec<Job>,
     /// Jobs of others for which a list had no room.
     #[serde(default)]
@@ -430,7 +430,7 @@ pub struct Job {
     pub instance: String,
     /// What runs where.
     pub job: JobStart,
-    /// Since when, in seconds since 1970.
+    /// When it began, in seconds since 1970.
     pub since: u64,
 }
 

@@ -47,7 +47,7 @@ pub struct Authority {
 /// A new certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issued {
-    /// As PEM.
+    /// The certificate, as PEM.
     pub pem: String,
     /// Serial number in hexadecimal.
     pub serial: String,
@@ -72,7 +72,7 @@ pub enum AuthorityError {
     /// The two files are not of one authority.
     #[error("{KEY_FILE} is not the key of {CERTIFICATE_FILE}")]
     Mismatch,
-    /// Not a request, or one for a key of another kind.
+    /// The bytes are no request, or ask for a key of another kind.
     #[error("the certificate request is refused: {0}")]
     Request(&'static str),
 }
@@ -250,7 +250,7 @@ impl Clone for Credentials {
     }
 }
 
-/// Without the key.
+/// Prints no key.
 impl std::fmt::Debug for Credentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(

@@ -33,7 +33,8 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// A time in seconds since 1970 as RFC 3339 writes it: `2026-11-22T06:10:57Z`. Later ones sort after earlier ones.
+/// A time in seconds since 1970 as RFC 3339 writes it: `2026-11-22T06:10:57Z`. Later ones sort after earlier
+/// ones.
 pub fn timestamp(unix_seconds: u64) -> String {
     let text = date(unix_seconds);
     text.strip_suffix(" UTC")

@@ -1,8 +1,8 @@
 //! Which address ranges a site may say are its own. Pure.
 //!
-//! Whoever runs the grid grants ranges with a token. A site that was granted none may have whatever nobody has
-//! on the Internet: a member that calls somebody's public addresses its own would get the connections of others'
-//! jobs to them.
+//! Whoever runs the grid grants ranges with a token. A site that was granted none may have whatever nobody
+//! has on the Internet: a member that calls somebody's public addresses its own would get the connections of
+//! others' jobs to them.
 
 use crate::api::{Record, Subnet};
 use crate::virtual_addresses::may_be_virtual;

@@ -46,13 +46,13 @@ pub struct Certified {
 /// Why a certificate names nobody.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
-    /// Not a certificate.
+    /// The bytes are no certificate.
     #[error("the certificate cannot be read")]
     Certificate,
     /// None, several, or something beside it.
     #[error("the certificate has {0} names where it should have one URI; it was not made by 'causeway grid'")]
     Names(usize),
-    /// Not an identity of ours.
+    /// The name is no identity of this grid's kind.
     #[error("{0:?} is no causeway://GRID/site/SITE and no causeway://GRID/broker")]
     Uri(String),
 }

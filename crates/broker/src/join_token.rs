@@ -31,7 +31,7 @@ pub type Fingerprint = [u8; 32];
 pub struct JoinToken {
     /// Where the broker is to be found, `HOST:PORT`.
     pub brokers: Vec<String>,
-    /// Of the certificate of the grid's authority.
+    /// The fingerprint of the certificate of the grid's authority.
     pub authority: Fingerprint,
     /// The site that may join with it.
     pub site: String,

@@ -51,7 +51,7 @@ enum Changed {
 pub struct Conflict {
     /// A subnet or a node.
     pub what: String,
-    /// Whose it is.
+    /// The site that has it.
     pub other: String,
     /// Whether the asking site expects to overlap with others.
     pub declared: bool,
@@ -93,7 +93,7 @@ impl Members {
         self.sites.get(site).map(|held| &held.member)
     }
 
-    /// All of them, in no order.
+    /// All members, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Member> {
         self.sites.values().map(|held| &held.member)
     }

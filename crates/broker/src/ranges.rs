@@ -1,5 +1,5 @@
-//! Whose address ranges are where: an index in which what overlaps with a range is found without looking at the
-//! others. Pure.
+//! An index of the sites' address ranges. It finds what overlaps with a range without looking at the others.
+//! Pure.
 
 use causeway_wire::Cidr;
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ fn each_site<'a>(
     sites.iter().map(move |site| (range, &**site))
 }
 
-/// Those of some ranges that lie in no other of them.
+/// The ranges that lie in no other of them.
 pub fn outermost(ranges: impl IntoIterator<Item = Cidr>) -> Vec<Cidr> {
     let mut ranges: Vec<Cidr> = ranges.into_iter().collect();
     ranges.sort_unstable_by_key(key);

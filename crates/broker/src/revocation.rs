@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Most sites a list may name: four times the largest grid.
+/// The most sites that a list may name: four times the largest grid.
 pub const MAX_REVOKED: usize = 4096;
 
 /// Longest list read: all of them with the longest names, and room in a body for the escaped quotes.
@@ -52,10 +52,10 @@ pub enum RevocationError {
     /// Damaged, or forged.
     #[error("the list of revocations is not signed by the grid's authority")]
     Signature,
-    /// Not a list.
+    /// The text is no list.
     #[error("the list of revocations cannot be read: {0}")]
     Format(String),
-    /// Of another grid, whose authority has the same key.
+    /// The list is of another grid, whose authority has the same key.
     #[error("the list of revocations is of grid {0}")]
     Grid(String),
 }
@@ -206,7 +206,7 @@ impl Revocations {
         Revocations(Arc::new(RwLock::new(set)))
     }
 
-    /// What is known now.
+    /// The revocations that are known now.
     pub fn now(&self) -> RevocationSet {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,5 +1,5 @@
-//! What the broker says on standard error, by way of `causeway_log`, which escapes what others chose and waits
-//! for no reader. How often a refusal is said `causeway_log::refusals` decides.
+//! What the broker says on standard error, by way of `causeway_log`, which escapes what others chose and
+//! waits for no reader. How often a refusal is said `causeway_log::refusals` decides.
 
 use causeway_log::{Lines, Refusals};
 use std::fmt::Display;
@@ -17,17 +17,18 @@ pub struct Log {
 }
 
 impl Log {
-    /// To standard error.
+    /// A log that goes to standard error.
     pub fn stderr() -> Log {
         Log::new(|line| Lines::stderr().say(format_args!("causeway broker: {line}")))
     }
 
-    /// To be called before the broker ends: lines that nobody reads within a second are lost.
+    /// Waits until the lines are written. The broker calls it before it ends; lines that nobody reads within
+    /// a second are lost.
     pub(crate) fn flush(&self) {
         Lines::stderr().flush(FAREWELL);
     }
 
-    /// To whoever wants them, a line each, without its newline.
+    /// A log that gives each line to `write`, without its newline.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Log {
         Log {
             write: Arc::new(write),

@@ -1,9 +1,9 @@
 //! What the broker must not forget, in one file: JSON values in the tables of an embedded database.
 //!
 //! A change is on the disk before anybody is told of it. The database is locked by the one process that uses
-//! it. One that could not be written refuses that change, and is opened again for the next one: a disk that is
-//! full for a minute costs that minute. Where it cannot be opened again because it is no longer this process's,
-//! the store is lost, and the broker ends.
+//! it. One that could not be written refuses that change, and is opened again for the next one: a disk that
+//! is full for a minute costs that minute. Where it cannot be opened again because it is no longer this
+//! process's, the store is lost, and the broker ends.
 
 use redb::{
     Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
@@ -22,15 +22,15 @@ pub(crate) type Table = TableDefinition<'static, &'static str, &'static [u8]>;
 
 /// One value each: the format's version, the revocations.
 pub(crate) const META: Table = TableDefinition::new("meta");
-/// By the hash of their secrets.
+/// Tokens, by the hash of their secrets.
 pub(crate) const TOKENS: Table = TableDefinition::new("tokens");
-/// By site.
+/// Members, by site.
 pub(crate) const MEMBERS: Table = TableDefinition::new("members");
 /// The ranges that a site may have, by site, where who runs the grid has said so.
 pub(crate) const GRANTS: Table = TableDefinition::new("grants");
 /// When each site last spoke, by site: apart from its record, which is long and seldom changes.
 pub(crate) const SEEN: Table = TableDefinition::new("seen");
-/// By number.
+/// Jobs, by number.
 pub(crate) const JOBS: Table = TableDefinition::new("jobs");
 
 /// The format of what is in the tables.
@@ -73,7 +73,7 @@ pub(crate) struct Store {
     path: PathBuf,
     /// Device and number of the file: another one in its place holds something else.
     file: (u64, u64),
-    /// None between a change that failed and the next one.
+    /// The open store. `None` between a change that failed and the next one.
     database: Option<Database>,
     /// Why the last change failed, if it did.
     trouble: Option<String>,
@@ -137,8 +137,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes changes; they are on the disk once this returns. Changes that failed may be there or not, as after
-    /// a crash.
+    /// Makes changes; they are on the disk once this returns. Changes that failed may be there or not, as
+    /// after a crash.
     pub(crate) fn change(&mut self, change: Change) -> Result<(), StoreError> {
         if change.writes.is_empty() {
             return Ok(());
@@ -196,7 +196,7 @@ impl Store {
         })
     }
 
-    /// All of a table. Values of `META` that are of another type are left out.
+    /// All rows of a table. Values of `META` that have another type are left out.
     pub(crate) fn all<T: DeserializeOwned>(&self, table: Table) -> Result<Vec<(String, T)>, StoreError> {
         let read = || -> Result<Vec<(String, Vec<u8>)>, redb::Error> {
             let Some(database) = &self.database else {

@@ -21,7 +21,7 @@ use rustls::{
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// For dialling somebody of the grid.
+/// The configuration for dialling somebody of the grid.
 ///
 /// # Errors
 /// A key that is not the certificate's.
@@ -38,7 +38,7 @@ pub fn client_config(
     Ok(without_resumption(config))
 }
 
-/// For being dialled by somebody of the grid.
+/// The configuration for being dialled by somebody of the grid.
 ///
 /// # Errors
 /// A key that is not the certificate's.
@@ -55,8 +55,8 @@ pub fn server_config(
     )
 }
 
-/// For the broker: who shows no certificate may join, and whether a certificate's time has come is answered
-/// in words.
+/// The broker's configuration. A caller without a certificate may join. A certificate whose time has not
+/// come, or has passed, is refused in words.
 pub(crate) fn broker_config(own: &Credentials, trust: &Trust) -> Result<ServerConfig, rustls::Error> {
     server(
         own,
@@ -66,7 +66,7 @@ pub(crate) fn broker_config(own: &Credentials, trust: &Trust) -> Result<ServerCo
     )
 }
 
-/// For joining: the broker is known by its authority's fingerprint, and nothing is shown to it.
+/// The configuration for joining. The broker is known by its authority's fingerprint, and is shown nothing.
 ///
 /// # Errors
 /// None that is known; rustls may have some.
@@ -79,7 +79,7 @@ pub fn joining_config(authority: Fingerprint, clock: Clock) -> Result<ClientConf
     ))
 }
 
-/// For asking what time it is at the broker, once the own clock seems to be wrong.
+/// The configuration for asking the broker's time, once the own clock seems to be wrong.
 pub(crate) fn asking_time_config(authority: Fingerprint) -> Result<ClientConfig, rustls::Error> {
     let verifier = Verifier {
         policy: Policy::FingerprintAtAnyTime(authority),

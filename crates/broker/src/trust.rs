@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
 
-/// Whom a process expects at the other end.
+/// The peer that a process expects at the other end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expect {
     /// The broker.
@@ -22,7 +22,7 @@ pub enum Expect {
 /// Why somebody is not who they have to be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
-    /// Not issued by this grid's authority.
+    /// The certificate is not issued by this grid's authority.
     #[error(
         "its certificate is not of the authority of grid {grid} ({reason}); sites of another grid cannot be joined"
     )]
@@ -50,7 +50,7 @@ pub enum TrustError {
         span(begins.saturating_sub(*now)), date(*now)
     )]
     NotYetValid {
-        /// Whose.
+        /// The certificate's owner.
         who: Identity,
         /// First second of its life.
         begins: u64,
@@ -63,7 +63,7 @@ pub enum TrustError {
          join again with a new token", date(*ended), span(now.saturating_sub(*ended)), date(*now)
     )]
     Expired {
-        /// Whose.
+        /// The certificate's owner.
         who: Identity,
         /// Last second of its life.
         ended: u64,
@@ -119,7 +119,8 @@ impl Trust {
         &self.authority
     }
 
-    /// What is void; [`Revocations::adopt`] changes it for every configuration made from this.
+    /// The certificates that are void. [`Revocations::adopt`] changes it for every configuration made from
+    /// this.
     pub fn revocations(&self) -> &Revocations {
         &self.revocations
     }
@@ -194,8 +195,8 @@ impl Trust {
         Ok(())
     }
 
-    /// Why who showed these certificates may go on no longer, if so: they are void. That their time is over is
-    /// no reason.
+    /// Why who showed these certificates may go on no longer, if so: they are void. That their time is over
+    /// is no reason.
     pub fn voided(&self, shown: &[CertificateDer<'_>]) -> Option<String> {
         match self.identify(shown) {
             Ok(certified) => self.revocations.refuses(&certified),

@@ -21,7 +21,8 @@ const HELD: usize = 2000;
 /// Where the flood comes from.
 const ADDRESSES: usize = 20;
 
-/// From an address that nobody honest has; its end is a reset, so that no port stays in use.
+/// Connects from an address that nobody honest has. The connection ends with a reset, so that no port stays
+/// in use.
 fn stranger(number: usize, broker: SocketAddr) -> TcpStream {
     let own = SocketAddr::from(([127, 0, 7, 1 + (number % ADDRESSES) as u8], 0));
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();

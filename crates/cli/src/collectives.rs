@@ -123,7 +123,7 @@ fn slots(status: &Status) -> String {
     status.sites.iter().map(of_site).collect::<Vec<_>>().join(",")
 }
 
-/// Of `--link`.
+/// What `--link` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Link {
     round_microseconds: u64,

@@ -44,8 +44,8 @@ pub struct TokenArgs {
     /// How long the token is good: 30min, 1h, 2d; 7d at most.
     #[arg(long, default_value = "1h", value_parser = lifetime)]
     ttl: u64,
-    /// A range in which the site's addresses have to lie; may be repeated [default: any private, shared, unique
-    /// local or loopback range that no other site has].
+    /// A range in which the site's addresses have to lie; may be repeated [default: any private, shared,
+    /// unique local or loopback range that no other site has].
     #[arg(long, value_name = "CIDR")]
     subnet: Vec<Cidr>,
     #[command(flatten)]

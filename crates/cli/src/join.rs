@@ -23,8 +23,8 @@ const MEMBERSHIP: &str = "membership";
 
 #[derive(Args)]
 pub struct JoinArgs {
-    /// Join a grid with this token, once; with one in this file, or on standard input (-), where no other user of
-    /// this host sees it. Afterwards start without it.
+    /// Join a grid with this token, once; with one in this file, or on standard input (-), where no other
+    /// user of this host sees it. Afterwards start without it.
     #[arg(long, value_name = "TOKEN|FILE|-", conflicts_with_all = ["drain", "inherit"])]
     join: Option<String>,
     /// Addresses of this site's nodes, such as 10.1.0.0/24. With --join, for a new configuration.

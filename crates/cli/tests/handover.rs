@@ -99,7 +99,7 @@ impl Grid {
         grid
     }
 
-    /// In the order in which they start.
+    /// Sites in the order in which they start.
     fn sites(&self) -> Vec<u8> {
         match self.ways {
             Ways::Relayed => vec![3, 2, 1],
@@ -705,7 +705,8 @@ struct Lease(std::fs::File);
 
 impl Lease {
     fn take(path: &Path) -> Lease {
-        // SAFETY: no function is installed. The kernel tells of the other by SIGIO, which would end this process.
+        // SAFETY: no function is installed. The kernel tells of the other by SIGIO, which would end this
+        // process.
         unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
         let lease = Lease(std::fs::File::open(path).unwrap());
         assert_eq!(lease.fcntl(libc::F_SETLEASE, libc::F_WRLCK), 0);

@@ -98,7 +98,7 @@ impl Gateway {
         }
     }
 
-    /// Until all sites can be used.
+    /// Waits until all sites can be used.
     fn wait_for(&self, sites: usize) {
         let began = Instant::now();
         loop {

@@ -1,5 +1,5 @@
-//! What a gateway writes down of what others did on its site: one JSON object a line, in a file of this user's
-//! alone. Files that grew are put aside under the same name with a number, the highest the oldest.
+//! What a gateway writes down of what others did on its site: one JSON object a line, in a file of this
+//! user's alone. Files that grew are put aside under the same name with a number, the highest the oldest.
 
 use causeway_wire::shown::Line;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub enum AuditEvent {
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// As RFC 3339 writes it, in UTC, to the second.
+    /// The time as RFC 3339 writes it, in UTC, to the second.
     pub time: String,
     /// See [`AuditEvent`].
     pub event: AuditEvent,
@@ -91,7 +91,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl AuditEntry {
-    /// With nothing but the time and the event.
+    /// An entry with nothing but the time and the event.
     pub fn new(time: String, event: AuditEvent) -> AuditEntry {
         AuditEntry {
             time,

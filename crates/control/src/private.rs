@@ -100,9 +100,9 @@ pub fn check_program(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses a path that another user could change: the file, a directory above it, or a link on the way, belongs
-/// to somebody who is neither this user nor root, or a group or everybody may write to it. A directory such as
-/// /tmp, in which nobody may touch what is another's, is fine.
+/// Refuses a path that another user could change: the file, a directory above it, or a link on the way,
+/// belongs to somebody who is neither this user nor root, or a group or everybody may write to it. A
+/// directory such as /tmp, in which nobody may touch what is another's, is fine.
 pub fn check_path(path: &Path) -> io::Result<()> {
     let typed = std::path::absolute(path)?;
     for way in [fs::canonicalize(path)?, typed] {

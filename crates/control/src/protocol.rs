@@ -1,4 +1,4 @@
-//! What is asked and answered: one JSON line each way.
+//! Requests and answers: one JSON line each way.
 
 use crate::site::Link;
 use crate::status::{SiteStatus, Status};
@@ -23,7 +23,7 @@ pub enum Request {
         /// Its share of a busy tunnel beside other jobs', 1 to [`MAX_WEIGHT`].
         #[serde(default = "usual_weight")]
         weight: u32,
-        /// What is known of it beforehand. Who says it hears of sites that the job loses: [`Reply::Lost`].
+        /// The job's plan. Whoever says it hears of sites that the job loses: [`Reply::Lost`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Plan>,
     },
@@ -59,11 +59,11 @@ pub enum Request {
         #[serde(default)]
         plan: Option<Plan>,
     },
-    /// From a process that the gateway started: what a node runs for it, for what is written down.
+    /// A process that the gateway started tells what a node runs for it. The audit writes it down.
     Started {
         /// The number of the process that the gateway started.
         pid: u32,
-        /// Of the one on the node.
+        /// The process on the node.
         node_pid: u32,
         /// What it runs, cut to a length that is fit for a line.
         command: String,
@@ -87,12 +87,12 @@ pub enum Request {
     },
 }
 
-/// At this port of a gateway's LAN address, a connection of a [`Request::Connect`] job reaches `causeway
-/// sink`, which reads it to its end and then says how many bytes came: for `causeway probe --measure`.
-/// Discard's number (RFC 863); nothing listens.
+/// The port of `causeway sink`. A connection of a [`Request::Connect`] job to this port of a gateway's LAN
+/// address reaches that process, which reads it to its end and then says how many bytes came. `causeway probe
+/// --measure` uses it. The number is Discard's (RFC 863); nothing listens there.
 pub const SINK_PORT: u16 = 9;
 
-/// Most that a job may weigh: with more, others would wait longer than MPIs do.
+/// The most that a job may weigh: with more, others would wait longer than MPIs do.
 pub const MAX_WEIGHT: u32 = 100;
 
 fn usual_weight() -> u32 {
@@ -114,7 +114,7 @@ pub struct Plan {
 pub struct Envelope<T> {
     /// See [`VERSION`].
     pub version: u32,
-    /// What is asked or answered.
+    /// The request or the answer.
     pub body: T,
 }
 
@@ -142,7 +142,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// As it goes out. One that is longer than anybody would read is the error that says so.
+    /// The line as it goes out. One that is longer than anybody would read becomes an error that says so.
     pub fn line(&self) -> Vec<u8> {
         self.line_within(MAX_LINE_BYTES)
     }
@@ -172,7 +172,7 @@ impl Reply {
     }
 }
 
-/// What is written, up to a length: what goes beyond is not even kept.
+/// A buffer for what is written, up to a length. It does not keep what goes beyond.
 struct Bounded {
     bytes: Vec<u8>,
     left: usize,
@@ -198,7 +198,7 @@ impl io::Write for Bounded {
 pub struct Pong {
     /// The site asked.
     pub site: String,
-    /// From giving the question to the tunnel to having read the answer.
+    /// Time from giving the question to the tunnel to having read the answer.
     pub round_trip_microseconds: u64,
     /// How far its host's clock is ahead of this one's, give or take half the round trip.
     pub clock_ahead_microseconds: i64,
@@ -228,8 +228,8 @@ pub struct JobReply {
     pub site: String,
     /// All sites, the own one first.
     pub sites: Vec<SiteStatus>,
-    /// Those of each site whose gateway has told them, by its name. The other end of a link may have measured
-    /// it otherwise.
+    /// Links of each site whose gateway has told them, by the site's name. The other end of a link may have
+    /// measured it otherwise.
     #[serde(default)]
     pub links: std::collections::BTreeMap<String, Vec<Link>>,
 }

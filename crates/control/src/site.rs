@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// few enough for an answer's line and a process's environment.
 pub const LINKED_SITES: usize = 64;
 
-/// Most that a site may announce: as the broker of a grid records it.
+/// The most subnets that a site may announce, as the broker records them.
 pub const MAX_SUBNETS: usize = 64;
 /// See [`MAX_SUBNETS`].
 pub const MAX_NODES: usize = 16_384;
@@ -49,7 +49,7 @@ pub struct SiteInfo {
 }
 
 impl SiteInfo {
-    /// Before anything is made of it.
+    /// Looks at the bounds, before anything else is read from the record.
     fn check_bounds(&self) -> Result<(), String> {
         let counts = [
             ("subnets", self.subnets.len(), MAX_SUBNETS),

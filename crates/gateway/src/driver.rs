@@ -19,7 +19,7 @@ pub(crate) struct Driver {
     pub(crate) timers: Timers,
     pub(crate) log: Log,
     pub(crate) audit: Audit,
-    /// Whose gateway this is, for the sites where this user's jobs run.
+    /// Name of the user whose gateway this is, for the sites where this user's jobs run.
     pub(crate) user: String,
     /// When the loop last woke.
     pub(crate) now: Instant,

@@ -174,7 +174,7 @@ fn stranger(mut config: rustls::ClientConfig, wan: SocketAddr) -> Stranger {
     StreamOwned::new(session, socket)
 }
 
-/// With a site's certificate.
+/// Connects with a site's certificate.
 fn member(membership: &Membership, wan: SocketAddr) -> Stranger {
     let trust = membership.trust(Revocations::default(), Clock::system()).unwrap();
     let config = client_config(&membership.credentials, &trust, Expect::Site("rennes".into()));

@@ -30,7 +30,7 @@ fn metrics(grid: &Grid) -> String {
     ask(grid, &[b"GET /metrics HTTP/1.0\r\n\r\n"])
 }
 
-/// Of one sample; 0 where it is not there.
+/// The value of one sample; 0 where it is not there.
 fn value(metrics: &str, sample: &str) -> f64 {
     let line = metrics.lines().find_map(|line| line.strip_prefix(sample));
     line.map_or(0.0, |value| value.trim().parse().unwrap())

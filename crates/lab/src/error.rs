@@ -13,7 +13,7 @@ pub enum LabError {
     /// The machine lacks something; the remedy is a command or a setting.
     #[error("{what}; {remedy}")]
     Machine {
-        /// What is missing or forbidden.
+        /// The thing that is missing or forbidden.
         what: String,
         /// What to do about it.
         remedy: String,

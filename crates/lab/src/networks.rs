@@ -25,5 +25,5 @@ pub(crate) const LAB_NETWORKS: [Subnet; 5] = [
 /// A /30 for each site out of a /24.
 pub(crate) const SITES_PER_BLOCK: u32 = 64;
 
-/// As many as there are public /30s.
+/// The most sites: as many as there are public /30s.
 pub(crate) const MAX_SITES: usize = PUBLIC_NETWORKS.len() * SITES_PER_BLOCK as usize;

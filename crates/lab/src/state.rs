@@ -71,7 +71,7 @@ impl LabState {
         LabState::open_in(&state_dir::default_root(), name)
     }
 
-    /// As [`LabState::open`], with the state directories under `root`.
+    /// The same as [`LabState::open`], with the state directories under `root`.
     ///
     /// # Errors
     /// As [`LabState::open`].
@@ -174,7 +174,7 @@ pub fn down_all() -> Result<Vec<String>, LabError> {
     down_all_in(&state_dir::default_root())
 }
 
-/// As [`down_all`], with the state directories under `root`.
+/// The same as [`down_all`], with the state directories under `root`.
 ///
 /// # Errors
 /// As [`down_all`].

@@ -34,19 +34,19 @@ struct State {
     dropped: u64,
     /// A line is being written.
     writing: bool,
-    /// There is no thread that writes.
+    /// No thread writes any more.
     closed: bool,
 }
 
 impl Lines {
-    /// To standard error. All of a process share one thread, which is started here.
+    /// Lines that go to standard error. All of a process share one thread, which is started here.
     pub fn stderr() -> &'static Lines {
         static STDERR: OnceLock<Lines> = OnceLock::new();
         // Not eprintln!, which panics where stderr cannot be written: a full disk must end nothing.
         STDERR.get_or_init(|| Lines::to(io::stderr()))
     }
 
-    /// To somebody else.
+    /// Lines that go to `writer`.
     pub fn to(writer: impl Write + Send + 'static) -> Lines {
         let queue = Arc::new(Queue {
             state: Mutex::default(),

@@ -47,7 +47,7 @@ pub struct ToSay {
 }
 
 impl std::fmt::Display for ToSay {
-    /// What is added to the line.
+    /// Writes what the line has in addition.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.left_out, self.of_others) {
             (0, _) => Ok(()),

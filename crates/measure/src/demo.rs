@@ -42,8 +42,8 @@ const MAX_BYTES: u64 = 16 << 20;
 /// No part takes a minute on two cores; a part that takes three hangs.
 const DEADLINE: Duration = Duration::from_secs(180);
 
-/// Open MPI 4's launcher says so now and then where ssh was fast, with and without Causeway. Behind `causeway run`
-/// the shim keeps it from that; the plain one has no shim.
+/// Open MPI 4's launcher says so now and then where ssh was fast, with and without Causeway. Behind `causeway
+/// run` the shim keeps it from that; the plain one has no shim.
 const FALSE_ALARM: &str = "plm:rsh: Warning: setpgid(";
 
 /// A launcher, the NetPIPE that belongs to it, and its program directory.
@@ -113,8 +113,8 @@ impl Demo {
         self.page.text(text);
     }
 
-    /// Runs `command` in a directory of its own and shows it with all it printed, but lines with `hidden`, which
-    /// stay in the raw outputs.
+    /// Runs `command` in a directory of its own and shows it with all it printed, but lines with `hidden`,
+    /// which stay in the raw outputs.
     fn show(&mut self, name: &str, command: &str, hidden: Option<&str>) -> Result<Ended, DemoError> {
         let directory = self.directory(name)?;
         self.say(&format!("$ {command}"));

@@ -21,10 +21,10 @@ const ANSWER: Duration = Duration::from_secs(20);
 /// A running lab.
 pub struct Lab {
     name: String,
-    /// As a user would type it, for results.
+    /// The lab as a user would type it, for results.
     shape: String,
     directory: PathBuf,
-    /// Never read: dropping it ends the lab.
+    /// Nobody reads it: dropping it ends the lab.
     _supervisor: Running,
 }
 
@@ -132,7 +132,7 @@ impl Lab {
             .ok_or_else(|| gone(&format!("the lab knows no WAN address of {node}")))
     }
 
-    /// For the outputs of commands whose outputs are no result.
+    /// A directory for outputs that are no result.
     fn aside(&self) -> Result<PathBuf, ProgramError> {
         let directory = self.directory.join("aside");
         std::fs::create_dir_all(&directory).map_err(io(format!("create {}", directory.display())))?;

@@ -1,10 +1,12 @@
-//! Figures and where they come from: runs programs in an emulated grid, reads what they print, and sets it
-//! beside the physical limit in tables and one HTML page. Knows nothing of tunnels: it sees what a user sees.
-//! Only the bench's `loopback` speaks as `causeway run` and a shim do, to have nothing but gateways between
-//! two sockets.
+//! Measures programs in an emulated grid: runs them, reads what they print, and sets it beside the physical
+//! limit in tables and one HTML page.
 //!
-//! `demo` and `bench` are the two workloads; `limit`, `samples`, `claim`, `netpipe` and `pingpong` the
-//! numbers; `report`, `plot`, `page` and `table` what people read; `lab`, `program` and `host` the machine.
+//! It knows nothing of tunnels: it sees what a user sees. Only the bench's `loopback` speaks as `causeway
+//! run` and a shim do, to have nothing but gateways between two sockets.
+//!
+//! `demo` and `bench` are the two workloads. `limit`, `samples`, `claim`, `netpipe` and `pingpong` hold the
+//! numbers. `results`, `plot`, `page` and `table` make what people read. `lab`, `program` and `host` are the
+//! machine.
 
 pub mod bench;
 pub mod claim;

@@ -54,7 +54,7 @@ fn row(line: &str) -> Option<Row> {
 mod tests {
     use super::*;
 
-    /// From NPopenmpi of Debian 12 on one host.
+    /// The output of Debian 12's NPopenmpi on one host.
     const CAPTURED: &str = "       1 25.600000   0.00000030\n       2 19.692308   0.00000077\n\
                             12582912 11876.098571   0.00808346\n16777216 6401.112559   0.01999652\n";
 

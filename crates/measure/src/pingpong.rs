@@ -1,4 +1,5 @@
-//! Reads the rows `tests/programs/pingpong` writes: `size_bytes,iteration,one_way_us`, one for every round trip.
+//! Reads the rows `tests/programs/pingpong` writes: `size_bytes,iteration,one_way_us`, one for every round
+//! trip.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// One line of a plot.
 #[derive(Debug, Clone)]
 pub struct Series {
-    /// In the legend.
+    /// Its name in the legend.
     pub name: String,
     /// A CSS colour.
     pub colour: &'static str,
@@ -21,13 +21,14 @@ pub struct Series {
 pub struct Plot {
     /// Above the plot.
     pub title: String,
-    /// Under the horizontal axis, with unit; logarithmic to base 2, marked as message sizes.
+    /// The text under the horizontal axis, with unit. The axis is logarithmic to base 2 and marked as message
+    /// sizes.
     pub horizontal: String,
     /// Beside the vertical axis, with unit.
     pub vertical: String,
     /// Vertical axis to base 10, else linear from zero.
     pub logarithmic: bool,
-    /// What is drawn, in this order.
+    /// The series, drawn in this order.
     pub series: Vec<Series>,
 }
 

@@ -26,7 +26,7 @@ pub struct Ended {
     pub stdout: String,
     /// Standard error, likewise.
     pub stderr: String,
-    /// From start to exit.
+    /// Time from start to exit.
     pub elapsed: Duration,
 }
 
@@ -54,7 +54,7 @@ pub enum ProgramError {
         seconds: u64,
         /// What it had printed.
         stdout: String,
-        /// And complained.
+        /// Its standard error.
         stderr: String,
     },
     /// It ended with another status than 0.
@@ -68,7 +68,7 @@ pub enum ProgramError {
         status: ExitStatus,
         /// What it printed.
         stdout: String,
-        /// And complained.
+        /// Its standard error.
         stderr: String,
     },
 }
@@ -88,11 +88,11 @@ pub fn repository() -> PathBuf {
 /// A bash command line, the directory it runs in and how long it may take.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// For `bash -c`.
+    /// The command line for `bash -c`.
     pub command: String,
     /// An existing directory; its outputs are kept in files there.
     pub directory: PathBuf,
-    /// After this it is stopped.
+    /// Time after which it is stopped.
     pub deadline: Duration,
 }
 

@@ -20,7 +20,7 @@ pub struct Part {
     pub claims: Vec<Claim>,
     /// Tables, each under its title.
     pub tables: Vec<(String, Table)>,
-    /// For the page.
+    /// Plots for the page.
     pub plots: Vec<Plot>,
     /// Rows, each as a CSV file of this name.
     pub files: Vec<(String, String)>,

@@ -89,7 +89,7 @@ enum Refusal {
     NotAPreface,
     /// Closed or reset before the preface was complete.
     Ended,
-    /// Not there in time.
+    /// The preface was not there in time.
     Late,
     /// It starts like one and goes on like none.
     Broken(String),

@@ -1,6 +1,6 @@
 //! Asks the gateways of several sites which of them is this node's: where sites have the same private
-//! addresses, the node's own ones do not tell. Only a process that no gateway has started asks, such as a rank
-//! beside mpirun or under a batch system: the others are told by their environment.
+//! addresses, the node's own ones do not tell. Only a process that no gateway has started asks, such as a
+//! rank beside mpirun or under a batch system: the others are told by their environment.
 //!
 //! All are asked at once. The own site's is on the node's network; the addresses of the others lead nowhere
 //! here, or to this site's own hosts, which may be anybody's. So an answer counts only from who knows the
@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 /// A gateway of the site answers within milliseconds.
 const DEADLINE: Duration = Duration::from_secs(3);
 
-/// How long another proof is waited for after the first one: a gateway of the site answers sooner than anybody.
+/// How long another proof is waited for after the first one: a gateway of the site answers sooner than
+/// anybody.
 const CONTRADICTION: Duration = Duration::from_millis(50);
 
 /// A connection that does not stand by then is begun anew: the kernel sends a lost SYN again only after a
@@ -42,8 +43,8 @@ impl Drop for Asked {
     }
 }
 
-/// The site among the candidates that this node is in; `None` when no gateway proves it in time, or two do that
-/// are of different sites.
+/// The site among the candidates that this node is in; `None` when no gateway proves it in time, or two do
+/// that are of different sites.
 pub fn which<'a>(candidates: &[&'a Site], token: &Token) -> Option<&'a Site> {
     let question = Question::new(token, sys::random().ok()?);
     let mut gateways: Vec<SocketAddr> = candidates

@@ -27,7 +27,8 @@ const GATEWAY_DEADLINE: Duration = Duration::from_secs(1);
 /// The kernel sends a lost SYN again after one second, which is too late. A burst of connections can lose one
 /// at a full backlog, so the time is divided among attempts that each send at once.
 const ATTEMPTS: u32 = 3;
-/// As long as the kernel tries by itself: tcp_syn_retries = 6 gives up after 127 s.
+/// How long a verdict may take: as long as the kernel tries by itself (tcp_syn_retries = 6 gives up after 127
+/// s).
 const VERDICT_DEADLINE: Duration = Duration::from_secs(130);
 
 /// Decides about a connect() and carries it out if it is the shim's.

@@ -3,8 +3,8 @@
 //! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
 //! lock, which a fork in another thread could leave locked for ever in the child.
 //!
-//! Where several sites have the node's addresses, the gateway that started the process has said which is the own
-//! one; where none has, all are asked. Where no gateway answers, the rest is known all the same: what
+//! Where several sites have the node's addresses, the gateway that started the process has said which is the
+//! own one; where none has, all are asked. Where no gateway answers, the rest is known all the same: what
 //! surely leads to no neighbour is refused, and a later call asks again.
 
 use crate::address::in_family_of;
@@ -31,7 +31,7 @@ pub struct Context {
     pub debug: bool,
 }
 
-/// What is known, from the first call on.
+/// What the process knows, from the first call on.
 enum State {
     /// Connections are none of the shim's business, for good.
     Off,
@@ -41,7 +41,7 @@ enum State {
     At(Box<Context>),
 }
 
-/// What is known of a grid in which this node has not found its place.
+/// A grid in which this node has not found its place.
 struct Lost {
     grid: Grid,
     token: Token,
@@ -183,7 +183,7 @@ fn told(candidates: &[&Site], name: Option<OsString>) -> Option<Site> {
     candidates.find(|site| name == *site.name.as_str()).cloned()
 }
 
-/// Of a thousand sites a line has a few.
+/// Names of the sites for one line: a few of a thousand.
 fn names(sites: &mut dyn Iterator<Item = &Site>) -> String {
     let names: Vec<&str> = (&mut *sites).take(8).map(|site| site.name.as_str()).collect();
     let more = match sites.count() {

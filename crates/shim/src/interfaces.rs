@@ -121,7 +121,7 @@ pub enum Shown {
     Same,
     /// Another address of the interface, which lies in the site.
     Instead(std::net::Ipv4Addr),
-    /// That it has none.
+    /// The interface has no address.
     Nothing,
 }
 

@@ -9,9 +9,10 @@ use std::net::SocketAddr;
 pub enum Route<'a> {
     /// Straight there: same site, loopback, or an address of no site.
     Native,
-    /// Through the own site's gateway.
+    /// The connection goes through the own site's gateway.
     Gateway(Way<'a>),
-    /// To another site, but no gateway of the own site has an address this kind of socket can connect to.
+    /// The connection goes to another site, but no gateway of the own site has an address that this kind of
+    /// socket can connect to.
     NoGateway(&'a Site),
 }
 

@@ -25,7 +25,7 @@ impl Errno {
         unsafe { *libc::__errno_location() = self.0 }
     }
 
-    /// In words, as the C library puts it.
+    /// The error in words, as the C library puts it.
     pub fn text(self) -> String {
         let text = std::io::Error::from_raw_os_error(self.0).to_string();
         let words = text.split(" (os error").next().unwrap_or_default();

@@ -96,7 +96,7 @@ fn slot_or_new(fd: c_int) -> Option<&'static Slot> {
     slot(fd)
 }
 
-/// From mmap and not from the allocator, which a signal handler must not call.
+/// Makes a chunk by mmap: a signal handler must not call the allocator.
 fn new_chunk() -> Option<*mut Chunk> {
     let (protection, flags) = (
         libc::PROT_READ | libc::PROT_WRITE,

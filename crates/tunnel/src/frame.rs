@@ -122,7 +122,7 @@ pub enum ProtocolError {
     /// A stream id the far side may not choose, or one in use.
     #[error("stream {0} may not be opened by the far side")]
     StreamId(u32),
-    /// More bytes than were granted.
+    /// The stream sent more bytes than were granted.
     #[error("stream {0}: bytes beyond the granted window")]
     Window(u32),
     /// Bytes beyond the end, or an end before bytes.
@@ -153,7 +153,7 @@ pub struct LaneReader {
 /// One piece of a lane's input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// For data: position and length of this piece, not of the whole frame.
+    /// The frame's header. For data it has position and length of this piece, not of the whole frame.
     pub header: Header,
     /// The piece's bytes.
     pub payload: &'a [u8],

@@ -51,7 +51,7 @@ pub enum HelloError {
     /// The name cannot name a site.
     #[error("the far side's site name is not valid")]
     Name,
-    /// More lanes than a tunnel has.
+    /// The number is above the lanes that a tunnel has.
     #[error("the far side's lane number is not valid")]
     Lane,
 }

@@ -34,7 +34,7 @@ pub(crate) struct Lane {
     owes_since: Option<Instant>,
     /// End of the last frame put in that the far side acknowledges.
     asked: u64,
-    /// Since when an acknowledgement has been due without progress.
+    /// The time since which an acknowledgement has been due without progress.
     waits_since: Option<Instant>,
     heard: Instant,
     spoke: Instant,
@@ -47,7 +47,7 @@ pub(crate) struct Lane {
     pub(crate) stalled: bool,
     /// Goes before others.
     pub(crate) favoured: bool,
-    /// Said to be silent, and not heard since.
+    /// The lane was reported as silent and has not been heard since.
     pub(crate) silent: bool,
 }
 

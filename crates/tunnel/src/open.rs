@@ -21,7 +21,7 @@ const NODE: u8 = 2;
 pub struct OpenRequest {
     /// The job the stream belongs to.
     pub token: Token,
-    /// What is to be reached.
+    /// The address to reach.
     pub target: Target,
 }
 

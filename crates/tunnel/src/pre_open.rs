@@ -28,7 +28,7 @@ pub(crate) struct PreOpen {
     due: BTreeSet<(u64, u32)>,
 }
 
-/// As it travels into another process.
+/// The form in which it travels into another process.
 #[derive(Deserialize)]
 struct Kept {
     streams: HashMap<u32, Waiting>,

@@ -52,7 +52,7 @@ impl Default for Settings {
     }
 }
 
-/// Most that a lane may hold on any path: the product of 1 Gbit/s and 134 ms four times.
+/// The most that a lane may hold on any path: the product of 1 Gbit/s and 134 ms four times.
 pub(crate) const MAX_LANE_BYTES: u64 = 64 << 20;
 
 impl Settings {

@@ -27,7 +27,7 @@ const HEAD: [u8; TICKET_AT] = *b"CWRL\x02";
 pub struct Ticket(pub [u8; TICKET_BYTES]);
 
 impl std::fmt::Debug for Ticket {
-    /// Whoever reads a log shall not hold a ticket.
+    /// Prints no secret: whoever reads a log must not hold a ticket.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Ticket(..)")
     }
@@ -39,7 +39,7 @@ pub enum TicketError {
     /// Another protocol, or another version.
     #[error("this is not how a ticket of this version begins")]
     Magic,
-    /// Not as many hexadecimal digits as a ticket has.
+    /// The text has not as many hexadecimal digits as a ticket.
     #[error("a ticket has {} hexadecimal digits", 2 * TICKET_BYTES)]
     Digits,
 }

@@ -72,7 +72,7 @@ pub struct Tunnel {
     pub(crate) control: Backlog,
     /// Frames of lanes that died or stall.
     pub(crate) retransmits: Backlog,
-    /// Since when there has been no lane.
+    /// The time since which there has been no lane.
     pub(crate) dark_since: Option<Instant>,
 }
 

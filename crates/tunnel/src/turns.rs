@@ -1,4 +1,4 @@
-//! Whose bytes go next: small frames overtake bulk, bulk takes turns over jobs and their streams.
+//! Decides whose bytes go next. Small frames overtake bulk; bulk takes turns over jobs and their streams.
 
 use crate::frame::MAX_PAYLOAD;
 use causeway_wire::Token;
@@ -84,8 +84,8 @@ impl Turns {
         });
     }
 
-    /// Whose turn it is. Say with [`Turns::spent`] what it took, and push it again if it has more, before the
-    /// next one.
+    /// The stream whose turn it is. Say with [`Turns::spent`] what it took, and push it again if it has more,
+    /// before the next one.
     pub fn pop(&mut self) -> Option<usize> {
         let starved = self.run >= SMALL_RUN && self.jobs.iter().any(|job| !job.streams.is_empty());
         let urgent = if starved { None } else { self.urgent.pop_front() };

@@ -35,7 +35,7 @@ impl Default for Limits {
 /// protocol. As large as the largest eager message of today's MPIs.
 pub const MIN_BYTES: u64 = 64 << 10;
 
-/// What is granted beyond [`Limits::least`], over all streams of a tunnel.
+/// Counts what is granted beyond [`Limits::least`], over all streams of a tunnel.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     granted: u64,

@@ -27,8 +27,8 @@ pub mod env {
     pub const GRID: &str = "CAUSEWAY_GRID";
     /// The job's token in hexadecimal, see [`crate::Token`].
     pub const TOKEN: &str = "CAUSEWAY_TOKEN";
-    /// The site of a node, as its own gateway says when it starts something there. Where no gateway has started a
-    /// process, it is missing.
+    /// The site of a node, as its own gateway says when it starts something there. Where no gateway has
+    /// started a process, it is missing.
     pub const SITE: &str = "CAUSEWAY_SITE";
     /// `1` makes the shim tell on stderr what it does with each connection.
     pub const DEBUG: &str = "CAUSEWAY_SHIM_DEBUG";

@@ -1,5 +1,5 @@
-//! The head of the PROXY protocol v2, which a preface and a question both begin with (section 2.2 of "The PROXY
-//! protocol", HAProxy, 2020).
+//! The head of the PROXY protocol v2, which a preface and a question both begin with (section 2.2 of "The
+//! PROXY protocol", HAProxy, 2020).
 
 /// First twelve bytes of every PROXY v2 header.
 pub const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";

@@ -27,7 +27,7 @@ const TAG_BYTES: usize = 8;
 const VERSION: u8 = 2;
 /// Family and protocol of a connection that is nobody else's.
 const UNSPECIFIED: u8 = 0;
-/// Of the TLV.
+/// Length of the TLV's value.
 const VALUE_BYTES: usize = 1 + NONCE_BYTES + TAG_BYTES;
 
 /// What a tag is for, so that a question cannot be sent back as the answer to another.

@@ -73,7 +73,7 @@ impl Escaping<'_, '_> {
     }
 }
 
-/// In UTF-16, as JSON escapes.
+/// The letter in UTF-16, as JSON escapes it.
 fn units(letter: char) -> impl Iterator<Item = u16> {
     let mut units = [0; 2];
     let count = letter.encode_utf16(&mut units).len();

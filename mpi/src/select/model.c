@@ -325,7 +325,7 @@ static enum algorithm algorithm_of_large_allreduce(const struct costs *costs, co
     return layout->sites == 2 || costs->lan_rate < SLOW_LAN ? MULTI_LEADER : SEGMENTS;
 }
 
-/* What is cut in segments gains by it from the second one on; up to there both are the same. What adds up by
+/* Cutting into segments gains from the second segment on; up to there both are the same. What adds up by
  * rank, and a scan for ranks in any order, are not weighed against what crosses once for each site: that
  * would depend on the ways between sites. */
 static int is_candidate(const struct costs *costs, const struct layout *layout, enum operation operation,
@@ -353,7 +353,7 @@ enum algorithm model_cheapest(const struct costs *costs, const struct layout *la
         if (!is_candidate(costs, layout, operation, algorithm, bytes))
             continue;
         int64_t cost = model_cost(costs, layout, operation, algorithm, bytes);
-        /* Of two that cost the same the later one, which copies less. */
+        /* Where two cost the same, the later one wins: it copies less. */
         if (best == NATIVE || cost <= least) {
             best = algorithm;
             least = cost;

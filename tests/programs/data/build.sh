@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build.sh DIRECTORY: compiles causeway-data into it, and libcauseway_data_NAME.so for each binary interface of MPI whose
-# headers are found, as mpi/build.sh does. `causeway check --data` runs them.
+# build.sh DIRECTORY: compiles causeway-data into it, and libcauseway_data_NAME.so for each binary interface
+# of MPI whose headers are found, as mpi/build.sh does. `causeway check --data` runs them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=$1

@@ -317,7 +317,7 @@ impl Membership {
     }
 }
 
-/// Without the key.
+/// Prints no key.
 impl std::fmt::Debug for Membership {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(

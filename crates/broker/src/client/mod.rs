@@ -58,8 +58,8 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// With the usual pauses: a broker that comes back is noticed within half a minute, by a thousand
-    /// gateways not at once.
+    /// Makes a client with the usual pauses. A broker that comes back is noticed within half a minute, and
+    /// not by a thousand gateways at once.
     pub fn new(
         membership: Membership,
         directory: PathBuf,

@@ -25,7 +25,7 @@ pub const SKEW_SECONDS: u64 = 60;
 /// Between writings of the members: a grid in which much happens would write megabytes at each change.
 const KEEP: Duration = Duration::from_secs(5);
 
-/// So few are written at once.
+/// A list of at most so many members is written at once.
 const FEW: usize = 64;
 
 /// Between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's
@@ -41,7 +41,7 @@ pub(super) struct Parts {
     pub(super) load: watch::Receiver<u32>,
 }
 
-/// All of one thread.
+/// The whole state of the thread.
 pub(super) struct Session {
     config: ClientConfig,
     trust: Trust,

@@ -39,7 +39,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 pub enum AdminRequest {
     /// A token for a site.
     Token {
-        /// Which.
+        /// The site's name.
         site: String,
         /// How long it lives.
         ttl_seconds: u64,
@@ -49,14 +49,14 @@ pub enum AdminRequest {
     },
     /// Put a site out.
     Revoke {
-        /// Which.
+        /// The site's name.
         site: String,
     },
     /// What there is.
     List {},
 }
 
-/// What is answered.
+/// The broker's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdminReply {

@@ -1,8 +1,8 @@
 //! Who is connected, and who has to go when there are too many.
 //!
-//! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps out the other.
-//! Where a room is full its oldest connection ends: whoever means it is through in a moment or comes back, and a flood ends
-//! itself. Among strangers `causeway_admission` says which.
+//! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps
+//! out the other. Where a room is full its oldest connection ends: whoever means it is through in a moment or
+//! comes back, and a flood ends itself. Among strangers `causeway_admission` says which.
 
 use super::Limits;
 use causeway_admission::{Admission, Bound, network_of};
@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// Connections that have to go and have not closed their files yet; with more of them nobody new is accepted. Tasks of a busy
-/// host may end much later than new connections come.
+/// Connections that have to go and have not closed their files yet; with more of them nobody new is accepted.
+/// Tasks of a busy host may end much later than new connections come.
 const LEAVING: usize = 64;
 
 pub(super) struct Places {
@@ -33,9 +33,9 @@ struct Open {
 
 struct Inner {
     next: u64,
-    /// By age, the oldest first.
+    /// Connections by age, the oldest first.
     present: BTreeMap<u64, Present>,
-    /// Those of them who have shown no certificate, by the networks they come from.
+    /// Connections that have shown no certificate, by the networks they come from.
     strangers: Admission<IpAddr, u64>,
     leaving: usize,
 }
@@ -78,7 +78,8 @@ impl Places {
         }
     }
 
-    /// A place for a new connection; none when there are too many of members, which are not sent away for a stranger.
+    /// A place for a new connection; none when there are too many of members, which are not sent away for a
+    /// stranger.
     pub(super) fn enter(&self, address: IpAddr) -> (Option<Place>, Option<Displaced>) {
         let mut inner = lock(&self.inner);
         let network = network_of(address);
@@ -147,7 +148,7 @@ impl Places {
         displaced
     }
 
-    /// Until few of those who have to go are still there.
+    /// Waits until few of those that have to go are still there.
     pub(super) async fn settled(&self) {
         let _ = self
             .open
@@ -156,7 +157,7 @@ impl Places {
             .await;
     }
 
-    /// Until nobody is connected.
+    /// Waits until nobody is connected.
     pub(super) async fn empty(&self) {
         let gone = |open: &Open| open.present + open.leaving == 0;
         let _ = self.open.subscribe().wait_for(gone).await;
@@ -195,7 +196,7 @@ impl Inner {
 }
 
 impl Place {
-    /// Until this connection has to go.
+    /// Waits until this connection has to go.
     pub(super) async fn displaced(&self) {
         self.leave.notified().await;
     }

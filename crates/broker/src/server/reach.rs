@@ -51,7 +51,8 @@ pub(super) async fn dial(shared: &std::sync::Arc<Shared>, addresses: Vec<SocketA
             let end = Instant::now() + shared.limits.reach;
             let reason = match timeout_at(end, TcpStream::connect(address)).await {
                 Ok(Ok(_)) => None,
-                // Whether a host refused, or there is none, is no member's business, nor how soon that was known.
+                // Whether a host refused, or there is none, is no member's business, nor how soon that was
+                // known.
                 Ok(Err(_)) | Err(_) => {
                     sleep_until(end).await;
                     let within = shared.limits.reach.as_secs_f32();

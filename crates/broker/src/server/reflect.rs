@@ -20,7 +20,7 @@ const TO_ONE: u32 = 32;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// After an error of the socket.
+/// How long it waits after an error of the socket.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
@@ -77,7 +77,7 @@ fn answer(socket: &UdpSocket, datagram: &[u8], from: SocketAddr, pace: &mut Pace
 struct Pace {
     began: Instant,
     all: u32,
-    /// By the networks that ask. At most as many as are answered in all.
+    /// Answers to each network that asks. It holds at most as many as are answered in all.
     each: HashMap<IpAddr, u32>,
 }
 

@@ -25,13 +25,13 @@ pub const MAX_TTL_SECONDS: u64 = 7 * 86_400;
 /// Lists of revocations that are remembered as known; one that is not is asked for again.
 const MAX_ANCESTORS: usize = 4096;
 
-/// What is kept of a token.
+/// What the store keeps of a token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct TokenRecord {
     pub(super) site: String,
     pub(super) expires: u64,
     pub(super) used: Option<Used>,
-    /// Taken back.
+    /// The token was taken back.
     pub(super) void: bool,
     /// Ranges that the site may have, once it has joined with this one; none: those of nobody.
     #[serde(default)]

@@ -55,9 +55,9 @@ pub struct ListedSite {
 /// A token that may still be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedToken {
-    /// For which site.
+    /// The site that may join with it.
     pub site: String,
-    /// Until when.
+    /// When it expires.
     pub expires: u64,
 }
 

@@ -25,8 +25,8 @@ const OVERHEAD_BYTES: usize = 128;
 #[derive(Default)]
 pub(super) struct Mail {
     boxes: HashMap<String, Letterbox>,
-    /// When the oldest letters of a box expire, in this order: entries for letters that were fetched stay till
-    /// then.
+    /// When the oldest letters of a box expire, in this order: entries for letters that were fetched stay
+    /// till then.
     expiries: VecDeque<(u64, String)>,
     /// Bytes of each sender's messages that wait.
     sent: HashMap<String, usize>,

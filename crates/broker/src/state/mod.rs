@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use syncing::Presence;
 use tokio::sync::watch;
 
-/// In `META`.
+/// The key in `META`.
 const REVOCATIONS: &str = "revocations";
 const ANCESTORS: &str = "ancestors";
 
@@ -42,10 +42,10 @@ pub(crate) struct State {
     public: Vec<String>,
     store: Store,
     clock: Clock,
-    /// By hash of the secret.
+    /// Tokens, by the hash of the secret.
     tokens: HashMap<String, TokenRecord>,
     members: Members,
-    /// By site.
+    /// Granted ranges, by site.
     grants: HashMap<String, Vec<Subnet>>,
     jobs: Register,
     presence: HashMap<String, Presence>,

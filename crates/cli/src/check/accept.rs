@@ -85,7 +85,7 @@ fn keys(config: &Config) -> Step {
 enum Reach {
     /// They read one, as said.
     Read(String),
-    /// Not all nodes were asked, as said; those that were read none.
+    /// Not all nodes were asked, as the text says. Those that were asked can read none.
     Unknown(String),
     None,
 }
@@ -136,7 +136,7 @@ fn reach(config: &Config) -> Reach {
     }
 }
 
-/// By what a file is known again on another host that mounts it: no secret is read for it.
+/// The mark by which another host that mounts the file knows it again. No secret is read for it.
 fn mark(path: &Path) -> Option<String> {
     let found = std::fs::metadata(path).ok()?;
     Some(format!("{} {} {}", found.ino(), found.size(), found.mtime()))

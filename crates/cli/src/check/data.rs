@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 /// File name of the program that loads the test, beside the causeway binary; see tests/programs/data/loader.
 const PROGRAM: &str = "causeway-data";
 
-/// For a job to start and to end, beyond the time that the test takes: a large message of the last turn over
+/// Time that a job has to start and to end, beyond the test's own: a large message of the last turn may cross
 /// a slow link.
 const GRACE: Duration = Duration::from_secs(90);
 
-/// For `causeway run` to end what it started, once it is told to.
+/// Time that `causeway run` has to end what it started, once it is told to.
 const ENDING: Duration = Duration::from_secs(15);
 
 /// How long it is tried without Causeway, when something was wrong.
@@ -35,7 +35,7 @@ const ALONE_SECONDS: u32 = 15;
 /// Ranks of a site at most: more say nothing new.
 const MAX_RANKS: u32 = 8;
 
-/// Most that is kept of what the test says.
+/// The most that is kept of what the test says.
 const OUTPUT_BYTES: u64 = 256 * 1024;
 
 /// Wrong cases that are told.
@@ -188,7 +188,7 @@ impl Test {
         }
     }
 
-    /// Whose fault it is: the same on this host, without any part of Causeway.
+    /// Finds whose fault it is: does the same on this host, without any part of Causeway.
     fn amiss(&self, name: String, detail: String) -> Step {
         let mut command = Command::new(&self.launcher.path);
         command.env("PATH", Launcher::search_path(&self.launcher.path));

@@ -52,7 +52,7 @@ fn files(gateway: Option<u32>) -> Step {
     }
 }
 
-/// Of `Max open files            1024                 524288               files`.
+/// The hard limit in the line `Max open files            1024                 524288               files`.
 fn hard_limit(limits: &str) -> Option<u64> {
     let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
     match line.split_whitespace().nth(4)? {

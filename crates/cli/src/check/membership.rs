@@ -108,7 +108,7 @@ fn broker(grid: &GridStatus) -> Step {
     }
 }
 
-/// Against the broker's, which certificates are made by.
+/// Compares this host's clock with the broker's, by which certificates are made.
 fn clock(grid: &GridStatus) -> Option<Step> {
     let ahead = grid.clock_ahead_seconds?;
     let detail = match ahead {

@@ -7,7 +7,7 @@ use crate::run::versions;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 
-/// As users and distributions call them.
+/// Launchers' names, as users and distributions call them.
 const NAMES: [&str; 6] = [
     "mpirun",
     "mpiexec",

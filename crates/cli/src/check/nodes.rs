@@ -17,7 +17,7 @@ const DEADLINE: Duration = Duration::from_secs(15);
 /// Remote shells at a time: sshd turns away more than ten that have not proved themselves (MaxStartups).
 const AT_ONCE: usize = 8;
 
-/// Most of what a shell says.
+/// The most that is read of what a shell says.
 const OUTPUT_BYTES: u64 = 4096;
 
 /// See the module.

@@ -22,7 +22,7 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// As it should be.
+    /// All is as it should be.
     Ok,
     /// Jobs run, but slower or less surely than they could; or it could not be looked at.
     Warn,
@@ -35,21 +35,21 @@ pub enum Verdict {
 pub struct Group {
     /// What they are about.
     pub name: String,
-    /// In the order in which one rests on the other.
+    /// Steps in the order in which one rests on the other.
     pub steps: Vec<Step>,
 }
 
-/// All of it.
+/// The whole outcome of a check.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// No step failed.
     pub ok: bool,
-    /// In the order in which one rests on the other.
+    /// Groups in the order in which one rests on the other.
     pub groups: Vec<Group>,
 }
 
 impl Step {
-    /// As it should be.
+    /// A step whose subject is as it should be.
     pub fn ok(name: impl Into<String>, detail: impl Into<String>) -> Step {
         Step {
             name: name.into(),
@@ -59,7 +59,7 @@ impl Step {
         }
     }
 
-    /// Not as good as it could be.
+    /// A step whose subject is not as good as it could be.
     pub fn warn(name: impl Into<String>, detail: impl Into<String>, remedy: impl Into<String>) -> Step {
         Step {
             result: Verdict::Warn,
@@ -68,7 +68,7 @@ impl Step {
         }
     }
 
-    /// Not as it must be.
+    /// A step whose subject is not as it must be.
     pub fn fail(name: impl Into<String>, detail: impl Into<String>, remedy: impl Into<String>) -> Step {
         Step {
             result: Verdict::Fail,
@@ -88,7 +88,7 @@ impl Group {
 }
 
 impl Report {
-    /// Of groups; those that found nothing to look at are left out.
+    /// A report of these groups, without those that found nothing to look at.
     pub fn new(groups: Vec<Group>) -> Report {
         let groups: Vec<Group> = groups
             .into_iter()

@@ -29,8 +29,8 @@ pub struct Args {
     /// The TCP port. The far site must accept connections from here to it: connect_from under accept.
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
-    /// Let the connection go on when this command is killed, until both its ends have closed it. Without this it
-    /// is reset soon after.
+    /// Let the connection go on when this command is killed, until both its ends have closed it. Without this
+    /// it is reset soon after.
     #[arg(long)]
     linger: bool,
 }
@@ -149,8 +149,8 @@ pub fn through(
     }
 }
 
-/// Connects to this host's gateway from the address that it listens at, which is of the site: the far gateway asks
-/// for that.
+/// Connects to this host's gateway from the address that it listens at, which is of the site: the far gateway
+/// asks for that.
 fn connect_at_home(gateway: SocketAddr) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(gateway), Type::STREAM, None)?;
     socket.bind(&SocketAddr::new(gateway.ip(), 0).into())?;

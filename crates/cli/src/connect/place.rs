@@ -6,9 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 /// Where a host lies.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In this site.
+    /// An address in this site.
     Here(SocketAddr),
-    /// In another one, behind the gateway of this site.
+    /// An address in another site, behind the gateway of this one.
     At {
         /// The other site.
         site: String,
@@ -27,7 +27,7 @@ pub enum PlaceError {
         "no site of the grid has {host}: give a node's name or address as 'causeway status --json' shows them{unknown}"
     )]
     Nowhere {
-        /// As typed.
+        /// The host as it was typed.
         host: String,
         /// Sites that have not said what they have.
         unknown: String,
@@ -37,7 +37,7 @@ pub enum PlaceError {
         "{host} is the name of nodes at several sites: give the address by which the grid knows the one you mean: {nodes}"
     )]
     Ambiguous {
-        /// As typed.
+        /// The host as it was typed.
         host: String,
         /// Each one's address and site.
         nodes: String,
@@ -47,7 +47,7 @@ pub enum PlaceError {
         "{address} is an address that only a site's own nodes use; from here, the grid knows it as {known}"
     )]
     Real {
-        /// As typed.
+        /// The address as it was typed.
         address: IpAddr,
         /// Each virtual address and its site.
         known: String,
@@ -55,7 +55,7 @@ pub enum PlaceError {
     /// Its site cannot be reached, or does not accept connections from here.
     #[error("{host} is at {site}, and {site} takes no connection from here: {why}")]
     Unusable {
-        /// As typed.
+        /// The host as it was typed.
         host: String,
         /// Where it is.
         site: String,

@@ -15,7 +15,7 @@ pub struct Trips {
     received: u64,
     sum: f64,
     sum_of_squares: f64,
-    /// Of the shortest round trip, which knows the other clock best: its length and what it said.
+    /// The shortest round trip, which knows the other clock best: its length and what it said of the clock.
     best: Option<(u64, i64)>,
     longest: f64,
 }
@@ -29,7 +29,7 @@ pub struct Summary {
     pub received: u64,
     /// Share of those without an answer.
     pub loss: f64,
-    /// Of those that were answered; nothing without any.
+    /// Times of the questions that were answered; `None` without any.
     #[serde(flatten)]
     pub times: Option<Times>,
 }
@@ -41,7 +41,7 @@ pub struct Times {
     pub min_ms: f64,
     /// The mean.
     pub avg_ms: f64,
-    /// As many were shorter as longer.
+    /// The median: as many round trips were shorter as longer.
     pub median_ms: f64,
     /// The greatest.
     pub max_ms: f64,

@@ -24,7 +24,7 @@ const ANSWER_BYTES: u64 = 32;
 pub struct Measured {
     /// Sent, and counted there.
     pub bytes: u64,
-    /// From the first byte to the answer.
+    /// Time from the first byte to the answer.
     pub seconds: f64,
     /// Bytes over that time without the answer's way, half a round trip there and half back.
     pub rate_bits_per_second: f64,

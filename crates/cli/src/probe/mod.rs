@@ -36,8 +36,8 @@ pub struct Args {
     json: bool,
 }
 
-/// From the end of one round trip to the next: some hundred bytes each, and twenty a second where the path is
-/// short.
+/// Pause from the end of one round trip to the next: some hundred bytes each, and twenty a second where the
+/// path is short.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What a pair of sites has.

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-/// To be called first: the end of the launcher is the end of this process.
+/// Ends this process when the launcher ends. It must be called first.
 pub fn follow_the_launcher() {
     // Launcher and agent share a terminal's process group with some launchers: Ctrl-C is the launcher's to
     // handle. SIGTERM ends, whatever the launcher does with its own.
@@ -32,8 +32,8 @@ fn only_sigterm() -> SigSet {
     signals
 }
 
-/// From now on SIGTERM ends this process by way of a thread, which first writes to the node what it was told.
-/// To be called while the process has one thread, as others take over the signal mask.
+/// From now on SIGTERM ends this process by way of a thread, which first tells the node to hurry. It
+/// must be called while the process has one thread, because other threads inherit the signal mask.
 ///
 /// # Errors
 /// Those of pthread_sigmask and of starting a thread.

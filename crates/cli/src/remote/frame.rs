@@ -22,18 +22,18 @@ pub const MAX_DATA: usize = 64 * 1024;
 /// fit.
 const MAX_REQUEST: usize = 4 * 1024 * 1024;
 
-/// Longest word of what was started: a text of [`causeway_control::audit::MAX_TEXT`] bytes, each of which JSON
-/// may write as six.
+/// Longest word of what was started: a text of [`causeway_control::audit::MAX_TEXT`] bytes, each of which
+/// JSON may write as six.
 const MAX_STARTED: usize = 8 * 1024;
 
 /// Bytes of standard input under way at most.
 pub const STDIN_WINDOW: usize = 256 * 1024;
 
-/// What is to be run at the node.
+/// The command that the node is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// For the user's shell, as ssh would pass it.
+    /// The command line for the user's shell, as ssh would pass it.
     pub command: String,
     /// Variables set over those of the login.
     pub environment: Vec<(String, String)>,
@@ -48,15 +48,15 @@ pub enum Frame {
     Hello,
     /// What it shall do.
     Request(Box<Request>),
-    /// For the command's standard input.
+    /// Bytes for the command's standard input.
     Stdin(Vec<u8>),
     /// No more standard input.
     StdinEnd,
-    /// So many bytes of standard input were taken.
+    /// The number of bytes of standard input that were taken.
     Credit(u32),
-    /// From the command's standard output.
+    /// Bytes from the command's standard output.
     Stdout(Vec<u8>),
-    /// From the command's standard error.
+    /// Bytes from the command's standard error.
     Stderr(Vec<u8>),
     /// The command ended, with a status as shells count it (128 + signal); nothing of it runs any more.
     Exit(u8),
@@ -64,7 +64,7 @@ pub enum Frame {
     Error(String),
     /// The job was asked to end before, and what is left of it hangs: the end of the input follows.
     Hurry,
-    /// To `start-node` alone, which keeps it: what runs here.
+    /// What runs here. It is for `start-node` alone, which keeps it.
     Started(Started),
 }
 

@@ -33,7 +33,7 @@ pub struct Guarded {
 /// How a guarded command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// With this status, as shells count it.
+    /// It ended with this status, as shells count it.
     Status(u8),
     /// It did not start.
     NotStarted(String),

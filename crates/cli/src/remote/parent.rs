@@ -1,7 +1,8 @@
 //! Ends with the gateway that started this process.
 //!
-//! The kernel's own order for that, PR_SET_PDEATHSIG, does not do: it comes with the end of the thread that started
-//! the process, and a gateway that is handed to another program loses all threads but one and lives on.
+//! The kernel's own order for that, PR_SET_PDEATHSIG, does not do: it comes with the end of the thread that
+//! started the process, and a gateway that is handed to another program loses all threads but one and lives
+//! on.
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

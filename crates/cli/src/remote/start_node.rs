@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Most of the shell's complaints kept for the user's line.
+/// The most that is kept of the shell's complaints, for the user's line.
 const COMPLAINT_BYTES: u64 = 8 * 1024;
 
 /// See the module.

@@ -33,7 +33,7 @@ fn names_for(mpi: Mpi) -> &'static [&'static str] {
     }
 }
 
-/// Those of an MPI's libraries that were built: each needs the headers of its interface.
+/// The libraries for an MPI that were built. Each needs the headers of its interface to be built.
 pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     let paths = names_for(mpi).iter().map(|name| own.with_file_name(name));
     paths.filter(|path| path.is_file()).collect()
@@ -69,8 +69,8 @@ pub fn links_of(status: &Status) -> BTreeMap<String, Vec<Link>> {
     [(status.site.clone(), links.collect())].into()
 }
 
-/// Of what both ends have measured the shorter time, since queues only add to it, and the lower rate, which
-/// is that of one direction at least.
+/// Joins what both ends have measured. It takes the shorter time, because queues only add to it, and the
+/// lower rate, which at least one direction has.
 fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Between<'a> {
     let takes_part = |site: &String| sites.is_empty() || sites.contains(site);
     let mut both = Between::new();
@@ -92,7 +92,7 @@ fn both_ends<'a>(links: &'a BTreeMap<String, Vec<Link>>, sites: &[String]) -> Be
     both
 }
 
-/// As mpi/src/select/links.c reads them.
+/// Writes the links as mpi/src/select/links.c reads them.
 fn each(both: &Between) -> String {
     let each = both
         .iter()
@@ -104,7 +104,7 @@ fn each(both: &Between) -> String {
 mod tests {
     use super::*;
 
-    /// To which site, how many microseconds, how many Mbit/s.
+    /// A measured link: to which site, how many microseconds, how many Mbit/s.
     type Measured<'a> = (&'a str, u32, u64);
 
     fn links(of: &[(&str, &[Measured])]) -> BTreeMap<String, Vec<Link>> {

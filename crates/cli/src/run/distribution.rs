@@ -11,9 +11,9 @@ use std::collections::BinaryHeap;
 /// What the user asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
-    /// So many ranks anywhere.
+    /// This number of ranks, anywhere.
     Total(u32),
-    /// So many ranks at each of these sites.
+    /// This number of ranks at each of these sites.
     PerSite(Vec<(String, u32)>),
     /// The MPI counts: every node offers what it has.
     Everything,
@@ -31,7 +31,7 @@ pub struct Offer<'a> {
 /// A node and its ranks; never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share<'a> {
-    /// Where.
+    /// The site's name.
     pub site: &'a str,
     /// The node.
     pub node: &'a NodeInfo,

@@ -28,7 +28,7 @@ enum Value {
     EagerBytes,
     /// The same for UCX.
     UcxEagerBytes,
-    /// And for libfabric's ofi_rxm.
+    /// The same for libfabric's ofi_rxm.
     RxmEagerBytes,
 }
 
@@ -121,8 +121,9 @@ pub fn settings(mpi: Mpi, facts: &Facts, is_set: impl Fn(&str) -> bool) -> Vec<(
     open.map(|setting| (setting.name, value(setting))).collect()
 }
 
-/// Ours first, then what the user preloads, and the collectives last: a tool that looks at MPI calls
-/// (Score-P, mpiP, Darshan) sees those of the program, and hands them on.
+/// The value of LD_PRELOAD. Causeway's libraries come first, then what the user preloads, and the collectives
+/// last: a tool that looks at MPI calls (Score-P, mpiP, Darshan) sees those of the program, and hands them
+/// on.
 pub fn preload(ours: &[PathBuf], present: Option<&OsStr>, last: &[PathBuf]) -> OsString {
     let present = present.filter(|present| !present.is_empty());
     let first = ours.iter().map(|path| path.as_os_str());

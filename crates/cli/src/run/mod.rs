@@ -99,9 +99,8 @@ pub fn main(args: Args) -> ExitCode {
 fn run(args: &Args) -> Result<u8, RunError> {
     let (word, words) = args.command.split_first().ok_or(RunError::NoCommand)?;
     let own = std::env::current_exe().map_err(RunError::Own)?;
-    let rules = { args.collectives.as_deref() }
-        .map(|file| rules::rules(&own, file))
-        .transpose()?;
+    let rules = args.collectives.as_deref();
+    let rules = rules.map(|file| rules::rules(&own, file)).transpose()?;
     let launcher = Launcher::find(word)?;
     // Whether connections are the shim's to redirect.
     let redirects = !args.direct && !args.transparent;
@@ -120,11 +119,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let eager = { status.filter(|_| is_tuned) }.and_then(|status| tuning::eager(&status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
-    let places = RankPlaces {
-        sites: sites.len(),
-        is_tuned,
-        has_groups: groups.is_some(),
-    };
+    let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
     let (hierarchical, collectives) = libraries(args, &own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
     // it on to.
@@ -142,13 +137,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
         eager,
     };
     let mut environment = environment::settings(launcher.mpi, &facts, is_set);
-    environment.extend(of_collectives(
-        args,
-        &job,
-        hierarchical.then_some(&sites[..]),
-        groups,
-        rules,
-    ));
+    let crossed = hierarchical.then_some(&sites[..]);
+    environment.extend(of_collectives(args, &job, crossed, groups, rules));
     let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
     environment.extend(of_the_job(&launcher, &job, redirects, preload, word));
     let mut command = Command::new(&launcher.path);
@@ -225,8 +215,18 @@ struct RankPlaces {
     has_groups: bool,
 }
 
-/// Whether collectives cross between sites once, and the libraries that are preloaded for that and for what the
-/// user asks of them.
+impl RankPlaces {
+    fn new(sites: usize, is_tuned: bool, has_groups: bool) -> RankPlaces {
+        RankPlaces {
+            sites,
+            is_tuned,
+            has_groups,
+        }
+    }
+}
+
+/// Whether collectives cross between sites once, and the libraries that are preloaded for that and for what
+/// the user asks of them.
 fn libraries(
     args: &Args,
     own: &Path,
@@ -364,7 +364,7 @@ fn extra_arguments(
     extra
 }
 
-/// What is different in each job.
+/// The variables that differ from job to job.
 fn of_the_job(
     launcher: &Launcher,
     job: &JobReply,

@@ -26,8 +26,8 @@ const RANKS: Duration = Duration::from_secs(1);
 const RANKS_PARAMETER: &str = "odls_base_sigkill_timeout";
 
 impl Patience {
-    /// With this launcher, called with these words. hydra passes a first Ctrl-C on to the ranks and goes on
-    /// if they do: it has all the time.
+    /// The patience with this launcher, called with these words. hydra passes a first Ctrl-C on to the ranks
+    /// and goes on if they do: it has all the time.
     pub fn with(mpi: Mpi, words: &[OsString]) -> Patience {
         let named = words.windows(2).find(|pair| pair[0] == RANKS_PARAMETER);
         let named = named.map(|pair| pair[1].clone());
@@ -41,7 +41,8 @@ impl Patience {
         }
     }
 
-    /// After so many requests; `None` without a limit after the first and at once after the third.
+    /// How long to wait after so many requests; `None` without a limit after the first and at once after the
+    /// third.
     pub fn after(&self, requests: u32) -> Option<Duration> {
         match requests {
             1 => self.first,

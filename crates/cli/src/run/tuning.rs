@@ -8,19 +8,19 @@
 use causeway_control::Status;
 use causeway_gateway::lanes::bandwidth_delay_product;
 
-/// Most that one unexpected message of a peer may occupy at its receiver.
+/// The most that one unexpected message of a peer may occupy at its receiver.
 pub const MAX_EAGER_BYTES: u64 = 16 << 20;
 
 /// UCX asks twice, so its limit is so many times larger: 64 MB at 11.6 ms and 1 Gbit/s took 1.108 times the
 /// limit, sent at once 1.063.
 const UCX_TIMES: u64 = 4;
 
-/// Most in libfabric's ofi_rxm, by which Intel MPI uses TCP, and which keeps hundreds of buffers of that
-/// size: 256 kB take 110 MB of each rank, 1 MB 2 GB. A message of 64 kB took 18.6 ms instead of 6.5,
+/// The largest limit in libfabric's ofi_rxm, by which Intel MPI uses TCP. It keeps hundreds of buffers of
+/// that size: 256 kB take 110 MB of each rank, 1 MB 2 GB. A message of 64 kB took 18.6 ms instead of 6.5,
 /// collectives in segments of 256 kB twice as long.
 const MAX_RXM_BYTES: u64 = 256 << 10;
 
-/// Most that one such message of every peer may occupy together.
+/// The most that one such message of every peer may occupy together.
 const MAX_TOGETHER_BYTES: u64 = 512 << 20;
 
 /// No MPI has a smaller limit by default.
@@ -33,7 +33,7 @@ const HEADER_BYTES: u64 = 1 << 10;
 /// What fits on a link, so many times: from there on the round trip is less than a tenth of the transfer.
 const PRODUCTS: u64 = 10;
 
-/// Up to which size messages should be sent at once.
+/// The sizes up to which messages should be sent at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Eager {
     pub usual_bytes: u64,
@@ -41,8 +41,8 @@ pub struct Eager {
     pub rxm_bytes: u64,
 }
 
-/// For a job of `ranks`: powers of two and room for a header, within the bounds above. `None` without a
-/// tunnel.
+/// The sizes for a job of `ranks`: powers of two and room for a header, within the bounds above. `None`
+/// without a tunnel.
 pub fn eager(status: &Status, ranks: u32) -> Option<Eager> {
     let tunnels = status.tunnels.iter();
     let largest = tunnels

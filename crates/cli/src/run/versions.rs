@@ -23,7 +23,7 @@ struct Table {
     version: Vec<Version>,
 }
 
-/// All of them, in the order of the file.
+/// All versions, in the order of the file.
 fn all() -> &'static [Version] {
     static ALL: OnceLock<Vec<Version>> = OnceLock::new();
     // A unit test reads the same text: it is there at compile time.

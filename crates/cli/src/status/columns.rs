@@ -14,9 +14,9 @@ const FURTHER: usize = 4;
 /// How wide lines may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
-    /// Of 100 columns, with the fields that people look at first.
+    /// Lines of 100 columns, with the fields that people look at first.
     Narrow,
-    /// As long as they are, with all fields.
+    /// Lines as long as they are, with all fields.
     Wide,
 }
 

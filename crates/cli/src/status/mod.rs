@@ -1,7 +1,7 @@
 //! `causeway status`: asks the gateway of this host, once or again and again, and shows its answer.
 //!
-//! `text` is for people, in lines of `columns`, `rates` compares two looks, `watch` looks again and again. docs/status.md explains
-//! the columns.
+//! `text` is for people, in lines of `columns`, `rates` compares two looks, `watch` looks again and again.
+//! docs/status.md explains the columns.
 
 mod columns;
 mod rates;

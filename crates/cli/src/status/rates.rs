@@ -4,14 +4,14 @@ use causeway_control::{LaneStatus, Status, TunnelStatus};
 use serde::Serialize;
 use std::time::Duration;
 
-/// In bits per second, as a mean over the time between the looks.
+/// Bits per second, as a mean over the time between the looks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
     pub sent_bits_per_second: f64,
     pub received_bits_per_second: f64,
 }
 
-/// Of applications' bytes.
+/// Rates of applications' bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TunnelRate {
     pub site: String,
@@ -20,7 +20,7 @@ pub struct TunnelRate {
     pub lanes: Vec<LaneRate>,
 }
 
-/// Of all bytes on its connection.
+/// Rates of all bytes on the lane's connection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaneRate {
     pub number: usize,

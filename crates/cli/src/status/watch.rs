@@ -19,7 +19,7 @@ struct Watch {
     every: Duration,
     /// The last look, if the gateway answered.
     last: Option<(Status, Instant)>,
-    /// That it does not answer has been said.
+    /// It has been said that the gateway does not answer.
     gone: bool,
 }
 
@@ -86,7 +86,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Said once: what is tried again is not news each time.
+    /// Says once that the gateway is silent: what is tried again is not news each time.
     fn on_silence(&mut self, error: &ControlError) -> Result<(), ExitCode> {
         if std::mem::replace(&mut self.gone, true) {
             return Ok(());
@@ -129,8 +129,8 @@ impl Watch {
     }
 }
 
-/// Until then, or until nobody reads what would be shown next: a pipe tells of that as an error, which needs
-/// no asking for (poll(2)).
+/// Waits until then, or until nobody reads what would be shown next. A pipe reports that as an error, which
+/// poll(2) tells unasked.
 fn wait(until: Instant) -> Result<(), ExitCode> {
     let stdout = std::io::stdout();
     loop {

@@ -32,7 +32,7 @@ pub(crate) enum Origin {
 
 pub(crate) struct Job {
     pub(crate) name: String,
-    /// Whose it is, as its site tells.
+    /// Name of its user, as its site tells.
     pub(crate) user: String,
     /// Its share of a busy tunnel beside other jobs'.
     pub(crate) weight: u32,

@@ -37,7 +37,7 @@ pub(crate) enum Deadline {
     TailProbe(LaneKey),
     /// A lane that was dialled from afar may be trained.
     TrainingTurn(LaneKey),
-    /// What is left of the streams of a job that has ended is to go.
+    /// The streams that are left of an ended job go.
     Streams(Token),
     /// Look after the processes started on nodes.
     Starters,

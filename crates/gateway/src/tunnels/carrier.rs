@@ -51,7 +51,7 @@ impl Carrier {
         }
     }
 
-    /// For the event loop; QUIC has one socket for all of its connections.
+    /// Registers it with the event loop; QUIC has one socket for all of its connections.
     pub(crate) fn register(&mut self, registry: &Registry, token: Token, anew: bool) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
         match self.socket() {

@@ -32,7 +32,7 @@ pub(crate) enum GatewayToGateway {
         /// Who takes part, beside the sender's site.
         #[serde(default)]
         sites: Vec<String>,
-        /// Whose it is, as the sender's site tells; empty from gateways that do not.
+        /// Name of its user, as the sender's site tells; empty from gateways that do not.
         #[serde(default)]
         user: String,
     },
@@ -57,7 +57,7 @@ pub(crate) enum GatewayToGateway {
         unix_microseconds: u64,
         version: String,
     },
-    /// To a relay: lets the sender meet the gateway of another site there; see `relay`.
+    /// Asks a relay to let the sender meet the gateway of another site there; see `relay`.
     RelayAsk { to: String, id: u64 },
     /// The answer: dial the relay and show it this ticket. The far gateway is so far beyond it.
     RelayGo {
@@ -68,7 +68,8 @@ pub(crate) enum GatewayToGateway {
     },
     /// The other answer, or what has become of the meeting.
     RelayNo { id: u64, why: RelayRefusal },
-    /// From a relay: another site asks for the receiver, which is to dial the relay and show it this ticket.
+    /// Says as a relay that another site asks for the receiver, which is to dial the relay and show it this
+    /// ticket.
     RelayCome {
         meeting: u64,
         from: String,
@@ -76,14 +77,14 @@ pub(crate) enum GatewayToGateway {
         #[serde(default)]
         beyond_microseconds: u32,
     },
-    /// From a relay: what it carries, and how far the sites are that it has lanes with; see
+    /// Says as a relay what it carries, and how far the sites are that it has lanes with; see
     /// `relay::selection`.
     RelayOffer {
         carried: u32,
         #[serde(default)]
         beyond_microseconds: BTreeMap<String, u32>,
     },
-    /// To a relay: the sender cannot come.
+    /// Tells a relay that the sender cannot come.
     RelayCannot { meeting: u64, why: RelayRefusal },
     /// Something that this version does not know, and may leave out.
     #[serde(skip)]

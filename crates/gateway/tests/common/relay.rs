@@ -73,7 +73,8 @@ impl Relay {
         });
     }
 
-    /// Of so many datagrams in each direction one is lost, one comes twice, one comes after the next.
+    /// From now on one of `loses` datagrams in each direction is lost, one of `doubles` comes twice, one of
+    /// `delays` comes after the next.
     pub fn misbehave(&self, loses: u64, doubles: u64, delays: u64) {
         self.0.loses.store(loses, SeqCst);
         self.0.doubles.store(doubles, SeqCst);

@@ -26,9 +26,9 @@ use command::Prepared;
 /// Where a command is to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    /// In all namespaces of this init.
+    /// A node: all namespaces of this init.
     Node { init: i32 },
-    /// In the network namespace alone that this descriptor of the keeper stands for.
+    /// A router: only the network namespace behind this descriptor of the keeper.
     Router { descriptor: i32 },
 }
 
@@ -131,7 +131,7 @@ fn join(target: &Target, keeper: Option<&OwnedFd>) -> nix::Result<()> {
     }
 }
 
-/// In the helper: joins the namespaces, then clones the command. Says what happened on `said`.
+/// Joins the namespaces, then clones the command. It runs in the helper, and says on `said` what happened.
 fn join_and_start(target: &Target, keeper: Option<&OwnedFd>, prepared: &Prepared, said: &OwnedFd) -> i32 {
     // Only matters if the caller is killed right now: without it this fork would go on for a moment.
     let _ = prctl::set_pdeathsig(Signal::SIGKILL);
@@ -147,7 +147,7 @@ fn join_and_start(target: &Target, keeper: Option<&OwnedFd>, prepared: &Prepared
     0
 }
 
-/// In the command's own process, until exec.
+/// Runs in the command's own process, until exec.
 fn become_command(prepared: &Prepared, said: &OwnedFd) -> i32 {
     let refuse = |step, error: io::Error| {
         say(said, step, error.raw_os_error().unwrap_or_default());
@@ -215,5 +215,5 @@ const STEPS: [&str; 5] = [
     "connect its streams",
     "execute",
 ];
-/// As shells do.
+/// The status that shells give.
 const EXIT_CANNOT_EXECUTE: i32 = 126;

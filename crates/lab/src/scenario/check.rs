@@ -1,4 +1,4 @@
-//! From what was typed to what is used: reads the units, fills in the defaults, and checks that names,
+//! Makes a scenario from what was typed: reads the units, fills in the defaults, and checks that names,
 //! networks and links fit together. Adds every mistake it finds; never stops at the first.
 
 use std::time::Duration;

@@ -13,7 +13,7 @@ pub struct Mistake {
     pub line: Option<usize>,
     /// Key it is about, such as `site.subnet`; empty when it concerns the file as a whole.
     pub key: String,
-    /// What is wrong and what to do.
+    /// The mistake, and what to do about it.
     pub reason: String,
 }
 

@@ -25,7 +25,8 @@ pub struct Scenario {
     pub routed: bool,
     /// Congestion control of every namespace of the lab; the machine's default when not given.
     pub congestion_control: Option<String>,
-    /// At least one, in the order of the file; a lab command runs on the first one's head node by default.
+    /// Sites in the order of the file, at least one. A lab command runs on the first one's head node by
+    /// default.
     pub sites: Vec<Site>,
     /// Exactly one for each pair of sites.
     pub links: Vec<Link>,
@@ -59,10 +60,10 @@ pub enum Firewall {
     Open,
     /// Nothing that did not start inside.
     OutboundOnly,
-    /// As outbound-only, and the head node hides behind the router's public address.
+    /// The site is outbound-only, and its head node hides behind the router's public address.
     Nat,
-    /// As nat, with another port for every destination (RFC 4787, section 4.1: address and port-dependent
-    /// mapping).
+    /// The same as nat, but with another port for every destination (RFC 4787, section 4.1: address and
+    /// port-dependent mapping).
     NatSymmetric,
     /// Only these TCP and UDP ports, both ends included.
     Ports(Vec<(u16, u16)>),

@@ -31,8 +31,8 @@ pub(crate) fn clone_with(namespaces: CloneFlags, body: impl FnOnce() -> i32) -> 
     raw_clone(namespaces.bits() | libc::SIGCHLD, body)
 }
 
-/// As [`clone_with`], but the child is one of the caller's parent, who waits for it. For single-threaded
-/// callers.
+/// Does what [`clone_with`] does, but the child belongs to the caller's parent, which waits for it. For
+/// single-threaded callers.
 pub(crate) fn siblings(body: impl FnOnce() -> i32) -> io::Result<Child> {
     raw_clone(libc::CLONE_PARENT | libc::SIGCHLD, body)
 }
@@ -118,5 +118,5 @@ pub(crate) fn exec(candidates: &[CString], argv: &[CString], env: &[CString]) ->
     worst
 }
 
-/// As sysexits EX_SOFTWARE.
+/// The status of sysexits' EX_SOFTWARE.
 const EXIT_PANIC: i32 = 70;

@@ -65,7 +65,8 @@ struct Travelling<P> {
 /// Invariants:
 /// - `travelling` is in order of arrival, and its due times never decrease: nothing overtakes.
 /// - the last `waiting` packets of `travelling` are the queue and hold `waiting_bytes` bytes on the wire;
-///   the packet being serialised is not in the queue, so that a queue of 0 bytes still carries single packets.
+///   the packet being serialised is not in the queue, so that a queue of 0 bytes still carries single
+///   packets.
 /// - the loss verdict depends on the seed and on how many packets were offered before, on nothing else.
 #[derive(Debug)]
 pub(crate) struct Direction<P> {

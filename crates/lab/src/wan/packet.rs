@@ -124,7 +124,7 @@ impl Packet {
         }
     }
 
-    /// All of it.
+    /// The whole packet as one piece.
     pub(crate) fn whole(&self) -> Piece<'_> {
         self.piece(0..self.segments())
     }
@@ -183,7 +183,7 @@ pub(crate) struct Piece<'a> {
 /// What to write for a piece, in this order.
 #[derive(Debug)]
 pub(crate) struct Parts<'a> {
-    /// For devices that expect it.
+    /// The header for devices that expect one.
     pub(crate) offload: [u8; OFFLOAD_BYTES],
     /// Rewritten headers; empty where the packet goes out as it came.
     pub(crate) headers: &'a [u8],

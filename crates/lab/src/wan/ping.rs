@@ -24,7 +24,7 @@ pub(crate) struct Pinger {
 
 const ECHO_REQUEST: u8 = 8;
 const ECHO_REPLY: u8 = 0;
-/// Like ping's default: 56 bytes of data, 84 bytes of IP packet.
+/// The size that ping has by default: 56 bytes of data, 84 bytes of IP packet.
 const DATA_BYTES: usize = 56;
 
 impl Pinger {

@@ -10,10 +10,10 @@ use crate::samples::summary;
 use crate::table::{Table, size};
 use std::fmt::Write as _;
 
-/// For each pair of ranks.
+/// Bytes that each rank sends to each other one.
 const BYTES: u64 = 2 << 20;
 
-/// At each site.
+/// Ranks at each site.
 const RANKS: u64 = 4;
 
 /// See the module.

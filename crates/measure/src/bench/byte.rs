@@ -134,7 +134,7 @@ fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Until both ends have ended.
+/// Passes bytes on in both directions until both ends have ended.
 fn pass_on(near: &TcpStream, far: &TcpStream) -> Result<(), Error> {
     std::thread::scope(|scope| {
         let back = scope.spawn(|| relay::copy(far, near));

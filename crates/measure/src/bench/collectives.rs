@@ -77,7 +77,7 @@ impl Placement {
         )
     }
 
-    /// As `causeway run` wants them, and how many ranks in all.
+    /// The sites as `causeway run` wants them, and how many ranks there are in all.
     fn said(&self) -> (String, u64) {
         let said: Vec<_> = self
             .sites
@@ -110,10 +110,10 @@ pub fn operation(name: &str) -> Result<String, String> {
     }
 }
 
-/// With the library, and without it.
+/// Ways to run: without the library, and with it.
 const WAYS: [(&str, &str); 2] = [("native", "--no-collectives "), ("causeway", "")];
 
-/// Of each way.
+/// Values of each way.
 #[derive(Default)]
 struct Found {
     seconds: [Vec<f64>; 2],

@@ -14,7 +14,8 @@ use std::io::{Error, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Instant;
 
-/// What is measured: its name, the `[grid]` settings of its gateways, and how many lanes to wait for.
+/// The rows that are measured: each has its name, the `[grid]` settings of its gateways, and how many lanes
+/// to wait for.
 const TWINS: [(&str, &str, usize); 4] = [
     ("plain, 1 lane", "lanes = 1\ninsecure = true", 1),
     ("plain, 4 lanes", "lanes = 4\ninsecure = true", 4),
@@ -32,13 +33,14 @@ const BARS: [(&str, f64); 3] = [
 /// No gateway, no relay.
 const NOTHING_BETWEEN: &str = "nothing between";
 
-/// What is to add no more to the way of one byte than so many microseconds.
+/// The row that has a bar, and how many microseconds it may add to the way of one byte.
 const LATENCY_BAR: (&str, f64) = ("plain, 1 lane", 40.0);
 
-/// At 10 Gbit/s a few seconds: many ticks of the CPU clock, which counts hundredths.
+/// Bytes of the bulk transfer. It takes a few seconds at 10 Gbit/s: many ticks of the CPU clock, which counts
+/// hundredths.
 const BULK_BYTES: u64 = 4_000_000_000;
 
-/// Carried before the clock counts: windows and buffers grow.
+/// Bytes that are carried before the clock counts: windows and buffers grow meanwhile.
 const WARM_UP_BYTES: u64 = 400_000_000;
 
 /// A program's usual large write.
@@ -48,7 +50,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 #[derive(Debug, Clone, Copy)]
 struct Carried {
     gbit_per_second: f64,
-    /// Of what lies between the two ends.
+    /// Processor time of what lies between the two ends.
     cpu_seconds: f64,
     bytes: u64,
     one_way_us: f64,
@@ -122,7 +124,7 @@ fn median(carried: &[Carried], value: fn(&Carried) -> f64) -> Option<f64> {
     Some(summary(&values)?.median)
 }
 
-/// Of what has a bar.
+/// The claims of the rows that have a bar.
 fn claims(found: &[(String, Vec<Carried>)]) -> Vec<Claim> {
     let claim = |(name, carried): &(String, Vec<Carried>)| {
         let (_, bar) = BARS.iter().find(|(what, _)| what == name)?;

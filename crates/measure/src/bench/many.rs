@@ -5,7 +5,7 @@ use super::pings::in_turn;
 use super::{Bench, BenchError, ROUTED};
 use crate::results::Part;
 
-/// At each site; the papers' testbed had as many.
+/// Ranks at each site; the papers' testbed had as many.
 const RANKS: u32 = 8;
 
 /// See the module.

@@ -43,7 +43,7 @@ pub struct Args {
     /// Only these sections; all by default.
     #[arg(long, value_delimiter = ',', value_name = "SECTION,...")]
     only: Vec<Section>,
-    /// Of the collectives only these; all by default.
+    /// Measure only these collectives; all by default.
     #[arg(long, value_delimiter = ',', value_name = "OPERATION,...", value_parser = collectives::operation)]
     operations: Vec<String>,
     /// Go on where collectives broke off, the longest section: runs of it that ended well are not made again.
@@ -119,7 +119,7 @@ pub enum BenchError {
     /// Another program left something else than expected.
     #[error("{program} left {text:?}, expected {expected}")]
     Output {
-        /// Which.
+        /// The program.
         program: &'static str,
         /// The beginning of what it left.
         text: String,
@@ -152,7 +152,7 @@ pub struct Mpi {
 }
 
 impl Mpi {
-    /// As a shell wants it.
+    /// The launcher's path, quoted for a shell.
     fn launcher(&self) -> String {
         match self.launcher.starts_with('/') {
             true => quoted(&format!("{}{}", repository().display(), self.launcher)),
@@ -186,15 +186,15 @@ const INTEL: Mpi = Mpi {
 pub enum Way {
     /// The same launch, no Causeway on the path of its data.
     Direct,
-    /// Through shim and gateways.
+    /// The way through shim and gateways.
     Causeway,
 }
 
 impl Way {
-    /// In the order in which they take turns.
+    /// Both ways, in the order in which they take turns.
     const BOTH: [Way; 2] = [Way::Direct, Way::Causeway];
 
-    /// In tables and file names.
+    /// Its name in tables and file names.
     fn name(self) -> &'static str {
         match self {
             Way::Direct => pings::DIRECT,
@@ -202,7 +202,7 @@ impl Way {
         }
     }
 
-    /// For `causeway run`, with a blank behind it.
+    /// The option for `causeway run`, with a blank behind it.
     fn option(self) -> &'static str {
         match self {
             Way::Direct => "--direct ",

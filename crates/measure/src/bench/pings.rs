@@ -31,7 +31,8 @@ pub struct Pings {
 }
 
 impl Pings {
-    /// None yet; `condition` without commas. The others are compared with the first way.
+    /// Makes an empty set of times. `condition` has no commas. The other ways are compared with the first
+    /// one.
     pub fn new(mpi: &Mpi, condition: &str, ways: &[&str]) -> Pings {
         Pings {
             mpi: mpi.name.to_owned(),
@@ -234,11 +235,11 @@ fn limit_us(bytes: u64) -> f64 {
 /// How the ping-pong is started.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
-    /// Of which MPI.
+    /// The MPI that is measured.
     pub mpi: &'a Mpi,
     /// Directly or not.
     pub way: Way,
-    /// At each of the two sites; the first of one and the last of the other measure.
+    /// Ranks at each of the two sites. The first of one and the last of the other measure.
     pub ranks: u32,
     /// Arguments of tests/programs/pingpong.
     pub options: &'a str,

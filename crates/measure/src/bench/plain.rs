@@ -7,7 +7,7 @@ use crate::lab::{Lab, quoted};
 use crate::program::{io, repository};
 use crate::results::Part;
 
-/// Through a relay at each head node.
+/// The way through a relay at each head node.
 const RELAYS: &str = "relays";
 
 /// Bytes, and round trips of a run.

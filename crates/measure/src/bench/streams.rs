@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// As many connections as two hundred ranks open that all talk to all, half of them at each site.
+/// Connections that are opened: as many as two hundred ranks open, half of them at each site, that all talk
+/// to all.
 const STREAMS: u64 = 10_000;
 
 /// A node's ports stay bound to the address they last spoke to for this long (TIME_WAIT). All streams of a

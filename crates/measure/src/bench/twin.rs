@@ -27,7 +27,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub struct Twin {
     /// Second byte of its addresses.
     net: u8,
-    /// Never read: dropping them ends the gateways, and then removes their directory.
+    /// Nobody reads it: dropping them ends the gateways, and then removes their directory.
     _gateways: Vec<Running>,
     home: Home,
     /// The job lasts as long as this connection.
@@ -228,7 +228,7 @@ fn configuration(net: u8, site: u8, settings: &str, socket: &Path) -> String {
     )
 }
 
-/// For this user only: gateways refuse a key that others may read.
+/// Writes a file that only this user may read: gateways refuse a key that others may read.
 fn put(path: &Path, text: &str) -> Result<(), Error> {
     let mut options = OpenOptions::new();
     let mut file = options
@@ -255,7 +255,8 @@ fn skip_preface(stream: &mut TcpStream) -> Result<(), Error> {
     }
 }
 
-/// From the text of /proc/PID/stat: the 14th and 15th field. The second may hold blanks and brackets.
+/// Reads the processor time in the text of /proc/PID/stat: the 14th and 15th field. The second may hold
+/// blanks and brackets.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let (_, behind) = stat.rsplit_once(')')?;
     let mut fields = behind.split_whitespace().skip(11);

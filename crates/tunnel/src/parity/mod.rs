@@ -1,7 +1,7 @@
 //! What makes up for a lost datagram without a round trip: a parity datagram behind every few.
 //!
-//! It lies below QUIC (`crates/gateway/src/quic`), which sees the datagram that was made up for as one that
-//! came late. Every datagram gets a head of ten bytes:
+//! It lies below QUIC (`crates/gateway/src/tunnels/quic`), which sees the datagram that was made up for as
+//! one that came late. Every datagram gets a head of ten bytes:
 //!
 //! ```text
 //! byte 0       0x20 plain, 0x21 one of a group, 0x22 parity of a group. QUIC's own never begin so (RFC 9000, section 17)
@@ -17,7 +17,7 @@
 
 use std::collections::VecDeque;
 
-/// Before every datagram.
+/// Length of the head before every datagram.
 pub const HEAD_BYTES: usize = 10;
 
 /// Longest datagram after its head: the packets of all usual links.
@@ -33,7 +33,7 @@ const MOST: u8 = 64;
 /// Groups that wait for what is missing. A datagram is that much later than others only where it was lost.
 const GROUPS: usize = 32;
 
-/// What is missed is counted over so many datagrams.
+/// Missed datagrams are counted over so many.
 const COUNTED: u32 = 512;
 
 /// A number this far from those before is not of the same count, and a speaker counts anew where so many in a
@@ -136,7 +136,7 @@ fn head(out: &mut Vec<u8>, (kind, place): (u8, u8), missed: u8, (epoch, number):
 pub struct Head {
     kind: u8,
     place: u8,
-    /// Of thousand datagrams the far side missed so many lately; 255 for more.
+    /// How many of a thousand datagrams the far side missed lately; 255 for more.
     pub missed: u8,
     epoch: u8,
     number: u32,
@@ -178,7 +178,7 @@ impl Head {
 #[derive(Debug, Default)]
 struct Group {
     start: u32,
-    /// Of all members that are here, and of the parity.
+    /// The sum of all members that are here, and of the parity.
     sum: Sum,
     /// Which members are here.
     has: u64,
@@ -199,7 +199,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Of thousand datagrams so many were missed lately.
+    /// How many of a thousand datagrams were missed lately.
     pub fn missed(&self) -> u8 {
         self.missed.permille
     }

@@ -14,8 +14,8 @@ const MAX_STEPS: usize = 2000;
 const LANES: usize = 2;
 const BATCH: u64 = 128 * 1024;
 
-/// Turns of loops for each header's length of bytes that arrived, and for each time that this end looks: a frame
-/// is read, handed on, kept and taken up again once each. What grows with how much is kept breaks this.
+/// Turns of loops for each header's length of bytes that arrived, and for each time that this end looks: a
+/// frame is read, handed on, kept and taken up again once each. What grows with how much is kept breaks this.
 const STEPS_FOR_A_HEADER: u64 = 8;
 
 pub fn play(bytes: &[u8]) {

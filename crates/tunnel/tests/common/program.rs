@@ -103,7 +103,7 @@ struct End {
 struct Wire {
     up: [bool; 2],
     alive: bool,
-    /// On their way to each end, and there but not a whole frame yet.
+    /// Bytes on their way to each end, and bytes there that are no whole frame yet.
     flying: [Vec<u8>; 2],
     input: [Vec<u8>; 2],
 }

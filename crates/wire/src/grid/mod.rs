@@ -25,7 +25,7 @@ use std::str::FromStr;
 pub const MAX_BYTES: usize = 120 * 1024;
 
 const VERSION: &str = "1";
-/// Of a map with virtual addresses, which a shim of version 1 would take for real ones.
+/// Version of a map with virtual addresses, which a shim of version 1 would take for real ones.
 const VERSION_VIRTUAL: &str = "2";
 
 /// An address range such as `10.1.0.0/24`.
@@ -156,16 +156,16 @@ pub struct Site {
 /// All sites of a grid.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Grid {
-    /// In an order that is the same everywhere.
+    /// Sites in an order that is the same everywhere.
     pub sites: Vec<Site>,
 }
 
 /// Where an address lies, seen from one site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place<'a> {
-    /// In the same site, or in none: the connection stays native.
+    /// The address is in the same site, or in none: the connection stays native.
     Native,
-    /// In another site: the connection goes through the gateway.
+    /// The address is in another site: the connection goes through the gateway.
     Remote(&'a Site),
 }
 
@@ -266,8 +266,8 @@ pub fn is_site_name(name: &str) -> bool {
 /// Longest name of a node: host names have 253 bytes at most (RFC 1035), and hardly any has a hundred.
 pub const MAX_NODE_NAME: usize = 200;
 
-/// Whether a text can name a node: it becomes an argument of a remote shell, a line of a host file and part of
-/// a log line.
+/// Whether a text can name a node: it becomes an argument of a remote shell, a line of a host file and part
+/// of a log line.
 pub fn is_node_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte);
     (1..=MAX_NODE_NAME).contains(&name.len()) && !name.starts_with('-') && name.bytes().all(plain)
@@ -384,25 +384,25 @@ pub fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, GridError> {
 /// Why a text is not a grid map.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
-    /// Over [`MAX_BYTES`].
+    /// The map is longer than [`MAX_BYTES`].
     #[error("grid map of {0} bytes is too long: a process reads {MAX_BYTES}")]
     TooLong(usize),
-    /// Made by another version of Causeway.
+    /// The map was made by another version of Causeway.
     #[error("grid map version {0:?} is not supported (expected \"1\" or \"2\")")]
     Version(String),
-    /// Not four fields.
+    /// A site has not four fields.
     #[error("site {0:?} does not have the fields name;subnets;gateways;ports")]
     Fields(String),
     /// See [`is_site_name`].
     #[error("{0:?} cannot name a site (1 to 63 letters, digits, '-', '_', '.')")]
     Name(String),
-    /// Not `address/prefix`.
+    /// A subnet is not `address/prefix`.
     #[error("{0:?} is not a subnet such as 10.1.0.0/24")]
     Subnet(String),
-    /// Not `address:port`.
+    /// A gateway is not `address:port`.
     #[error("{0:?} is not an address such as 10.1.0.253:7000")]
     Gateway(String),
-    /// Not `first-last`.
+    /// The ports are not `first-last`.
     #[error("{0:?} is not a port range such as 20000-32767")]
     Ports(String),
 }

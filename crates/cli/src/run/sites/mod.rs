@@ -11,7 +11,7 @@ use causeway_wire::{Cidr, Grid};
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-/// What is used.
+/// The sites and nodes that the job uses.
 #[derive(Debug)]
 pub struct Chosen<'a> {
     /// What was asked for.
@@ -193,7 +193,7 @@ pub fn own_address(job: &JobReply, translates: bool) -> Option<(String, IpAddr)>
     Some((name, address))
 }
 
-/// What is known of a job before there is one. A `--sites` that is not understood is said later.
+/// The plan of a job, known before there is one. A `--sites` that is not understood is said later.
 pub fn plan(sites: Option<&str>, line: &CommandLine) -> Plan {
     let wanted = sites.and_then(|sites| parse(sites).ok()).unwrap_or_default();
     let ranks = wanted.iter().filter_map(|(_, ranks)| *ranks).sum();

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 /// ends are slow.
 const AT_MOST: usize = 4096;
 
-/// Of these, awaited for one site that asks: 16 lanes each to several sites at once.
+/// Places of these for one site that asks: 16 lanes each to several sites at once.
 const AWAITED_PER_SITE: usize = 64;
 
 /// What may wait unsent in the kernel at either end: what waits at the sending gateway instead can still be

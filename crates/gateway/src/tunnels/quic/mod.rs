@@ -185,7 +185,7 @@ impl Quic {
         self.wire.socket.local_addr().ok()
     }
 
-    /// Whose connection this is from now on.
+    /// Says whose connection this is from now on.
     pub(crate) fn set_owner(&mut self, handle: ConnectionHandle, token: Token) {
         self.owners.insert(handle, token);
     }
