@@ -191,20 +191,18 @@ impl Flow<'_> {
     }
 
     pub(crate) fn on_tunnel_event(&mut self, pair_key: PairKey, event: Event<'_>) -> Result<(), LaneEnd> {
-        let (site, mut base) = self.site_and_base();
         match event {
-            Event::Data(id, bytes) => site.on_data(&mut base, pair_key, id, &bytes),
-            Event::Sendable(id) => site.schedule_stream(&mut base, pair_key, id),
             Event::Open(id, request) => self.on_open(pair_key, id, request),
-            Event::Opened(id) => site.on_opened(&mut base, pair_key, id),
-            Event::Finished(id) => site.on_finished(&mut base, pair_key, id),
-            Event::Reset(id, reason) => site.on_reset(&mut base, pair_key, id, reason),
             Event::Message(bytes) => {
                 let (commands, mut context) = self.commands_and_context();
                 return commands.on_message(&mut context, pair_key, &bytes);
             }
             Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
                 self.tunnels.on_lane_event(self.driver, pair_key, &event);
+            }
+            stream => {
+                let (site, mut base) = self.site_and_base();
+                site.on_stream_event(&mut base, pair_key, stream);
             }
         }
         Ok(())

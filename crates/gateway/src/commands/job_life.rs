@@ -64,7 +64,7 @@ impl Commands {
     }
 
     /// Every site that has a tunnel knows the job, or has had its time: the job's processes may start.
-    pub(crate) fn job_confirmed(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
+    pub(in crate::commands) fn job_confirmed(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };

@@ -4,8 +4,6 @@ use crate::commands::{CommandContext, Commands};
 use crate::keys::PairKey;
 use crate::membership::consent;
 use crate::membership::jobs::{Job, Origin};
-use crate::traversal::relay::client::Invitation;
-use crate::traversal::relay::selection::Offer;
 use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_control::MAX_WEIGHT;
@@ -42,7 +40,10 @@ impl Commands {
             | GatewayToGateway::RelayNo { .. }
             | GatewayToGateway::RelayCannot { .. }
             | GatewayToGateway::RelayGo { .. }
-            | GatewayToGateway::RelayCome { .. }) => on_relay_message(context, pair_key, &site, relay),
+            | GatewayToGateway::RelayCome { .. }) => {
+                let (traversal, mut base) = context.traversal_and_base();
+                traversal.on_relay_message(&mut base, pair_key, &site, relay);
+            }
             GatewayToGateway::Lossy {} => context.tunnels.on_lossy(context.driver, pair_key),
             GatewayToGateway::Ping { number } => self.on_ping(context, pair_key, number),
             GatewayToGateway::Pong {
@@ -180,50 +181,4 @@ fn learn_job(
         }
     };
     tunnels.tell(driver, pair_key, answer);
-}
-
-fn on_relay_message(
-    context: &mut CommandContext<'_>,
-    pair_key: PairKey,
-    site: &str,
-    message: GatewayToGateway,
-) {
-    let (traversal, mut base) = context.traversal_and_base();
-    match message {
-        GatewayToGateway::RelayAsk { to, id } => traversal.on_relay_ask(&mut base, pair_key, &to, id),
-        GatewayToGateway::RelayOffer {
-            carried,
-            beyond_microseconds,
-        } => traversal.on_relay_offer(&mut base, site, Offer::new(carried, beyond_microseconds)),
-        GatewayToGateway::RelayNo { id, why } => traversal.on_relay_no(&mut base, site, id, why),
-        GatewayToGateway::RelayCannot { meeting, why } => {
-            traversal.on_relay_cannot(&mut base, site, meeting, why)
-        }
-        GatewayToGateway::RelayGo {
-            id,
-            ticket,
-            beyond_microseconds,
-        } => {
-            let invitation = Invitation {
-                id,
-                ticket,
-                beyond_microseconds,
-            };
-            traversal.on_relay_go(&mut base, site, &invitation);
-        }
-        GatewayToGateway::RelayCome {
-            meeting: id,
-            from,
-            ticket,
-            beyond_microseconds,
-        } => {
-            let invitation = Invitation {
-                id,
-                ticket,
-                beyond_microseconds,
-            };
-            traversal.on_relay_come(&mut base, pair_key, site, &from, &invitation);
-        }
-        _ => {}
-    }
 }

@@ -10,7 +10,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 impl Commands {
     /// A command asks for a round trip; it is answered by [`Gateway::on_pong`] or at its deadline.
-    pub(crate) fn ping(&mut self, context: &mut CommandContext<'_>, key: CommandKey, site: String) {
+    pub(in crate::commands) fn ping(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        site: String,
+    ) {
         let pair = match self.way_to(context, &site) {
             Ok(pair) => pair,
             Err(why) => return self.answer(context, key, Reply::Error(why)),
@@ -58,7 +63,12 @@ impl Commands {
         }
     }
 
-    pub(crate) fn on_ping(&mut self, context: &mut CommandContext<'_>, pair: PairKey, number: u64) {
+    pub(in crate::commands) fn on_ping(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        pair: PairKey,
+        number: u64,
+    ) {
         let unix_microseconds = unix_microseconds();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let pong = GatewayToGateway::Pong {
@@ -70,7 +80,7 @@ impl Commands {
     }
 
     /// An answer that came too late, or that nobody asked for, is for nobody.
-    pub(crate) fn on_pong(
+    pub(in crate::commands) fn on_pong(
         &mut self,
         context: &mut CommandContext<'_>,
         from: &str,

@@ -292,7 +292,7 @@ impl Commands {
     }
 
     /// Carries a command's connection to a node of another site.
-    pub(crate) fn join_node(
+    pub(in crate::commands) fn join_node(
         &mut self,
         context: &mut CommandContext<'_>,
         pair: PairKey,
@@ -319,7 +319,7 @@ impl Commands {
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.
-    pub(crate) fn end_starters(&mut self, context: &mut CommandContext<'_>, token: &Token) {
+    pub(in crate::commands) fn end_starters(&mut self, context: &mut CommandContext<'_>, token: &Token) {
         let doom = Instant::now() + GRACE;
         for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
             starter.doomed = Some(doom);

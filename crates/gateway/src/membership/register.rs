@@ -74,7 +74,12 @@ impl Membership {
     }
 
     /// What the broker has, once it is found again.
-    pub(crate) fn on_registered(&self, driver: &Driver, tunnels: &Tunnels, registered: &[api::Job]) {
+    pub(in crate::membership) fn on_registered(
+        &self,
+        driver: &Driver,
+        tunnels: &Tunnels,
+        registered: &[api::Job],
+    ) {
         let Some(grid) = &self.session else {
             return;
         };

@@ -9,7 +9,7 @@ use crate::site::transparent;
 use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
 use causeway_control::audit::AuditEvent;
-use causeway_tunnel::StreamId;
+use causeway_tunnel::{Event, StreamId};
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use mio::net::TcpStream;
 use std::io;
@@ -39,11 +39,28 @@ fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: Soc
 }
 
 impl SiteSide {
-    pub(crate) fn leg_of(&self, base: &Base<'_>, pair_key: PairKey, id: StreamId) -> Option<LegKey> {
+    fn leg_of(&self, base: &Base<'_>, pair_key: PairKey, id: StreamId) -> Option<LegKey> {
         base.tunnels.pair(pair_key)?.leg_of(id)
     }
 
-    pub(crate) fn on_data(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, bytes: &[u8]) {
+    /// Acts on an event of a stream.
+    pub(crate) fn on_stream_event(&mut self, base: &mut Base<'_>, pair: PairKey, event: Event<'_>) {
+        match event {
+            Event::Data(id, bytes) => self.on_data(base, pair, id, &bytes),
+            Event::Sendable(id) => self.schedule_stream(base, pair, id),
+            Event::Opened(id) => self.on_opened(base, pair, id),
+            Event::Finished(id) => self.on_finished(base, pair, id),
+            Event::Reset(id, reason) => self.on_reset(base, pair, id, reason),
+            // The loop acts on these.
+            Event::Open(..)
+            | Event::Message(_)
+            | Event::LaneSilent(_)
+            | Event::LaneDead(_)
+            | Event::Expired => {}
+        }
+    }
+
+    fn on_data(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, bytes: &[u8]) {
         let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return;
         };
@@ -62,7 +79,7 @@ impl SiteSide {
     }
 
     /// The far side has ended its half of a stream.
-    pub(crate) fn on_finished(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
+    fn on_finished(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.legs[leg].peer_finished = true;
             self.flush_leg(base, leg);
@@ -70,13 +87,13 @@ impl SiteSide {
     }
 
     /// The far side has reset a stream.
-    pub(crate) fn on_reset(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, reason: Reason) {
+    fn on_reset(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, reason: Reason) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.abort_leg(base, leg, reason);
         }
     }
 
-    pub(crate) fn on_opened(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
+    fn on_opened(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         let Some(leg_key) = self.leg_of(base, pair_key, id) else {
             return;
         };
@@ -272,7 +289,7 @@ impl SiteSide {
     }
 
     /// Writes what waits for a process and tells the tunnel what has left.
-    pub(crate) fn flush_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
+    fn flush_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -308,7 +325,7 @@ impl SiteSide {
     }
 
     /// Queues a leg to be read by its pair's lanes.
-    pub(crate) fn schedule(&mut self, base: &mut Base<'_>, key: LegKey) {
+    pub(in crate::site) fn schedule(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -322,14 +339,14 @@ impl SiteSide {
         }
     }
 
-    pub(crate) fn schedule_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
+    fn schedule_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.schedule(base, leg);
         }
     }
 
     /// The process is gone, or could not be reached: the far side learns of it.
-    pub(crate) fn break_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
+    pub(in crate::site) fn break_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
         let Some(leg) = self.legs.get(key) else {
             return;
         };

@@ -29,7 +29,7 @@ impl Traversal {
         &mut self.searches[peer.0]
     }
 
-    pub(crate) fn search(&self, peer: PeerIndex) -> Option<&Search> {
+    pub(in crate::traversal) fn search(&self, peer: PeerIndex) -> Option<&Search> {
         self.searches.get(peer.0)
     }
 

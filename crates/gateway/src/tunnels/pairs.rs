@@ -28,7 +28,7 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 impl Tunnels {
     /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is
     /// preferred.
-    pub(crate) fn find_pair(
+    pub(in crate::tunnels) fn find_pair(
         &mut self,
         driver: &mut Driver,
         index: PeerIndex,
@@ -91,14 +91,14 @@ impl Tunnels {
     }
 
     /// Whether lanes to this site go through a relay.
-    pub(crate) fn is_relayed(&self, site: &str) -> bool {
+    pub(in crate::tunnels) fn is_relayed(&self, site: &str) -> bool {
         let lanes = self.pair_of(site).map(|pair| pair.lanes);
         let mut lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
         lanes.any(|key| self.lanes.get(key).is_some_and(|lane| lane.through.is_some()))
     }
 
     /// A lane without a relay is up: those with one have served.
-    pub(crate) fn retire_relayed(&mut self, driver: &mut Driver, pair: PairKey) {
+    pub(in crate::tunnels) fn retire_relayed(&mut self, driver: &mut Driver, pair: PairKey) {
         let Some(pair) = self.pairs.get(pair) else {
             return;
         };
@@ -110,7 +110,7 @@ impl Tunnels {
     }
 
     /// A lane is lost, or is to have a rival: it is dialled, or asked of a relay, again.
-    pub(crate) fn bring_back(
+    pub(in crate::tunnels) fn bring_back(
         &mut self,
         driver: &mut Driver,
         index: PeerIndex,
@@ -185,7 +185,7 @@ impl Tunnels {
     }
 
     /// Puts a lane under a pair's tunnel.
-    pub(crate) fn join_lane(
+    pub(in crate::tunnels) fn join_lane(
         &mut self,
         driver: &mut Driver,
         key: PairKey,
@@ -224,7 +224,7 @@ impl Tunnels {
     }
 
     /// Takes an ended lane from its pair. `through` is the relay that it went through, if it did.
-    pub(crate) fn part_lane(
+    pub(in crate::tunnels) fn part_lane(
         &mut self,
         driver: &mut Driver,
         key: PairKey,
@@ -345,7 +345,7 @@ impl Tunnels {
     }
 
     /// No lane came back in time.
-    pub(crate) fn expire_pair(&mut self, driver: &mut Driver, key: PairKey) {
+    fn expire_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };

@@ -89,7 +89,7 @@ impl Traversal {
     }
 
     /// Only punching brings a lane to this peer.
-    pub(crate) fn meets(&self, index: PeerIndex) -> bool {
+    fn meets(&self, index: PeerIndex) -> bool {
         let mut ways = Way::ALL.into_iter();
         ways.any(|way| self.meetings.by_peer.contains_key(&(index, way)))
     }
@@ -196,7 +196,7 @@ impl Traversal {
     }
 
     /// The far gateway has said who it is.
-    pub(crate) fn on_met_well(&mut self, index: PeerIndex) {
+    pub(in crate::traversal) fn on_met_well(&mut self, index: PeerIndex) {
         let meetings = self.meetings.of(index);
         meetings.for_each(|(_, meeting)| meeting.on_introduced());
     }

@@ -268,7 +268,7 @@ impl Traversal {
     }
 
     /// A relay lets the two sites meet.
-    pub(crate) fn on_relay_go(&mut self, base: &mut Base<'_>, from: &str, invitation: &Invitation) {
+    pub(super) fn on_relay_go(&mut self, base: &mut Base<'_>, from: &str, invitation: &Invitation) {
         let Some((relay, index, lane)) = self.find_ask(base, from, invitation.id) else {
             return;
         };
@@ -284,7 +284,7 @@ impl Traversal {
     }
 
     /// A relay says that the sites cannot meet there.
-    pub(crate) fn on_relay_no(&mut self, base: &mut Base<'_>, from: &str, id: u64, why: RelayRefusal) {
+    pub(super) fn on_relay_no(&mut self, base: &mut Base<'_>, from: &str, id: u64, why: RelayRefusal) {
         let why = format!("relay {from}: {}", why.text());
         if let Some((relay, index, lane)) = self.find_ask(base, from, id) {
             return self.seek_failed(base, index, lane, Some(relay), &why);
@@ -305,7 +305,7 @@ impl Traversal {
     }
 
     /// Another site has asked a relay for this one.
-    pub(crate) fn on_relay_come(
+    pub(super) fn on_relay_come(
         &mut self,
         base: &mut Base<'_>,
         pair: PairKey,

@@ -172,7 +172,7 @@ impl Traversal {
     }
 
     /// A site wants to meet another one here.
-    pub(crate) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
+    pub(super) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
         if let Err(why) = self.arrange(base, asker, to, ask) {
             base.tunnels
                 .tell(base.driver, asker, GatewayToGateway::RelayNo { id: ask, why });
@@ -239,7 +239,7 @@ impl Traversal {
     }
 
     /// A site cannot come to a meeting.
-    pub(crate) fn on_relay_cannot(
+    pub(super) fn on_relay_cannot(
         &mut self,
         base: &mut Base<'_>,
         site: &str,

@@ -56,7 +56,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_gateway_connection(
+    pub(in crate::tunnels) fn on_gateway_connection(
         &mut self,
         driver: &mut Driver,
         carrier: Carrier,
@@ -237,7 +237,7 @@ impl Tunnels {
         self.events.push_back(event);
     }
 
-    pub(crate) fn end_handshake(&mut self, driver: &mut Driver, key: HandshakeKey, kind: &str, why: &str) {
+    fn end_handshake(&mut self, driver: &mut Driver, key: HandshakeKey, kind: &str, why: &str) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };

@@ -25,7 +25,7 @@ impl Tunnels {
     }
 
     /// Whether a lane that is lost is dialled again.
-    pub(crate) fn wants_lane(&self, driver: &Driver, index: PeerIndex, lane: LaneNumber) -> bool {
+    pub(in crate::tunnels) fn wants_lane(&self, driver: &Driver, index: PeerIndex, lane: LaneNumber) -> bool {
         lane.0 < self.lanes_wanted(driver, index) || (lane == LaneNumber::QUIC && self.peers[index].is_lossy)
     }
 
@@ -42,7 +42,7 @@ impl Tunnels {
     }
 
     /// Dials a lane over QUIC where the path is lossy, or asks who dials here.
-    pub(crate) fn ask_for_quic(&mut self, driver: &mut Driver, key: PairKey) {
+    pub(in crate::tunnels) fn ask_for_quic(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -57,7 +57,12 @@ impl Tunnels {
     }
 
     /// A lane over QUIC begins with what those beside it know of the path, and goes before them.
-    pub(crate) fn begin_remembered_rate(&mut self, driver: &mut Driver, key: PairKey, lane: &mut Lane) {
+    pub(in crate::tunnels) fn begin_remembered_rate(
+        &mut self,
+        driver: &mut Driver,
+        key: PairKey,
+        lane: &mut Lane,
+    ) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -94,7 +99,7 @@ impl Tunnels {
 
     /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their
     /// shares of what is reserved follow.
-    pub(crate) fn size_pair(&mut self, driver: &mut Driver, key: PairKey) {
+    pub(in crate::tunnels) fn size_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get_mut(key) else {
             return;
         };

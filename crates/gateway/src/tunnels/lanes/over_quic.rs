@@ -283,7 +283,11 @@ impl Tunnels {
     }
 
     /// Something has happened in these connections: their handshakes and lanes go on.
-    pub(crate) fn attend_connections(&mut self, driver: &mut Driver, handles: &[ConnectionHandle]) {
+    pub(in crate::tunnels) fn attend_connections(
+        &mut self,
+        driver: &mut Driver,
+        handles: &[ConnectionHandle],
+    ) {
         let now = driver.now;
         for handle in handles {
             let Some((token, session)) = self.session(*handle) else {

@@ -187,7 +187,7 @@ impl Tunnels {
     }
 
     /// Ends a lane; its pair goes on.
-    pub(crate) fn close_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
+    pub(in crate::tunnels) fn close_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
         let through = self.lanes.get(key).and_then(|lane| lane.through.clone());
         let Some((pair_key, number)) = self.discard_lane(driver, key) else {
             return;
@@ -201,7 +201,7 @@ impl Tunnels {
     }
 
     /// Forgets a lane and closes its socket; its pair and its number there.
-    pub(crate) fn discard_lane(
+    pub(in crate::tunnels) fn discard_lane(
         &mut self,
         driver: &mut Driver,
         key: LaneKey,
@@ -213,7 +213,7 @@ impl Tunnels {
     }
 
     /// A lane ends; its pair is still known.
-    pub(crate) fn keep_counts(&mut self, lane: &Lane) {
+    fn keep_counts(&mut self, lane: &Lane) {
         if let Some(pair) = self.pairs.get(lane.pair) {
             self.peers[pair.peer].totals.add_lane(&lane_status(lane));
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 impl Tunnels {
     /// Looks after the lanes of a pair that have just sent.
-    pub(crate) fn steer(&mut self, driver: &mut Driver, key: PairKey) {
+    pub(in crate::tunnels) fn steer(&mut self, driver: &mut Driver, key: PairKey) {
         let now = driver.now;
         let mut lossy = false;
         let Some(pair) = self.pairs.get(key) else {

@@ -11,7 +11,7 @@ use crate::tunnels::pacing::train::{TURN_LOOK, Training, TrainingTurn};
 
 impl Tunnels {
     /// A lane has come up whose rate nobody knows.
-    pub(crate) fn train_new(&mut self, driver: &mut Driver, key: LaneKey) {
+    pub(in crate::tunnels) fn train_new(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
@@ -51,7 +51,7 @@ impl Tunnels {
     }
 
     /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
-    pub(crate) fn train(&mut self, driver: &mut Driver, key: PairKey) -> bool {
+    pub(in crate::tunnels) fn train(&mut self, driver: &mut Driver, key: PairKey) -> bool {
         let now = driver.now;
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;

@@ -40,7 +40,7 @@ impl Tunnels {
     }
 
     /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
-    pub(crate) fn redial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::tunnels) fn redial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         if self.wants_lane(driver, index, lane) {
             let known = self.pair_of(&self.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
@@ -52,7 +52,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn dial_after(
+    pub(in crate::tunnels) fn dial_after(
         &mut self,
         driver: &mut Driver,
         index: PeerIndex,
@@ -152,13 +152,13 @@ impl Tunnels {
     }
 
     /// A lane that this gateway dialled is through its handshake.
-    pub(crate) fn dial_ended(&mut self, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::tunnels) fn dial_ended(&mut self, index: PeerIndex, lane: LaneNumber) {
         self.peers[index].dials[lane].under_way = false;
         self.events.push_back(TunnelsEvent::Met { peer: index });
     }
 
     /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
-    pub(crate) fn dial_succeeded(&mut self, index: PeerIndex) {
+    pub(in crate::tunnels) fn dial_succeeded(&mut self, index: PeerIndex) {
         let has_lane = self.has_lane(index);
         let peer = &mut self.peers[index];
         // Through a relay: why there is no better way is still to be said.
