@@ -15,13 +15,13 @@ const NANCY: &str = "198.51.100.5";
 #[test]
 #[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
 fn debian_open_mpi_runs_over_two_sites_with_the_same_addresses() {
-    passes(mpi::debian_openmpi(), "overlap", Extent::TwoSites);
+    passes(mpi::debian_openmpi(), "overlap", Extent::Overlap);
 }
 
 #[test]
 #[ignore = "needs namespaces and Debian's MPICH; run by make test"]
 fn debian_mpich_runs_over_two_sites_with_the_same_addresses() {
-    passes(mpi::debian_mpich(), "overlap", Extent::TwoSites);
+    passes(mpi::debian_mpich(), "overlap", Extent::Overlap);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn pypi_mpis_run_over_two_sites_with_the_same_addresses() {
         mpi::pypi_intel(),
     ];
     for mpi in mpis {
-        passes(mpi, "overlap", Extent::TwoSites);
+        passes(mpi, "overlap", Extent::Overlap);
     }
 }
 

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Whether the C files of mpi/src include each other without circles.
 
-A file x.c and its header x.h are one. Folders must make no circle, and no circle may have more than two
-files; there are no exceptions. Prints who is in one, and the shortest as FILE:LINE: TARGET; the status is 1
-then."""
+A file x.c and its header x.h are one. Neither folders nor files may make a circle; there are no
+exceptions. Prints who is in one, and the shortest as FILE:LINE: TARGET; the status is 1 then."""
 
 import pathlib
 import re
@@ -66,13 +65,12 @@ def main() -> int:
     folders = [(folder(a), folder(b), where) for a, b, where in files if folder(a) != folder(b)]
     files = [edge for edge in files if edge[0] != edge[1]]
     broken = 0
-    for what, edges, allowed in (("folders", folders, 1), ("files", files, 2)):
+    for what, edges in (("folders", folders), ("files", files)):
         for members, circle in circles(edges):
-            if len(members) > allowed:
-                broken += 1
-                print(f"{what} of mpi/src in a circle: {', '.join(sorted(members))}")
-                for step in zip(circle, circle[1:]):
-                    print("    " + next(where for *ends, where in edges if tuple(ends) == step))
+            broken += 1
+            print(f"{what} of mpi/src in a circle: {', '.join(sorted(members))}")
+            for step in zip(circle, circle[1:]):
+                print("    " + next(where for *ends, where in edges if tuple(ends) == step))
     return broken > 0
 
 

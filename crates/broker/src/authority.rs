@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::files::{self, FileError};
 use crate::identity::{Identity, hexadecimal};
-use crate::token::Fingerprint;
+use crate::join_token::Fingerprint;
 use causeway_wire::grid;
 use rcgen::string::Ia5String;
 use rcgen::{

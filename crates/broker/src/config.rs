@@ -4,7 +4,7 @@
 use crate::authority::LIFE_SECONDS;
 use crate::clock;
 use crate::files::{self, FileError};
-use crate::token::is_host_and_port;
+use crate::join_token::is_host_and_port;
 use causeway_wire::grid;
 use serde::Deserialize;
 use std::net::SocketAddr;

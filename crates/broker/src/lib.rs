@@ -19,6 +19,7 @@ pub mod config;
 mod files;
 mod granted;
 pub mod identity;
+pub mod join_token;
 pub mod members;
 pub mod new_grid;
 pub mod ranges;
@@ -29,7 +30,6 @@ mod server;
 mod state;
 mod store;
 pub mod tls;
-pub mod token;
 mod trust;
 mod virtual_addresses;
 

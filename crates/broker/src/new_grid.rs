@@ -4,8 +4,8 @@ use crate::authority::{Authority, AuthorityError};
 use crate::clock::Clock;
 use crate::config::BrokerConfig;
 use crate::files::{self, FileError};
+use crate::join_token::is_host_and_port;
 use crate::server::own;
-use crate::token::is_host_and_port;
 use std::path::{Path, PathBuf};
 
 /// Name of the configuration in a grid's directory.

@@ -6,8 +6,8 @@
 use crate::authority::Credentials;
 use crate::clock::Clock;
 use crate::identity::Certified;
+use crate::join_token::Fingerprint;
 use crate::revocation::Revocations;
-use crate::token::Fingerprint;
 pub use crate::trust::{Expect, Trust, TrustError};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

@@ -6,7 +6,7 @@ mod common;
 use causeway_broker::api::{CertificateAnswer, EnrolRequest, ErrorKind};
 use causeway_broker::authority::{BACKDATED_SECONDS, new_key};
 use causeway_broker::client::{CallError, Event, JoinError, Membership, join};
-use causeway_broker::token::JoinToken;
+use causeway_broker::join_token::JoinToken;
 use common::{Grid, TestClock, connected, question, read_answer, record, wait, write_request};
 use std::os::unix::fs::MetadataExt;
 

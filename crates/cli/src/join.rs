@@ -3,7 +3,7 @@
 
 use causeway_broker::client::{JoinError, join};
 use causeway_broker::clock::Clock;
-use causeway_broker::token::{JoinToken, TOKEN_PREFIX};
+use causeway_broker::join_token::{JoinToken, TOKEN_PREFIX};
 use causeway_control::private;
 use causeway_gateway::config::accept::{ConnectFrom, site_or_all};
 use causeway_wire::Cidr;

@@ -4,7 +4,7 @@
 use causeway_broker::api::{Node, Reach, Record, Subnet, new_instance};
 use causeway_broker::client::{Client, ClientConfig, Event, Membership, join};
 use causeway_broker::clock::Clock;
-use causeway_broker::token::JoinToken;
+use causeway_broker::join_token::JoinToken;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,7 +1,7 @@
 //! Takes connections from the listeners, and stops for a moment where there is no file for more.
 
 use crate::base::base;
-use crate::commands::below;
+use crate::commands::command_context;
 use crate::gateway::Gateway;
 use crate::sys::timers::Deadline;
 use crate::telemetry::metrics;
@@ -44,7 +44,9 @@ impl Gateway {
     pub(crate) fn accept_commands(&mut self) {
         loop {
             match self.listeners.control.accept() {
-                Ok((socket, _)) => self.commands.on_command_connection(&mut below!(self), socket),
+                Ok((socket, _)) => self
+                    .commands
+                    .on_command_connection(&mut command_context!(self), socket),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }

@@ -1,7 +1,7 @@
 //! What owners tell, handed to those whom it concerns.
 
 use crate::base::base;
-use crate::commands::below;
+use crate::commands::command_context;
 use crate::commands::event::CommandsEvent;
 use crate::gateway::Gateway;
 use crate::keys::{LaneNumber, LegKey, PeerIndex};
@@ -9,19 +9,28 @@ use crate::membership::event::MembershipEvent;
 use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::origin::Through;
+use crate::tunnels::pair::Pair;
 use causeway_control::Reply;
 use causeway_wire::Reason;
 use std::time::Duration;
 
 impl Gateway {
-    /// Acts on what the owners below have told, until they have nothing more to tell.
-    pub(crate) fn settle(&mut self) {
+    /// Runs one step of the loop, and hands on what it has led to before anything else is looked at. Every
+    /// step is run by this, so that nobody acts on a state that others have not heard of yet.
+    pub(crate) fn step<T>(&mut self, step: impl FnOnce(&mut Gateway) -> T) -> T {
+        let result = step(self);
+        self.settle();
+        result
+    }
+
+    /// Acts on the owners' events until there are no more.
+    fn settle(&mut self) {
         loop {
-            if let Some(event) = self.tunnels.events.pop_front() {
+            if let Some(event) = self.tunnels.poll_event() {
                 self.on_tunnels(event);
-            } else if let Some(event) = self.membership.events.pop_front() {
+            } else if let Some(event) = self.membership.poll_event() {
                 self.on_membership(event);
-            } else if let Some(event) = self.commands.events.pop_front() {
+            } else if let Some(event) = self.commands.poll_event() {
                 self.on_commands(event);
             } else {
                 return;
@@ -41,7 +50,8 @@ impl Gateway {
                     self.lifecycle
                         .consider_successor(&self.driver, state_version, program, config);
                 let considered = considered.map_err(|refusal| refusal.to_string());
-                self.commands.on_successor(&mut below!(self), command, considered);
+                self.commands
+                    .on_successor(&mut command_context!(self), command, considered);
             }
         }
     }
@@ -50,7 +60,8 @@ impl Gateway {
     pub(crate) fn on_vetted(&mut self) {
         if let Err(refusal) = self.lifecycle.on_vetted(&self.driver.config) {
             let reply = Reply::Error(refusal.to_string());
-            self.commands.answer_hand_over(&mut below!(self), &reply);
+            self.commands
+                .answer_hand_over(&mut command_context!(self), &reply);
         }
     }
 
@@ -131,13 +142,13 @@ impl Gateway {
         for leg in legs {
             self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
         }
-        self.commands.on_site_gone(&mut below!(self), site, why);
+        self.commands.on_site_gone(&mut command_context!(self), site, why);
         self.traversal.lose_relay(&mut base!(self), peer);
     }
 
     fn on_lane_lost(&mut self, peer: PeerIndex, number: LaneNumber, through: Option<&Through>) {
-        let known = self.tunnels.pair_of(&self.tunnels.peers[peer].site);
-        let introduced = known.is_some_and(|pair| pair.introduced);
+        let known = self.tunnels.pair_of(self.tunnels.peer(peer).site());
+        let introduced = known.is_some_and(Pair::is_introduced);
         self.traversal.meet_again(&mut base!(self), peer, introduced);
         self.traversal.seek_again(&mut base!(self), peer, number, through);
     }

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::log::Log;
 use crate::sys::timers::Timers;
 use mio::{Poll, Registry};
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -18,12 +19,12 @@ pub(crate) struct Driver {
     pub(crate) timers: Timers,
     pub(crate) log: Log,
     pub(crate) audit: Audit,
-    /// Whose gateway this is, for the sites where this user's jobs run.
+    /// Name of the user whose gateway this is, for the sites where this user's jobs run.
     pub(crate) user: String,
     /// When the loop last woke.
     pub(crate) now: Instant,
-    /// Numbers given so far; see [`Driver::birth`].
-    pub(crate) births: u64,
+    /// Numbers given so far; see [`Driver::next_generation`].
+    pub(crate) generations: u64,
     /// Files that this process may have open.
     pub(crate) files: usize,
     /// The gateway stops: nobody gets what arrives now.
@@ -41,10 +42,15 @@ impl Driver {
             poll,
             timers: Timers::default(),
             now: Instant::now(),
-            births: 0,
+            generations: 0,
             files,
             leaving: false,
         })
+    }
+
+    /// Says a line of this gateway's.
+    pub(crate) fn say(&self, text: impl Display) {
+        self.log.say(text);
     }
 
     pub(crate) fn registry(&self) -> &Registry {
@@ -52,9 +58,9 @@ impl Driver {
     }
 
     /// A number no other connection of this process has had.
-    pub(crate) fn birth(&mut self) -> u64 {
-        self.births += 1;
-        self.births
+    pub(crate) fn next_generation(&mut self) -> u64 {
+        self.generations += 1;
+        self.generations
     }
 }
 

@@ -2,12 +2,12 @@
 
 use crate::base::base;
 use crate::commands::Commands;
-use crate::commands::below;
+use crate::commands::command_context;
 use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
 use crate::flow::flow;
-use crate::keys::{LaneKey, LegKey};
+use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LegKey, SpliceKey};
 use crate::lifecycle::Lifecycle;
 use crate::lifecycle::handover;
 use crate::lifecycle::shutdown::shut_down;
@@ -15,23 +15,21 @@ use crate::listeners::Listeners;
 use crate::membership::Membership;
 use crate::membership::broker_session::BrokerSession;
 use crate::membership::directory::Directory;
-use crate::membership::jobs::Jobs;
 use crate::site::SiteSide;
 use crate::sys::signals::Signals;
 use crate::sys::socket;
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use crate::telemetry::{Telemetry, view};
 use crate::traversal::Traversal;
 use crate::traversal::relay::client::{PATIENCE, SOON};
 use crate::tunnels::Tunnels;
-use crate::tunnels::peer::Peer;
+use crate::tunnels::peers::peer::Peer;
 use crate::tunnels::tls;
 use causeway_control::private;
 use mio::{Events, Poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
-use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -71,9 +69,8 @@ impl Gateway {
     pub fn inherit(config: Config, state: RawFd) -> Result<Gateway, GatewayError> {
         let (state, listeners) = handover::inherit::read(&config, state)?;
         let mut gateway = Gateway::listening(config, listeners)?;
-        gateway.lifecycle.handed_over = state.handed_over;
-        handover::inherit::take_over(&mut flow!(gateway), state)?;
-        gateway.settle();
+        gateway.lifecycle.inherit(state.handed_over);
+        gateway.step(|gateway| handover::inherit::take_over(&mut flow!(gateway), state))?;
         Ok(gateway)
     }
 
@@ -110,26 +107,15 @@ impl Gateway {
         let mut gateway = Gateway {
             listeners,
             tunnels: Tunnels::new(peers, tls, session.as_ref().map(BrokerSession::trust), steers),
-            membership: Membership {
-                directory,
-                jobs: Jobs::default(),
-                session,
-                unrecorded: HashMap::new(),
-                events: VecDeque::new(),
-            },
+            membership: Membership::new(directory, session),
             site,
             traversal: Traversal::default(),
             telemetry: Telemetry::default(),
             commands: Commands::new(&driver)?,
-            lifecycle: Lifecycle {
-                signals,
-                handed_over: 0,
-                vetting: None,
-                successor: None,
-            },
+            lifecycle: Lifecycle::new(signals),
             driver,
         };
-        if let Some(session) = &gateway.membership.session {
+        if let Some(session) = gateway.membership.session() {
             gateway.driver.audit.name_grid(&session.name);
         }
         gateway.tunnels.open_quic(&mut gateway.driver)?;
@@ -141,21 +127,14 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError::Loop`] when the kernel refuses to report events.
     pub fn run(&mut self) -> Result<(), GatewayError> {
-        if self.lifecycle.handed_over == 0 {
+        if self.lifecycle.handed_over() == 0 {
             self.announce();
         }
-        for index in self.tunnels.peers.keys() {
-            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
-            let was_up = self.tunnels.by_site.contains_key(&self.tunnels.peers[index].site);
-            self.traversal
-                .seek_all(&mut base!(self), index, if was_up { SOON } else { PATIENCE });
-        }
+        self.step(|gateway| gateway.seek_peers());
         let mut events = Events::with_capacity(EVENTS);
         loop {
-            let left = self.tunnels.quic.as_ref().is_some_and(|quic| quic.unread);
-            let unread = !self.tunnels.unread.is_empty() || !self.traversal.relay.unread.is_empty();
-            let pairs = !self.tunnels.dirty.is_empty() || !self.tunnels.eventful.is_empty();
-            let busy = left || unread || pairs;
+            let left = self.tunnels.has_unread_datagrams();
+            let busy = self.tunnels.is_busy() || self.traversal.has_unread();
             let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
             match self.driver.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
@@ -163,60 +142,58 @@ impl Gateway {
             }
             self.driver.now = Instant::now();
             for event in &events {
-                if self.dispatch(event).is_break() {
-                    self.driver.log.say("stopping");
+                if self.step(|gateway| gateway.dispatch(event)).is_break() {
+                    self.driver.say("stopping");
                     shut_down(&mut flow!(self));
                     return Ok(());
                 }
-                self.settle();
             }
             self.go_on(left);
-            if let Some(successor) = self.lifecycle.successor.take() {
-                handover::let_go(&mut flow!(self));
-                self.telemetry.scrapes.clear();
-                // Streams of tunnels that have ended just now are nobody's.
-                self.settle();
-                handover::hand_over(&successor, &mut flow!(self), &self.listeners);
+            if let Some(successor) = self.lifecycle.take_successor() {
+                // Streams of tunnels that end by this are nobody's.
+                self.step(|gateway| handover::let_go(&mut flow!(gateway)));
+                self.telemetry.end_scrapes();
+                self.step(|gateway| {
+                    handover::hand_over(&successor, &mut flow!(gateway), &gateway.listeners);
+                });
             }
         }
     }
 
-    /// What is to be done after the events of a turn. `left`: the UDP socket had more than the turn before
+    /// Begins to bring up lanes to all peers.
+    fn seek_peers(&mut self) {
+        for index in self.tunnels.peer_indexes() {
+            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
+            let was_up = self.tunnels.pair_of(self.tunnels.peer(index).site()).is_some();
+            self.traversal
+                .seek_all(&mut base!(self), index, if was_up { SOON } else { PATIENCE });
+        }
+    }
+
+    /// Does what follows the events of a turn. `left`: the UDP socket had more than the turn before
     /// took.
     fn go_on(&mut self, left: bool) {
         if left {
-            self.tunnels.receive_quic(&mut self.driver);
-            self.settle();
+            self.step(|gateway| gateway.tunnels.receive_quic(&mut gateway.driver));
         }
-        self.tunnels.look_after_quic(&mut self.driver);
-        self.settle();
-        let mut unread = std::mem::take(&mut self.tunnels.unread);
-        // One turn each.
-        unread.sort_unstable();
-        unread.dedup();
-        for lane in unread {
-            flow!(self).receive(lane);
-            self.settle();
+        self.step(|gateway| gateway.tunnels.look_after_quic(&mut gateway.driver));
+        for lane in self.tunnels.take_unread() {
+            self.step(|gateway| flow!(gateway).receive(lane));
         }
-        for splice in std::mem::take(&mut self.traversal.relay.unread) {
-            self.traversal.on_splice(&mut base!(self), splice);
+        for splice in self.traversal.take_unread() {
+            self.step(|gateway| gateway.traversal.on_splice(&mut base!(gateway), splice));
         }
-        flow!(self).look_after_tunnels();
-        self.settle();
-        self.traversal.look_after_meetings(&mut base!(self));
-        self.settle();
-        for pair in std::mem::take(&mut self.tunnels.dirty) {
-            if let Some(state) = self.tunnels.pairs.get_mut(pair) {
-                state.dirty = false;
-                flow!(self).pump(pair);
-                self.settle();
+        self.step(|gateway| flow!(gateway).look_after_tunnels());
+        self.step(|gateway| gateway.traversal.look_after_meetings(&mut base!(gateway)));
+        for pair in self.tunnels.take_dirty() {
+            if self.tunnels.untouch(pair) {
+                self.step(|gateway| flow!(gateway).pump(pair));
             }
         }
         while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
-            self.on_deadline(deadline);
-            self.settle();
+            self.step(|gateway| gateway.on_deadline(deadline));
         }
-        self.tunnels.settle_quic(&mut self.driver);
+        self.step(|gateway| gateway.tunnels.settle_quic(&mut gateway.driver));
     }
 
     fn announce(&self) {
@@ -232,7 +209,7 @@ impl Gateway {
             .map(|address| format!(", {address} for metrics"));
         let transparent = self.driver.config.transparent;
         let transparent = transparent.map(|address| format!(", {address} for what nft hands over"));
-        self.driver.log.say(format_args!(
+        self.driver.say(format_args!(
             "listening on {} for this site, {wan} for other gateways, {} for commands{}{}",
             lan.join(" and "),
             self.driver.config.control.display(),
@@ -245,7 +222,7 @@ impl Gateway {
         let (class, key) = Class::of(event.token());
         match class {
             Class::Signals => {
-                while let Some(signal) = self.lifecycle.signals.next() {
+                while let Some(signal) = self.lifecycle.next_signal() {
                     if signal != Signal::SIGCHLD {
                         return std::ops::ControlFlow::Break(());
                     }
@@ -255,39 +232,60 @@ impl Gateway {
             Class::Lan => self.accept_shims(key),
             Class::Wan => self.accept_gateways(),
             Class::Control => self.accept_commands(),
-            Class::Intake => self.site.on_intake(&mut base!(self), key),
-            Class::Handshake => self.tunnels.on_handshake(&mut self.driver, key),
+            Class::Intake => self.site.on_intake(&mut base!(self), IntakeKey(key)),
+            Class::Handshake => self.tunnels.on_handshake(&mut self.driver, HandshakeKey(key)),
             Class::Lane => flow!(self).on_lane(LaneKey(key), event),
             Class::Leg => self.site.on_leg(&mut base!(self), LegKey(key), event),
-            Class::Command => self.commands.on_command(&mut below!(self), key),
+            Class::Command => self
+                .commands
+                .on_command(&mut command_context!(self), CommandKey(key)),
             Class::Metrics => self.accept_scrapes(),
             Class::Transparent => self.accept_transparent(),
             Class::Scrape => self.telemetry.on_scrape(&mut self.driver, &view!(self), key),
             Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
             Class::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
             // Two ends each.
-            Class::Splice => self.traversal.on_splice(&mut base!(self), key / 2),
+            Class::Splice => self.traversal.on_splice(&mut base!(self), SpliceKey(key / 2)),
             Class::Opening => self.traversal.on_opening(&mut base!(self), key),
             Class::Vetting => self.on_vetted(),
-            Class::Spawner => self.commands.on_spawner(&mut below!(self)),
+            Class::Spawner => self.commands.on_spawner(&mut command_context!(self)),
         }
         std::ops::ControlFlow::Continue(())
     }
 
     fn on_deadline(&mut self, deadline: Deadline) {
         match deadline {
-            Deadline::Intake(key, born) => self.site.on_intake_deadline(&mut base!(self), key, born),
-            Deadline::Connect(key, born) => self.tunnels.on_connect_deadline(&mut self.driver, key, born),
-            Deadline::Handshake(key, born) => self.tunnels.on_handshake_deadline(&mut self.driver, key, born),
-            Deadline::Delivery(key, born) => self.site.on_delivery_deadline(&mut base!(self), key, born),
-            Deadline::Command(key, born) => self.commands.on_command_deadline(&mut below!(self), key, born),
-            Deadline::Scrape(key, born) => self.telemetry.on_scrape_deadline(&mut self.driver, key, born),
+            Deadline::Intake(key, generation) => {
+                self.site.on_intake_deadline(&mut base!(self), key, generation)
+            }
+            Deadline::Connect(key, generation) => {
+                self.tunnels
+                    .on_connect_deadline(&mut self.driver, key, generation)
+            }
+            Deadline::Handshake(key, generation) => {
+                self.tunnels
+                    .on_handshake_deadline(&mut self.driver, key, generation)
+            }
+            Deadline::Delivery(key, generation) => {
+                self.site.on_delivery_deadline(&mut base!(self), key, generation)
+            }
+            Deadline::Command(key, generation) => {
+                self.commands
+                    .on_command_deadline(&mut command_context!(self), key, generation)
+            }
+            Deadline::Scrape(key, generation) => {
+                self.telemetry
+                    .on_scrape_deadline(&mut self.driver, key, generation)
+            }
             Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
             Deadline::Seek(index, lane) => self.traversal.seek(&mut base!(self), index, lane),
             Deadline::Ask(index, lane, id) => {
                 self.traversal.on_ask_deadline(&mut base!(self), index, lane, id)
             }
-            Deadline::Splice(key, born) => self.traversal.on_splice_deadline(&mut base!(self), key, born),
+            Deadline::Splice(key, generation) => {
+                self.traversal
+                    .on_splice_deadline(&mut base!(self), key, generation)
+            }
             Deadline::Offer => self.traversal.tell_offer(&mut base!(self)),
             Deadline::Accept => self.on_accept_deadline(),
             Deadline::TailProbe(key) => self.tunnels.on_tail_probe(&mut self.driver, key),

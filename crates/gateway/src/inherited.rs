@@ -1,4 +1,4 @@
-//! What is common to all that a gateway takes over from its predecessor: its version, the errors, and the
+//! Common to all that a gateway takes over from its predecessor: its version, the errors, and the
 //! descriptors.
 
 use crate::sys::socket;

@@ -39,11 +39,19 @@ keys! {
     LegKey,
     /// Another site's place among those that are known; see `Tunnels::peers`.
     PeerIndex,
+    /// A connection whose preface is being read.
+    IntakeKey,
+    /// A connection between gateways that is no lane yet.
+    HandshakeKey,
+    /// A connection of a command of this host.
+    CommandKey,
+    /// Two connections of other sites that are carried as one.
+    SpliceKey,
     /// A lane's number in its pair, from 0.
     LaneNumber,
 }
 
-/// What is known by keys of one kind, which are used again once they are free.
+/// Values by keys of one kind, which are used again once they are free.
 pub(crate) struct Table<K, T> {
     slab: Slab<T>,
     key: PhantomData<K>,
@@ -93,6 +101,10 @@ impl<K: Key, T> Table<K, T> {
         self.slab.iter_mut().map(|(key, value)| (K::new(key), value))
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.slab.clear();
+    }
+
     /// Taken first, since what is done with an entry may remove others.
     pub(crate) fn keys(&self) -> Vec<K> {
         self.iter().map(|(key, _)| key).collect()
@@ -128,7 +140,7 @@ impl<K, T> FromIterator<(usize, T)> for Table<K, T> {
     }
 }
 
-/// What is only ever added to, so that its numbers stay good.
+/// Append-only values, whose numbers stay good.
 pub(crate) struct List<K, T> {
     values: Vec<T>,
     key: PhantomData<K>,
@@ -239,7 +251,10 @@ impl fmt::Display for LaneNumber {
 }
 
 impl LaneNumber {
-    /// Of all lanes that a pair may have.
+    /// Number of the lane over QUIC beside those over TCP.
+    pub(crate) const QUIC: LaneNumber = LaneNumber(MAX_LANES - 1);
+
+    /// The numbers of all lanes that a pair may have.
     pub(crate) fn all() -> impl Iterator<Item = LaneNumber> {
         (0..MAX_LANES).map(LaneNumber)
     }

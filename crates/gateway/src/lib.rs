@@ -2,8 +2,8 @@
 //!
 //! It accepts connections from shims, carries them as streams through a tunnel to the gateway of the
 //! destination's site, and delivers them there. One thread, one epoll loop. Read `gateway` (the loop), then
-//! follow a byte: `site::intake` -> `site::leg` -> `tunnels::pump` == WAN == `tunnels::lane` ->
-//! `site::deliver` -> `site::leg`.
+//! follow a byte: `site::intake` -> `site::leg` -> `site::fill` -> `tunnels::lanes::pump` == WAN ==
+//! `tunnels::lanes::receive` -> `flow` -> `site::streams` -> `site::leg`.
 #![deny(unsafe_code)]
 
 mod accept;

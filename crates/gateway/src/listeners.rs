@@ -4,7 +4,7 @@
 use crate::config::Config;
 use crate::error::GatewayError;
 use crate::site::transparent;
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use causeway_control::private;
 use mio::net::{TcpListener, UnixListener};
 use mio::{Interest, Registry};
@@ -87,7 +87,7 @@ fn bind_control(path: &Path) -> Result<UnixListener, GatewayError> {
     Ok(UnixListener::from_std(listener))
 }
 
-/// In the order of the configuration, which names the same addresses.
+/// Listeners in the order of the configuration, which names the same addresses.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptListeners {
     pub(crate) lan: Vec<RawFd>,

@@ -38,8 +38,8 @@ impl Log {
         Lines::stderr().say(format_args!("causeway gateway {}: {text}", self.site));
     }
 
-    /// To be called before this program ends or another takes its place: lines that nobody reads within a
-    /// second are lost.
+    /// Writes what waits. Call it before this program ends or another takes its place: lines that nobody
+    /// reads within a second are lost.
     pub(crate) fn flush(&self) {
         Lines::stderr().flush(FAREWELL);
     }

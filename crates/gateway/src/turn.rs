@@ -1,13 +1,13 @@
 //! How much of one tunnel's input is acted on before the others get their turn.
 //!
-//! By time, not by bytes: sixteen bytes may open a stream or end a job, and a megabyte of one stream's data may
-//! cost less than either.
+//! By time, not by bytes: sixteen bytes may open a stream or end a job, and a megabyte of one stream's data
+//! may cost less than either.
 
 use std::time::{Duration, Instant};
 
-/// A tunnel's share of a turn, which its lanes divide among them: more lanes are no more time. A read of 256 kB of
-/// data takes a tenth of it. Where a hundred sites flood this gateway, it gets round them in a fifth of a
-/// second.
+/// A tunnel's share of a turn, which its lanes divide among them: more lanes are no more time. A read of 256
+/// kB of data takes a tenth of it. Where a hundred sites flood this gateway, it gets round them in a fifth of
+/// a second.
 const SHARE: Duration = Duration::from_millis(2);
 
 /// Events between two looks at the clock, which costs as much as a small event.
@@ -20,7 +20,7 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Of one among so many lanes.
+    /// Begins the turn of one among so many lanes.
     pub(crate) fn begin(now: Instant, lanes: usize) -> Turn {
         // Fits: there are sixteen at most.
         let lanes = u32::try_from(lanes.max(1)).unwrap_or(u32::MAX);

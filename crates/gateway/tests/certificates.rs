@@ -72,7 +72,7 @@ impl Grid {
         let AdminReply::Token(line) = self.ask(&request) else {
             panic!("no token");
         };
-        let mut token: causeway_broker::token::JoinToken = line.parse().unwrap();
+        let mut token: causeway_broker::join_token::JoinToken = line.parse().unwrap();
         token.brokers = self.config.public.clone();
         join(&token, &self.home(site), &Clock::system()).unwrap()
     }

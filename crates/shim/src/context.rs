@@ -9,7 +9,7 @@
 
 use crate::address::in_family_of;
 use crate::report::{self, Matter};
-use crate::{ask, interfaces, sys};
+use crate::{ask, ifaddrs, sys};
 use causeway_wire::{Grid, Site, Token, env};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -135,7 +135,7 @@ fn read() -> State {
             sys::end(UNUSABLE);
         }
     };
-    let addresses = interfaces::own_addresses();
+    let addresses = ifaddrs::own_addresses();
     let ips: Vec<IpAddr> = addresses.iter().map(|(_, ip)| *ip).collect();
     let candidates = grid.sites_of(&ips);
     let here = match candidates.as_slice() {

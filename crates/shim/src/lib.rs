@@ -22,6 +22,7 @@ mod connect;
 mod context;
 mod fault;
 pub mod hooks;
+mod ifaddrs;
 mod interfaces;
 mod real;
 mod report;

@@ -7,6 +7,7 @@
 
 pub mod grid;
 pub mod preface;
+mod proxy;
 pub mod question;
 pub mod shown;
 pub mod token;

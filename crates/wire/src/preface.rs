@@ -4,27 +4,17 @@
 //! delivers to. It is mandatory where it is expected, and never guessed at. Layout: "The PROXY protocol",
 //! section 2.2 (HAProxy, 2020); any program that reads that protocol can read ours.
 
+pub use crate::proxy::{FIXED_BYTES, SIGNATURE};
+use crate::proxy::{TLV_JOB, TLV_QUESTION, VERSION_2_LOCAL, VERSION_2_PROXY};
 use crate::question::Question;
 use crate::token::Token;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// First twelve bytes of every PROXY v2 header.
-pub const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
-
-/// Signature, version and command, family, length.
-pub const FIXED_BYTES: usize = 16;
-
 /// Longest preface read or written. Ours take 74 bytes with IPv6; the rest is for TLVs of a later version.
 pub const MAX_BYTES: usize = 256;
 
-const VERSION_2_PROXY: u8 = 0x21;
-/// Version and command of a connection that is the sender's own: a [`crate::question`].
-pub(crate) const VERSION_2_LOCAL: u8 = 0x20;
 const TCP_OVER_IPV4: u8 = 0x11;
 const TCP_OVER_IPV6: u8 = 0x21;
-/// Custom TLV types lie in 0xE0..=0xEF (section 2.2.7 there).
-const TLV_JOB: u8 = 0xE0;
-pub(crate) const TLV_QUESTION: u8 = 0xE1;
 const JOB_VERSION: u8 = 1;
 const JOB_BYTES: usize = 2 + Token::BYTES;
 const FLAG_WANTS_VERDICT: u8 = 1;

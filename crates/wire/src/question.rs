@@ -12,7 +12,7 @@
 //! ```
 
 use crate::grid::is_site_name;
-use crate::preface::{FIXED_BYTES, SIGNATURE, TLV_QUESTION, VERSION_2_LOCAL};
+use crate::proxy::{FIXED_BYTES, SIGNATURE, TLV_QUESTION, VERSION_2_LOCAL};
 use crate::token::Token;
 use std::hash::Hasher;
 

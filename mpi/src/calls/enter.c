@@ -21,7 +21,8 @@ int give_up(struct plan *plan)
 
 static struct hierarchy *hierarchy_for(const struct plan *plan, MPI_Comm comm)
 {
-    /* To make one, ranks wait for each other. A call that does not wait may not do that. */
+    /* To make a communicator's hierarchy, ranks wait for each other. A call that does not wait may not do
+     * that. */
     if (plan->form != BLOCKING &&
         (!tasks_possible() || (plan->form == NONBLOCKING && !hierarchy_known(comm))))
         return NULL;

@@ -23,7 +23,7 @@ static int copy_none(MPI_Comm comm, int key, void *extra, void *value, void *cop
     return MPI_SUCCESS;
 }
 
-/* Those that communicators carry, the last made first. Some programs end MPI without freeing all
+/* The hierarchies that communicators carry, the last made first. Some programs end MPI without freeing all
  * communicators. */
 static struct hierarchy *carried;
 static pthread_mutex_t carrying = PTHREAD_MUTEX_INITIALIZER;
@@ -60,8 +60,8 @@ static int make_keyval(void)
     return keyval_made;
 }
 
-/* Those that nobody holds any more. The last to hold one may have been an operation that ended in the MPI's
- * progress, where no communicator may be freed. So the program's next call frees it. */
+/* The hierarchies that nobody holds any more. The last to hold one may have been an operation that ended in
+ * the MPI's progress, where no communicator may be freed. So the program's next call frees it. */
 static struct hierarchy *unheld;
 
 static void free_unheld(void)

@@ -44,8 +44,9 @@ pub struct Limits {
     pub head: Duration,
     /// A request's body: a megabyte at a hundred kilobytes a second.
     pub body: Duration,
-    /// Connections of those who have shown no certificate, in all and from one address, behind which there
-    /// may be several sites. The oldest ends when there is one more: who joins is through in a moment.
+    /// Connections of those who have shown no certificate, in all and from one address (of IPv6: one network
+    /// of 64 bits), behind which there may be several sites. The oldest ends when there is one more: who
+    /// joins is through in a moment.
     pub strangers: usize,
     /// See `strangers`.
     pub strangers_per_address: usize,

@@ -5,7 +5,7 @@
 //! comes back, and a flood ends itself. Among strangers `causeway_admission` says which.
 
 use super::Limits;
-use causeway_admission::{Admission, Bound};
+use causeway_admission::{Admission, Bound, network_of};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,7 @@ struct Inner {
     next: u64,
     /// Connections by age, the oldest first.
     present: BTreeMap<u64, Present>,
-    /// The connections that have shown no certificate.
+    /// Connections that have shown no certificate, by the networks they come from.
     strangers: Admission<IpAddr, u64>,
     leaving: usize,
 }
@@ -82,9 +82,10 @@ impl Places {
     /// stranger.
     pub(super) fn enter(&self, address: IpAddr) -> (Option<Place>, Option<Displaced>) {
         let mut inner = lock(&self.inner);
+        let network = network_of(address);
         let displaced = inner
             .strangers
-            .one_too_many(&address)
+            .one_too_many(&network)
             .and_then(|(bound, oldest)| match bound {
                 Bound::OfOne => inner.end(oldest, self.strangers_per_address, "crowd of an address"),
                 Bound::OfAll => inner.end(oldest, self.strangers, "crowd"),
@@ -112,7 +113,7 @@ impl Places {
             leave: leave.clone(),
         };
         inner.present.insert(number, present);
-        inner.strangers.enter(address, number, number);
+        inner.strangers.enter(network, number, number);
         self.open.send_replace(inner.open());
         let place = Place {
             number,
@@ -142,7 +143,7 @@ impl Places {
         } = &mut *inner;
         if let Some(present) = present.get_mut(&place.number) {
             present.site = Some(site.to_owned());
-            strangers.leave(&present.address, place.number);
+            strangers.leave(&network_of(present.address), place.number);
         }
         displaced
     }
@@ -189,7 +190,7 @@ impl Inner {
 
     fn remove(&mut self, number: u64) -> Option<Present> {
         let present = self.present.remove(&number)?;
-        self.strangers.leave(&present.address, number);
+        self.strangers.leave(&network_of(present.address), number);
         Some(present)
     }
 }
@@ -250,6 +251,24 @@ mod tests {
         drop((site, two, third, others, more));
         assert!(lock(&places.inner).present.is_empty());
         assert_eq!(lock(&places.inner).leaving, 0);
+    }
+
+    #[test]
+    fn all_addresses_of_one_network_of_ipv6_have_the_room_of_one_address() {
+        let limits = Limits {
+            strangers_per_address: 2,
+            ..Limits::default()
+        };
+        let places = Places::new(&limits, 1000);
+        let enter = |address: &str| places.enter(address.parse().unwrap());
+        let (_honest, _) = enter("2001:db8:0:2::1");
+        let crowd = ["2001:db8:0:1::1", "2001:db8:0:1:2::", "2001:db8:0:1::3"].map(enter);
+        let displaced = crowd[2].1.as_ref().unwrap();
+        assert_eq!(displaced.address.to_string(), "2001:db8:0:1::1");
+        assert!(displaced.why.contains("more than 2"));
+        assert_eq!(lock(&places.inner).strangers.present(), 3);
+        drop(crowd);
+        assert_eq!(lock(&places.inner).strangers.present(), 1);
     }
 
     #[tokio::test]

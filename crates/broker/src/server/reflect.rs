@@ -3,6 +3,7 @@
 
 use super::Shared;
 use crate::reflection;
+use causeway_admission::network_of;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,8 +13,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep, timeout};
 
-/// Answers in a second: in all, so that a flood costs little of the host, and to one address, behind which
-/// there may be several sites that ask a few times in a minute.
+/// Answers in a second: in all, so that a flood costs little of the host, and to one address (of IPv6: one
+/// network of 64 bits), behind which there may be several sites that ask a few times in a minute.
 const IN_ALL: u32 = 2000;
 const TO_ONE: u32 = 32;
 
@@ -76,7 +77,7 @@ fn answer(socket: &UdpSocket, datagram: &[u8], from: SocketAddr, pace: &mut Pace
 struct Pace {
     began: Instant,
     all: u32,
-    /// Answers to each address. It holds at most as many as are answered in all.
+    /// Answers to each network that asks. It holds at most as many as are answered in all.
     each: HashMap<IpAddr, u32>,
 }
 
@@ -96,7 +97,7 @@ impl Pace {
         if self.all >= IN_ALL {
             return false;
         }
-        let count = self.each.entry(from).or_default();
+        let count = self.each.entry(network_of(from)).or_default();
         if *count >= TO_ONE {
             return false;
         }
@@ -109,6 +110,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
 
     #[test]
     fn a_flood_is_answered_up_to_a_bound_from_one_address_and_from_all() {
@@ -124,5 +126,16 @@ mod tests {
         assert_eq!(others, (IN_ALL - TO_ONE - 1) as usize);
         assert!(pace.each.len() <= IN_ALL as usize);
         assert!(pace.admits(from(1), now + SECOND));
+    }
+
+    #[test]
+    fn all_addresses_of_one_network_of_ipv6_are_answered_as_often_as_one_address() {
+        let now = Instant::now();
+        let mut pace = Pace::new(now);
+        let from =
+            |network: u128, host: u128| Ipv6Addr::from_bits(0x2001_0db8 << 96 | network << 64 | host).into();
+        let answered = (0..100).filter(|host| pace.admits(from(1, *host), now)).count();
+        assert_eq!(answered, TO_ONE as usize);
+        assert!(pace.admits(from(2, 1), now));
     }
 }

@@ -6,6 +6,7 @@
 
 use super::Subject;
 use super::steps::Step;
+use crate::output::{Beyond, Output};
 use crate::remote::guard;
 use crate::run::launcher::{Launcher, Mpi};
 use crate::run::versions;
@@ -14,10 +15,8 @@ use causeway_control::NodeInfo;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// File name of the program that loads the test, beside the causeway binary; see tests/programs/data/loader.
@@ -248,63 +247,21 @@ fn run(mut command: Command, limit: Duration) -> Ran {
             return Ran::NotStarted(format!("{}: {error}", command.get_program().to_string_lossy()));
         }
     };
-    let deadline = Instant::now() + limit;
-    match output(&mut child, deadline) {
-        Some(text) => match child.wait() {
-            Ok(status) => read(&text, status),
+    let mut output = Output::of(&mut child, OUTPUT_BYTES, Beyond::Forgotten);
+    match output.all(Instant::now() + limit) {
+        Some(said) => match child.wait() {
+            Ok(status) => read(&said.concat(), status),
             Err(error) => Ran::Broken(error.to_string()),
         },
         None => {
             let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
-            if output(&mut child, Instant::now() + ENDING).is_none() {
+            if output.all(Instant::now() + ENDING).is_none() {
                 let _ = child.kill();
             }
             let _ = child.wait();
             Ran::Late
         }
     }
-}
-
-/// All that it says, when it has said all; `None` at the deadline. A second call waits for the rest.
-fn output(child: &mut Child, deadline: Instant) -> Option<String> {
-    let (sender, texts) = mpsc::channel();
-    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
-        child.stdout.take().map(|out| Box::new(out) as _),
-        child.stderr.take().map(|err| Box::new(err) as _),
-    ];
-    if outputs.iter().all(Option::is_none) {
-        return wait(child, deadline).then(String::new);
-    }
-    for mut output in outputs.into_iter().flatten() {
-        let sender = sender.clone();
-        std::thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = output.by_ref().take(OUTPUT_BYTES).read_to_end(&mut text);
-            // The rest is not kept, but a full pipe would hold the program up.
-            let _ = std::io::copy(&mut output, &mut std::io::sink());
-            let _ = sender.send(String::from_utf8_lossy(&text).into_owned());
-        });
-    }
-    drop(sender);
-    let mut all = String::new();
-    loop {
-        match texts.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(text) => all.push_str(&text),
-            Err(RecvTimeoutError::Disconnected) => return Some(all),
-            Err(RecvTimeoutError::Timeout) => return None,
-        }
-    }
-}
-
-/// Whether it ends in time.
-fn wait(child: &mut Child, deadline: Instant) -> bool {
-    while Instant::now() < deadline {
-        match child.try_wait() {
-            Ok(None) => std::thread::sleep(Duration::from_millis(50)),
-            _ => return true,
-        }
-    }
-    false
 }
 
 fn read(text: &str, status: ExitStatus) -> Ran {

@@ -1,7 +1,7 @@
 //! Which MPIs there are, asked as `causeway run` asks them.
 
 use super::steps::Step;
-use crate::run::UCX;
+use crate::preload::UCX;
 use crate::run::launcher::{Launcher, LauncherError, Mpi};
 use crate::run::versions;
 use std::collections::HashSet;

@@ -2,13 +2,12 @@
 
 use super::Subject;
 use super::steps::Step;
+use crate::output::{Beyond, Output};
 use crate::remote::start_node::{quoted, shell_words};
 use causeway_control::NodeInfo;
 use causeway_gateway::config::REMOTE_SHELL;
-use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -144,41 +143,16 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
 
 /// What it says on both outputs until it ends, and whether it succeeded.
 fn answer(mut child: Child) -> Result<(String, String, bool), String> {
-    let (sender, texts) = mpsc::channel();
-    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
-        child.stdout.take().map(|out| Box::new(out) as _),
-        child.stderr.take().map(|err| Box::new(err) as _),
-    ];
-    for (number, output) in outputs.into_iter().enumerate() {
-        let sender = sender.clone();
-        thread::spawn(move || {
-            let mut text = Vec::new();
-            if let Some(output) = output {
-                let _ = output.take(OUTPUT_BYTES).read_to_end(&mut text);
-            }
-            let _ = sender.send((number, String::from_utf8_lossy(&text).into_owned()));
-        });
-    }
     let end = Instant::now() + DEADLINE;
-    let mut said = [String::new(), String::new()];
-    let mut result = Ok(());
-    for _ in 0..said.len() {
-        match texts.recv_timeout(end.saturating_duration_since(Instant::now())) {
-            Ok((number, text)) => said[number] = text,
-            Err(_) => {
-                result = Err(format!("no answer within {} s", DEADLINE.as_secs()));
-                break;
-            }
-        }
-    }
+    let said = Output::of(&mut child, OUTPUT_BYTES, Beyond::Closed).all(end);
     // Both outputs have ended, and so has it, or is about to.
-    while result.is_ok() && Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
+    while said.is_some() && Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
         thread::sleep(Duration::from_millis(5));
     }
     let _ = child.kill();
     let status = child.wait();
-    let [output, complaint] = said;
-    result.map(|()| (output, complaint, status.is_ok_and(|status| status.success())))
+    let [output, complaint] = said.ok_or_else(|| format!("no answer within {} s", DEADLINE.as_secs()))?;
+    Ok((output, complaint, status.is_ok_and(|status| status.success())))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The preload libraries, and a program that is to have them.
 
 use super::steps::Step;
-use crate::run::{SHIM, UCX};
+use crate::preload::{SHIM, UCX};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;

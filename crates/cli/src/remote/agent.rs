@@ -4,7 +4,7 @@
 //! the exit status as ssh would. When it ends for whatever reason, so does everything it started at the node.
 
 use super::frame::{Frame, FrameError, MAX_DATA, Request, STDIN_WINDOW};
-use super::{ending, parts};
+use super::{AGENT_NAME, ending, parts};
 use crate::say;
 use causeway_control::{self as control, ControlError};
 use std::ffi::{OsStr, OsString};
@@ -12,9 +12,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, Condvar, Mutex};
-
-/// The name under which the agent is called when the launcher takes a path without arguments.
-pub const NAME: &str = "causeway-agent";
 
 /// Directories of the launcher, for the daemons of an MPI that is not in the login's `PATH`.
 pub const PATH_ENV: &str = "CAUSEWAY_LAUNCHER_PATH";
@@ -90,11 +87,11 @@ enum AgentError {
     Cut,
 }
 
-/// The arguments, if this process was called by [`NAME`].
+/// The arguments, if this process was called by [`AGENT_NAME`].
 pub fn called_by_name() -> Option<Vec<OsString>> {
     let mut words = std::env::args_os();
     let own = words.next()?;
-    (std::path::Path::new(&own).file_name() == Some(OsStr::new(NAME))).then(|| words.collect())
+    (std::path::Path::new(&own).file_name() == Some(OsStr::new(AGENT_NAME))).then(|| words.collect())
 }
 
 /// Runs the command at the node; the exit status is the command's, 255 when it could not be run.

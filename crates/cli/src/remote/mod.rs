@@ -18,6 +18,9 @@ pub mod parts;
 pub mod start_node;
 pub mod tree;
 
+/// The name under which the agent is called when the launcher takes a path without arguments.
+pub const AGENT_NAME: &str = "causeway-agent";
+
 /// Tells this site's gateway what a node runs for the process `pid` that it started. A job does not wait for
 /// it to be written down: where the gateway cannot be asked, it is about to end what it started.
 fn tell_gateway(control: &std::path::Path, pid: u32, started: frame::Started) {

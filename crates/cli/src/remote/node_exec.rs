@@ -120,7 +120,7 @@ fn command(request: &Request, site: Option<&str>) -> Result<(String, Command), N
     let preload = request.environment.iter().find(|(name, _)| name == "LD_PRELOAD");
     for library in preload.iter().flat_map(|(_, value)| value.split([':', ' '])) {
         // ld.so only warns about a library that is missing, once per process, and the job hangs.
-        let ours = crate::run::preloaded_names().any(|name| library.ends_with(name));
+        let ours = crate::preload::names().any(|name| library.ends_with(name));
         if ours && !Path::new(library).exists() {
             return Err(NodeError::NoShim(library.into()));
         }

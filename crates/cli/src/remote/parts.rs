@@ -47,7 +47,7 @@ pub fn tell(node: &str, runs: bool) {
 /// Beside the link by which this process was called.
 fn own_pipe() -> Option<PathBuf> {
     let called = PathBuf::from(std::env::args_os().next()?);
-    let is_link = called.file_name()? == super::agent::NAME;
+    let is_link = called.file_name()? == super::AGENT_NAME;
     is_link.then(|| called.with_file_name(PIPE))
 }
 

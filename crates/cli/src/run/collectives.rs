@@ -2,21 +2,10 @@
 //! are told.
 
 use super::launcher::Mpi;
+use crate::preload::{MPICH, OPEN_MPI, OPEN_MPI_5};
 use causeway_control::{LINKED_SITES, Link, Status, TunnelStatus};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-
-/// File names beside the causeway binary: one for each binary interface that programs of an MPI may have. A
-/// library whose interface a program does not have hands its calls on; the one with the wider handles comes
-/// first, so that none is cut.
-const OPEN_MPI: &[&str] = &["libcauseway_mpi_openmpi.so"];
-const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
-const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
-
-/// File names of all libraries.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    OPEN_MPI.iter().chain(OPEN_MPI_5).chain(MPICH).copied()
-}
 
 /// Variables of mpi/src/select/settings.c.
 pub const RTT_MICROSECONDS: &str = "CAUSEWAY_COLLECTIVES_RTT_MICROSECONDS";
@@ -178,7 +167,7 @@ mod tests {
             paths.map(name).collect::<Vec<_>>()
         };
         assert!(found(Mpi::Mpich).is_empty());
-        for name in names() {
+        for name in crate::preload::names() {
             std::fs::write(directory.path().join(name), "").unwrap();
         }
         assert_eq!(

@@ -42,7 +42,7 @@ impl RunDirectory {
 
     /// What launchers call in place of ssh.
     pub fn agent(&self) -> PathBuf {
-        self.path.join(crate::remote::agent::NAME)
+        self.path.join(crate::remote::AGENT_NAME)
     }
 
     /// Writes the host list in the words of the MPI.

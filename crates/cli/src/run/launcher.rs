@@ -2,14 +2,14 @@
 //! `mpirun`. Only what has a launcher's name is asked: anything else is the user's program, and asking would
 //! run it.
 
+use crate::output::{Beyond, Output};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A launcher that is found and known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,40 +179,13 @@ fn version_text(path: &Path) -> Result<String, LauncherError> {
     // In a group of its own, a script ends with all that it has started; but Ctrl-C no longer reaches it.
     crate::remote::guard::prepare(&mut command);
     let mut child = command.spawn().map_err(start)?;
-    let (sender, texts) = std::sync::mpsc::channel();
-    let outputs: [Option<Box<dyn Read + Send>>; 2] = [
-        child.stdout.take().map(|out| Box::new(out) as _),
-        child.stderr.take().map(|err| Box::new(err) as _),
-    ];
-    let mut readers = Vec::new();
-    for mut output in outputs.into_iter().flatten() {
-        let sender = sender.clone();
-        readers.push(std::thread::spawn(move || {
-            let mut text = Vec::new();
-            // No launcher says more than a page; a program that prints without end is not read without end.
-            let _ = output.by_ref().take(64 * 1024).read_to_end(&mut text);
-            let _ = sender.send(String::from_utf8_lossy(&text).into_owned());
-        }));
-    }
-    drop(sender);
-    let deadline = std::time::Instant::now() + DEADLINE;
-    let mut text = String::new();
-    loop {
-        match texts.recv_timeout(deadline.saturating_duration_since(std::time::Instant::now())) {
-            Ok(more) => text.push_str(&more),
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                end_group(&mut child);
-                return Err(LauncherError::Silent(path.to_owned()));
-            }
-        }
-    }
-    // `run` forks later and must then be alone.
-    for reader in readers {
-        let _ = reader.join();
-    }
+    // No launcher says more than a page.
+    let mut output = Output::of(&mut child, 64 * 1024, Beyond::Closed);
+    // `run` forks later and must then be alone. With a text no thread is left; without one `run` ends.
+    let text = output.all(Instant::now() + DEADLINE);
     end_group(&mut child);
-    Ok(text)
+    text.map(|said| said.concat())
+        .ok_or_else(|| LauncherError::Silent(path.to_owned()))
 }
 
 /// Ends a child and what else is in its group. Until it is waited for, its id is certainly its own.
@@ -251,7 +224,6 @@ fn recognise(text: &str) -> Option<(Mpi, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     #[test]
     fn each_family_is_known_by_its_version_text() {

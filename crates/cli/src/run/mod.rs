@@ -20,6 +20,7 @@ mod sites;
 mod tuning;
 pub mod versions;
 
+use crate::preload::{SHIM, UCX};
 use crate::say;
 use causeway_control::{self as control, JobReply, Plan, Reply, Request, Status};
 use causeway_wire::Grid;
@@ -35,18 +36,6 @@ use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-
-/// File name of the preload library, beside the causeway binary.
-pub const SHIM: &str = "libcauseway_shim.so";
-
-/// File name of the library without which MPICH over UCX neither ends nor receives every datatype rightly,
-/// beside the causeway binary; see mpich-ucx/.
-pub const UCX: &str = "libcauseway_ucx.so";
-
-/// File names of all libraries that may be preloaded into a job's processes.
-pub fn preloaded_names() -> impl Iterator<Item = &'static str> {
-    [SHIM, UCX].into_iter().chain(collectives::names())
-}
 
 /// Status for whatever the user has to put right before anything is started.
 const WRONG_USE: u8 = 2;
@@ -127,20 +116,18 @@ fn run(args: &Args) -> Result<u8, RunError> {
     let status = (!args.direct).then(gateway_status).transpose()?;
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
     let is_tuned = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
-    let tunes = status.as_ref().filter(|_| is_tuned);
-    let eager = tunes.and_then(|status| tuning::eager(status, ranks));
+    let eager = { status.filter(|_| is_tuned) }.and_then(|status| tuning::eager(&status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
-    let (hierarchical, collectives) = libraries(args, &own, &launcher, (&sites, is_tuned, groups.is_some()))?;
+    let places = RankPlaces::new(sites.len(), is_tuned, groups.is_some());
+    let (hierarchical, collectives) = libraries(args, &own, &launcher, &places)?;
     // A signal from here on would leave the directory behind, so it waits until there is a launcher to pass
     // it on to.
-    let patience = Patience::with(launcher.mpi, words);
-    let signals = child::hold_signals(patience).map_err(RunError::Signals)?;
+    let signals = child::hold_signals(Patience::with(launcher.mpi, words)).map_err(RunError::Signals)?;
     let directory = RunDirectory::create(&own).map_err(RunError::Directory)?;
     let chooses_hosts = !line.names_hosts && !line.starts_nothing;
     let hosts = chooses_hosts.then(|| directory.write_hosts(launcher.mpi, &chosen.shares));
-    let host_file = hosts.transpose();
-    let host_file = host_file.map_err(RunError::Directory)?;
+    let host_file = hosts.transpose().map_err(RunError::Directory)?;
     let facts = environment::Facts {
         causeway: &own,
         agent: &directory.agent(),
@@ -149,8 +136,7 @@ fn run(args: &Args) -> Result<u8, RunError> {
         two_netmods: launcher.two_netmods,
         eager,
     };
-    let mut environment =
-        environment::settings(launcher.mpi, &facts, |name| std::env::var_os(name).is_some());
+    let mut environment = environment::settings(launcher.mpi, &facts, is_set);
     let crossed = hierarchical.then_some(&sites[..]);
     environment.extend(of_collectives(args, &job, crossed, groups, rules));
     let preload = environment::preload(&preloads, std::env::var_os("LD_PRELOAD").as_deref(), &collectives);
@@ -214,19 +200,45 @@ fn of_collectives(
     environment
 }
 
-/// Whether collectives cross between sites once, and what is preloaded for that and for what the user asks of
-/// the library: for these sites, an MPI that was tested or not, and with groups or without.
+/// Whether the user has set a variable.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+/// What decides whether ranks need the library above MPI.
+struct RankPlaces {
+    /// Sites that take part.
+    sites: usize,
+    /// The MPI's version was tested, or the user wants it set up all the same.
+    is_tuned: bool,
+    /// The ranks have groups, by the job's profile.
+    has_groups: bool,
+}
+
+impl RankPlaces {
+    fn new(sites: usize, is_tuned: bool, has_groups: bool) -> RankPlaces {
+        RankPlaces {
+            sites,
+            is_tuned,
+            has_groups,
+        }
+    }
+}
+
+/// Whether collectives cross between sites once, and the libraries that are preloaded for that and for what
+/// the user asks of them.
 fn libraries(
     args: &Args,
     own: &Path,
     launcher: &Launcher,
-    (sites, is_tuned, has_groups): (&[String], bool, bool),
+    ranks: &RankPlaces,
 ) -> Result<(bool, Vec<PathBuf>), RunError> {
+    let (is_tuned, has_groups) = (ranks.is_tuned, ranks.has_groups);
     let redirects = !args.direct && !args.transparent;
     // The shim tells a process its site, this library the program its site and its group. On one site there
     // is nothing else to do but for keeping an order.
     let wants_library = has_groups || args.same_bits || args.collectives.is_some();
-    let hierarchical = redirects && !args.no_collectives && (wants_library || (sites.len() != 1 && is_tuned));
+    let hierarchical = redirects && !args.no_collectives && (wants_library || (ranks.sites != 1 && is_tuned));
     if !args.direct && !is_tuned {
         say::error(format_args!("causeway: {}", untested(launcher)));
     }
@@ -241,7 +253,7 @@ fn libraries(
 }
 
 fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_>) {
-    for name in environment::left_alone(launcher.mpi, facts, |name| std::env::var_os(name).is_some()) {
+    for name in environment::left_alone(launcher.mpi, facts, is_set) {
         say::error(format_args!("causeway: {name} stays as you have set it"));
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 pub(crate) struct Command {
     pub(super) socket: UnixStream,
-    pub(crate) born: u64,
+    pub(crate) generation: u64,
     pub(crate) stage: Stage,
     pub(super) output: VecDeque<u8>,
 }
@@ -35,7 +35,7 @@ impl Command {
     pub(crate) fn keep(&self) -> KeptCommand {
         KeptCommand {
             descriptor: self.socket.as_raw_fd(),
-            born: self.born,
+            generation: self.generation,
             stage: match &self.stage {
                 Stage::Reading(line) => KeptCommandStage::Reading(line.clone()),
                 Stage::Starting(token) => KeptCommandStage::Starting(token.0),
@@ -54,7 +54,7 @@ impl Command {
     pub(super) fn inherit(kept: KeptCommand) -> Result<Command, InheritError> {
         Ok(Command {
             socket: UnixStream::from_std(descriptor(kept.descriptor)?.into()),
-            born: kept.born,
+            generation: kept.generation,
             stage: match kept.stage {
                 KeptCommandStage::Reading(line) => Stage::Reading(line),
                 KeptCommandStage::Starting(token) => Stage::Starting(Token(token)),
@@ -76,7 +76,7 @@ impl AsFd for Command {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptCommand {
     pub(crate) descriptor: RawFd,
-    pub(crate) born: u64,
+    pub(crate) generation: u64,
     pub(crate) stage: KeptCommandStage,
     pub(crate) output: Vec<u8>,
 }

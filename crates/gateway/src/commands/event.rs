@@ -1,11 +1,12 @@
 //! What commands ask for that others do.
 
+use crate::keys::CommandKey;
 use std::path::PathBuf;
 
 pub(crate) enum CommandsEvent {
     /// This gateway is to go on as another program.
     HandOver {
-        command: usize,
+        command: CommandKey,
         state_version: u32,
         program: PathBuf,
         config: PathBuf,

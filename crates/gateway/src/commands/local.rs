@@ -2,12 +2,13 @@
 
 use crate::commands::command::{Command, KeptCommand, Stage};
 use crate::commands::event::CommandsEvent;
-use crate::commands::{Below, Commands};
+use crate::commands::{CommandContext, Commands};
 use crate::inherited::InheritError;
-use crate::membership::directory::Whereabouts;
+use crate::keys::CommandKey;
+use crate::membership::directory::{Directory, Whereabouts};
 use crate::membership::jobs::{Job, Origin};
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use causeway_control::{Envelope, MAX_WEIGHT, Reply, Request, VERSION};
 use mio::Interest;
 use mio::net::UnixStream;
@@ -25,91 +26,92 @@ impl Commands {
     /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
     pub(crate) fn inherit_commands(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         kept: Vec<(usize, KeptCommand)>,
     ) -> Result<(), InheritError> {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Command::inherit(kept)?));
         self.connections = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, command) in &mut self.connections {
-            let token = Class::Command.token(key);
-            below
-                .base
+        for (key, command) in self.connections.iter_mut() {
+            let token = Class::Command.token(key.0);
+            context
                 .driver
                 .registry()
                 .register(&mut command.socket, token, interest)?;
             if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
-                below
-                    .base
+                context
                     .driver
                     .timers
-                    .set(DEADLINE, Deadline::Command(key, command.born));
+                    .set(DEADLINE, Deadline::Command(key, command.generation));
             }
         }
         Ok(())
     }
 
     /// Whether what a command asks for, a hand-over, is considered; who refuses says why.
-    pub(crate) fn on_successor(&mut self, below: &mut Below<'_>, key: usize, considered: Result<(), String>) {
+    pub(crate) fn on_successor(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        considered: Result<(), String>,
+    ) {
         match considered {
             Ok(()) => {
                 if let Some(command) = self.connections.get_mut(key) {
                     command.stage = Stage::HandingOver;
                 }
             }
-            Err(refusal) => self.answer(below, key, Reply::Error(refusal)),
+            Err(refusal) => self.answer(context, key, Reply::Error(refusal)),
         }
     }
 
     /// Answers those that asked for the hand-over.
-    pub(crate) fn answer_hand_over(&mut self, below: &mut Below<'_>, reply: &Reply) {
+    pub(crate) fn answer_hand_over(&mut self, context: &mut CommandContext<'_>, reply: &Reply) {
         let asked = self.connections.iter();
         let asked = asked.filter(|(_, command)| matches!(command.stage, Stage::HandingOver));
         for key in asked.map(|(key, _)| key).collect::<Vec<_>>() {
-            self.answer(below, key, reply.clone());
+            self.answer(context, key, reply.clone());
         }
     }
 
-    pub(crate) fn on_command_connection(&mut self, below: &mut Below<'_>, mut socket: UnixStream) {
+    pub(crate) fn on_command_connection(&mut self, context: &mut CommandContext<'_>, mut socket: UnixStream) {
         let key = self.connections.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) =
-            below
-                .base
+            context
                 .driver
                 .registry()
-                .register(&mut socket, Class::Command.token(key), interest)
+                .register(&mut socket, Class::Command.token(key.0), interest)
         {
-            return below.base.driver.log.say(format_args!("command: {error}"));
+            return context.driver.say(format_args!("command: {error}"));
         }
-        let born = below.base.driver.birth();
+        let generation = context.driver.next_generation();
         self.connections.insert(Command {
             socket,
-            born,
+            generation,
             stage: Stage::Reading(Vec::new()),
             output: VecDeque::new(),
         });
-        below
-            .base
+        context
             .driver
             .timers
-            .set(DEADLINE, Deadline::Command(key, born));
-        self.on_command(below, key);
+            .set(DEADLINE, Deadline::Command(key, generation));
+        self.on_command(context, key);
     }
 
-    pub(crate) fn on_command(&mut self, below: &mut Below<'_>, key: usize) {
-        self.write_answer(below, key);
+    pub(crate) fn on_command(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
+        self.write_answer(context, key);
         let mut byte = [0; 1];
         loop {
             let Some(command) = self.connections.get_mut(key) else {
                 return;
             };
             match command.socket.read(&mut byte) {
-                Ok(0) => return self.end_command(below, key),
+                Ok(0) => return self.end_command(context, key),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return self.end_command(below, key),
+                Err(_) => return self.end_command(context, key),
             }
             // Byte by byte: after the line of a spawn request the bytes belong to the process.
             let Stage::Reading(line) = &mut command.stage else {
@@ -119,7 +121,7 @@ impl Commands {
                 line.push(byte[0]);
                 if line.len() > REQUEST_BYTES {
                     return self.answer(
-                        below,
+                        context,
                         key,
                         Reply::Error(format!("request longer than {REQUEST_BYTES} bytes")),
                     );
@@ -132,14 +134,14 @@ impl Commands {
                 Ok(Envelope { version, body })
                     if version == VERSION || matches!(body, Request::HandOver { .. }) =>
                 {
-                    self.serve(below, key, body);
+                    self.serve(context, key, body);
                 }
                 Ok(Envelope { version, .. }) => {
                     let text = format!("the command speaks version {version}, this gateway {VERSION}");
-                    self.answer(below, key, Reply::Error(text));
+                    self.answer(context, key, Reply::Error(text));
                 }
                 Err(error) => self.answer(
-                    below,
+                    context,
                     key,
                     Reply::Error(format!("request not understood: {error}")),
                 ),
@@ -147,79 +149,84 @@ impl Commands {
         }
     }
 
-    pub(crate) fn on_command_deadline(&mut self, below: &mut Below<'_>, key: usize, born: u64) {
-        let Some(command) = self.connections.get(key).filter(|command| command.born == born) else {
+    pub(crate) fn on_command_deadline(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        generation: u64,
+    ) {
+        let Some(command) = self
+            .connections
+            .get(key)
+            .filter(|command| command.generation == generation)
+        else {
             return;
         };
         match command.stage {
-            Stage::Reading(_) => self.end_command(below, key),
+            Stage::Reading(_) => self.end_command(context, key),
             // A site that stands still keeps no job from those that it takes no part in.
             Stage::Starting(token) => {
-                let awaited = below
-                    .base
+                let awaited = context
                     .membership
-                    .jobs
+                    .jobs_mut()
                     .get_mut(&token)
                     .map(|job| job.awaited.clone());
                 for site in awaited.unwrap_or_default() {
                     let text = format!("it did not confirm a job within {DEADLINE:?}; jobs start without it");
-                    below
-                        .base
+                    context
                         .driver
                         .log
                         .refuse("job-unconfirmed", format_args!("site {site}"), text);
                 }
-                self.job_confirmed(below, key);
+                self.job_confirmed(context, key);
             }
             Stage::Pinging(ref site, _) => {
                 let text = format!(
                     "no answer from {site} within {DEADLINE:?}: the tunnel stands still, or the gateway there is of a version \
                      that does not answer"
                 );
-                self.answer(below, key, Reply::Error(text));
+                self.answer(context, key, Reply::Error(text));
             }
             Stage::Holding(_) | Stage::HandingOver | Stage::Answered => {}
         }
     }
 
-    fn serve(&mut self, below: &mut Below<'_>, key: usize, request: Request) {
+    fn serve(&mut self, context: &mut CommandContext<'_>, key: CommandKey, request: Request) {
         match request {
             Request::Status {} => {
-                let status = below.view().status(below.base.driver);
-                self.answer(below, key, Reply::Status(Box::new(status)));
+                let status = context.view().status(context.driver);
+                self.answer(context, key, Reply::Status(Box::new(status)));
             }
             Request::Job { name, weight, plan } => {
                 let mut job = new_job(key, name, weight);
                 job.plan = plan;
-                self.start_job(below, key, job);
+                self.start_job(context, key, job);
             }
             Request::Connect { name, host, lingers } => {
-                let mut job = new_job(key, name, 1);
-                let directory = &below.base.membership.directory;
-                job.only = match directory.find_node(&host) {
-                    Whereabouts::At(site) => Some(site),
-                    _ if directory.other(&host).is_some() => Some(host),
-                    Whereabouts::Here | Whereabouts::Nowhere => None,
+                let directory = context.membership.directory();
+                let job = Job {
+                    only: site_of(directory, host),
+                    plain: true,
+                    lingers,
+                    ..new_job(key, name, 1)
                 };
-                job.plain = true;
-                job.lingers = lingers;
-                self.start_job(below, key, job);
+                self.start_job(context, key, job);
             }
             Request::Transparent { name, weight, plan } => {
                 let mut job = new_job(key, name, weight);
                 job.plan = plan;
                 job.transparent = true;
-                self.start_job(below, key, job);
+                self.start_job(context, key, job);
             }
             Request::Started {
                 pid,
                 node_pid,
                 command,
             } => {
-                self.on_started(below.base.driver, pid, node_pid, command);
-                self.answer(below, key, Reply::Noted {});
+                self.on_started(context.driver, pid, node_pid, command);
+                self.answer(context, key, Reply::Noted {});
             }
-            Request::Ping { site } => self.ping(below, key, site),
+            Request::Ping { site } => self.ping(context, key, site),
             Request::HandOver {
                 state_version,
                 program,
@@ -231,38 +238,40 @@ impl Commands {
                 config,
             }),
             Request::Spawn { token, node } => match token.parse() {
-                Ok(token) if below.base.membership.jobs.knows(&token) => self.spawn(below, key, token, &node),
+                Ok(token) if context.membership.jobs().knows(&token) => {
+                    self.spawn(context, key, token, &node)
+                }
                 Ok(_) => self.answer(
-                    below,
+                    context,
                     key,
                     Reply::Error("the job of this token has ended".to_owned()),
                 ),
-                Err(error) => self.answer(below, key, Reply::Error(error.to_string())),
+                Err(error) => self.answer(context, key, Reply::Error(error.to_string())),
             },
         }
     }
 
-    pub(crate) fn answer(&mut self, below: &mut Below<'_>, key: usize, reply: Reply) {
-        self.put_answer(below, key, &reply);
+    pub(crate) fn answer(&mut self, context: &mut CommandContext<'_>, key: CommandKey, reply: Reply) {
+        self.put_answer(context, key, &reply);
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
         let previous = std::mem::replace(&mut command.stage, Stage::Answered);
         if let Stage::Starting(token) = previous {
-            self.end_job(below, &token);
+            self.end_job(context, &token);
         }
-        self.write_answer(below, key);
+        self.write_answer(context, key);
     }
 
-    pub(super) fn put_answer(&mut self, below: &mut Below<'_>, key: usize, reply: &Reply) {
+    pub(super) fn put_answer(&mut self, context: &mut CommandContext<'_>, key: CommandKey, reply: &Reply) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
         command.output.extend(reply.line());
-        self.write_answer(below, key);
+        self.write_answer(context, key);
     }
 
-    fn write_answer(&mut self, below: &mut Below<'_>, key: usize) {
+    fn write_answer(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
@@ -271,26 +280,35 @@ impl Commands {
                 Ok(count) => drop(command.output.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.end_command(below, key),
+                Err(_) => return self.end_command(context, key),
             }
         }
         if matches!(command.stage, Stage::Answered) {
-            self.end_command(below, key);
+            self.end_command(context, key);
         }
     }
 
     /// The command is gone or done; a job it held ends.
-    pub(super) fn end_command(&mut self, below: &mut Below<'_>, key: usize) {
+    pub(super) fn end_command(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         let Some(command) = self.connections.try_remove(key) else {
             return;
         };
         if let Stage::Starting(token) | Stage::Holding(token) = command.stage {
-            self.end_job(below, &token);
+            self.end_job(context, &token);
         }
     }
 }
 
-fn new_job(key: usize, name: String, weight: u32) -> Job {
+/// The site of a node, or the site that is called so.
+fn site_of(directory: &Directory, host: String) -> Option<String> {
+    match directory.find_node(&host) {
+        Whereabouts::At(site) => Some(site),
+        _ if directory.other(&host).is_some() => Some(host),
+        Whereabouts::Here | Whereabouts::Nowhere => None,
+    }
+}
+
+fn new_job(key: CommandKey, name: String, weight: u32) -> Job {
     Job::new(
         name,
         weight.clamp(1, MAX_WEIGHT),

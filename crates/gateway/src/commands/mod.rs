@@ -1,23 +1,27 @@
 //! What commands of this host ask, and what gateways tell each other.
 
-use crate::base::Base;
+use crate::base::{Base, base};
 use crate::driver::Driver;
-use crate::keys::PairKey;
+use crate::keys::{CommandKey, Table};
+use crate::membership::Membership;
 use crate::site::SiteSide;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
-use command::Command;
+use crate::tunnels::Tunnels;
+use command::{Command, KeptCommand};
 use event::CommandsEvent;
 use slab::Slab;
 use spawner::Spawner;
-use starter::Starter;
+use starter::{KeptStarter, Starter};
 use starting::Start;
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
 pub(crate) mod command;
 pub(crate) mod event;
-pub(crate) mod jobs;
+pub(crate) mod job_life;
 pub(crate) mod local;
 mod peer_messages;
 mod ping;
@@ -28,12 +32,12 @@ mod starting;
 
 /// The commands of this host that are being served, and what was started for them and for other sites.
 pub(crate) struct Commands {
-    pub(crate) connections: Slab<Command>,
-    pub(crate) starters: Vec<Starter>,
+    connections: Table<CommandKey, Command>,
+    starters: Vec<Starter>,
     starts: Slab<Start>,
     spawner: Spawner,
-    /// What others have yet to act on.
-    pub(crate) events: VecDeque<CommandsEvent>,
+    /// Reports what happened, for owners below.
+    events: VecDeque<CommandsEvent>,
 }
 
 impl Commands {
@@ -43,7 +47,7 @@ impl Commands {
     /// Those of starting the thread that starts programs.
     pub(crate) fn new(driver: &Driver) -> io::Result<Commands> {
         Ok(Commands {
-            connections: Slab::new(),
+            connections: Table::new(),
             starters: Vec::new(),
             starts: Slab::new(),
             spawner: Spawner::begin(driver)?,
@@ -52,26 +56,54 @@ impl Commands {
     }
 }
 
+impl Commands {
+    /// What has happened that concerns others, in its order.
+    pub(crate) fn poll_event(&mut self) -> Option<CommandsEvent> {
+        self.events.pop_front()
+    }
+
+    /// The starters' part of a hand-over.
+    pub(crate) fn keep_starters(&self, now: Instant) -> Vec<KeptStarter> {
+        self.starters.iter().map(|starter| starter.keep(now)).collect()
+    }
+
+    /// The commands' part of a hand-over.
+    pub(crate) fn keep_commands(&self) -> Vec<(usize, KeptCommand)> {
+        let commands = self.connections.iter();
+        commands.map(|(key, command)| (key.0, command.keep())).collect()
+    }
+
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.connections.iter().map(|(_, command)| command.as_fd())
+    }
+}
+
 /// What commands, and messages of other gateways, act on.
-pub(crate) struct Below<'a> {
-    pub(crate) base: Base<'a>,
+pub(crate) struct CommandContext<'a> {
+    pub(crate) driver: &'a mut Driver,
+    pub(crate) tunnels: &'a mut Tunnels,
+    pub(crate) membership: &'a mut Membership,
     pub(crate) site: &'a mut SiteSide,
     pub(crate) traversal: &'a mut Traversal,
     /// Programs that had this gateway before.
     pub(crate) handed_over: u64,
 }
 
-impl Below<'_> {
-    /// The site at the other end of a pair.
-    pub(crate) fn site_of(&self, pair: PairKey) -> String {
-        let pair = self.base.tunnels.pairs.get(pair);
-        pair.map(|pair| pair.site.clone()).unwrap_or_default()
+impl CommandContext<'_> {
+    /// The connections of this site, and what their methods act on.
+    pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
+        (&mut *self.site, base!(self))
+    }
+
+    /// The ways between gateways, and what their methods act on.
+    pub(crate) fn traversal_and_base(&mut self) -> (&mut Traversal, Base<'_>) {
+        (&mut *self.traversal, base!(self))
     }
 
     pub(crate) fn view(&self) -> View<'_> {
         View {
-            tunnels: self.base.tunnels,
-            membership: self.base.membership,
+            tunnels: self.tunnels,
+            membership: self.membership,
             site: self.site,
             traversal: self.traversal,
             handed_over: self.handed_over,
@@ -79,15 +111,17 @@ impl Below<'_> {
     }
 }
 
-/// That of a gateway, which borrows nothing else of it.
-macro_rules! below {
+/// Borrows exactly these fields of a Gateway.
+macro_rules! command_context {
     ($gateway:ident) => {
-        $crate::commands::Below {
-            base: $crate::base::base!($gateway),
+        $crate::commands::CommandContext {
+            driver: &mut $gateway.driver,
+            tunnels: &mut $gateway.tunnels,
+            membership: &mut $gateway.membership,
             site: &mut $gateway.site,
             traversal: &mut $gateway.traversal,
-            handed_over: $gateway.lifecycle.handed_over,
+            handed_over: $gateway.lifecycle.handed_over(),
         }
     };
 }
-pub(crate) use below;
+pub(crate) use command_context;

@@ -1,13 +1,10 @@
 //! What gateways of other sites say.
 
-use crate::base::Base;
-use crate::commands::{Below, Commands};
+use crate::commands::{CommandContext, Commands};
 use crate::keys::PairKey;
 use crate::membership::consent;
 use crate::membership::jobs::{Job, Origin};
-use crate::traversal::relay::client::Invitation;
-use crate::traversal::relay::selection::Offer;
-use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_control::MAX_WEIGHT;
 use causeway_control::SiteInfo;
@@ -19,43 +16,47 @@ impl Commands {
     /// What another gateway says.
     pub(crate) fn on_message(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         pair_key: PairKey,
         bytes: &[u8],
     ) -> Result<(), LaneEnd> {
-        let pair = below.base.tunnels.pairs.get(pair_key);
-        let Some(site) = pair.map(|pair| pair.site.clone()) else {
+        let pair = context.tunnels.pair(pair_key);
+        let Some(site) = pair.map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
         match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
             GatewayToGateway::Accepts(acceptance) => {
-                let base = &mut below.base;
-                let (driver, tunnels) = (&mut *base.driver, &mut *base.tunnels);
-                base.membership.on_accepts(driver, tunnels, pair_key, acceptance);
+                context
+                    .membership
+                    .on_accepts(context.driver, context.tunnels, pair_key, acceptance);
             }
-            GatewayToGateway::Site(info) => introduce(below, pair_key, &site, info)?,
+            GatewayToGateway::Site(info) => introduce(context, pair_key, &site, info)?,
             job @ (GatewayToGateway::JobStart { .. }
             | GatewayToGateway::JobKnown { .. }
             | GatewayToGateway::JobRefused { .. }
-            | GatewayToGateway::JobEnd { .. }) => self.on_job_message(below, pair_key, &site, job)?,
+            | GatewayToGateway::JobEnd { .. }) => self.on_job_message(context, pair_key, &site, job)?,
             relay @ (GatewayToGateway::RelayAsk { .. }
             | GatewayToGateway::RelayOffer { .. }
             | GatewayToGateway::RelayNo { .. }
             | GatewayToGateway::RelayCannot { .. }
             | GatewayToGateway::RelayGo { .. }
-            | GatewayToGateway::RelayCome { .. }) => on_relay_message(below, pair_key, &site, relay),
-            GatewayToGateway::Lossy {} => below.base.tunnels.on_lossy(below.base.driver, pair_key),
-            GatewayToGateway::Ping { number } => self.on_ping(below, pair_key, number),
+            | GatewayToGateway::RelayCome { .. }) => {
+                let (traversal, mut base) = context.traversal_and_base();
+                traversal.on_relay_message(&mut base, pair_key, &site, relay);
+            }
+            GatewayToGateway::Lossy {} => context.tunnels.on_lossy(context.driver, pair_key),
+            GatewayToGateway::Ping { number } => self.on_ping(context, pair_key, number),
             GatewayToGateway::Pong {
                 number,
                 unix_microseconds,
                 version,
-            } => self.on_pong(below, &site, number, unix_microseconds, version),
+            } => self.on_pong(context, &site, number, unix_microseconds, version),
             GatewayToGateway::Unknown => {}
             // Should the same process come back after all, it shall not find a tunnel to resume.
             GatewayToGateway::Leaving {} => {
-                let Base { driver, tunnels, .. } = &mut below.base;
-                tunnels.end_pair(driver, pair_key, &LaneEnd::Left, true);
+                context
+                    .tunnels
+                    .end_pair(context.driver, pair_key, &LaneEnd::Left, true);
             }
         }
         Ok(())
@@ -64,7 +65,7 @@ impl Commands {
     /// What another gateway says of a job.
     fn on_job_message(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         pair_key: PairKey,
         site: &str,
         message: GatewayToGateway,
@@ -87,24 +88,28 @@ impl Commands {
                 job.transparent = transparent;
                 job.user = user;
                 job.told = { sites.into_iter() }.filter(|site| is_site_name(site)).collect();
-                learn_job(below, pair_key, site, (parse_token(&token)?, token), job);
+                learn_job(context, pair_key, site, (parse_token(&token)?, token), job);
             }
             GatewayToGateway::JobRefused { token, why } => {
                 let token = parse_token(&token)?;
-                if let Some(command) = below.base.membership.jobs.refused(&token, site, why) {
-                    self.job_confirmed(below, command);
+                if let Some(command) = context.membership.jobs_mut().refused(&token, site, why) {
+                    self.job_confirmed(context, command);
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
-                below.base.tunnels.learn_links(below.base.driver, site, links);
-                if let Some(command) = below.base.membership.jobs.confirmed(&parse_token(&token)?, site) {
-                    self.job_confirmed(below, command);
+                context.tunnels.learn_links(context.driver, site, links);
+                if let Some(command) = context
+                    .membership
+                    .jobs_mut()
+                    .confirmed(&parse_token(&token)?, site)
+                {
+                    self.job_confirmed(context, command);
                 }
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse_token(&token)?;
-                if below.base.membership.jobs.is_of(&token, site) {
-                    self.end_job(below, &token);
+                if context.membership.jobs().is_of(&token, site) {
+                    self.end_job(context, &token);
                 }
             }
             _ => {}
@@ -119,36 +124,45 @@ fn parse_token(token: &str) -> Result<Token, LaneEnd> {
 }
 
 /// The far gateway says what its site has.
-fn introduce(below: &mut Below<'_>, pair_key: PairKey, site: &str, info: SiteInfo) -> Result<(), LaneEnd> {
-    let Base {
+fn introduce(
+    context: &mut CommandContext<'_>,
+    pair_key: PairKey,
+    site: &str,
+    info: SiteInfo,
+) -> Result<(), LaneEnd> {
+    let CommandContext {
         driver,
         tunnels,
         membership,
-    } = &mut below.base;
+        ..
+    } = context;
     membership
         .learn(driver, site, info)
         .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
-    if let Some(pair) = tunnels.pairs.get_mut(pair_key) {
-        pair.introduced = true;
-        let peer = pair.peer;
-        tunnels.dial_succeeded(peer);
-    }
+    tunnels.on_introduced(pair_key);
     Ok(())
 }
 
 /// A job of another site has started, with this token. It is known here only if this site takes part in it.
-fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text): (Token, String), job: Job) {
-    let Base {
+fn learn_job(
+    context: &mut CommandContext<'_>,
+    pair_key: PairKey,
+    site: &str,
+    (token, text): (Token, String),
+    job: Job,
+) {
+    let CommandContext {
         driver,
         tunnels,
         membership,
-    } = &mut below.base;
+        ..
+    } = context;
     let mut entry = driver.audit.entry(AuditEvent::Refused);
     site.clone_into(&mut entry.site);
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
     let learnt = match consent::why_not(&driver.config, &job) {
         Some(why) => Err((why, why.in_log().to_owned())),
-        None => { membership.jobs.learn(token, job) }.map_err(|text| (JobRefusal::Bounds, text)),
+        None => { membership.jobs_mut().learn(token, job) }.map_err(|text| (JobRefusal::Bounds, text)),
     };
     let answer = match learnt {
         Ok(()) => GatewayToGateway::JobKnown {
@@ -167,52 +181,4 @@ fn learn_job(below: &mut Below<'_>, pair_key: PairKey, site: &str, (token, text)
         }
     };
     tunnels.tell(driver, pair_key, answer);
-}
-
-fn on_relay_message(below: &mut Below<'_>, pair_key: PairKey, site: &str, message: GatewayToGateway) {
-    match message {
-        GatewayToGateway::RelayAsk { to, id } => {
-            below.traversal.on_relay_ask(&mut below.base, pair_key, &to, id)
-        }
-        GatewayToGateway::RelayOffer {
-            carried,
-            beyond_microseconds,
-        } => below
-            .traversal
-            .on_relay_offer(&mut below.base, site, Offer::new(carried, beyond_microseconds)),
-        GatewayToGateway::RelayNo { id, why } => below.traversal.on_relay_no(&mut below.base, site, id, why),
-        GatewayToGateway::RelayCannot { meeting, why } => {
-            below
-                .traversal
-                .on_relay_cannot(&mut below.base, site, meeting, why)
-        }
-        GatewayToGateway::RelayGo {
-            id,
-            ticket,
-            beyond_microseconds,
-        } => {
-            let invitation = Invitation {
-                id,
-                ticket,
-                beyond_microseconds,
-            };
-            below.traversal.on_relay_go(&mut below.base, site, &invitation);
-        }
-        GatewayToGateway::RelayCome {
-            meeting: id,
-            from,
-            ticket,
-            beyond_microseconds,
-        } => {
-            let invitation = Invitation {
-                id,
-                ticket,
-                beyond_microseconds,
-            };
-            below
-                .traversal
-                .on_relay_come(&mut below.base, pair_key, site, &from, &invitation);
-        }
-        _ => {}
-    }
 }

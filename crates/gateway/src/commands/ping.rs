@@ -2,66 +2,73 @@
 //! tunnel that carries the streams, so that what delays them delays these.
 
 use crate::commands::command::Stage;
-use crate::commands::{Below, Commands};
-use crate::keys::PairKey;
+use crate::commands::{CommandContext, Commands};
+use crate::keys::{CommandKey, PairKey};
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{Pong, Reply};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 impl Commands {
     /// A command asks for a round trip; it is answered by [`Gateway::on_pong`] or at its deadline.
-    pub(crate) fn ping(&mut self, below: &mut Below<'_>, key: usize, site: String) {
-        let pair = match self.way_to(below, &site) {
+    pub(in crate::commands) fn ping(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        site: String,
+    ) {
+        let pair = match self.way_to(context, &site) {
             Ok(pair) => pair,
-            Err(why) => return self.answer(below, key, Reply::Error(why)),
+            Err(why) => return self.answer(context, key, Reply::Error(why)),
         };
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
-        let number = command.born;
+        let number = command.generation;
         command.stage = Stage::Pinging(site, Instant::now());
-        below
-            .base
+        context
             .tunnels
-            .tell(below.base.driver, pair, GatewayToGateway::Ping { number });
+            .tell(context.driver, pair, GatewayToGateway::Ping { number });
     }
 
     /// The pair with a site that can be reached now, or why there is none.
-    fn way_to(&self, below: &Below<'_>, site: &str) -> Result<PairKey, String> {
-        if site == below.base.driver.config.site {
+    fn way_to(&self, context: &CommandContext<'_>, site: &str) -> Result<PairKey, String> {
+        if site == context.driver.config.site {
             return Err(format!("{site} is this site"));
         }
-        let Some(peer) = below.base.tunnels.peer_of(site) else {
-            let known: Vec<&str> = below
-                .base
+        let Some(peer) = context.tunnels.peer_of(site) else {
+            let known: Vec<&str> = context
                 .tunnels
-                .peers
-                .values()
-                .map(|peer| peer.site.as_str())
+                .peers()
+                .map(|(_, peer)| peer)
+                .map(|peer| peer.site())
                 .collect();
             let known = known.join(", ");
             return Err(format!(
                 "no [[peer]] of this gateway is called {site} (there are: {known})"
             ));
         };
-        match below.base.tunnels.by_site.get(site) {
+        match context.tunnels.key_of(site) {
             Some(pair)
-                if below
-                    .base
+                if context
                     .tunnels
                     .pair_of(site)
                     .is_some_and(crate::tunnels::pair::Pair::is_up) =>
             {
-                Ok(*pair)
+                Ok(pair)
             }
             _ => Err(format!(
                 "no tunnel to {site}: {}",
-                below.base.tunnels.peers[peer].trouble
+                context.tunnels.peer(peer).trouble()
             )),
         }
     }
 
-    pub(crate) fn on_ping(&mut self, below: &mut Below<'_>, pair: PairKey, number: u64) {
+    pub(in crate::commands) fn on_ping(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        pair: PairKey,
+        number: u64,
+    ) {
         let unix_microseconds = unix_microseconds();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let pong = GatewayToGateway::Pong {
@@ -69,13 +76,13 @@ impl Commands {
             unix_microseconds,
             version,
         };
-        below.base.tunnels.tell(below.base.driver, pair, pong);
+        context.tunnels.tell(context.driver, pair, pong);
     }
 
     /// An answer that came too late, or that nobody asked for, is for nobody.
-    pub(crate) fn on_pong(
+    pub(in crate::commands) fn on_pong(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         from: &str,
         number: u64,
         unix_microseconds: u64,
@@ -85,7 +92,9 @@ impl Commands {
             .connections
             .iter()
             .find_map(|(key, command)| match &command.stage {
-                Stage::Pinging(site, sent) if command.born == number && site == from => Some((key, *sent)),
+                Stage::Pinging(site, sent) if command.generation == number && site == from => {
+                    Some((key, *sent))
+                }
                 _ => None,
             });
         let Some((key, sent)) = waiting else { return };
@@ -96,7 +105,7 @@ impl Commands {
             clock_ahead_microseconds: clock_ahead(unix_microseconds, self::unix_microseconds(), round_trip),
             version,
         };
-        self.answer(below, key, Reply::Pong(pong));
+        self.answer(context, key, Reply::Pong(pong));
     }
 }
 

@@ -1,7 +1,8 @@
 //! Gives a command's connection to a process on a node, of this site or another.
 
 use crate::commands::starting::{Start, Waiting};
-use crate::commands::{Below, Commands};
+use crate::commands::{CommandContext, Commands};
+use crate::keys::CommandKey;
 use crate::membership::directory::Whereabouts;
 use causeway_control::Reply;
 use causeway_control::spawned::error_frame;
@@ -11,80 +12,85 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
 impl Commands {
-    pub(super) fn spawn(&mut self, below: &mut Below<'_>, key: usize, token: Token, node: &str) {
-        let place = match below.base.membership.directory.find_node(node) {
+    pub(super) fn spawn(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        token: Token,
+        node: &str,
+    ) {
+        let place = match context.membership.directory().find_node(node) {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,
         };
         let pair = match &place {
             Whereabouts::Here => None,
-            Whereabouts::At(site) => match below.base.tunnels.by_site.get(site) {
-                Some(pair) => Some(*pair),
+            Whereabouts::At(site) => match context.tunnels.key_of(site) {
+                Some(pair) => Some(pair),
                 None => {
                     let why = format!("node {node} is at {site}, to which there is no tunnel");
-                    return self.answer(below, key, Reply::Error(why));
+                    return self.answer(context, key, Reply::Error(why));
                 }
             },
             Whereabouts::Nowhere => {
                 return self.answer(
-                    below,
+                    context,
                     key,
                     Reply::Error(format!("no site of the grid has a node {node}")),
                 );
             }
         };
         if let Whereabouts::At(site) = &place
-            && let Some(why) = why_no_part(below, &token, site)
+            && let Some(why) = why_no_part(context, &token, site)
         {
             let why = format!("site {site} takes no part in this job: {why}");
-            return self.answer(below, key, Reply::Error(why));
+            return self.answer(context, key, Reply::Error(why));
         }
-        self.put_answer(below, key, &Reply::Spawn {});
+        self.put_answer(context, key, &Reply::Spawn {});
         // A reply that could not be written ended the command.
         let Some(command) = self.connections.try_remove(key) else {
             return;
         };
         match pair {
             Some(pair) => {
-                if let Err(reason) = self.join_node(below, pair, command.socket, token, node) {
-                    below
-                        .base
+                if let Err(reason) = self.join_node(context, pair, command.socket, token, node) {
+                    context
                         .driver
-                        .log
                         .say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
-            None => self.give_to_starter(below, command.socket, token, node),
+            None => self.give_to_starter(context, command.socket, token, node),
         }
     }
 
     /// Gives a command's connection to a starter of this site, which the loop then has nothing to do with.
-    fn give_to_starter(&mut self, below: &mut Below<'_>, mut socket: UnixStream, token: Token, node: &str) {
+    fn give_to_starter(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        mut socket: UnixStream,
+        token: Token,
+        node: &str,
+    ) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
-        let directory = &below.base.membership.directory;
+        let directory = context.membership.directory();
         let name = directory
             .listed_name(node)
             .or_else(|| directory.own_address_name(node))
             .unwrap_or_else(|| node.to_owned());
-        let given = below
-            .base
+        let given = context
             .driver
             .registry()
             .deregister(&mut socket)
             .map(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)))
-            .and_then(|socket| self.start_here(below, token, name, socket));
+            .and_then(|socket| self.start_here(context, token, name, socket));
         if let Err(error) = given {
-            below
-                .base
-                .driver
-                .log
-                .say(format_args!("start on {node}: {error}"));
+            context.driver.say(format_args!("start on {node}: {error}"));
         }
     }
 
     fn start_here(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         token: Token,
         node: String,
         mut socket: std::os::unix::net::UnixStream,
@@ -92,12 +98,12 @@ impl Commands {
         socket.set_nonblocking(false)?;
         let start = Start {
             token,
-            site: below.base.driver.config.site.clone(),
+            site: context.driver.config.site.clone(),
             node,
             waiting: Waiting::Command(socket.try_clone()?),
         };
         let far = socket.try_clone()?;
-        self.start_on_node(below.base.driver, start, far.into())
+        self.start_on_node(context.driver, start, far.into())
             .inspect_err(|error| drop(socket.write(&error_frame(&error.to_string()))))
     }
 
@@ -108,13 +114,13 @@ impl Commands {
 }
 
 /// Why another site knows nothing of a job, and starts nothing for it; none where it does.
-fn why_no_part(below: &Below<'_>, token: &Token, site: &str) -> Option<String> {
-    let job = below.base.membership.jobs.get(token)?;
+fn why_no_part(context: &CommandContext<'_>, token: &Token, site: &str) -> Option<String> {
+    let job = context.membership.jobs().get(token)?;
     if job.takes_part(site) {
         return None;
     }
     Some(match job.refused.get(site) {
-        Some(why) => why.for_user(&below.base.driver.config.site, site),
+        Some(why) => why.for_user(&context.driver.config.site, site),
         None => "it is none of those that the job was started for, or has come since".to_owned(),
     })
 }

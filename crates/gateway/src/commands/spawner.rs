@@ -1,11 +1,11 @@
-//! Starts programs in a thread: the kernel reads a program before it runs, and a file system that stands still
-//! must not stop every stream of the site.
+//! Starts programs in a thread: the kernel reads a program before it runs, and a file system that stands
+//! still must not stop every stream of the site.
 //!
-//! The thread lasts as long as the gateway. What it starts are children of the process and not of the thread, so
-//! they outlive it when another program gets the gateway.
+//! The thread lasts as long as the gateway. What it starts are children of the process and not of the thread,
+//! so they outlive it when another program gets the gateway.
 
 use crate::driver::Driver;
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use mio::Interest;
 use mio::net::UnixStream;
 use nix::unistd::Pid;
@@ -42,8 +42,8 @@ pub(crate) struct Spawner {
 }
 
 impl Spawner {
-    /// Begins the thread; the loop hears of outcomes under [`Class::Spawner`]. To be called after the gateway has
-    /// taken its signals: the thread and what it starts inherit the mask.
+    /// Begins the thread; the loop hears of outcomes under [`Class::Spawner`]. To be called after the gateway
+    /// has taken its signals: the thread and what it starts inherit the mask.
     ///
     /// # Errors
     /// Those of socketpair, of registering and of starting a thread.

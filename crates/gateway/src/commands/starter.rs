@@ -15,7 +15,7 @@ pub(crate) struct Starter {
     pub(crate) token: Token,
     /// The site of its job.
     pub(crate) site: String,
-    /// Where it starts the other.
+    /// The node on which it starts the other.
     pub(crate) node: String,
     /// When it began, in seconds since 1970.
     pub(crate) since: u64,
@@ -24,6 +24,18 @@ pub(crate) struct Starter {
 }
 
 impl Starter {
+    /// Goes on with a child of the predecessor, which is one of this process: it is the same.
+    pub(super) fn inherit(kept: KeptStarter, now: Instant) -> Starter {
+        Starter {
+            process: Pid::from_raw(kept.process),
+            token: Token(kept.token),
+            site: kept.site,
+            node: kept.node,
+            since: kept.since,
+            doomed: kept.doomed.and_then(|left| now.checked_add(left)),
+        }
+    }
+
     /// What travels of it.
     pub(crate) fn keep(&self, now: Instant) -> KeptStarter {
         KeptStarter {
@@ -36,7 +48,7 @@ impl Starter {
         }
     }
 
-    /// What is written down of it.
+    /// Its entry in the audit.
     pub(super) fn entry(&self, audit: &Audit, event: AuditEvent) -> AuditEntry {
         AuditEntry {
             site: self.site.clone(),

@@ -2,8 +2,8 @@
 //! output being the stream. They end with it.
 
 use crate::commands::spawner::{Outcome, Program};
-use crate::commands::starter::Starter;
-use crate::commands::{Below, Commands};
+use crate::commands::starter::{KeptStarter, Starter};
+use crate::commands::{CommandContext, Commands};
 use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
@@ -29,13 +29,13 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long a hand-over waits for what is being started.
 const START_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node, and
-/// there are at least as many slots.
+/// Jobs of one site that may each have as many processes here as one job may: an MPI needs one for each node,
+/// and there are at least as many slots.
 const JOBS_OF_FULL_SIZE: usize = 8;
 
 /// Who waits for a process that is being started.
 pub(super) enum Waiting {
-    /// A stream of another site, by its leg and that one's birth: it may end first.
+    /// A stream of another site, by its leg and that one's generation: it may end first.
     Stream(LegKey, u64),
     /// A command of this host, which has the other end.
     Command(UnixStream),
@@ -43,7 +43,7 @@ pub(super) enum Waiting {
 
 /// A process that is being started.
 pub(super) struct Start {
-    /// Of its job.
+    /// Token of its job.
     pub(super) token: Token,
     /// The site of its job.
     pub(super) site: String,
@@ -87,46 +87,45 @@ impl Commands {
     }
 
     /// Processes run, or could not be started.
-    pub(crate) fn on_spawner(&mut self, below: &mut Below<'_>) {
+    pub(crate) fn on_spawner(&mut self, context: &mut CommandContext<'_>) {
         for outcome in self.spawner.outcomes() {
-            self.on_outcome(below, outcome);
+            self.on_outcome(context, outcome);
         }
         // One that ended at once was nobody's yet when the kernel told of it.
-        self.look_after_starters(below.base.driver);
+        self.look_after_starters(context.driver);
     }
 
-    /// Waits for what is being started, since a process is nobody's child until the loop hears of it. False when
-    /// that takes longer than [`START_PATIENCE`].
-    pub(crate) fn await_starts(&mut self, below: &mut Below<'_>) -> bool {
+    /// Waits for what is being started, since a process is nobody's child until the loop hears of it. False
+    /// when that takes longer than [`START_PATIENCE`].
+    pub(crate) fn await_starts(&mut self, context: &mut CommandContext<'_>) -> bool {
         let until = Instant::now() + START_PATIENCE;
         while !self.starts.is_empty() {
             match self.spawner.await_outcome(until) {
-                Some(outcome) => self.on_outcome(below, outcome),
+                Some(outcome) => self.on_outcome(context, outcome),
                 None => return false,
             }
         }
         true
     }
 
-    fn on_outcome(&mut self, below: &mut Below<'_>, Outcome { key, started }: Outcome) {
+    fn on_outcome(&mut self, context: &mut CommandContext<'_>, Outcome { key, started }: Outcome) {
         let Some(start) = self.starts.try_remove(key) else {
             return;
         };
-        let driver = &mut *below.base.driver;
+        let driver = &mut *context.driver;
         let started = started.and_then(|process| {
-            let job = below.base.membership.jobs.get(&start.token);
+            let job = context.membership.jobs().get(&start.token);
             self.look_after(driver, &start, process, job)
         });
         if let Err(error) = &started {
             let (node, site) = (&start.node, &start.site);
-            driver
-                .log
-                .say(format_args!("start a process on {node} for {site}: {error}"));
+            driver.say(format_args!("start a process on {node} for {site}: {error}"));
         }
         match start.waiting {
-            Waiting::Stream(leg, born) => {
+            Waiting::Stream(leg, generation) => {
                 let runs = started.is_ok();
-                below.site.on_process(&mut below.base, leg, born, runs);
+                let (site, mut base) = context.site_and_base();
+                site.on_process(&mut base, leg, generation, runs);
             }
             Waiting::Command(mut command) => {
                 if let Err(error) = started {
@@ -137,8 +136,8 @@ impl Commands {
         }
     }
 
-    /// Takes a process that was started under its care, and writes its start down. Where that cannot be, another
-    /// site's process ends at once: nothing of others' runs here unseen. This site's own goes on.
+    /// Takes a process that was started under its care, and writes its start down. Where that cannot be,
+    /// another site's process ends at once: nothing of others' runs here unseen. This site's own goes on.
     fn look_after(
         &mut self,
         driver: &mut Driver,
@@ -179,26 +178,28 @@ impl Commands {
     /// keys open beyond the site is no part of the grid.
     pub(crate) fn open_node(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         pair: PairKey,
         id: StreamId,
         token: Token,
         node: &str,
     ) -> Result<(), Reason> {
-        let site = below.site_of(pair);
-        let judged = judge_start(below, &site, token, node).and_then(|name| {
-            self.has_room(below.base.driver, &token, &site)?;
+        let site = context.tunnels.site_of(pair).to_owned();
+        let judged = judge_start(context, &site, token, node).and_then(|name| {
+            self.has_room(context.driver, &token, &site)?;
             Ok(name)
         });
         let name = match judged {
             Ok(name) => name,
             Err((kind, why)) => {
-                consent::record_refusal(&mut below.base, kind, &site, token, why);
+                context
+                    .membership
+                    .record_refusal(context.driver, kind, &site, token, why);
                 return Err(reason_of(kind));
             }
         };
         self.open_process(
-            below,
+            context,
             pair,
             id,
             (token, site, name),
@@ -206,7 +207,8 @@ impl Commands {
         )
     }
 
-    /// Whether one more process may be started for a job of another site: neither one job nor one site takes all.
+    /// Whether one more process may be started for a job of another site: neither one job nor one site takes
+    /// all.
     fn has_room(&self, driver: &Driver, token: &Token, site: &str) -> Result<(), Refusal> {
         let slots = driver.config.nodes.iter().map(|node| node.slots).sum();
         let most = driver.config.accept.max_processes.unwrap_or(slots) as usize;
@@ -237,18 +239,20 @@ impl Commands {
     /// Another site measures what a stream carries. The job is known to be one of `causeway connect`.
     pub(crate) fn open_sink(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         pair: PairKey,
         id: StreamId,
         token: Token,
     ) -> Result<(), Reason> {
-        let site = below.site_of(pair);
-        if let Err((kind, why)) = self.has_room(below.base.driver, &token, &site) {
-            consent::record_refusal(&mut below.base, kind, &site, token, why);
+        let site = context.tunnels.site_of(pair).to_owned();
+        if let Err((kind, why)) = self.has_room(context.driver, &token, &site) {
+            context
+                .membership
+                .record_refusal(context.driver, kind, &site, token, why);
             return Err(reason_of(kind));
         }
         self.open_process(
-            below,
+            context,
             pair,
             id,
             (token, site, SINK.to_owned()),
@@ -261,7 +265,7 @@ impl Commands {
     /// Gives a stream to a process of this host, as its standard input and output, once that runs.
     fn open_process(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         pair: PairKey,
         id: StreamId,
         (token, site, node): (Token, String, String),
@@ -272,25 +276,25 @@ impl Commands {
             .set_nonblocking(true)
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
-        let (site_side, base) = (&mut *below.site, &mut below.base);
-        let leg = site_side.add_leg(base, Socket::Unix(near), pair, id, token, Stage::Starting)?;
+        let (site_side, mut base) = context.site_and_base();
+        let leg = site_side.add_leg(&mut base, Socket::Unix(near), pair, id, token, Stage::Starting)?;
         let start = Start {
             token,
             site,
             node,
-            waiting: Waiting::Stream(leg, site_side.legs[leg].born),
+            waiting: Waiting::Stream(leg, site_side.generation(leg)),
         };
         begin(self, base.driver, start, far.into()).map_err(|error| {
-            base.driver.log.say(format_args!("start a process: {error}"));
-            site_side.drop_leg(base, leg);
+            base.driver.say(format_args!("start a process: {error}"));
+            site_side.drop_leg(&mut base, leg);
             Reason::Exhausted
         })
     }
 
     /// Carries a command's connection to a node of another site.
-    pub(crate) fn join_node(
+    pub(in crate::commands) fn join_node(
         &mut self,
-        below: &mut Below<'_>,
+        context: &mut CommandContext<'_>,
         pair: PairKey,
         socket: mio::net::UnixStream,
         token: Token,
@@ -298,22 +302,29 @@ impl Commands {
     ) -> Result<LegKey, Reason> {
         let target = causeway_tunnel::Target::Node(node.to_owned());
         let request = causeway_tunnel::OpenRequest { token, target };
-        below.site.open_stream(
-            &mut below.base,
-            pair,
-            &request,
-            Socket::Unix(socket),
-            Stage::Spawning,
-        )
+        let (site, mut base) = context.site_and_base();
+        site.open_stream(&mut base, pair, &request, Socket::Unix(socket), Stage::Spawning)
+    }
+
+    /// Goes on with what a predecessor had started.
+    pub(crate) fn inherit_starters(&mut self, context: &mut CommandContext<'_>, kept: Vec<KeptStarter>) {
+        let now = Instant::now();
+        for kept in kept {
+            if let Some(left) = kept.doomed {
+                context.driver.timers.set(left, Deadline::Starters);
+            }
+            self.starters.push(Starter::inherit(kept, now));
+        }
+        self.look_after_starters(context.driver);
     }
 
     /// A job is over: its starters lost their streams and end; those that do not are killed.
-    pub(crate) fn end_starters(&mut self, below: &mut Below<'_>, token: &Token) {
+    pub(in crate::commands) fn end_starters(&mut self, context: &mut CommandContext<'_>, token: &Token) {
         let doom = Instant::now() + GRACE;
         for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
             starter.doomed = Some(doom);
         }
-        below.base.driver.timers.set(GRACE, Deadline::Starters);
+        context.driver.timers.set(GRACE, Deadline::Starters);
     }
 
     /// Collects starters that have ended and kills those that should have.
@@ -366,8 +377,13 @@ fn reason_of(kind: &str) -> Reason {
 
 /// What the remote shell calls the node on which another site asks for a process; else kind and reason of the
 /// refusal.
-fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Result<String, Refusal> {
-    let Some(job) = below.base.membership.jobs.get(&token) else {
+fn judge_start(
+    context: &CommandContext<'_>,
+    site: &str,
+    token: Token,
+    node: &str,
+) -> Result<String, Refusal> {
+    let Some(job) = context.membership.jobs().get(&token) else {
         let why = format!("process asked for on {node:?} with an unknown job token");
         return Err(("unknown-token", why));
     };
@@ -377,7 +393,7 @@ fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Resul
         return Err(("no-part", why));
     }
     // Again, though it was asked when the job was announced: the configuration may have changed since.
-    if let Some(refusal) = consent::why_not(&below.base.driver.config, job) {
+    if let Some(refusal) = consent::why_not(&context.driver.config, job) {
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
         return Err(("not-accepted", why));
     }
@@ -386,7 +402,7 @@ fn judge_start(below: &Below<'_>, site: &str, token: Token, node: &str) -> Resul
             format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
         return Err(("not-accepted", why));
     }
-    below.base.membership.directory.listed_name(node).ok_or_else(|| {
+    context.membership.directory().listed_name(node).ok_or_else(|| {
         let why = format!("process asked for on {node:?}, which is no listed node of this site");
         ("unknown-node", why)
     })
@@ -397,7 +413,7 @@ mod tests {
     use super::*;
     use crate::Config;
     use crate::Gateway;
-    use crate::commands::below;
+    use crate::commands::command_context;
     use crate::membership::jobs::{Job, Origin};
     use std::os::unix::fs::PermissionsExt;
 
@@ -428,7 +444,7 @@ mod tests {
         let mut gateway = Gateway::new(config).unwrap();
         let origin = Origin::Site("nancy".into());
         let job = Job::new("mpirun".into(), 1, origin, Default::default());
-        gateway.membership.jobs.start(token, job);
+        gateway.membership.jobs_mut().start(token, job);
         gateway
     }
 
@@ -439,11 +455,12 @@ mod tests {
         let mut gateway = gateway(directory.path(), token);
         let nodes = ["-oProxyCommand=id", "localhost", "127.0.0.1", "nancy-1", ""];
         for node in nodes {
-            let judged = judge_start(&below!(gateway), "nancy", token, node);
+            let judged = judge_start(&command_context!(gateway), "nancy", token, node);
             assert_eq!(judged.unwrap_err().0, "unknown-node", "{node}");
         }
-        let judged =
-            |gateway: &mut Gateway, site: &str| judge_start(&below!(gateway), site, token, "rennes-1");
+        let judged = |gateway: &mut Gateway, site: &str| {
+            judge_start(&command_context!(gateway), site, token, "rennes-1")
+        };
         assert_eq!(judged(&mut gateway, "nancy").as_deref(), Ok("rennes-1"));
         assert_eq!(judged(&mut gateway, "lyon").unwrap_err().0, "no-part");
         gateway.driver.config.accept.jobs.clear();

@@ -22,7 +22,8 @@ pub struct Accept {
     /// Processes that one job of another site may have started here at a time; none: as many as the listed
     /// nodes have slots.
     pub max_processes: Option<u32>,
-    /// Take part in jobs whose streams may cross in clear text, too: whoever is on the way may run programs here.
+    /// Take part in jobs whose streams may cross in clear text, too: whoever is on the way may run programs
+    /// here.
     pub over_clear_text: bool,
 }
 
@@ -31,7 +32,7 @@ pub struct Accept {
 pub struct ConnectFrom {
     /// The site, or [`ALL_SITES`].
     pub site: String,
-    /// Of the nodes here.
+    /// The port, of the nodes here.
     pub ports: RangeInclusive<u16>,
 }
 

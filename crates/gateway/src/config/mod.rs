@@ -51,7 +51,7 @@ pub struct Config {
     pub remote_shell: Vec<String>,
     /// What other sites may do here.
     pub accept: Accept,
-    /// Where is written down what others did here.
+    /// The audit file: what others did here.
     pub audit: PathBuf,
     /// Where shims connect to; at most one per address family.
     pub lan: Vec<SocketAddr>,

@@ -3,17 +3,49 @@
 use crate::sys::signals::Signals;
 use handover::Successor;
 use handover::vetting::Vetting;
+use nix::sys::signal::Signal;
 
 pub(crate) mod handover;
 pub(crate) mod shutdown;
 
 /// What ends this gateway, or goes on with it.
 pub(crate) struct Lifecycle {
-    pub(crate) signals: Signals,
+    signals: Signals,
     /// Programs that had this gateway before.
-    pub(crate) handed_over: u64,
+    handed_over: u64,
     /// Who asks to have it next.
-    pub(crate) vetting: Option<Vetting>,
+    vetting: Option<Vetting>,
     /// Who is to have it next.
-    pub(crate) successor: Option<Successor>,
+    successor: Option<Successor>,
+}
+
+impl Lifecycle {
+    pub(crate) fn new(signals: Signals) -> Lifecycle {
+        Lifecycle {
+            signals,
+            handed_over: 0,
+            vetting: None,
+            successor: None,
+        }
+    }
+
+    /// Programs that had this gateway before.
+    pub(crate) fn handed_over(&self) -> u64 {
+        self.handed_over
+    }
+
+    /// Goes on counting where a predecessor stopped.
+    pub(crate) fn inherit(&mut self, handed_over: u64) {
+        self.handed_over = handed_over;
+    }
+
+    /// The next signal that has come in.
+    pub(crate) fn next_signal(&self) -> Option<Signal> {
+        self.signals.next()
+    }
+
+    /// The program that is to have this gateway now, if one is.
+    pub(crate) fn take_successor(&mut self) -> Option<Successor> {
+        self.successor.take()
+    }
 }

@@ -5,11 +5,7 @@
 use crate::base::Base;
 use crate::flow::Flow;
 use crate::keys::LaneKey;
-use crate::sys::token::Class;
-use crate::tunnels::Tunnels;
-use crate::tunnels::message::GatewayToGateway;
-use causeway_tunnel::tunnel::MAX_LANES;
-use causeway_wire::Reason;
+use crate::sys::source::Class;
 use mio::Events;
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -27,24 +23,19 @@ pub(crate) fn shut_down(flow: &mut Flow<'_>) {
     let mut events = Events::with_capacity(64);
     let mut ended = HashSet::new();
     loop {
-        flow.below.base.driver.now = Instant::now();
-        for pair in flow.below.base.tunnels.pairs.keys() {
+        flow.driver.now = Instant::now();
+        for pair in flow.tunnels.pair_keys() {
             flow.pump(pair);
         }
-        let base = &mut flow.below.base;
-        for lane in base.tunnels.lanes.keys() {
-            if has_said_all(base.tunnels, lane) && ended.insert(lane) {
-                let _ = base.tunnels.lanes[lane].carrier.shutdown_write();
-            }
-            drain(base, lane, until);
-        }
+        let base = &mut flow.base();
+        let has_lanes = base.tunnels.drain_lanes(base.driver, &mut ended, until);
         base.tunnels.look_after_quic(base.driver);
-        let unread = base.tunnels.quic.as_ref().is_some_and(|quic| quic.unread);
+        let unread = base.tunnels.has_unread_datagrams();
         if unread {
             base.tunnels.receive_quic(base.driver);
         }
         let left = until.saturating_duration_since(Instant::now());
-        if base.tunnels.lanes.is_empty() || left.is_zero() {
+        if !has_lanes || left.is_zero() {
             return;
         }
         let wait = match base.tunnels.quic_deadline() {
@@ -62,57 +53,17 @@ pub(crate) fn shut_down(flow: &mut Flow<'_>) {
 
 /// Ends what this site has, and tells the far gateways.
 fn announce(flow: &mut Flow<'_>) {
-    let (site, base) = (&mut *flow.below.site, &mut flow.below.base);
-    for leg in site.legs.keys() {
-        site.abort_leg(base, leg, Reason::NoTunnel);
-    }
-    base.tunnels.steers = false;
-    base.driver.leaving = true;
-    for (_, lane) in base.tunnels.lanes.iter_mut() {
-        (lane.training_turn, lane.training) = (None, None);
-    }
-    for pair in base.tunnels.pairs.keys() {
-        base.tunnels.tell(base.driver, pair, GatewayToGateway::Leaving {});
-    }
+    let (site, mut base) = flow.site_and_base();
+    site.abort_all(&mut base);
+    flow.tunnels.leave(flow.driver);
 }
 
 fn take(base: &mut Base<'_>, events: &Events) {
     for event in events {
         match Class::of(event.token()) {
-            (Class::Lane, key) => {
-                if let Some(lane) = base.tunnels.lanes.get_mut(LaneKey(key)) {
-                    lane.writable |= event.is_writable();
-                }
-            }
+            (Class::Lane, key) if event.is_writable() => base.tunnels.on_writable(LaneKey(key)),
             (Class::Quic, _) => base.tunnels.on_quic(base.driver, event),
             _ => {}
-        }
-    }
-}
-
-/// Of the lane's whole pair: the far gateway shall not take the first lane's end for a fault.
-fn has_said_all(tunnels: &Tunnels, lane: LaneKey) -> bool {
-    let lane = tunnels.lanes.get(lane);
-    let lane = lane.filter(|lane| !lane.carrier.has_pending());
-    let pair = lane.and_then(|lane| tunnels.pairs.get(lane.pair));
-    pair.is_some_and(|pair| {
-        let unsent = (0..MAX_LANES).any(|number| pair.tunnel.unsent_bytes(number) > 0);
-        !unsent && !pair.tunnel.has_control()
-    })
-}
-
-/// Reads what nobody will get: closed with unread input, a socket sends a reset, which may overtake what was
-/// said.
-fn drain(base: &mut Base<'_>, key: LaneKey, until: Instant) {
-    let mut bytes = [0; 64 * 1024];
-    while let Some(lane) = base.tunnels.lanes.get_mut(key)
-        && Instant::now() < until
-    {
-        match lane.carrier.read(&mut bytes) {
-            Ok(count) if count > 0 => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            _ => drop(base.tunnels.discard_lane(base.driver, key)),
         }
     }
 }

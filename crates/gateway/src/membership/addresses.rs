@@ -1,4 +1,4 @@
-//! By which addresses the grid knows this site, and what other sites are told of it.
+//! Settles by which addresses the grid knows this site, and tells the other sites.
 
 use crate::driver::Driver;
 use crate::keys::PairKey;
@@ -11,10 +11,10 @@ use causeway_broker::api::Member;
 use causeway_wire::Cidr;
 
 impl Membership {
-    /// First words on a new tunnel: what is accepted, and who we are. Which jobs run is said once the other has
-    /// told what it accepts.
+    /// First words on a new tunnel: what is accepted, and who we are. Which jobs run is said once the other
+    /// has told what it accepts.
     pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: PairKey) {
-        if let Some(site) = tunnels.pairs.get(pair).map(|pair| pair.site.clone()) {
+        if let Some(site) = tunnels.pair(pair).map(|pair| pair.site().to_owned()) {
             let acceptance = acceptance(&driver.config, &site);
             tunnels.tell(driver, pair, GatewayToGateway::Accepts(acceptance));
         }
@@ -48,7 +48,7 @@ impl Membership {
         if !in_use.is_empty() && self.jobs.len() > 0 {
             // A broker from an old backup may have given them to nobody.
             grid.ask_for(&in_use);
-            return driver.log.say(format_args!(
+            return driver.say(format_args!(
                 "running jobs know this site as {}: not as {}, which the broker gives it now, before they have ended",
                 text(&in_use),
                 text(&grid.given)
@@ -56,7 +56,7 @@ impl Membership {
         }
         let given = grid.given.clone();
         self.directory.take_virtual_subnets(&driver.config, &given);
-        driver.log.say(format_args!(
+        driver.say(format_args!(
             "the grid knows this site's {} as {}",
             text(&driver.config.subnets),
             text(if given.is_empty() {
@@ -66,7 +66,7 @@ impl Membership {
             })
         ));
         let own = self.directory.own().clone();
-        for pair in tunnels.pairs.keys() {
+        for pair in tunnels.pair_keys() {
             tunnels.tell(driver, pair, GatewayToGateway::Site(own.clone()));
         }
     }

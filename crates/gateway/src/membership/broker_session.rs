@@ -6,7 +6,7 @@
 
 use crate::config::Config;
 use crate::error::GatewayError;
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 
 use crate::tunnels::tls;
 use causeway_broker::api::{Member, Node, Reach, Record, Subnet, new_instance};
@@ -27,7 +27,7 @@ pub(crate) struct BrokerSession {
     pub(crate) name: String,
     /// Why the broker does not answer; none while it does.
     pub(super) away: Option<String>,
-    /// From where its broker sees it.
+    /// The address at which its broker sees it.
     pub(crate) observed: Option<SocketAddr>,
     /// The own addresses that the broker could not dial, with its reasons.
     pub(super) unreached: Vec<(SocketAddr, String)>,
@@ -135,7 +135,7 @@ impl BrokerSession {
         }
     }
 
-    /// Whom certificates are to be of.
+    /// Checks peers' certificates.
     pub(crate) fn trust(&self) -> Trust {
         self.client.trust().clone()
     }

@@ -14,15 +14,15 @@ use std::collections::HashMap;
 pub(crate) enum Claims {
     /// It lies in the site's record.
     Recorded,
-    /// The broker has not told of this part, in words. The site may have told the broker a moment ago; else it
-    /// never counts.
+    /// The broker has not told of this part, in words. The site may have told the broker a moment ago; else
+    /// it never counts.
     Unrecorded(String),
 }
 
 /// Judges what a site says of itself.
 ///
 /// # Errors
-/// What is another's, or contradicts the record.
+/// A claim of what is another's, or that contradicts the record.
 pub(super) fn judge(members: &Members, site: &str, info: &SiteInfo) -> Result<Claims, String> {
     let said = info.site()?;
     let Some(known) = members.site(site) else {

@@ -1,8 +1,8 @@
 //! Whether this site takes part in a job of another one.
 
-use crate::base::Base;
 use crate::config::Config;
 use crate::driver::Driver;
+use crate::membership::Membership;
 use crate::membership::jobs::{Job, Origin};
 use crate::tunnels::message::{Acceptance, JobRefusal};
 use causeway_control::audit::{AuditEntry, AuditEvent};
@@ -11,19 +11,28 @@ use causeway_wire::Token;
 /// Why something is refused: its kind, by which refusals are counted, and the reason in words.
 pub(crate) type Refusal = (&'static str, String);
 
-/// Counts a refusal of what another site asked for, and writes it down.
-pub(crate) fn record_refusal(base: &mut Base<'_>, kind: &'static str, site: &str, token: Token, why: String) {
-    let mut entry = base.driver.audit.entry(AuditEvent::Refused);
-    site.clone_into(&mut entry.site);
-    entry.job = token.hint();
-    if let Some(job) = base.membership.jobs.get(&token) {
-        entry.user.clone_from(&job.user);
-        entry.name.clone_from(&job.name);
+impl Membership {
+    /// Counts a refusal of what another site asked for, and writes it down.
+    pub(crate) fn record_refusal(
+        &self,
+        driver: &mut Driver,
+        kind: &'static str,
+        site: &str,
+        token: Token,
+        why: String,
+    ) {
+        let mut entry = driver.audit.entry(AuditEvent::Refused);
+        site.clone_into(&mut entry.site);
+        entry.job = token.hint();
+        if let Some(job) = self.jobs.get(&token) {
+            entry.user.clone_from(&job.user);
+            entry.name.clone_from(&job.name);
+        }
+        refuse(driver, kind, entry, why);
     }
-    refuse(base.driver, kind, entry, why);
 }
 
-/// The same with what is known of who asked.
+/// Records a refusal with what is known of who asked.
 pub(crate) fn refuse(driver: &mut Driver, kind: &'static str, mut entry: AuditEntry, why: String) {
     driver.log.refuse(kind, format_args!("site {}", entry.site), &why);
     entry.why = why;

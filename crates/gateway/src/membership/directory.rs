@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 pub(crate) struct Directory {
     own: Known,
-    /// By name.
+    /// The other sites, by name.
     others: BTreeMap<String, Known>,
     /// All of them, the own one too.
     places: Places,
@@ -63,7 +63,7 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
 }
 
 impl Directory {
-    /// With the own site known by these ranges, where there are any.
+    /// A directory whose own site is known by these ranges, where there are any.
     pub(crate) fn new(config: &Config, virtual_subnets: &[Cidr]) -> Directory {
         Directory::of(own(config, virtual_subnets))
     }
@@ -85,7 +85,7 @@ impl Directory {
         self.places.put(&self.own.info, &self.own.site);
     }
 
-    /// By which the grid knows this site, where it does not by its real ones.
+    /// The ranges by which the grid knows this site, where these are not its real ones.
     pub(crate) fn virtual_subnets(&self) -> Vec<String> {
         match self.own.info.real_subnets.as_slice() {
             [] => Vec::new(),

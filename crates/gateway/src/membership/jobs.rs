@@ -1,5 +1,6 @@
 //! Which jobs run, so that only their processes' connections are carried.
 
+use crate::keys::CommandKey;
 use crate::membership::pair_token;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_broker::clock::Clock;
@@ -14,7 +15,7 @@ const MAX_OF_A_SITE: usize = 4096;
 /// Sites that the jobs of another site name together: some jobs over a thousand sites.
 const MAX_TOLD_OF_A_SITE: usize = 65_536;
 
-/// As long as a command's whole request.
+/// Longest name of a job: as long as a command's whole request.
 const MAX_NAME_BYTES: usize = 64 * 1024;
 
 /// Longest name of a user: more than any system allows.
@@ -23,15 +24,15 @@ const MAX_USER_BYTES: usize = 256;
 /// Where a job was started.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// By the command connection with this key.
-    Here(usize),
-    /// At another site.
+    /// Started here, by the command connection with this key.
+    Here(CommandKey),
+    /// Started at another site.
     Site(String),
 }
 
 pub(crate) struct Job {
     pub(crate) name: String,
-    /// Whose it is, as its site tells.
+    /// Name of its user, as its site tells.
     pub(crate) user: String,
     /// Its share of a busy tunnel beside other jobs'.
     pub(crate) weight: u32,
@@ -48,14 +49,14 @@ pub(crate) struct Job {
     pub(crate) since: u64,
     /// Sites that have not confirmed yet.
     pub(crate) awaited: BTreeSet<String>,
-    /// Other sites that take part in it, which know its token: those that were told here, or those of which its
-    /// own site tells, this one and that one left out.
+    /// Other sites that take part in it, which know its token: those that were told here, or those of which
+    /// its own site tells, this one and that one left out.
     pub(crate) told: BTreeSet<String>,
     /// The one site that a connection of `causeway connect` is for.
     pub(crate) only: Option<String>,
     /// Sites that take no part in it.
     pub(crate) refused: BTreeMap<String, JobRefusal>,
-    /// Of its streams that have ended.
+    /// Bytes of its streams that have ended.
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
 }
@@ -134,7 +135,7 @@ impl Jobs {
             lingers: job.lingers,
             transparent: job.transparent,
             origin: match &job.origin {
-                Origin::Here(command) => KeptOrigin::Here(*command),
+                Origin::Here(command) => KeptOrigin::Here(command.0),
                 Origin::Site(site) => KeptOrigin::Site(site.clone()),
             },
             plan: job.plan.clone(),
@@ -163,7 +164,7 @@ impl Jobs {
                 lingers: kept.lingers,
                 transparent: kept.transparent,
                 origin: match kept.origin {
-                    KeptOrigin::Here(command) => Origin::Here(command),
+                    KeptOrigin::Here(command) => Origin::Here(CommandKey(command)),
                     KeptOrigin::Site(site) => Origin::Site(site),
                 },
                 plan: kept.plan,
@@ -308,7 +309,7 @@ impl Jobs {
     }
 
     /// Commands that want to hear that their job has lost a site.
-    pub(crate) fn losing(&self, site: &str) -> Vec<usize> {
+    pub(crate) fn losing(&self, site: &str) -> Vec<CommandKey> {
         let uses = |plan: &Plan| plan.sites.is_empty() || plan.sites.iter().any(|known| known == site);
         let losing = self.known.values().filter_map(|job| match job.origin {
             Origin::Here(command) if job.plan.as_ref().is_some_and(uses) => Some(command),
@@ -318,7 +319,7 @@ impl Jobs {
     }
 
     /// A site has confirmed a job, or is gone and never will. The command to answer when it was the last one.
-    pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<usize> {
+    pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<CommandKey> {
         let job = self.known.get_mut(token)?;
         let was_awaited = job.awaited.remove(site);
         match job.origin {
@@ -329,7 +330,7 @@ impl Jobs {
 
     /// A site takes no part in a job that was started here. The command to answer when it was the last one
     /// awaited.
-    pub(crate) fn refused(&mut self, token: &Token, site: &str, why: JobRefusal) -> Option<usize> {
+    pub(crate) fn refused(&mut self, token: &Token, site: &str, why: JobRefusal) -> Option<CommandKey> {
         let job = self.known.get_mut(token)?;
         if matches!(job.origin, Origin::Here(_)) {
             job.refused.insert(site.to_owned(), why);
@@ -338,7 +339,7 @@ impl Jobs {
     }
 
     /// Commands to answer now that a site is gone.
-    pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<usize> {
+    pub(crate) fn site_is_gone(&mut self, site: &str) -> Vec<CommandKey> {
         for job in self.known.values_mut() {
             // With its tunnel it has forgotten the job.
             job.told.remove(site);
@@ -386,10 +387,13 @@ mod tests {
         let mut jobs = Jobs::default();
         let token = Token([1; 16]);
         let awaited = ["nancy".to_owned(), "bordeaux".to_owned()].into();
-        jobs.start(token, Job::new("mpirun".into(), 1, Origin::Here(7), awaited));
+        jobs.start(
+            token,
+            Job::new("mpirun".into(), 1, Origin::Here(CommandKey(7)), awaited),
+        );
         assert_eq!(jobs.confirmed(&token, "nancy"), None);
         assert_eq!(jobs.confirmed(&token, "nancy"), None);
-        assert_eq!(jobs.site_is_gone("bordeaux"), [7]);
+        assert_eq!(jobs.site_is_gone("bordeaux"), [CommandKey(7)]);
         assert!(jobs.site_is_gone("bordeaux").is_empty());
         assert!(jobs.knows(&token) && jobs.end(&token).is_some() && !jobs.knows(&token));
     }
@@ -403,7 +407,7 @@ mod tests {
             Token(bytes)
         };
         let job = |site: &str| Job::new("mpirun".into(), 1, Origin::Site(site.into()), BTreeSet::new());
-        let own = Job::new("mpirun".into(), 1, Origin::Here(7), BTreeSet::new());
+        let own = Job::new("mpirun".into(), 1, Origin::Here(CommandKey(7)), BTreeSet::new());
         jobs.start(token(0), own);
         jobs.learn(token(1), job("nancy")).unwrap();
         for number in [0, 1] {
@@ -427,7 +431,12 @@ mod tests {
         let mut jobs = Jobs::default();
         let plans = [None, Some(vec!["nancy"]), Some(vec!["lyon"]), Some(vec![])];
         for (number, sites) in plans.into_iter().enumerate() {
-            let mut job = Job::new("mpirun".into(), 1, Origin::Here(number), BTreeSet::new());
+            let mut job = Job::new(
+                "mpirun".into(),
+                1,
+                Origin::Here(CommandKey(number)),
+                BTreeSet::new(),
+            );
             job.plan = sites.map(|sites| Plan {
                 sites: sites.into_iter().map(str::to_owned).collect(),
                 ranks: 2,
@@ -436,6 +445,6 @@ mod tests {
         }
         let mut losing = jobs.losing("nancy");
         losing.sort_unstable();
-        assert_eq!(losing, [1, 3]);
+        assert_eq!(losing, [1, 3].map(CommandKey));
     }
 }

@@ -6,15 +6,14 @@ use crate::membership::Membership;
 use crate::membership::claims::{self, Claims};
 use crate::membership::event::MembershipEvent;
 use crate::tunnels::Tunnels;
-use crate::tunnels::lane::LaneEnd;
-use crate::tunnels::reach::may_be_gateway;
+use crate::tunnels::lanes::lane::LaneEnd;
+use crate::tunnels::peers::reach::may_be_gateway;
 use crate::tunnels::tls;
 use causeway_broker::Credentials;
 use causeway_broker::api::{ErrorKind, Member, Reached};
 use causeway_broker::client::{Event, SKEW_SECONDS};
 use causeway_broker::identity::Certified;
 use causeway_control::SiteInfo;
-use std::time::Duration;
 
 impl Membership {
     /// The session with the broker has something to tell.
@@ -40,7 +39,7 @@ impl Membership {
                 grid.observed = Some(observed);
                 grid.broker = Some(broker);
                 grid.clock_ahead_seconds = Some(ahead);
-                driver.log.say(format_args!(
+                driver.say(format_args!(
                     "the broker of grid {} answers; it sees this gateway at {}",
                     grid.name,
                     observed.ip()
@@ -52,14 +51,14 @@ impl Membership {
                 self.events.push_back(MembershipEvent::BrokerFound(broker));
             }
             Event::Away(why) => {
-                driver.log.say(format_args!(
+                driver.say(format_args!(
                     "the broker of grid {} does not answer ({why}); going on with what is known",
                     grid.name
                 ));
                 grid.away = Some(why);
             }
             Event::Refused { kind, message } => {
-                driver.log.say(format_args!("the broker refuses: {message}"));
+                driver.say(format_args!("the broker refuses: {message}"));
                 grid.away = Some(message.clone());
                 if kind == ErrorKind::Revoked {
                     tunnels.end_all(driver, &message);
@@ -71,8 +70,8 @@ impl Membership {
                 self.on_renewed(driver, tunnels, &credentials, certified)
             }
             Event::Reached(results) => self.on_reached(driver, results),
-            Event::Failed { what, reason } => driver.log.say(format_args!("{what}: {reason}")),
-            Event::Trouble(what) => driver.log.say(format_args!("{what}")),
+            Event::Failed { what, reason } => driver.say(format_args!("{what}: {reason}")),
+            Event::Trouble(what) => driver.say(format_args!("{what}")),
             Event::Message(message) => {
                 let event = MembershipEvent::Message(message);
                 self.events.push_back(event);
@@ -95,20 +94,13 @@ impl Membership {
 
         grid.certified = certified;
         let renewed = tls::Context::of_member(credentials, grid.client.trust());
-        let renewed = renewed.and_then(|context| match &mut tunnels.quic {
-            Some(quic) => quic.renew(&context).map(|()| context),
-            None => Ok(context),
-        });
-        match renewed {
-            Ok(context) => {
-                tunnels.tls = Some(context);
-                driver.log.say(format_args!(
+        match renewed.and_then(|context| tunnels.renew(context)) {
+            Ok(()) => {
+                driver.say(format_args!(
                     "this site's certificate was renewed; new lanes show it"
                 ));
             }
-            Err(error) => driver
-                .log
-                .say(format_args!("the renewed certificate cannot be used: {error}")),
+            Err(error) => driver.say(format_args!("the renewed certificate cannot be used: {error}")),
         }
     }
 
@@ -118,7 +110,7 @@ impl Membership {
         };
 
         grid.clock_ahead_seconds = Some(ahead);
-        driver.log.say(match ahead.unsigned_abs() > SKEW_SECONDS {
+        driver.say(match ahead.unsigned_abs() > SKEW_SECONDS {
             true => format!(
                 "this host's clock is {} s {} the broker's; set both by NTP, or certificates will not seem good",
                 ahead.unsigned_abs(),
@@ -136,15 +128,15 @@ impl Membership {
         let unreached = unreached.map(|result| (result.address, result.reason.unwrap_or_default()));
         grid.unreached = unreached.collect();
         for (address, reason) in &grid.unreached {
-            driver.log.say(format_args!(
+            driver.say(format_args!(
                 "the broker cannot dial {address} ({reason}): other sites will not either; open the port, or leave 'public' in \
                  [listen] out, so that this gateway dials them"
             ));
         }
     }
 
-    /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there is
-    /// a broker: that somebody says something first makes it none of its own.
+    /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there
+    /// is a broker: that somebody says something first makes it none of its own.
     pub(crate) fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), String> {
         self.unrecorded.remove(site);
         let claims = match &self.session {
@@ -178,7 +170,7 @@ impl Membership {
             return;
         };
         let learnt = self.learn(driver, site, info);
-        if let (Err(why), Some(pair)) = (learnt, tunnels.by_site.get(site).copied()) {
+        if let (Err(why), Some(pair)) = (learnt, tunnels.key_of(site)) {
             let end = LaneEnd::Refused(format!("site {site} {why}"));
             tunnels.end_pair(driver, pair, &end, true);
         }
@@ -208,16 +200,7 @@ impl Membership {
         };
         let known = tunnels.peer_of(&site);
         let index = known.unwrap_or_else(|| tunnels.add_peer(driver, site));
-        let was_gone = std::mem::take(&mut tunnels.peers[index].is_gone);
-        if tunnels.peers[index].addresses != addresses {
-            tunnels.peers[index].address = addresses.first().copied();
-            let contact = &mut tunnels.peers[index];
-            contact.addresses = addresses;
-            if contact.addresses.is_empty() {
-                "its gateway has not dialled in".clone_into(&mut contact.trouble);
-            }
-            tunnels.dial_all(driver, index, Duration::ZERO);
-        }
+        let was_gone = tunnels.learn_addresses(driver, index, addresses);
         self.events.push_back(MembershipEvent::PeerKnown {
             peer: index,
             is_new: known.is_none() || was_gone,
@@ -244,16 +227,10 @@ impl Membership {
             ),
             false => (LaneEnd::NoMember, "it is no longer a member of the grid"),
         };
-        driver.log.say(format_args!("site {site}: {what}"));
-        tunnels.peers[index].address = None;
-        tunnels.peers[index].addresses.clear();
+        driver.say(format_args!("site {site}: {what}"));
         self.events.push_back(MembershipEvent::PeerGone { peer: index });
-        tunnels.peers[index].is_gone = true;
-        if let Some(pair) = tunnels.by_site.get(site).copied() {
-            tunnels.end_pair(driver, pair, &end, true);
-        }
+        tunnels.forget_peer(driver, index, &end, what);
         self.directory.forget(site);
         self.unrecorded.remove(site);
-        what.clone_into(&mut tunnels.peers[index].trouble);
     }
 }

@@ -5,14 +5,14 @@
 //! byte 8-15    tag: the beginning of HMAC-SHA-256 under the token of "causeway pair", 0, one site, 0, the other,
 //!              in alphabetical order
 //! ```
-//! The token itself never goes with a stream: a site to which one is opened by mistake learns nothing that is worth
-//! anything at a third.
+//! The token itself never goes with a stream: a site to which one is opened by mistake learns nothing that is
+//! worth anything at a third.
 
 use causeway_wire::Token;
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
-/// By which a job is found.
+/// The key by which a job is found.
 pub(crate) type Number = [u8; 8];
 
 /// A job's number.

@@ -10,12 +10,13 @@ use crate::tunnels::pair::Pair;
 use causeway_wire::Token;
 
 impl Membership {
-    /// Tells a job that has just started here to the sites that are to take part, and says which are to confirm it.
+    /// Tells a job that has just started here to the sites that are to take part, and says which are to
+    /// confirm it.
     pub(crate) fn announce(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, token: &Token) {
         let Some(job) = self.jobs.get_mut(token) else {
             return;
         };
-        for (_, pair) in tunnels.pairs.iter() {
+        for (_, pair) in tunnels.pairs() {
             take_in(job, pair);
         }
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
@@ -33,18 +34,17 @@ impl Membership {
         key: PairKey,
         acceptance: Acceptance,
     ) {
-        let Some(pair) = tunnels.pairs.get_mut(key) else {
+        let Some(pair) = tunnels.pair_mut(key) else {
             return;
         };
-        let is_first = pair.accepts.is_none();
-        pair.accepts = Some(acceptance);
+        let is_first = pair.take_acceptance(acceptance);
         for token in self.jobs.of_this_site() {
-            let (Some(job), Some(pair)) = (self.jobs.get_mut(&token), tunnels.pairs.get(key)) else {
+            let (Some(job), Some(pair)) = (self.jobs.get_mut(&token), tunnels.pair(key)) else {
                 continue;
             };
-            let was_told = job.told.contains(&pair.site);
+            let was_told = job.told.contains(pair.site());
             take_in(job, pair);
-            match job.told.contains(&pair.site) {
+            match job.told.contains(pair.site()) {
                 // The others are to know that it takes part.
                 true if !was_told => tell(driver, tunnels, &token, job, None),
                 // A new tunnel: its gateway knows nothing of what was said on the last one.
@@ -57,28 +57,28 @@ impl Membership {
 
 /// Counts a site among those that take part in a job, or notes why it does not.
 fn take_in(job: &mut Job, pair: &Pair) {
-    if !matches!(job.origin, Origin::Here(_)) || !job.wants(&pair.site) {
+    if !matches!(job.origin, Origin::Here(_)) || !job.wants(pair.site()) {
         return;
     }
-    let refusal = match pair.accepts {
+    let refusal = match pair.accepts() {
         Some(Acceptance { jobs, .. }) if !job.plain => jobs,
         Some(Acceptance { connections, .. }) => connections,
         None => Some(JobRefusal::Unsaid),
     };
     match refusal {
         None => {
-            job.refused.remove(&pair.site);
-            job.told.insert(pair.site.clone());
+            job.refused.remove(pair.site());
+            job.told.insert(pair.site().to_owned());
         }
         Some(why) => {
-            job.refused.insert(pair.site.clone(), why);
+            job.refused.insert(pair.site().to_owned(), why);
         }
     }
 }
 
 /// Tells a job to all that take part in it, or to one of them.
 fn tell(driver: &mut Driver, tunnels: &mut Tunnels, token: &Token, job: &Job, only: Option<PairKey>) {
-    let of_job = |site: &String| tunnels.by_site.get(site).copied();
+    let of_job = |site: &String| tunnels.key_of(site);
     let pairs: Vec<PairKey> = match only {
         Some(pair) => vec![pair],
         None => job.told.iter().filter_map(of_job).collect(),

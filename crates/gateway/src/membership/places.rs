@@ -10,7 +10,7 @@ use std::net::IpAddr;
 #[derive(Default)]
 pub(super) struct Places {
     names: HashMap<String, BTreeSet<String>>,
-    /// By which the grid knows sites.
+    /// The ranges by which the grid knows sites.
     known_as: Ranges,
     /// Behind virtual ones.
     real: Ranges,
@@ -59,10 +59,10 @@ impl Places {
         self.known_as.at(address)
     }
 
-    /// Where an address could mean a node of this site or of another: this one's range, that other, and whether
-    /// the range is a virtual one or overlaps with one. Real ones may be the same where both sites are known by
-    /// virtual ones: then nobody but their own nodes uses them. `is_virtual` says of another whether it is known
-    /// by these.
+    /// Where an address could mean a node of this site or of another: this one's range, that other, and
+    /// whether the range is a virtual one or overlaps with one. Real ones may be the same where both sites
+    /// are known by virtual ones: then nobody but their own nodes uses them. `is_virtual` says of another
+    /// whether it is known by these.
     pub(super) fn clash(&self, site: &Site, is_virtual: impl Fn(&str) -> bool) -> Option<(Cidr, &str, bool)> {
         let other_than = |(_, other): &(Cidr, &str)| *other != site.name;
         let known_as = site.subnets.iter().find_map(|range| {

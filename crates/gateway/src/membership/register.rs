@@ -31,7 +31,7 @@ fn belongs(job: &Job) -> bool {
 /// sites with usual names.
 const NAMES_BYTES: usize = 48 * 1024;
 
-/// As many of a job's sites as the broker reads.
+/// The first of a job's sites, as many as the broker reads.
 fn told(mut sites: Vec<String>) -> Vec<String> {
     let mut bytes = 0;
     let fit = sites.iter().take(MAX_JOB_SITES).take_while(|site| {
@@ -52,7 +52,7 @@ impl Membership {
         let plan = job.plan.as_ref();
         let mut sites = plan.map_or_else(Vec::new, |plan| plan.sites.clone());
         if sites.is_empty() {
-            let met = tunnels.pairs.iter().map(|(_, pair)| pair.site.clone());
+            let met = tunnels.pairs().map(|(_, pair)| pair.site().to_owned());
             sites = std::iter::once(driver.config.site.clone()).chain(met).collect();
         }
         let mut name = job.name.clone();
@@ -74,7 +74,12 @@ impl Membership {
     }
 
     /// What the broker has, once it is found again.
-    pub(crate) fn on_registered(&self, driver: &Driver, tunnels: &Tunnels, registered: &[api::Job]) {
+    pub(in crate::membership) fn on_registered(
+        &self,
+        driver: &Driver,
+        tunnels: &Tunnels,
+        registered: &[api::Job],
+    ) {
         let Some(grid) = &self.session else {
             return;
         };

@@ -28,7 +28,7 @@ impl SiteSide {
         destination: SocketAddr,
     ) -> Result<Delivery, Refusal> {
         let config = &base.driver.config;
-        let Some(job) = base.membership.jobs.get(&token) else {
+        let Some(job) = base.membership.jobs().get(&token) else {
             let why = format!("stream to {asked} with an unknown job token");
             return Err(("unknown-token", why));
         };
@@ -41,7 +41,8 @@ impl SiteSide {
             let why = format!("stream to {asked} under a job in which it takes no part");
             return Err(("no-part", why));
         }
-        if base.membership.directory.site_of(source.ip().to_canonical()) != Whereabouts::At(site.to_owned()) {
+        if base.membership.directory().site_of(source.ip().to_canonical()) != Whereabouts::At(site.to_owned())
+        {
             let why = format!("stream to {asked} claims to come from {source}, which is not there");
             return Err(("false-source", why));
         }
@@ -49,7 +50,7 @@ impl SiteSide {
         if let Some(refusal) = consent::why_not(config, job) {
             return Err(("not-accepted", format!("stream to {asked}: {}", refusal.in_log())));
         }
-        if !base.membership.directory.own_site().has_node(destination.ip()) {
+        if !base.membership.directory().own_site().has_node(destination.ip()) {
             let why = format!("stream to {destination}, which is not in this site");
             return Err(("foreign-destination", why));
         }
@@ -84,7 +85,8 @@ fn is_for_sink(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     job.plain && is_here && destination.port() == SINK_PORT
 }
 
-/// Whether the gateway itself listens there. What comes from its own address would be taken for a neighbour's.
+/// Whether the gateway itself listens there. What comes from its own address would be taken for a
+/// neighbour's.
 fn is_own_listener(config: &Config, destination: SocketAddr) -> bool {
     let others = [config.wan, config.metrics, config.transparent];
     let mut own = config.lan.iter().copied().chain(others.into_iter().flatten());
@@ -104,8 +106,8 @@ fn is_open(job: &Job, config: &Config, destination: SocketAddr) -> bool {
     is_listed || config.accept.opens(address) || is_launchers()
 }
 
-/// Whether a stream may reach a port: a job's processes have those of 1024 and above, `causeway connect` those
-/// that this site opened to the users of its own.
+/// Whether a stream may reach a port: a job's processes have those of 1024 and above, `causeway connect`
+/// those that this site opened to the users of its own.
 fn judge_port(job: &Job, config: &Config, destination: SocketAddr) -> Result<(), Refusal> {
     let port = destination.port();
     match (&job.origin, job.plain) {

@@ -27,14 +27,14 @@ impl SiteSide {
     pub(crate) fn fill(&mut self, base: &mut Base<'_>, key: PairKey, number: LaneNumber) {
         let now = base.driver.now;
         loop {
-            let Some(pair) = base.tunnels.pairs.get_mut(key) else {
+            let Some(pair) = base.tunnels.pair_mut(key) else {
                 return;
             };
-            let enough = pair.tunnel.unsent_bytes(number.0) >= BATCH;
-            if enough || !pair.tunnel.has_room(number.0) {
+            let enough = pair.tunnel().unsent_bytes(number.0) >= BATCH;
+            if enough || !pair.tunnel().has_room(number.0) {
                 return;
             }
-            let Some(leg_key) = pair.turns.pop().map(LegKey) else {
+            let Some(leg_key) = pair.turns().pop().map(LegKey) else {
                 return;
             };
             let leg = self.legs.get_mut(leg_key);
@@ -45,18 +45,18 @@ impl SiteSide {
             let id = leg.id;
             match fill_from(pair, number, leg, now) {
                 Filled::More => {
-                    leg.take_turn(leg_key, &mut pair.turns, now);
+                    leg.take_turn(leg_key, pair.turns(), now);
                 }
                 Filled::Waits => {}
                 Filled::Ended => {
                     leg.read_ended = true;
-                    pair.tunnel.finish(id);
+                    pair.tunnel().finish(id);
                     if leg.is_done() {
                         self.drop_leg(base, leg_key);
                     }
                 }
                 Filled::Broken => {
-                    pair.tunnel.reset(id, Reason::Reset);
+                    pair.tunnel().reset(id, Reason::Reset);
                     self.drop_leg(base, leg_key);
                 }
             }
@@ -69,7 +69,7 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
     if leg.read_ended || !leg.readable {
         return Filled::Waits;
     }
-    let space = pair.tunnel.reserve(number.0, leg.id);
+    let space = pair.tunnel().reserve(number.0, leg.id);
     let most = space.len();
     if most == 0 {
         return Filled::Waits;
@@ -79,10 +79,9 @@ fn fill_from(pair: &mut Pair, number: LaneNumber, leg: &mut Leg, now: Instant) -
         Ok(0) if leg.broken => Filled::Broken,
         Ok(0) => Filled::Ended,
         Ok(count) => {
-            pair.tunnel.commit(number.0, leg.id, count, now);
-            pair.sent_bytes += count as u64;
+            pair.tunnel().commit(number.0, leg.id, count, now);
             leg.sent_bytes += count as u64;
-            pair.turns.spent(count);
+            pair.count_sent(count);
             // A short read of a stream socket has emptied it: the next edge will tell (epoll(7), question 9),
             // unless the edge that told of the end has been and gone.
             leg.readable = count == most || leg.end_known;

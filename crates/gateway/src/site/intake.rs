@@ -2,13 +2,13 @@
 
 use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
-use crate::keys::{LegKey, PairKey};
+use crate::keys::{IntakeKey, LegKey, PairKey};
 use crate::membership::directory::Whereabouts;
 use crate::membership::pair_token;
 use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage};
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use causeway_admission::{Admission, network_of};
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
@@ -36,7 +36,7 @@ const SHARE_OF_FILES: usize = 8;
 
 /// Nodes with hundreds of processes, each of which may connect to a thousand others at once, are no flood:
 /// one address may have all the room that others leave.
-pub(crate) fn admission(files: usize) -> Admission<IpAddr, usize> {
+pub(crate) fn admission(files: usize) -> Admission<IpAddr, IntakeKey> {
     let most = AT_MOST.min(files / SHARE_OF_FILES);
     Admission::new(most, most)
 }
@@ -44,7 +44,7 @@ pub(crate) fn admission(files: usize) -> Admission<IpAddr, usize> {
 pub(crate) struct Intake {
     socket: TcpStream,
     peer: SocketAddr,
-    born: u64,
+    generation: u64,
     bytes: [u8; MAX_BYTES],
     filled: usize,
     needed: usize,
@@ -63,7 +63,7 @@ impl Intake {
         KeptIntake {
             descriptor: self.socket.as_raw_fd(),
             peer: self.peer,
-            born: self.born,
+            generation: self.generation,
             filled: self.bytes[..self.filled].to_vec(),
             needed: self.needed,
         }
@@ -81,7 +81,7 @@ impl Intake {
         Ok(Intake {
             socket: TcpStream::from_std(descriptor(kept.descriptor)?.into()),
             peer: kept.peer,
-            born: kept.born,
+            generation: kept.generation,
             bytes,
             filled: filled.len(),
             needed,
@@ -105,16 +105,16 @@ impl SiteSide {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Intake::inherit(kept)?));
         self.intakes = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, intake) in &mut self.intakes {
+        for (key, intake) in self.intakes.iter_mut() {
             self.intake_admission
-                .enter(network_of(intake.peer.ip()), intake.born, key);
-            let token = Class::Intake.token(key);
+                .enter(network_of(intake.peer.ip()), intake.generation, key);
+            let token = Class::Intake.token(key.0);
             base.driver
                 .registry()
                 .register(&mut intake.socket, token, interest)?;
             base.driver
                 .timers
-                .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.born));
+                .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.generation));
         }
         Ok(())
     }
@@ -130,34 +130,35 @@ impl SiteSide {
             self.turn_away(base, key, "intakes", why.to_owned());
         }
         let _ = socket.set_nodelay(true);
-        let born = base.driver.birth();
+        let generation = base.driver.next_generation();
         let key = self.intakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = base
             .driver
             .registry()
-            .register(&mut socket, Class::Intake.token(key), interest)
+            .register(&mut socket, Class::Intake.token(key.0), interest)
         {
             return base.driver.log.refuse("register", peer.ip(), error);
         }
         let intake = Intake {
             socket,
             peer,
-            born,
+            generation,
             bytes: [0; MAX_BYTES],
             filled: 0,
             needed: FIXED_BYTES,
         };
         self.intakes.insert(intake);
-        self.intake_admission.enter(network_of(peer.ip()), born, key);
+        self.intake_admission
+            .enter(network_of(peer.ip()), generation, key);
         base.driver
             .timers
-            .set(PREFACE_DEADLINE, Deadline::Intake(key, born));
+            .set(PREFACE_DEADLINE, Deadline::Intake(key, generation));
         self.on_intake(base, key);
     }
 
     /// Reads what is there of a preface, and never a byte of what follows it.
-    pub(crate) fn on_intake(&mut self, base: &mut Base<'_>, key: usize) {
+    pub(crate) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey) {
         while let Some(intake) = self.intakes.get_mut(key) {
             match intake
                 .socket
@@ -185,8 +186,12 @@ impl SiteSide {
         }
     }
 
-    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
-        if self.intakes.get(key).is_some_and(|intake| intake.born == born) {
+    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: IntakeKey, generation: u64) {
+        if self
+            .intakes
+            .get(key)
+            .is_some_and(|intake| intake.generation == generation)
+        {
             self.turn_away(
                 base,
                 key,
@@ -196,20 +201,20 @@ impl SiteSide {
         }
     }
 
-    fn turn_away(&mut self, base: &mut Base<'_>, key: usize, kind: &str, why: String) {
+    fn turn_away(&mut self, base: &mut Base<'_>, key: IntakeKey, kind: &str, why: String) {
         if let Some(intake) = self.take_intake(key) {
             base.driver.log.refuse(kind, intake.peer.ip(), why);
         }
     }
 
-    fn take_intake(&mut self, key: usize) -> Option<Intake> {
+    fn take_intake(&mut self, key: IntakeKey) -> Option<Intake> {
         let intake = self.intakes.try_remove(key)?;
         self.intake_admission
-            .leave(&network_of(intake.peer.ip()), intake.born);
+            .leave(&network_of(intake.peer.ip()), intake.generation);
         Some(intake)
     }
 
-    fn admit(&mut self, base: &mut Base<'_>, key: usize, preface: Preface) {
+    fn admit(&mut self, base: &mut Base<'_>, key: IntakeKey, preface: Preface) {
         let Some(intake) = self.take_intake(key) else {
             return;
         };
@@ -228,17 +233,17 @@ impl SiteSide {
 
     /// Says whose gateway this is, to nodes of this site and for a job that is known. Others could hand the
     /// answer on to nodes of another site, as if they were the gateway there.
-    fn answer_question(&mut self, base: &mut Base<'_>, key: usize, question: &Question) {
+    fn answer_question(&mut self, base: &mut Base<'_>, key: IntakeKey, question: &Question) {
         let Some(mut intake) = self.take_intake(key) else {
             return;
         };
         let peer = intake.peer.ip().to_canonical();
-        if !base.membership.directory.own_site().has_node(peer) {
+        if !base.membership.directory().own_site().has_node(peer) {
             let why = "asks whose gateway this is, and is no node of this site";
             return base.driver.log.refuse("foreign-source", peer, why);
         }
         // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
-        let mut tokens = base.membership.jobs.iter().map(|(token, _)| token);
+        let mut tokens = base.membership.jobs().iter().map(|(token, _)| token);
         match tokens.find(|token| question.is_of(token)) {
             Some(token) => {
                 // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
@@ -300,7 +305,10 @@ impl SiteSide {
     /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has
     /// it.
     fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
-        SocketAddr::new(base.membership.directory.own_site().in_grid(own.ip()), own.port())
+        SocketAddr::new(
+            base.membership.directory().own_site().in_grid(own.ip()),
+            own.port(),
+        )
     }
 
     /// The pair with the destination's site, if the preface may have what it asks for.
@@ -320,7 +328,7 @@ impl SiteSide {
             })
         };
         let destination = preface.destination;
-        if !base.membership.jobs.knows(&preface.token) {
+        if !base.membership.jobs().knows(&preface.token) {
             return refuse(
                 "unknown-token",
                 Reason::Denied,
@@ -331,7 +339,7 @@ impl SiteSide {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }
-        let site = match base.membership.directory.site_of(destination.ip()) {
+        let site = match base.membership.directory().site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 return refuse(
@@ -360,40 +368,40 @@ impl SiteSide {
         mut socket: Socket,
         stage: Stage,
     ) -> Result<LegKey, Reason> {
-        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
-        if !pair.tunnel.may_open() {
+        if !pair.tunnel().may_open() {
             return Err(Reason::Exhausted);
         }
         // What crosses is worth nothing at any other pair of sites.
-        let shared = pair_token::of_pair(&request.token, &base.driver.config.site, &pair.site);
-        let id = pair.tunnel.open(&OpenRequest {
+        let shared = pair_token::of_pair(&request.token, &base.driver.config.site, pair.site());
+        let id = pair.tunnel().open(&OpenRequest {
             token: shared,
             target: request.target.clone(),
         });
         self.streams_opened += 1;
-        let born = base.driver.birth();
+        let generation = base.driver.next_generation();
         let entry = self.legs.vacant_key();
         let token: Token = Class::Leg.token(entry.0);
         let registered = socket.reregister(base.driver.registry(), token);
-        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
         if registered.is_err() {
-            pair.tunnel.reset(id, Reason::Exhausted);
+            pair.tunnel().reset(id, Reason::Exhausted);
             return Err(Reason::Exhausted);
         }
-        pair.legs.insert(id, entry);
+        pair.join_leg(id, entry);
         self.legs.insert(crate::site::leg::Leg::new(
             socket,
             pair_key,
             id,
-            (request.token, base.membership.jobs.weight(&request.token)),
-            born,
+            (request.token, base.membership.jobs().weight(&request.token)),
+            generation,
             stage,
         ));
-        self.legs[entry].lingers = base.membership.jobs.lingers(&request.token);
+        self.legs[entry].lingers = base.membership.jobs().lingers(&request.token);
         self.streams_peak = self.streams_peak.max(self.legs.len());
         self.schedule(base, entry);
         base.tunnels.touch(pair_key);
@@ -407,23 +415,23 @@ fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'
         let destination = preface.destination;
         Err((kind, reason, format!("connection to {destination}: {why}")))
     };
-    let Some(pair_key) = base.tunnels.by_site.get(site) else {
+    let Some(pair_key) = base.tunnels.key_of(site) else {
         return refuse(
             "no-tunnel",
             Reason::NoTunnel,
             &format!("no tunnel to site {site}"),
         );
     };
-    let job = base.membership.jobs.get(&preface.token);
+    let job = base.membership.jobs().get(&preface.token);
     if !job.is_some_and(|job| job.takes_part(site)) {
         let why = format!("site {site} takes no part in its job");
         return refuse("no-part", Reason::Denied, &why);
     }
-    if !base.tunnels.pairs[*pair_key].tunnel.may_open() {
+    if base.tunnels.pair(pair_key).is_none_or(|pair| !pair.may_open()) {
         let why = format!("site {site} takes none, and as many as may be wait for it");
         return refuse("exhausted", Reason::Exhausted, &why);
     }
-    Ok(*pair_key)
+    Ok(pair_key)
 }
 
 /// A source in its destination's family. A mapped one comes of an IPv4 gateway that stands in for an IPv6
@@ -441,7 +449,7 @@ fn of_family_of(source: SocketAddr, destination: SocketAddr) -> SocketAddr {
 pub(crate) struct KeptIntake {
     pub(crate) descriptor: RawFd,
     pub(crate) peer: SocketAddr,
-    pub(crate) born: u64,
+    pub(crate) generation: u64,
     pub(crate) filled: Vec<u8>,
     pub(crate) needed: usize,
 }

@@ -52,7 +52,7 @@ pub(crate) struct Leg {
     pub(crate) token: Token,
     /// Its job's share of a busy tunnel.
     pub(crate) weight: u32,
-    pub(crate) born: u64,
+    pub(crate) generation: u64,
     pub(crate) stage: Stage,
     /// It goes on when its job has ended.
     pub(crate) lingers: bool,
@@ -83,7 +83,7 @@ impl Leg {
         pair: PairKey,
         id: StreamId,
         (token, weight): (Token, u32),
-        born: u64,
+        generation: u64,
         stage: Stage,
     ) -> Leg {
         Leg {
@@ -92,7 +92,7 @@ impl Leg {
             id,
             token,
             weight,
-            born,
+            generation,
             stage,
             lingers: false,
             // A socket may have become readable before it was registered here.
@@ -118,7 +118,7 @@ impl Leg {
             stream: self.id.0,
             token: self.token.0,
             weight: self.weight,
-            born: self.born,
+            generation: self.generation,
             lingers: self.lingers,
             stage: match &self.stage {
                 Stage::Connecting { preface } => KeptStage::Connecting {
@@ -164,7 +164,7 @@ impl Leg {
             peer_finished: kept.peer_finished,
             write_ended: kept.write_ended,
             queue: kept.queue.into_owned().into(),
-            ..Leg::new(socket, PairKey(kept.pair), id, job, kept.born, stage)
+            ..Leg::new(socket, PairKey(kept.pair), id, job, kept.generation, stage)
         })
     }
 
@@ -309,7 +309,7 @@ impl Socket {
         }
     }
 
-    /// For a socket that another part of the loop had registered.
+    /// Registers a socket anew that another part of the loop had registered.
     pub(crate) fn reregister(&mut self, registry: &Registry, token: mio::Token) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
         match self {
@@ -373,7 +373,7 @@ pub(crate) struct KeptLeg<'a> {
     pub(crate) stream: u32,
     pub(crate) token: [u8; 16],
     pub(crate) weight: u32,
-    pub(crate) born: u64,
+    pub(crate) generation: u64,
     pub(crate) lingers: bool,
     pub(crate) stage: KeptStage,
     pub(crate) end_known: bool,

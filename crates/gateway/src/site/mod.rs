@@ -1,11 +1,10 @@
 //! This site: connections of its processes, from their preface to the stream that carries them.
 
-use crate::keys::LegKey;
+use crate::keys::{IntakeKey, LegKey, Table};
 use causeway_admission::Admission;
 use deliver::DeliveryPorts;
 use intake::Intake;
 use legs::Legs;
-use slab::Slab;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -13,6 +12,7 @@ use std::ops::RangeInclusive;
 mod consent;
 pub(crate) mod deliver;
 pub(crate) mod intake;
+mod kept;
 pub(crate) mod leg;
 pub(crate) mod legs;
 pub mod nft;
@@ -22,29 +22,51 @@ pub(crate) mod transparent;
 
 /// Connections of this site's processes.
 pub(crate) struct SiteSide {
-    pub(crate) legs: Legs,
+    legs: Legs,
     /// Keys of the legs that a router handed over and the far site has not opened yet.
-    pub(crate) handed: HashSet<LegKey>,
-    pub(crate) intakes: Slab<Intake>,
+    handed: HashSet<LegKey>,
+    intakes: Table<IntakeKey, Intake>,
     /// All of `intakes`, by where they come from.
-    pub(crate) intake_admission: Admission<IpAddr, usize>,
-    pub(crate) ports: DeliveryPorts,
-    pub(crate) streams_opened: u64,
-    pub(crate) streams_peak: usize,
+    intake_admission: Admission<IpAddr, IntakeKey>,
+    ports: DeliveryPorts,
+    streams_opened: u64,
+    streams_peak: usize,
 }
 
 impl SiteSide {
-    /// With connections delivered from these ports, in a process that may have so many files open.
+    /// Delivers connections from these ports, in a process that may have so many files open.
     pub(crate) fn new(ports: RangeInclusive<u16>, files: usize) -> SiteSide {
         SiteSide {
             legs: Legs::default(),
             handed: HashSet::new(),
-            intakes: Slab::new(),
+            intakes: Table::new(),
             intake_admission: intake::admission(files),
             ports: DeliveryPorts::new(ports),
             streams_opened: 0,
             streams_peak: 0,
         }
+    }
+
+    /// The number that tells a leg from others of the same key.
+    pub(crate) fn generation(&self, leg: LegKey) -> u64 {
+        self.legs.get(leg).map_or(0, |leg| leg.generation)
+    }
+
+    pub(crate) fn legs(&self) -> &Legs {
+        &self.legs
+    }
+
+    /// Most streams that there have been at a time.
+    pub(crate) fn streams_peak(&self) -> usize {
+        self.streams_peak
+    }
+
+    pub(crate) fn streams_opened(&self) -> u64 {
+        self.streams_opened
+    }
+
+    pub(crate) fn count_opened(&mut self) {
+        self.streams_opened += 1;
     }
 }
 pub(crate) mod fill;

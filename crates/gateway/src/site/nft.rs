@@ -124,7 +124,7 @@ fn holds<'a>(mut subnets: impl Iterator<Item = &'a Cidr>, address: IpAddr) -> bo
     subnets.any(|subnet| subnet.contains(address))
 }
 
-/// For `elements = { ... }`.
+/// Writes the list for `elements = { ... }`.
 fn elements<'a>(subnets: impl Iterator<Item = &'a Cidr>) -> String {
     let all: Vec<String> = subnets.map(Cidr::to_string).collect();
     all.join(", ")

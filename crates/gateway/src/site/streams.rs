@@ -2,15 +2,14 @@
 
 use crate::base::Base;
 use crate::keys::{LegKey, PairKey};
-use crate::membership::consent;
 use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
 use crate::site::transparent;
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use causeway_control::audit::AuditEvent;
-use causeway_tunnel::StreamId;
+use causeway_tunnel::{Event, StreamId};
 use causeway_wire::{Preface, Reason, Token, Verdict};
 use mio::net::TcpStream;
 use std::io;
@@ -24,10 +23,10 @@ pub(crate) enum Delivery {
     Sink,
 }
 
-/// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many, and
-/// the processes themselves are written down.
+/// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many,
+/// and the processes themselves are written down.
 fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: SocketAddr) -> io::Result<()> {
-    let Some(job) = base.membership.jobs.get(&token).filter(|job| job.plain) else {
+    let Some(job) = base.membership.jobs().get(&token).filter(|job| job.plain) else {
         return Ok(());
     };
     let mut entry = base.driver.audit.entry(AuditEvent::Connect);
@@ -40,16 +39,33 @@ fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: Soc
 }
 
 impl SiteSide {
-    pub(crate) fn leg_of(&self, base: &Base<'_>, pair_key: PairKey, id: StreamId) -> Option<LegKey> {
-        base.tunnels.pairs.get(pair_key)?.legs.get(&id).copied()
+    fn leg_of(&self, base: &Base<'_>, pair_key: PairKey, id: StreamId) -> Option<LegKey> {
+        base.tunnels.pair(pair_key)?.leg_of(id)
     }
 
-    pub(crate) fn on_data(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, bytes: &[u8]) {
-        let Some(pair) = base.tunnels.pairs.get_mut(pair_key) else {
+    /// Acts on an event of a stream.
+    pub(crate) fn on_stream_event(&mut self, base: &mut Base<'_>, pair: PairKey, event: Event<'_>) {
+        match event {
+            Event::Data(id, bytes) => self.on_data(base, pair, id, &bytes),
+            Event::Sendable(id) => self.schedule_stream(base, pair, id),
+            Event::Opened(id) => self.on_opened(base, pair, id),
+            Event::Finished(id) => self.on_finished(base, pair, id),
+            Event::Reset(id, reason) => self.on_reset(base, pair, id, reason),
+            // The loop acts on these.
+            Event::Open(..)
+            | Event::Message(_)
+            | Event::LaneSilent(_)
+            | Event::LaneDead(_)
+            | Event::Expired => {}
+        }
+    }
+
+    fn on_data(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, bytes: &[u8]) {
+        let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return;
         };
-        pair.received_bytes += bytes.len() as u64;
-        let Some(leg_key) = pair.legs.get(&id).copied() else {
+        pair.count_received(bytes.len());
+        let Some(leg_key) = pair.leg_of(id) else {
             return;
         };
         let Some(leg) = self.legs.get_mut(leg_key) else {
@@ -57,13 +73,13 @@ impl SiteSide {
         };
         match leg.deliver(bytes) {
             Ok(0) => {}
-            Ok(count) => pair.tunnel.consumed(id, count),
+            Ok(count) => pair.tunnel().consumed(id, count),
             Err(_) => self.on_reset_by_process(base, leg_key),
         }
     }
 
     /// The far side has ended its half of a stream.
-    pub(crate) fn on_finished(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
+    fn on_finished(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.legs[leg].peer_finished = true;
             self.flush_leg(base, leg);
@@ -71,13 +87,13 @@ impl SiteSide {
     }
 
     /// The far side has reset a stream.
-    pub(crate) fn on_reset(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, reason: Reason) {
+    fn on_reset(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId, reason: Reason) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.abort_leg(base, leg, reason);
         }
     }
 
-    pub(crate) fn on_opened(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
+    fn on_opened(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         let Some(leg_key) = self.leg_of(base, pair_key, id) else {
             return;
         };
@@ -92,7 +108,7 @@ impl SiteSide {
     /// One site may have three quarters of the files that this gateway may open, in streams: connections of
     /// its own site, of the others and of commands need some too.
     pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey) -> Result<(), Reason> {
-        let site = base.tunnels.pairs.get(pair_key).map(|pair| pair.site.as_str());
+        let site = base.tunnels.pair(pair_key).map(|pair| pair.site());
         let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
         base.driver
             .log
@@ -111,18 +127,18 @@ impl SiteSide {
     ) -> Result<Delivery, Reason> {
         let site = base
             .tunnels
-            .pairs
-            .get(pair_key)
-            .map(|pair| pair.site.clone())
+            .pair(pair_key)
+            .map(|pair| pair.site().to_owned())
             .unwrap_or_default();
         let asked = destination;
-        let own_site = base.membership.directory.own_site();
+        let own_site = base.membership.directory().own_site();
         let destination = SocketAddr::new(own_site.real(asked.ip()), asked.port());
         match self.judge_delivery(base, &site, token, source, asked, destination) {
             Ok(Delivery::Begun) => {}
             Ok(Delivery::Sink) => return Ok(Delivery::Sink),
             Err((kind, why)) => {
-                consent::record_refusal(base, kind, &site, token, why);
+                base.membership
+                    .record_refusal(base.driver, kind, &site, token, why);
                 return Err(Reason::Denied);
             }
         }
@@ -145,10 +161,10 @@ impl SiteSide {
             token,
             Stage::Connecting { preface },
         )?;
-        let born = self.legs[leg].born;
+        let generation = self.legs[leg].generation;
         base.driver
             .timers
-            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, born));
+            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, generation));
         Ok(Delivery::Begun)
     }
 
@@ -159,7 +175,7 @@ impl SiteSide {
         asked: &Preface,
         destination: SocketAddr,
     ) -> Result<(Vec<u8>, TcpStream), Reason> {
-        let (jobs, lan) = (&base.membership.jobs, &base.driver.config.lan);
+        let (jobs, lan) = (base.membership.jobs(), &base.driver.config.lan);
         let (preface, socket) = if jobs.is_transparent(&asked.token) {
             (Vec::new(), transparent::connect(asked.source, destination))
         } else if jobs.is_plain(&asked.token) {
@@ -188,18 +204,20 @@ impl SiteSide {
         token: Token,
         stage: Stage,
     ) -> Result<LegKey, Reason> {
-        let born = base.driver.birth();
-        let job = (token, base.membership.jobs.weight(&token));
-        let key = self.legs.insert(Leg::new(socket, pair, id, job, born, stage));
-        self.legs[key].lingers = base.membership.jobs.lingers(&token);
+        let generation = base.driver.next_generation();
+        let job = (token, base.membership.jobs().weight(&token));
+        let key = self
+            .legs
+            .insert(Leg::new(socket, pair, id, job, generation, stage));
+        self.legs[key].lingers = base.membership.jobs().lingers(&token);
         let registered = self.legs[key]
             .socket
             .register(base.driver.registry(), Class::Leg.token(key.0));
-        let Some(pair) = base.tunnels.pairs.get_mut(pair).filter(|_| registered.is_ok()) else {
+        let Some(pair) = base.tunnels.pair_mut(pair).filter(|_| registered.is_ok()) else {
             drop(self.legs.try_remove(key));
             return Err(Reason::Exhausted);
         };
-        pair.legs.insert(id, key);
+        pair.join_leg(id, key);
         self.streams_peak = self.streams_peak.max(self.legs.len());
         Ok(key)
     }
@@ -244,9 +262,9 @@ impl SiteSide {
     }
 
     /// The process that a leg waits for runs, or could not be started.
-    pub(crate) fn on_process(&mut self, base: &mut Base<'_>, key: LegKey, born: u64, runs: bool) {
+    pub(crate) fn on_process(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64, runs: bool) {
         // It may have ended meanwhile; then the process has read the end.
-        let waits = |leg: &&Leg| leg.born == born && matches!(leg.stage, Stage::Starting);
+        let waits = |leg: &&Leg| leg.generation == generation && matches!(leg.stage, Stage::Starting);
         match self.legs.get(key).filter(waits) {
             Some(_) if runs => self.begin_flow(base, key),
             Some(_) => self.break_leg(base, key, Reason::Exhausted),
@@ -263,15 +281,15 @@ impl SiteSide {
             return self.break_leg(base, key, deliver::reason(&error));
         }
         let (pair, id) = (leg.pair, leg.id);
-        if let Some(pair) = base.tunnels.pairs.get_mut(pair) {
-            pair.tunnel.opened(id);
+        if let Some(pair) = base.tunnels.pair_mut(pair) {
+            pair.tunnel().opened(id);
         }
         self.schedule(base, key);
         self.flush_leg(base, key);
     }
 
     /// Writes what waits for a process and tells the tunnel what has left.
-    pub(crate) fn flush_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
+    fn flush_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -279,8 +297,8 @@ impl SiteSide {
         match leg.flush() {
             Ok(count) => {
                 let done = leg.is_done();
-                if let Some(pair) = base.tunnels.pairs.get_mut(pair_key).filter(|_| count > 0) {
-                    pair.tunnel.consumed(id, count);
+                if let Some(pair) = base.tunnels.pair_mut(pair_key).filter(|_| count > 0) {
+                    pair.tunnel().consumed(id, count);
                 }
                 base.tunnels.touch(pair_key);
                 if done {
@@ -307,34 +325,34 @@ impl SiteSide {
     }
 
     /// Queues a leg to be read by its pair's lanes.
-    pub(crate) fn schedule(&mut self, base: &mut Base<'_>, key: LegKey) {
+    pub(in crate::site) fn schedule(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         let flows = !leg.is_to_come();
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
             let pair_key = leg.pair;
-            if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {
-                leg.take_turn(key, &mut pair.turns, base.driver.now);
+            if let Some(pair) = base.tunnels.pair_mut(pair_key) {
+                leg.take_turn(key, pair.turns(), base.driver.now);
             }
             base.tunnels.touch(pair_key);
         }
     }
 
-    pub(crate) fn schedule_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
+    fn schedule_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey, id: StreamId) {
         if let Some(leg) = self.leg_of(base, pair_key, id) {
             self.schedule(base, leg);
         }
     }
 
     /// The process is gone, or could not be reached: the far side learns of it.
-    pub(crate) fn break_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
+    pub(in crate::site) fn break_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
         let Some(leg) = self.legs.get(key) else {
             return;
         };
         let (pair_key, id) = (leg.pair, leg.id);
-        if let Some(pair) = base.tunnels.pairs.get_mut(pair_key) {
-            pair.tunnel.reset(id, reason);
+        if let Some(pair) = base.tunnels.pair_mut(pair_key) {
+            pair.tunnel().reset(id, reason);
         }
         leg.socket.reset_on_close();
         base.tunnels.touch(pair_key);
@@ -348,7 +366,7 @@ impl SiteSide {
         };
         if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.
-            let far = base.tunnels.pairs.get(leg.pair).map(|pair| pair.site.as_str());
+            let far = base.tunnels.pair(leg.pair).map(|pair| pair.site());
             let _ = leg.verdict(Verdict::Failed(reason), far.unwrap_or("a site that is gone"));
         } else {
             leg.socket.reset_on_close();
@@ -362,10 +380,10 @@ impl SiteSide {
             return;
         };
         self.handed.remove(&key);
-        if let Some(pair) = base.tunnels.pairs.get_mut(leg.pair) {
-            pair.legs.remove(&leg.id);
+        if let Some(pair) = base.tunnels.pair_mut(leg.pair) {
+            pair.part_leg(leg.id);
         }
-        if let Some(job) = base.membership.jobs.get_mut(&leg.token) {
+        if let Some(job) = base.membership.jobs_mut().get_mut(&leg.token) {
             job.sent_bytes += leg.sent_bytes;
             job.received_bytes += leg.received_bytes;
         }

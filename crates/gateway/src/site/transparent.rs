@@ -17,7 +17,7 @@ use crate::membership::directory::Whereabouts;
 use crate::site::SiteSide;
 use crate::site::deliver::CONNECT_DEADLINE;
 use crate::site::leg::{Socket, Stage};
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::Token;
 use mio::Interest;
@@ -31,7 +31,7 @@ use std::time::Duration;
 /// preface do.
 const AT_MOST: usize = 4096;
 
-/// As the standard library's listeners.
+/// Backlog, as that of the standard library's listeners.
 const BACKLOG: i32 = 1024;
 
 /// Listens for connections to addresses that are not this host's.
@@ -124,11 +124,11 @@ impl SiteSide {
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Result<(PairKey, Token), Refusal> {
-        if !base.membership.directory.is_own_address(source.ip()) {
+        if !base.membership.directory().is_own_address(source.ip()) {
             let why = format!("connection to {destination} handed over, but its source is not in this site");
             return Err(("foreign-source", why));
         }
-        let site = match base.membership.directory.site_of(destination.ip()) {
+        let site = match base.membership.directory().site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 let why = format!("connection to {destination} handed over, which is in this site");
@@ -139,7 +139,7 @@ impl SiteSide {
                 return Err(("unknown-destination", why));
             }
         };
-        let Some(token) = base.membership.jobs.transparent() else {
+        let Some(token) = base.membership.jobs().transparent() else {
             let why = format!(
                 "connection to {destination} handed over while no job runs that has such ones: begin it with \
                  'causeway run --transparent'"
@@ -148,7 +148,7 @@ impl SiteSide {
         };
         if !base
             .membership
-            .directory
+            .directory()
             .other(&site)
             .is_some_and(|info| info.transparent)
         {
@@ -158,19 +158,19 @@ impl SiteSide {
             );
             return Err(("not-transparent", why));
         }
-        let pair = base.tunnels.by_site.get(&site);
+        let pair = base.tunnels.key_of(&site);
         let no_tunnel = || {
             (
                 "no-tunnel",
                 format!("connection to {destination}: no tunnel to site {site}"),
             )
         };
-        Ok((*pair.ok_or_else(no_tunnel)?, token))
+        Ok((pair.ok_or_else(no_tunnel)?, token))
     }
 
-    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: LegKey, born: u64) {
+    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64) {
         let leg = self.legs.get(key);
-        if leg.is_some_and(|leg| leg.born == born && leg.is_connecting()) {
+        if leg.is_some_and(|leg| leg.generation == generation && leg.is_connecting()) {
             self.tell_of_late_delivery(base, key);
             self.break_leg(base, key, causeway_wire::Reason::TimedOut);
         }
@@ -179,7 +179,7 @@ impl SiteSide {
     /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
     fn tell_of_late_delivery(&mut self, base: &mut Base<'_>, leg: LegKey) {
         let leg = self.legs.get(leg);
-        let Some(leg) = leg.filter(|leg| base.membership.jobs.is_transparent(&leg.token)) else {
+        let Some(leg) = leg.filter(|leg| base.membership.jobs().is_transparent(&leg.token)) else {
             return;
         };
         if let Socket::Tcp(socket) = &leg.socket
@@ -196,10 +196,10 @@ impl SiteSide {
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection
     /// belongs to, so they go on while another such job runs; those of the last one are left to end with it.
     pub(crate) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
-        let Some(other) = base.membership.jobs.transparent() else {
+        let Some(other) = base.membership.jobs().transparent() else {
             return;
         };
-        let weight = base.membership.jobs.weight(&other);
+        let weight = base.membership.jobs().weight(&other);
         for key in self.legs.of_job(token) {
             // The other ones are starters' and agents', which are the job's own.
             if matches!(self.legs[key].socket, Socket::Tcp(_)) {
@@ -248,8 +248,8 @@ mod tests {
                 relays: false,
                 transparent: name == "nancy",
             };
-            gateway.membership.directory.learn(name, info).unwrap();
-            gateway.tunnels.by_site.insert(name.into(), PairKey(net));
+            gateway.membership.directory_mut().learn(name, info).unwrap();
+            gateway.tunnels.pretend(name, PairKey(net));
         }
         gateway
     }
@@ -262,7 +262,7 @@ mod tests {
             Default::default(),
         );
         job.transparent = transparent;
-        gateway.membership.jobs.start(token, job);
+        gateway.membership.jobs_mut().start(token, job);
     }
 
     fn judged(
@@ -305,7 +305,7 @@ mod tests {
                 "{source} {destination}"
             );
         }
-        gateway.tunnels.by_site.clear();
+        gateway.tunnels.pretend_none();
         assert_eq!(
             judged(&mut gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
             Err("no-tunnel")
@@ -327,7 +327,7 @@ mod tests {
             Default::default(),
         );
         job.transparent = true;
-        gateway.membership.jobs.start(token, job);
+        gateway.membership.jobs_mut().start(token, job);
         let why_not = |gateway: &mut Gateway, source: &str, destination: &str| {
             let destination = destination.parse().unwrap();
             let source = source.parse().unwrap();
@@ -380,7 +380,7 @@ mod tests {
             gateway.site.legs.insert(leg);
         }
         let end = |gateway: &mut Gateway, token| {
-            gateway.membership.jobs.end(&token).unwrap();
+            gateway.membership.jobs_mut().end(&token).unwrap();
             gateway
                 .site
                 .leave_transparent_streams(&mut base!(gateway), &token);

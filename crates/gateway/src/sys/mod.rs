@@ -4,5 +4,5 @@ pub(crate) mod addresses;
 pub(crate) mod priority;
 pub(crate) mod signals;
 pub(crate) mod socket;
+pub(crate) mod source;
 pub(crate) mod timers;
-pub(crate) mod token;

@@ -1,6 +1,6 @@
 //! Deadlines of the loop: what is to happen when, unless it has been overtaken.
 
-use crate::keys::{LaneKey, LaneNumber, LegKey, PeerIndex};
+use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LaneNumber, LegKey, PeerIndex, SpliceKey};
 use causeway_wire::Token;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deadline {
     /// A preface has not arrived in full.
-    Intake(usize, u64),
+    Intake(IntakeKey, u64),
     /// A dialled gateway has not answered.
-    Connect(usize, u64),
+    Connect(HandshakeKey, u64),
     /// A lane's handshake has not ended.
-    Handshake(usize, u64),
+    Handshake(HandshakeKey, u64),
     /// A delivery's connect has not ended.
     Delivery(LegKey, u64),
     /// A command's request has not arrived, or not every site has confirmed its job.
-    Command(usize, u64),
+    Command(CommandKey, u64),
     /// A reader of the metrics has not asked, or not taken its answer.
     Scrape(usize, u64),
     /// Dial this lane to the peer with this index again.
@@ -28,7 +28,7 @@ pub(crate) enum Deadline {
     /// A relay has not answered what was asked for this lane under this number.
     Ask(PeerIndex, LaneNumber, u64),
     /// Two sites have not met here, or what is carried for them may be idle.
-    Splice(usize, u64),
+    Splice(SpliceKey, u64),
     /// Tell other sites what this relay carries.
     Offer,
     /// Accept again: there was no room or no file for more, or others were to have their turn.
@@ -37,7 +37,7 @@ pub(crate) enum Deadline {
     TailProbe(LaneKey),
     /// A lane that was dialled from afar may be trained.
     TrainingTurn(LaneKey),
-    /// What is left of the streams of a job that has ended is to go.
+    /// The streams that are left of an ended job go.
     Streams(Token),
     /// Look after the processes started on nodes.
     Starters,

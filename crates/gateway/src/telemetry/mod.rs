@@ -13,10 +13,17 @@ pub(crate) mod status;
 /// Who reads the metrics now.
 #[derive(Default)]
 pub(crate) struct Telemetry {
-    pub(crate) scrapes: Slab<Scrape>,
+    scrapes: Slab<Scrape>,
 }
 
-/// What is told of.
+impl Telemetry {
+    /// Ends the connections of those who read.
+    pub(crate) fn end_scrapes(&mut self) {
+        self.scrapes.clear();
+    }
+}
+
+/// The state that status and metrics tell of.
 pub(crate) struct View<'a> {
     pub(crate) tunnels: &'a Tunnels,
     pub(crate) membership: &'a Membership,
@@ -26,7 +33,7 @@ pub(crate) struct View<'a> {
     pub(crate) handed_over: u64,
 }
 
-/// That of a gateway, which borrows nothing else of it.
+/// Borrows exactly these fields of a Gateway.
 macro_rules! view {
     ($gateway:ident) => {
         $crate::telemetry::View {
@@ -34,7 +41,7 @@ macro_rules! view {
             membership: &$gateway.membership,
             site: &$gateway.site,
             traversal: &$gateway.traversal,
-            handed_over: $gateway.lifecycle.handed_over,
+            handed_over: $gateway.lifecycle.handed_over(),
         }
     };
 }

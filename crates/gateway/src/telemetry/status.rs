@@ -12,28 +12,28 @@ use std::collections::HashMap;
 impl View<'_> {
     /// Why there is no lane, neither without a relay nor through one.
     fn why_not(&self, peer: PeerIndex) -> String {
-        let trouble = &self.tunnels.peers[peer].trouble;
+        let trouble = self.tunnels.peer(peer).trouble();
         match self.traversal.trouble(peer) {
-            "" => trouble.clone(),
+            "" => trouble.to_owned(),
             relayed => format!("{trouble}; {relayed}"),
         }
     }
 
     /// Every site of the grid, the own one first.
     pub(crate) fn sites(&self) -> Vec<SiteStatus> {
-        let own = self.membership.directory.own().clone();
+        let own = self.membership.directory().own().clone();
         let own = SiteStatus {
             name: own.name.clone(),
             info: Some(own),
             unreachable: None,
         };
-        let others = self.tunnels.peers.iter().map(|(index, peer)| {
-            let up = self.tunnels.pair_of(&peer.site).is_some_and(Pair::is_up);
-            let info = self.membership.directory.other(&peer.site).cloned();
+        let others = self.tunnels.peers().map(|(index, peer)| {
+            let up = self.tunnels.pair_of(peer.site()).is_some_and(Pair::is_up);
+            let info = self.membership.directory().other(peer.site()).cloned();
             let unreachable = match (up, &info) {
                 (false, _) => Some(self.why_not(index)),
-                (true, None) => Some(match self.membership.unrecorded.get(&peer.site) {
-                    Some((_, what)) => {
+                (true, None) => Some(match self.membership.unrecorded(peer.site()) {
+                    Some(what) => {
                         format!("it announces {what}, which the broker has not recorded of it")
                     }
                     None => "its gateway has not introduced itself yet".to_owned(),
@@ -41,7 +41,7 @@ impl View<'_> {
                 (true, Some(_)) => None,
             };
             SiteStatus {
-                name: peer.site.clone(),
+                name: peer.site().to_owned(),
                 info,
                 unreachable,
             }
@@ -52,7 +52,7 @@ impl View<'_> {
     fn job_statuses(&self) -> Vec<JobStatus> {
         let mut jobs: HashMap<Token, JobStatus> = self
             .membership
-            .jobs
+            .jobs()
             .iter()
             .map(|(token, job)| {
                 let status = JobStatus {
@@ -65,7 +65,7 @@ impl View<'_> {
                 (*token, status)
             })
             .collect();
-        for (_, leg) in self.site.legs.iter() {
+        for (_, leg) in self.site.legs().iter() {
             if let Some(job) = jobs.get_mut(&leg.token) {
                 job.streams += 1;
                 job.sent_bytes += leg.sent_bytes;
@@ -81,22 +81,22 @@ impl View<'_> {
     pub(crate) fn status(&self, driver: &Driver) -> Status {
         let tunnels = self
             .tunnels
-            .pairs
-            .iter()
+            .pairs()
             .map(|(_, pair)| self.tunnels.tunnel_status(pair));
+        let (relayed, relayed_bytes) = self.traversal.relayed();
         Status {
             site: driver.config.site.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             handed_over: self.handed_over,
             clear_text: driver.config.is_clear(),
-            grid: self.membership.session.as_ref().map(BrokerSession::status),
+            grid: self.membership.session().map(BrokerSession::status),
             resident_bytes: resident_bytes(),
-            streams: self.site.legs.len(),
-            streams_peak: self.site.streams_peak,
-            streams_opened: self.site.streams_opened,
-            relayed: self.traversal.relay.carrying(),
-            relayed_bytes: self.traversal.relay.carried_bytes,
+            streams: self.site.legs().len(),
+            streams_peak: self.site.streams_peak(),
+            streams_opened: self.site.streams_opened(),
+            relayed,
+            relayed_bytes,
             refused: driver.log.refused().clone(),
             jobs: self.job_statuses(),
             sites: self.sites(),

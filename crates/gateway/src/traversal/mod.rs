@@ -1,9 +1,10 @@
 //! Ways between gateways neither of which can dial the other: punched holes, and relays.
 
-use crate::keys::PeerIndex;
+use crate::keys::{PeerIndex, SpliceKey};
 use punch::Meetings;
 use relay::client::Search;
-use relay::server::RelayServer;
+use relay::server::{KeptSplice, RelayServer};
+use std::os::fd::BorrowedFd;
 
 pub(crate) mod punch;
 pub(crate) mod relay;
@@ -11,12 +12,12 @@ pub(crate) mod relay;
 /// What brings lanes up where dialling does not.
 #[derive(Default)]
 pub(crate) struct Traversal {
-    /// What is carried for other sites.
-    pub(crate) relay: RelayServer,
+    /// Carries connections for other sites.
+    relay: RelayServer,
     /// How looking for a relay to each peer goes.
     searches: Vec<Search>,
     /// The gateways that are met half-way, of which a broker tells each the other.
-    pub(crate) meetings: Meetings,
+    meetings: Meetings,
 }
 
 impl Traversal {
@@ -28,7 +29,7 @@ impl Traversal {
         &mut self.searches[peer.0]
     }
 
-    pub(crate) fn search(&self, peer: PeerIndex) -> Option<&Search> {
+    pub(in crate::traversal) fn search(&self, peer: PeerIndex) -> Option<&Search> {
         self.searches.get(peer.0)
     }
 
@@ -43,5 +44,30 @@ impl Traversal {
     /// Why no relay serves; empty where none was looked for.
     pub(crate) fn trouble(&self, peer: PeerIndex) -> &str {
         self.search(peer).map_or("", |search| &search.trouble)
+    }
+
+    /// Connections carried for other sites, and their bytes so far.
+    pub(crate) fn relayed(&self) -> (usize, u64) {
+        (self.relay.carrying(), self.relay.carried_bytes)
+    }
+
+    /// Whether some of these have more to read than a turn took.
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.relay.unread.is_empty()
+    }
+
+    /// Their keys.
+    pub(crate) fn take_unread(&mut self) -> Vec<SpliceKey> {
+        std::mem::take(&mut self.relay.unread)
+    }
+
+    /// The part of what is carried for others in a hand-over.
+    pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
+        self.relay.keep()
+    }
+
+    /// The descriptors that the state names by number.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.relay.descriptors()
     }
 }

@@ -9,8 +9,7 @@
 use crate::config::{Config, Transport};
 use crate::keys::{LaneNumber, List, PeerIndex};
 use crate::tunnels::pair::Pair;
-use crate::tunnels::peer::Peer;
-use causeway_tunnel::tunnel::MAX_LANES;
+use crate::tunnels::peers::peer::Peer;
 use std::ops::RangeInclusive;
 
 /// The rate of a path where no more has been seen: what Hablot et al. 2007 had, and few sites have less. A
@@ -60,13 +59,10 @@ pub(crate) fn most_rate(config: &Config, peers: &List<PeerIndex, Peer>, pair: &P
     let bits = peers.get(pair.peer)?.reserved?;
     let lanes = pair.lanes.values().flatten().count();
     // The lane over QUIC carries everything while it is there; the others nothing worth counting.
-    let spare = config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
+    let spare = config.transport == Transport::Auto && pair.lanes[LaneNumber::QUIC].is_some();
     let lanes = if spare { 1 } else { lanes.max(1) };
     Some(bits / 8 / lanes as u64)
 }
-
-/// Number of the lane over QUIC beside those over TCP.
-pub(crate) const QUIC_LANE: LaneNumber = LaneNumber(MAX_LANES - 1);
 
 /// A lane's share of [`UNSENT_BYTES`].
 pub(crate) fn unsent_share(lanes: usize) -> u32 {

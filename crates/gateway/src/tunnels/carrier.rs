@@ -51,7 +51,7 @@ impl Carrier {
         }
     }
 
-    /// For the event loop; QUIC has one socket for all of its connections.
+    /// Registers it with the event loop; QUIC has one socket for all of its connections.
     pub(crate) fn register(&mut self, registry: &Registry, token: Token, anew: bool) -> io::Result<()> {
         let interest = Interest::READABLE | Interest::WRITABLE;
         match self.socket() {
@@ -76,7 +76,7 @@ impl Carrier {
         }
     }
 
-    /// As `causeway status` shows it.
+    /// Name, as `causeway status` shows it.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Carrier::Clear(_) => "clear",
@@ -153,7 +153,7 @@ impl Carrier {
         }
     }
 
-    /// What is known of the path.
+    /// State of the path, as the carrier knows it.
     pub(crate) fn path(&self) -> io::Result<PathInfo> {
         match self {
             Carrier::Clear(socket) => socket::path_info(socket),

@@ -2,7 +2,7 @@
 //! else.
 
 use crate::keys::{LaneKey, LaneNumber, LegKey, PairKey, PeerIndex};
-use crate::tunnels::handshake::errand::Errand;
+use crate::tunnels::errand::Errand;
 use crate::tunnels::origin::Through;
 use causeway_tunnel::ticket::Ticket;
 use mio::net::TcpStream;

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 pub(crate) enum GatewayToGateway {
     /// Who the sender is and what its site has; the first message of a tunnel.
     Site(SiteInfo),
-    /// What the sender's site accepts of the receiver's; said before [`GatewayToGateway::Site`], so that nobody
-    /// learns a token who takes no part.
+    /// What the sender's site accepts of the receiver's; said before [`GatewayToGateway::Site`], so that
+    /// nobody learns a token who takes no part.
     Accepts(Acceptance),
-    /// A job of the sender's site runs, and the receiver's takes part: carry and deliver its connections. Said
-    /// again where more sites take part.
+    /// A job of the sender's site runs, and the receiver's takes part: carry and deliver its connections.
+    /// Said again where more sites take part.
     JobStart {
         token: String,
         name: String,
@@ -32,7 +32,7 @@ pub(crate) enum GatewayToGateway {
         /// Who takes part, beside the sender's site.
         #[serde(default)]
         sites: Vec<String>,
-        /// Whose it is, as the sender's site tells; empty from gateways that do not.
+        /// Name of its user, as the sender's site tells; empty from gateways that do not.
         #[serde(default)]
         user: String,
     },
@@ -57,7 +57,7 @@ pub(crate) enum GatewayToGateway {
         unix_microseconds: u64,
         version: String,
     },
-    /// To a relay: lets the sender meet the gateway of another site there; see `relay`.
+    /// Asks a relay to let the sender meet the gateway of another site there; see `relay`.
     RelayAsk { to: String, id: u64 },
     /// The answer: dial the relay and show it this ticket. The far gateway is so far beyond it.
     RelayGo {
@@ -68,7 +68,8 @@ pub(crate) enum GatewayToGateway {
     },
     /// The other answer, or what has become of the meeting.
     RelayNo { id: u64, why: RelayRefusal },
-    /// From a relay: another site asks for the receiver, which is to dial the relay and show it this ticket.
+    /// Says as a relay that another site asks for the receiver, which is to dial the relay and show it this
+    /// ticket.
     RelayCome {
         meeting: u64,
         from: String,
@@ -76,14 +77,14 @@ pub(crate) enum GatewayToGateway {
         #[serde(default)]
         beyond_microseconds: u32,
     },
-    /// From a relay: what it carries, and how far the sites are that it has lanes with; see
+    /// Says as a relay what it carries, and how far the sites are that it has lanes with; see
     /// `relay::selection`.
     RelayOffer {
         carried: u32,
         #[serde(default)]
         beyond_microseconds: BTreeMap<String, u32>,
     },
-    /// To a relay: the sender cannot come.
+    /// Tells a relay that the sender cannot come.
     RelayCannot { meeting: u64, why: RelayRefusal },
     /// Something that this version does not know, and may leave out.
     #[serde(skip)]
@@ -132,7 +133,7 @@ pub(crate) enum RelayRefusal {
 }
 
 impl RelayRefusal {
-    /// For the log and the status of the site that asked.
+    /// The reason, for the log and the status of the site that asked.
     pub(crate) fn text(self) -> &'static str {
         match self {
             RelayRefusal::NoRelay => "connections of other sites are not carried there (relay in [grid])",
@@ -171,7 +172,7 @@ pub(crate) enum JobRefusal {
 }
 
 impl JobRefusal {
-    /// For the log of the site that refuses.
+    /// The reason, for the log of the site that refuses.
     pub(crate) fn in_log(self) -> &'static str {
         match self {
             JobRefusal::Jobs => "jobs in [accept] does not name the site of its job",
@@ -184,7 +185,7 @@ impl JobRefusal {
         }
     }
 
-    /// For the user at site `own` whose job site `other` refuses.
+    /// The reason, for the user at site `own` whose job site `other` refuses.
     pub(crate) fn for_user(self, own: &str, other: &str) -> String {
         match self {
             JobRefusal::Jobs => format!(

@@ -1,67 +1,62 @@
-//! Tunnels to other sites: pairs, their lanes, what brings lanes up and keeps them supplied.
+//! Tunnels to other sites. A pair (`pair`, `pairs`) is a tunnel with its lanes (`lanes/`), which begin as
+//! handshakes (`handshake/`) with peers (`peers/`) and learn how fast they may send (`pacing/`). A lane is
+//! carried by TCP, TLS (`tls/`) or QUIC (`quic/`): see `carrier`.
 
-use crate::keys::{LaneKey, List, PairKey, PeerIndex, Table};
+use crate::keys::{HandshakeKey, LaneKey, List, PairKey, PeerIndex, Table};
 use causeway_admission::Admission;
 use causeway_broker::tls::Trust;
 use event::TunnelsEvent;
 use handshake::Handshake;
-use lane::Lane;
+use lanes::lane::Lane;
 use pair::Pair;
-use peer::Peer;
+use peers::peer::Peer;
 use quic::Quic;
-use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 pub mod capacity;
 pub(crate) mod carrier;
-pub(crate) mod dial;
-pub(crate) mod dial_rate;
+pub(crate) mod errand;
 pub(crate) mod event;
 pub(crate) mod handshake;
-mod handshakes;
-pub(crate) mod lane;
-pub(crate) mod links;
+mod known;
+pub(crate) mod lanes;
 pub(crate) mod message;
+pub(crate) mod origin;
 pub(crate) mod pacing;
 pub(crate) mod pair;
-pub(crate) mod peer;
-mod probing;
-pub(crate) mod pump;
+mod pairs;
+pub(crate) mod peers;
 pub mod quic;
-mod quic_lanes;
-mod steering;
 pub(crate) mod tls;
-pub(crate) mod totals;
-mod training;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {
-    pub(crate) lanes: Table<LaneKey, Lane>,
-    pub(crate) pairs: Table<PairKey, Pair>,
-    /// Key of the pair with each site that has a tunnel.
-    pub(crate) by_site: HashMap<String, PairKey>,
-    /// Of every other site that is known: only ever added to, since others know them by their places.
-    pub(crate) peers: List<PeerIndex, Peer>,
-    pub(crate) handshakes: Slab<Handshake>,
+    lanes: Table<LaneKey, Lane>,
+    pairs: Table<PairKey, Pair>,
+    /// The pair with each site that has a tunnel.
+    by_site: HashMap<String, PairKey>,
+    /// Known peers. Append-only: a PeerIndex is a position here.
+    peers: List<PeerIndex, Peer>,
+    handshakes: Table<HandshakeKey, Handshake>,
     /// The strangers among `handshakes`.
-    pub(crate) strangers: Admission<IpAddr, usize>,
+    strangers: Admission<IpAddr, HandshakeKey>,
     /// Pairs that may have something to send.
-    pub(crate) dirty: Vec<PairKey>,
+    dirty: Vec<PairKey>,
     /// Lanes whose input was left for a later turn.
-    pub(crate) unread: Vec<LaneKey>,
-    /// Pairs whose tunnels have something to tell that was left for a later turn.
-    pub(crate) eventful: Vec<PairKey>,
+    unread: Vec<LaneKey>,
+    /// Pairs whose tunnels have events that were left for a later turn.
+    eventful: Vec<PairKey>,
     /// Lanes may be steered; see `pacing::remembered_rate`.
-    pub(crate) steers: bool,
-    /// Where lanes may be encrypted.
-    pub(crate) tls: Option<tls::Context>,
-    /// Where lanes may go over QUIC.
-    pub(crate) quic: Option<Quic>,
-    /// Whom certificates are to be of, where lanes show them.
-    pub(crate) trust: Option<Trust>,
-    /// What others have yet to act on.
-    pub(crate) events: VecDeque<TunnelsEvent>,
+    steers: bool,
+    /// Encrypts lanes; None where all are in the clear.
+    tls: Option<tls::Context>,
+    /// The UDP socket of lanes over QUIC; None where there are none.
+    quic: Option<Quic>,
+    /// Checks peers' certificates; None where lanes show none.
+    trust: Option<Trust>,
+    /// Reports what happened, for owners below.
+    events: VecDeque<TunnelsEvent>,
 }
 
 impl Tunnels {
@@ -76,7 +71,7 @@ impl Tunnels {
             pairs: Table::new(),
             by_site: HashMap::new(),
             peers: peers.into(),
-            handshakes: Slab::new(),
+            handshakes: Table::new(),
             strangers: handshake::admission(),
             dirty: Vec::new(),
             unread: Vec::new(),
@@ -89,10 +84,3 @@ impl Tunnels {
         }
     }
 }
-pub(crate) mod known;
-pub(crate) mod lane_count;
-pub(crate) mod lane_status;
-pub(crate) mod origin;
-pub(crate) mod pairs;
-pub(crate) mod reach;
-pub(crate) mod receive;

@@ -1,4 +1,4 @@
-//! How a lane came about.
+//! Says how a lane came about: who dialled, and through what.
 
 use crate::keys::PeerIndex;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 /// How a lane came about.
 pub(crate) struct Came {
-    /// Of the far gateway, or of the relay.
+    /// Address of the far gateway, or of the relay.
     pub(crate) address: SocketAddr,
     /// This gateway dialled; of two that meet at a relay, the one that asked.
     pub(crate) dialled: bool,
@@ -20,13 +20,13 @@ pub(crate) struct Through {
     /// Its place among the configured peers, and its site.
     pub(crate) relay: PeerIndex,
     pub(crate) site: String,
-    /// From there to the far gateway and back, as it said.
+    /// Round-trip time from there to the far gateway, as it said.
     pub(crate) beyond_microseconds: u32,
     /// When it was dialled.
     pub(crate) since: Instant,
 }
 
-/// What is punched through firewalls and NATs.
+/// Protocol over which a way is punched through firewalls and NATs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Way {
     Udp,

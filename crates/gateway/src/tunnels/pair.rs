@@ -18,35 +18,97 @@ use std::time::{Duration, Instant};
 
 pub(crate) struct Pair {
     /// Name of the other site, and its place among the configured peers.
-    pub(crate) site: String,
-    pub(crate) peer: PeerIndex,
-    pub(crate) peer_session: u64,
-    pub(crate) own_session: u64,
-    pub(crate) tunnel: Tunnel,
-    pub(crate) legs: HashMap<StreamId, LegKey>,
+    pub(in crate::tunnels) site: String,
+    pub(in crate::tunnels) peer: PeerIndex,
+    pub(in crate::tunnels) peer_session: u64,
+    pub(in crate::tunnels) own_session: u64,
+    pub(in crate::tunnels) tunnel: Tunnel,
+    pub(in crate::tunnels) legs: HashMap<StreamId, LegKey>,
     /// Legs that may have bytes and credit.
-    pub(crate) turns: Turns,
+    pub(in crate::tunnels) turns: Turns,
     /// Keys of the lanes that are up, by their numbers.
-    pub(crate) lanes: ByNumber<Option<LaneKey>>,
+    pub(in crate::tunnels) lanes: ByNumber<Option<LaneKey>>,
     /// The far gateway has said who it is.
-    pub(crate) introduced: bool,
+    pub(in crate::tunnels) introduced: bool,
     /// What its site accepts of this one; none before it has said so.
-    pub(crate) accepts: Option<Acceptance>,
+    pub(in crate::tunnels) accepts: Option<Acceptance>,
     /// Where the far gateway was last.
-    pub(crate) address: SocketAddr,
-    pub(crate) sent_bytes: u64,
-    pub(crate) received_bytes: u64,
-    pub(crate) lanes_lost: u64,
-    pub(crate) down_since: Option<Instant>,
+    pub(in crate::tunnels) address: SocketAddr,
+    pub(in crate::tunnels) sent_bytes: u64,
+    pub(in crate::tunnels) received_bytes: u64,
+    pub(in crate::tunnels) lanes_lost: u64,
+    pub(in crate::tunnels) down_since: Option<Instant>,
     /// Why the last lane ended.
-    pub(super) last_end: String,
-    pub(super) quiet_until: Instant,
-    pub(crate) dirty: bool,
+    pub(in crate::tunnels) last_end: String,
+    pub(in crate::tunnels) quiet_until: Instant,
+    pub(in crate::tunnels) dirty: bool,
 }
 
 impl Pair {
     pub(crate) fn is_up(&self) -> bool {
         self.down_since.is_none()
+    }
+
+    /// The other site's name.
+    pub(crate) fn site(&self) -> &str {
+        &self.site
+    }
+
+    /// Whether the far gateway has said who it is.
+    pub(crate) fn is_introduced(&self) -> bool {
+        self.introduced
+    }
+
+    /// What the other site accepts of this one; none before it has said so.
+    pub(crate) fn accepts(&self) -> Option<Acceptance> {
+        self.accepts
+    }
+
+    /// Takes what the other site says that it accepts; whether that is its first word.
+    pub(crate) fn take_acceptance(&mut self, acceptance: Acceptance) -> bool {
+        self.accepts.replace(acceptance).is_none()
+    }
+
+    /// The frames of the streams, to open and reset them and to give and take their bytes.
+    pub(crate) fn tunnel(&mut self) -> &mut Tunnel {
+        &mut self.tunnel
+    }
+
+    /// Whether the far gateway may be asked for one more stream.
+    pub(crate) fn may_open(&self) -> bool {
+        self.tunnel.may_open()
+    }
+
+    /// The order in which legs are read.
+    pub(crate) fn turns(&mut self) -> &mut Turns {
+        &mut self.turns
+    }
+
+    /// Streams of this site's processes and starters.
+    pub(crate) fn leg_count(&self) -> usize {
+        self.legs.len()
+    }
+
+    pub(crate) fn leg_of(&self, id: StreamId) -> Option<LegKey> {
+        self.legs.get(&id).copied()
+    }
+
+    pub(crate) fn join_leg(&mut self, id: StreamId, leg: LegKey) {
+        self.legs.insert(id, leg);
+    }
+
+    pub(crate) fn part_leg(&mut self, id: StreamId) {
+        self.legs.remove(&id);
+    }
+
+    /// Counts bytes that were read from a leg, which ends that one's turn sooner.
+    pub(crate) fn count_sent(&mut self, bytes: usize) {
+        self.sent_bytes += bytes as u64;
+        self.turns.spent(bytes);
+    }
+
+    pub(crate) fn count_received(&mut self, bytes: usize) {
+        self.received_bytes += bytes as u64;
     }
 
     /// Its legs come by themselves.

@@ -1,14 +1,15 @@
 //! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
 
 use crate::driver::Driver;
+use crate::inherited::InheritError;
 use crate::keys::{ByNumber, LaneKey, LaneNumber, PairKey, PeerIndex};
 use crate::tunnels::Tunnels;
-use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::lane::LaneEnd;
+use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::origin::Came;
 use crate::tunnels::origin::Through;
-use crate::tunnels::pair::Pair;
+use crate::tunnels::pair::{KeptPair, Pair};
+use crate::tunnels::peers::peer::KeptPeer;
 use causeway_tunnel::hello::Hello;
 use causeway_tunnel::turns::Turns;
 use causeway_tunnel::{Event, Side, Tunnel};
@@ -27,7 +28,7 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(5);
 impl Tunnels {
     /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is
     /// preferred.
-    pub(crate) fn find_pair(
+    pub(in crate::tunnels) fn find_pair(
         &mut self,
         driver: &mut Driver,
         index: PeerIndex,
@@ -90,14 +91,14 @@ impl Tunnels {
     }
 
     /// Whether lanes to this site go through a relay.
-    pub(crate) fn is_relayed(&self, site: &str) -> bool {
+    pub(in crate::tunnels) fn is_relayed(&self, site: &str) -> bool {
         let lanes = self.pair_of(site).map(|pair| pair.lanes);
         let mut lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
         lanes.any(|key| self.lanes.get(key).is_some_and(|lane| lane.through.is_some()))
     }
 
     /// A lane without a relay is up: those with one have served.
-    pub(crate) fn retire_relayed(&mut self, driver: &mut Driver, pair: PairKey) {
+    pub(in crate::tunnels) fn retire_relayed(&mut self, driver: &mut Driver, pair: PairKey) {
         let Some(pair) = self.pairs.get(pair) else {
             return;
         };
@@ -109,7 +110,7 @@ impl Tunnels {
     }
 
     /// A lane is lost, or is to have a rival: it is dialled, or asked of a relay, again.
-    pub(crate) fn bring_back(
+    pub(in crate::tunnels) fn bring_back(
         &mut self,
         driver: &mut Driver,
         index: PeerIndex,
@@ -178,15 +179,13 @@ impl Tunnels {
     fn say_of(&mut self, driver: &mut Driver, peer: PeerIndex, text: impl Display) {
         match self.peers[peer].allowance.take(driver.now) {
             None => {}
-            Some(0) => driver.log.say(text),
-            Some(unsaid) => driver
-                .log
-                .say(format_args!("{text} ({unsaid} lines of this site were left out)")),
+            Some(0) => driver.say(text),
+            Some(unsaid) => driver.say(format_args!("{text} ({unsaid} lines of this site were left out)")),
         }
     }
 
     /// Puts a lane under a pair's tunnel.
-    pub(crate) fn join_lane(
+    pub(in crate::tunnels) fn join_lane(
         &mut self,
         driver: &mut Driver,
         key: PairKey,
@@ -217,7 +216,7 @@ impl Tunnels {
         if introduced {
             self.dial_succeeded(peer);
         }
-        if self.pairs[key].lanes[QUIC_LANE].is_none() {
+        if self.pairs[key].lanes[LaneNumber::QUIC].is_none() {
             self.ask_for_quic(driver, key);
         }
         self.size_pair(driver, key);
@@ -225,7 +224,7 @@ impl Tunnels {
     }
 
     /// Takes an ended lane from its pair. `through` is the relay that it went through, if it did.
-    pub(crate) fn part_lane(
+    pub(in crate::tunnels) fn part_lane(
         &mut self,
         driver: &mut Driver,
         key: PairKey,
@@ -260,9 +259,7 @@ impl Tunnels {
             } else {
                 format!("{left} are left")
             };
-            driver
-                .log
-                .say(format_args!("lane {number} to {site}: {end}; {what}"));
+            driver.say(format_args!("lane {number} to {site}: {end}; {what}"));
         }
         if left == 0 {
             // Through a relay: why there is no better way stands as it was.
@@ -316,8 +313,39 @@ impl Tunnels {
         self.dial_all(driver, peer, pause);
     }
 
+    /// Goes on with the pairs of a predecessor, whose lanes are down.
+    ///
+    /// # Errors
+    /// A pair's site has no peer here, or its tunnel does not fit.
+    pub(crate) fn inherit_pairs(
+        &mut self,
+        driver: &Driver,
+        kept: Vec<(usize, KeptPair<'static>)>,
+    ) -> Result<(), InheritError> {
+        let mut pairs = Vec::new();
+        for (key, kept) in kept {
+            let Some(index) = self.peer_of(&kept.site) else {
+                let text = format!("has no [[peer]] for {}", kept.site);
+                return Err(InheritError::Configuration(text));
+            };
+            self.by_site.insert(kept.site.clone(), PairKey(key));
+            pairs.push((key, Pair::inherit(kept, index, driver.config.tunnel, driver.now)?));
+        }
+        self.pairs = pairs.into_iter().collect();
+        Ok(())
+    }
+
+    /// Goes on with what a predecessor knew of a peer.
+    pub(crate) fn inherit_peer(&mut self, index: PeerIndex, kept: KeptPeer) {
+        let peer = &mut self.peers[index];
+        peer.session = kept.session;
+        peer.trouble = kept.trouble;
+        peer.lanes = kept.lanes;
+        peer.totals = kept.totals;
+    }
+
     /// No lane came back in time.
-    pub(crate) fn expire_pair(&mut self, driver: &mut Driver, key: PairKey) {
+    fn expire_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -367,8 +395,8 @@ impl Tunnels {
         }
     }
 
-    /// Certificates are void: lanes that rest on them end, and pairs that have no other. A lane whose certificate
-    /// has run out meanwhile is as good as before: it outlives that, and others' revocations.
+    /// Certificates are void: lanes that rest on them end, and pairs that have no other. A lane whose
+    /// certificate has run out meanwhile is as good as before: it outlives that, and others' revocations.
     pub(crate) fn end_revoked(&mut self, driver: &mut Driver) {
         let Some(trust) = &self.trust else {
             return;

@@ -5,9 +5,7 @@
 
 use super::state::State;
 use crate::base::Base;
-use crate::commands::jobs::FAREWELL;
-use crate::commands::starter::KeptStarter;
-use crate::commands::starter::Starter;
+use crate::commands::job_life::FAREWELL;
 use crate::config::Config;
 use crate::flow::Flow;
 use crate::inherited::{InheritError, descriptor};
@@ -16,23 +14,14 @@ use crate::listeners::KeptListeners;
 use crate::listeners::Listeners;
 use crate::membership::consent::acceptance;
 use crate::membership::jobs::Jobs;
-use crate::site::SiteSide;
-use crate::site::deliver;
-use crate::site::leg::KeptLeg;
-use crate::site::leg::Leg;
-use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::pair::KeptPair;
-use crate::tunnels::pair::Pair;
-use crate::tunnels::peer::KeptContact;
+use crate::tunnels::peers::peer::KeptPeer;
 use causeway_control::{HandedOver, Reply, SiteInfo};
-use causeway_wire::{Cidr, Token};
+use causeway_wire::Cidr;
 use mio::net::{TcpListener, UnixListener};
-use nix::unistd::Pid;
 use std::fs::File;
 use std::os::fd::RawFd;
-use std::time::Instant;
 
 /// What the predecessor has left in the file with this descriptor, and its listeners.
 pub(crate) fn read(config: &Config, number: RawFd) -> Result<(State<'static>, Listeners), InheritError> {
@@ -48,32 +37,24 @@ pub(crate) fn read(config: &Config, number: RawFd) -> Result<(State<'static>, Li
 
 /// Puts it in the place of the nothing that a new gateway has.
 pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(), InheritError> {
-    let below = &mut flow.below;
-    let base = &mut below.base;
-    base.driver.births = kept.births;
-    base.driver.log.inherit(kept.refused);
-    base.membership.jobs = Jobs::inherit(kept.jobs);
-    inherit_directory(base, &kept.virtual_subnets, kept.others)?;
-    for info in kept.unrecorded {
-        // It is judged again with the next that the broker tells of its site.
-        let waits = (info.clone(), "itself".to_owned());
-        base.membership.unrecorded.insert(info.name, waits);
-    }
-    inherit_peers(base, kept.contacts);
-    inherit_pairs(base, kept.pairs)?;
-    below.site.streams_opened = kept.streams_opened;
-    below.site.streams_peak = kept.streams_peak;
-    below.site.ports.inherit(kept.next_delivery_port);
-    inherit_legs(base, below.site, kept.legs)?;
-    below.site.inherit_intakes(base, kept.intakes)?;
-    below.traversal.relay.carried_bytes = kept.carried_bytes;
-    below.traversal.inherit_splices(base, kept.splices)?;
-    flow.commands.inherit_commands(below, kept.commands)?;
-    inherit_starters(flow, kept.starters);
-    let below = &mut flow.below;
-    let (driver, membership) = (&below.base.driver, &below.base.membership);
-    let (streams, jobs) = (below.site.legs.len(), membership.jobs.len());
-    driver.log.say(format_args!(
+    flow.driver.generations = kept.generations;
+    flow.driver.log.inherit(kept.refused);
+    flow.membership.inherit(Jobs::inherit(kept.jobs), kept.unrecorded);
+    inherit_directory(&mut flow.base(), &kept.virtual_subnets, kept.others)?;
+    inherit_peers(&mut flow.base(), kept.peers);
+    inherit_pairs(&mut flow.base(), kept.pairs)?;
+    let (site, mut base) = flow.site_and_base();
+    site.inherit_counts(kept.streams_opened, kept.streams_peak, kept.next_delivery_port);
+    site.inherit_legs(&mut base, kept.legs, FAREWELL)?;
+    site.inherit_intakes(&mut base, kept.intakes)?;
+    let (commands, mut context) = flow.commands_and_context();
+    let (traversal, mut base) = context.traversal_and_base();
+    traversal.inherit_splices(&mut base, kept.splices, kept.carried_bytes)?;
+    commands.inherit_commands(&mut context, kept.commands)?;
+    commands.inherit_starters(&mut context, kept.starters);
+    let (driver, membership) = (&flow.driver, &flow.membership);
+    let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
+    driver.say(format_args!(
         "goes on as {} (process {}) with {streams} streams and {jobs} jobs",
         driver.program.display(),
         std::process::id(),
@@ -83,7 +64,8 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
         streams,
         jobs,
     });
-    flow.commands.answer_hand_over(below, &reply);
+    let (commands, mut context) = flow.commands_and_context();
+    commands.answer_hand_over(&mut context, &reply);
     Ok(())
 }
 
@@ -105,49 +87,35 @@ fn inherit_directory(
             "virtual subnets are not of this site's size",
         ));
     };
-    let directory = &mut base.membership.directory;
+    let directory = base.membership.directory_mut();
     directory.take_virtual_subnets(&base.driver.config, &ranges);
     for info in others {
         let site = info.name.clone();
         if let Err(why) = directory.learn(&site, info) {
-            base.driver.log.say(format_args!("site {site} {why}"));
+            base.driver.say(format_args!("site {site} {why}"));
         }
     }
     Ok(())
 }
 
-fn inherit_peers(base: &mut Base<'_>, kept: Vec<KeptContact>) {
-    let is_member = base.membership.session.is_some();
+fn inherit_peers(base: &mut Base<'_>, kept: Vec<KeptPeer>) {
+    let is_member = base.membership.session().is_some();
     for kept in kept {
         // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker
         // names those of a member.
         let known = base.tunnels.peer_of(&kept.site);
-        let index = known.or_else(|| is_member.then(|| base.tunnels.add_peer(base.driver, kept.site)));
+        let index =
+            known.or_else(|| is_member.then(|| base.tunnels.add_peer(base.driver, kept.site.clone())));
         if let Some(index) = index {
-            let peer = &mut base.tunnels.peers[index];
-            peer.session = kept.session;
-            peer.trouble = kept.trouble;
-            peer.lanes = kept.lanes;
-            peer.totals = kept.totals;
+            base.tunnels.inherit_peer(index, kept);
         }
     }
 }
 
 fn inherit_pairs(base: &mut Base<'_>, kept: Vec<(usize, KeptPair<'static>)>) -> Result<(), InheritError> {
-    let now = base.driver.now;
-    let mut pairs = Vec::new();
-    for (key, kept) in kept {
-        let Some(index) = base.tunnels.peer_of(&kept.site) else {
-            let text = format!("has no [[peer]] for {}", kept.site);
-            return Err(InheritError::Configuration(text));
-        };
-        base.tunnels.by_site.insert(kept.site.clone(), PairKey(key));
-        pairs.push((key, Pair::inherit(kept, index, base.driver.config.tunnel, now)?));
-    }
-    base.tunnels.pairs = pairs.into_iter().collect();
-    let pairs: Vec<(PairKey, String)> = { base.tunnels.pairs.iter() }
-        .map(|(key, pair)| (key, pair.site.clone()))
-        .collect();
+    base.tunnels.inherit_pairs(base.driver, kept)?;
+    let pairs = { base.tunnels.pairs() }.map(|(key, pair)| (key, pair.site().to_owned()));
+    let pairs: Vec<(PairKey, String)> = pairs.collect();
     for (key, site) in pairs {
         // It may have changed with the configuration.
         let accepts = GatewayToGateway::Accepts(acceptance(&base.driver.config, &site));
@@ -156,60 +124,13 @@ fn inherit_pairs(base: &mut Base<'_>, kept: Vec<(usize, KeptPair<'static>)>) -> 
     if base.membership.awaits_addresses(base.driver) {
         return Ok(());
     }
-    let own = base.membership.directory.own().clone();
-    for key in base.tunnels.pairs.keys() {
+    let own = base.membership.directory().own().clone();
+    for key in base.tunnels.pair_keys() {
         // Its nodes may have changed with the configuration.
         base.tunnels
             .tell(base.driver, key, GatewayToGateway::Site(own.clone()));
     }
     Ok(())
-}
-
-fn inherit_legs(
-    base: &mut Base<'_>,
-    site: &mut SiteSide,
-    kept: Vec<(usize, KeptLeg<'static>)>,
-) -> Result<(), InheritError> {
-    let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
-    site.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
-    for (key, leg) in site.legs.iter_mut() {
-        leg.socket
-            .register(base.driver.registry(), Class::Leg.token(key.0))?;
-        if let Some(pair) = base.tunnels.pairs.get_mut(leg.pair) {
-            pair.legs.insert(leg.id, key);
-        }
-        if !leg.lingers && !base.membership.jobs.knows(&leg.token) {
-            // Its job had ended, and it was to go.
-            base.driver.timers.set(FAREWELL, Deadline::Streams(leg.token));
-        }
-        if leg.is_connecting() {
-            let deadline = Deadline::Delivery(key, leg.born);
-            base.driver.timers.set(deliver::CONNECT_DEADLINE, deadline);
-        }
-    }
-    for key in site.legs.keys() {
-        site.schedule(base, key);
-    }
-    Ok(())
-}
-
-/// The children of the predecessor are those of this process, which is the same.
-fn inherit_starters(flow: &mut Flow<'_>, kept: Vec<KeptStarter>) {
-    let now = Instant::now();
-    for kept in kept {
-        if let Some(left) = kept.doomed {
-            flow.below.base.driver.timers.set(left, Deadline::Starters);
-        }
-        flow.commands.starters.push(Starter {
-            process: Pid::from_raw(kept.process),
-            token: Token(kept.token),
-            site: kept.site,
-            node: kept.node,
-            since: kept.since,
-            doomed: kept.doomed.and_then(|left| now.checked_add(left)),
-        });
-    }
-    flow.commands.look_after_starters(flow.below.base.driver);
 }
 
 fn inherit_listeners(kept: &KeptListeners, config: &Config) -> Result<Listeners, InheritError> {

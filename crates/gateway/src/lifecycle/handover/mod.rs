@@ -8,7 +8,8 @@
 //! of them but their bytes.
 //!
 //! ```text
-//! --drain of the new program -- HandOver --> old program: looks (`vetting`), closes lanes, writes the state, exec
+//! --drain of the new program -- HandOver --> old program: looks (`vetting`), closes lanes, writes the state,
+//! exec
 //!                     <-- HandedOver, on the same connection -- new program: reads the state, dials
 //! ```
 //! Up to exec everything can fail and nothing is lost: the old program goes on.
@@ -25,9 +26,6 @@ use crate::flow::Flow;
 use crate::lifecycle::Lifecycle;
 use crate::listeners::Listeners;
 use crate::sys::socket;
-use crate::tunnels::lane::LaneEnd;
-use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peer::Peer;
 use causeway_control::Reply;
 use causeway_control::private;
 use causeway_tunnel::SnapshotError;
@@ -122,71 +120,32 @@ impl Lifecycle {
 
 /// Executes another program in this one's place. Returns only where that fails; then everything goes on here.
 pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &Listeners) {
-    flow.below.base.driver.log.say(format_args!(
+    flow.driver.say(format_args!(
         "hands {} streams and {} jobs to {}",
-        flow.below.site.legs.len(),
-        flow.below.base.membership.jobs.len(),
+        flow.site.legs().len(),
+        flow.membership.jobs().len(),
         successor.program.display()
     ));
     let Err(error) = try_hand_over(successor, flow, listeners);
-    flow.below
-        .base
-        .driver
-        .log
-        .say(format_args!("goes on itself: {error}"));
-    flow.commands
-        .answer_hand_over(&mut flow.below, &Reply::Error(error.to_string()));
-    for index in flow.below.base.tunnels.peers.keys() {
-        flow.below
-            .base
-            .tunnels
-            .dial_all(flow.below.base.driver, index, Duration::ZERO);
+    flow.driver.say(format_args!("goes on itself: {error}"));
+    let (commands, mut context) = flow.commands_and_context();
+    commands.answer_hand_over(&mut context, &Reply::Error(error.to_string()));
+    for index in flow.tunnels.peer_indexes() {
+        flow.tunnels.dial_all(flow.driver, index, Duration::ZERO);
     }
 }
 
 /// Closes what is not handed over. What the tunnels have to tell is acted on first.
 pub(crate) fn let_go(flow: &mut Flow<'_>) {
-    let dialled = flow
-        .below
-        .base
-        .tunnels
-        .handshakes
-        .iter()
-        .filter_map(|(_, handshake)| handshake.dialled());
-    for (index, lane) in dialled.collect::<Vec<_>>() {
-        flow.below.base.tunnels.dial_ended(index, lane);
-    }
-    flow.below.base.tunnels.handshakes.clear();
-    flow.below.base.tunnels.strangers.clear();
-    flow.below.base.tunnels.unread.clear();
-    for pair in flow.below.base.tunnels.pairs.keys() {
-        while let Some(event) = flow
-            .below
-            .base
-            .tunnels
-            .pairs
-            .get_mut(pair)
-            .and_then(|pair| pair.tunnel.poll_event())
-        {
+    flow.tunnels.end_handshakes();
+    for pair in flow.tunnels.pair_keys() {
+        while let Some(event) = flow.tunnels.poll_tunnel(pair) {
             if let Err(end) = flow.on_tunnel_event(pair, event) {
-                flow.below
-                    .base
-                    .tunnels
-                    .end_pair(flow.below.base.driver, pair, &end, true);
+                flow.tunnels.end_pair(flow.driver, pair, &end, true);
             }
         }
     }
-    for lane in flow.below.base.tunnels.lanes.keys() {
-        if let Some((pair, number)) = flow.below.base.tunnels.discard_lane(flow.below.base.driver, lane) {
-            flow.below.base.tunnels.part_lane(
-                flow.below.base.driver,
-                pair,
-                number,
-                &LaneEnd::HandedOver,
-                None,
-            );
-        }
-    }
+    flow.tunnels.let_lanes_go(flow.driver);
 }
 
 fn try_hand_over(
@@ -194,7 +153,8 @@ fn try_hand_over(
     flow: &mut Flow<'_>,
     listeners: &Listeners,
 ) -> Result<Infallible, HandOverError> {
-    if !flow.commands.await_starts(&mut flow.below) {
+    let (commands, mut context) = flow.commands_and_context();
+    if !commands.await_starts(&mut context) {
         return Err(HandOverError::Starting);
     }
     let state = memfd_create("causeway-state", MFdFlags::MFD_CLOEXEC);
@@ -220,9 +180,9 @@ fn try_hand_over(
     let mut kept = descriptors(flow, listeners);
     kept.push(state.as_fd());
     // The thread that writes them ends with exec.
-    flow.below.base.driver.log.flush();
+    flow.driver.log.flush();
     // Nothing is started in between: whatever else is open closes with exec.
-    socket::pass_net_admin_on(flow.below.base.driver.config.transparent.is_some());
+    socket::pass_net_admin_on(flow.driver.config.transparent.is_some());
     let executed = set_inheritance(&kept, FdFlag::empty()).and_then(|()| execv(&words[0], &words));
     let error = executed.map_or_else(|error| error, |never| match never {});
     socket::pass_net_admin_on(false);
@@ -234,60 +194,34 @@ fn try_hand_over(
 /// Everything that the successor needs to know, lanes being down.
 fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
-    let mut pairs = Vec::new();
-    for (key, pair) in flow.below.base.tunnels.pairs.iter_mut() {
-        let site = pair.site.clone();
-        let kept: KeptPair<'_> = pair.keep(now);
-        kept.tunnel
-            .check()
-            .map_err(|error| HandOverError::Tunnel(site, error))?;
-        pairs.push((key.0, kept));
-    }
+    let peers = flow.tunnels.peers().map(|(_, peer)| peer.keep()).collect();
+    let pairs = flow.tunnels.keep_pairs(now);
+    let pairs = pairs.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
+    let (_, carried_bytes) = flow.traversal.relayed();
+    let (streams_opened, streams_peak) = (flow.site.streams_opened(), flow.site.streams_peak());
+    let next_delivery_port = flow.site.next_port();
+    let (legs, intakes) = flow.site.keep();
     Ok(State {
-        site: flow.below.base.driver.config.site.clone(),
-        handed_over: flow.below.handed_over + 1,
-        births: flow.below.base.driver.births,
-        streams_opened: flow.below.site.streams_opened,
-        streams_peak: flow.below.site.streams_peak,
-        next_delivery_port: flow.below.site.ports.next(),
-        refused: flow.below.base.driver.log.refused().clone(),
-        carried_bytes: flow.below.traversal.relay.carried_bytes,
+        site: flow.driver.config.site.clone(),
+        handed_over: flow.handed_over + 1,
+        generations: flow.driver.generations,
+        streams_opened,
+        streams_peak,
+        next_delivery_port,
+        refused: flow.driver.log.refused().clone(),
+        carried_bytes,
         listeners: listeners.keep(),
-        virtual_subnets: flow.below.base.membership.directory.virtual_subnets(),
-        others: flow.below.base.membership.directory.others().cloned().collect(),
-        unrecorded: { flow.below.base.membership.unrecorded.values() }
-            .map(|(info, _)| info.clone())
-            .collect(),
-        contacts: flow.below.base.tunnels.peers.values().map(Peer::keep).collect(),
-        jobs: flow.below.base.membership.jobs.keep(),
-        starters: flow
-            .commands
-            .starters
-            .iter()
-            .map(|starter| starter.keep(now))
-            .collect(),
+        virtual_subnets: flow.membership.directory().virtual_subnets(),
+        others: flow.membership.directory().others().cloned().collect(),
+        unrecorded: flow.membership.keep_unrecorded(),
+        peers,
+        jobs: flow.membership.jobs().keep(),
+        starters: flow.commands.keep_starters(now),
         pairs,
-        legs: flow
-            .below
-            .site
-            .legs
-            .iter_mut()
-            .map(|(key, leg)| (key.0, leg.keep()))
-            .collect(),
-        intakes: flow
-            .below
-            .site
-            .intakes
-            .iter()
-            .map(|(key, intake)| (key, intake.keep()))
-            .collect(),
-        commands: flow
-            .commands
-            .connections
-            .iter()
-            .map(|(key, command)| (key, command.keep()))
-            .collect(),
-        splices: flow.below.traversal.relay.keep(),
+        legs,
+        intakes,
+        commands: flow.commands.keep_commands(),
+        splices: flow.traversal.keep(),
     })
 }
 
@@ -301,15 +235,9 @@ fn descriptors<'k>(flow: &'k Flow<'_>, listeners: &'k Listeners) -> Vec<Borrowed
         .chain(&listeners.transparent);
     tcp.map(AsFd::as_fd)
         .chain([listeners.control.as_fd()])
-        .chain(flow.below.site.legs.iter().map(|(_, leg)| leg.socket.as_fd()))
-        .chain(flow.below.site.intakes.iter().map(|(_, intake)| intake.as_fd()))
-        .chain(
-            flow.commands
-                .connections
-                .iter()
-                .map(|(_, command)| command.as_fd()),
-        )
-        .chain(flow.below.traversal.relay.descriptors())
+        .chain(flow.site.descriptors())
+        .chain(flow.commands.descriptors())
+        .chain(flow.traversal.descriptors())
         .collect()
 }
 

@@ -15,7 +15,7 @@ use crate::site::leg::KeptLeg;
 use crate::traversal::relay::server::KeptSplice;
 use crate::traversal::relay::splice::KEPT_BYTES;
 use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peer::KeptContact;
+use crate::tunnels::peers::peer::KeptPeer;
 use causeway_control::SiteInfo;
 use causeway_tunnel::tunnel::MAX_LANES;
 use serde::{Deserialize, Serialize};
@@ -36,21 +36,21 @@ pub(crate) struct State<'a> {
     pub(crate) site: String,
     /// This hand-over among them.
     pub(crate) handed_over: u64,
-    pub(crate) births: u64,
+    pub(crate) generations: u64,
     pub(crate) streams_opened: u64,
     pub(crate) streams_peak: usize,
     pub(crate) next_delivery_port: u16,
     pub(crate) refused: BTreeMap<String, u64>,
-    /// For other sites.
+    /// Bytes carried for other sites.
     pub(crate) carried_bytes: u64,
     pub(crate) listeners: KeptListeners,
-    /// By which the grid knows this site, where it does not by its real ones.
+    /// Ranges by which the grid knows this site, where these are not its real ones.
     pub(crate) virtual_subnets: Vec<String>,
     /// What the other sites said of themselves.
     pub(crate) others: Vec<SiteInfo>,
     /// What sites said that the broker has not recorded of them yet.
     pub(crate) unrecorded: Vec<SiteInfo>,
-    pub(crate) contacts: Vec<KeptContact>,
+    pub(crate) peers: Vec<KeptPeer>,
     pub(crate) jobs: Vec<KeptJob>,
     pub(crate) starters: Vec<KeptStarter>,
     // The following with the keys that others know them by.
@@ -108,7 +108,7 @@ impl State<'_> {
 
     /// Whether every key leads somewhere, and what is acted on is harmless.
     pub(super) fn check(&self) -> Result<(), StateError> {
-        if self.contacts.iter().any(|contact| contact.lanes > MAX_LANES) {
+        if self.peers.iter().any(|peer| peer.lanes > MAX_LANES) {
             return Err(StateError::Contradiction("a peer has too many lanes"));
         }
         let keys = self.pairs.iter().map(|(key, _)| key);
@@ -151,7 +151,7 @@ mod tests {
     use crate::site::leg::KeptStage;
     use crate::traversal::relay::splice::KeptWay;
     use crate::tunnels::message::{Acceptance, JobRefusal};
-    use crate::tunnels::totals::Totals;
+    use crate::tunnels::peers::totals::Totals;
     use causeway_control::{NodeInfo, Plan};
     use causeway_tunnel::{OpenRequest, Settings, Side, Target, Tunnel};
     use causeway_wire::Token;
@@ -167,7 +167,7 @@ mod tests {
         State {
             site: "rennes".into(),
             handed_over: 1,
-            births: 9,
+            generations: 9,
             streams_opened: 3,
             streams_peak: 2,
             next_delivery_port: 20_003,
@@ -196,7 +196,7 @@ mod tests {
                 transparent: false,
             }],
             unrecorded: Vec::new(),
-            contacts: vec![KeptContact {
+            peers: vec![KeptPeer {
                 site: "nancy".into(),
                 session: 1,
                 trouble: String::new(),
@@ -261,7 +261,7 @@ mod tests {
                     stream: 1,
                     token,
                     weight: 1,
-                    born: 8,
+                    generation: 8,
                     lingers: false,
                     stage: KeptStage::Open,
                     end_known: false,
@@ -279,7 +279,7 @@ mod tests {
                 KeptIntake {
                     descriptor: 7,
                     peer: address,
-                    born: 9,
+                    generation: 9,
                     filled: vec![1, 2],
                     needed: 16,
                 },
@@ -288,7 +288,7 @@ mod tests {
                 2,
                 KeptCommand {
                     descriptor: 8,
-                    born: 1,
+                    generation: 1,
                     stage: KeptCommandStage::Holding(token),
                     output: Vec::new(),
                 },
@@ -296,7 +296,7 @@ mod tests {
             splices: vec![(
                 0,
                 KeptSplice {
-                    born: 10,
+                    generation: 10,
                     sites: ["lyon".into(), "nancy".into()],
                     ends: [9, 10],
                     ways: [(b"on its way".as_slice(), false), (b"".as_slice(), true)].map(|(kept, ended)| {
@@ -319,7 +319,7 @@ mod tests {
         bytes
     }
 
-    /// With a stream, and an open and a message that wait for a lane.
+    /// A tunnel with a stream, and with an open and a message that wait for a lane.
     fn tunnel() -> Tunnel {
         let mut tunnel = Tunnel::new(Side::Odd, Settings::default(), Instant::now());
         tunnel.message(b"hello");

@@ -4,7 +4,7 @@
 use super::{HandOverError, Successor};
 use crate::config::Config;
 use crate::driver::Driver;
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use causeway_control::private;
 use mio::Interest;
 use mio::net::UnixStream;

@@ -4,14 +4,14 @@
 use super::exposition::{Exposition, Kind};
 use crate::driver::Driver;
 use crate::telemetry::View;
-use crate::tunnels::totals::{LaneCounts, Totals};
+use crate::tunnels::peers::totals::{LaneCounts, Totals};
 use causeway_control::{LaneStatus, Status, TunnelStatus};
 
 /// Name, help, and where the value comes from.
 type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
 type SiteMetric = (&'static str, &'static str, fn(&Site<'_>) -> u64);
 
-/// Of the whole gateway.
+/// Gauges of the whole gateway.
 const GAUGES: [Metric<Status, u64>; 5] = [
     ("causeway_streams", "Streams open now.", |status| {
         status.streams as u64
@@ -38,7 +38,7 @@ const GAUGES: [Metric<Status, u64>; 5] = [
     ),
 ];
 
-/// Of the tunnel to each other site.
+/// Gauges of the tunnel to each other site.
 const TUNNEL_GAUGES: [SiteMetric; 4] = [
     (
         "causeway_site_reachable",
@@ -123,7 +123,7 @@ const LANE_COUNTERS: [Metric<LaneCounts, u64>; 8] = [
     ),
 ];
 
-/// Of lanes that are up.
+/// Gauges of the lanes that are up.
 const LANE_GAUGES: [Metric<LaneStatus, f64>; 4] = [
     (
         "causeway_lane_round_trip_seconds",
@@ -159,10 +159,10 @@ struct Site<'a> {
 
 impl View<'_> {
     pub(super) fn exposition(&self, driver: &Driver) -> String {
-        let peers = self.tunnels.peers.values();
+        let peers = self.tunnels.peers().map(|(_, peer)| peer);
         exposition(
             &self.status(driver),
-            peers.map(|peer| (&*peer.site, &peer.totals)),
+            peers.map(|peer| (peer.site(), peer.totals())),
         )
     }
 }

@@ -10,8 +10,8 @@ mod http;
 pub(crate) mod scrape;
 
 use crate::driver::Driver;
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use crate::telemetry::{Telemetry, View};
 use http::Wanted;
 use mio::Interest;
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// must not wait behind others that say nothing.
 pub(crate) const AT_MOST: usize = 16;
 
-/// From connecting to having read the answer, on one host.
+/// Longest time from connecting to having read the answer, on one host.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Telemetry {
@@ -36,7 +36,7 @@ impl Telemetry {
         peer: SocketAddr,
     ) {
         if self.scrapes.len() >= AT_MOST {
-            let oldest = self.scrapes.iter().min_by_key(|(_, scrape)| scrape.born);
+            let oldest = self.scrapes.iter().min_by_key(|(_, scrape)| scrape.generation);
             if let Some((oldest, _)) = oldest {
                 self.refuse_scrape(driver, oldest, "too many connections; the oldest ends");
             }
@@ -45,16 +45,16 @@ impl Telemetry {
         let interest = Interest::READABLE | Interest::WRITABLE;
         let token = Class::Scrape.token(key);
         if let Err(error) = driver.registry().register(&mut socket, token, interest) {
-            return driver.log.say(format_args!("metrics: {error}"));
+            return driver.say(format_args!("metrics: {error}"));
         }
-        let born = driver.birth();
+        let generation = driver.next_generation();
         self.scrapes.insert(Scrape {
             socket,
             peer,
-            born,
+            generation,
             stage: Stage::Reading(Vec::new()),
         });
-        driver.timers.set(DEADLINE, Deadline::Scrape(key, born));
+        driver.timers.set(DEADLINE, Deadline::Scrape(key, generation));
         self.on_scrape(driver, view, key);
     }
 
@@ -76,8 +76,11 @@ impl Telemetry {
         }
     }
 
-    pub(crate) fn on_scrape_deadline(&mut self, driver: &mut Driver, key: usize, born: u64) {
-        let late = self.scrapes.get(key).filter(|scrape| scrape.born == born);
+    pub(crate) fn on_scrape_deadline(&mut self, driver: &mut Driver, key: usize, generation: u64) {
+        let late = self
+            .scrapes
+            .get(key)
+            .filter(|scrape| scrape.generation == generation);
         match late.map(|scrape| &scrape.stage) {
             Some(Stage::Reading(_)) => self.refuse_scrape(driver, key, "no complete request in time"),
             Some(Stage::Answering(..)) => self.refuse_scrape(driver, key, "it does not read its answer"),
@@ -133,10 +136,10 @@ mod tests {
     fn strike(gateway: &mut Gateway) {
         let later = gateway.driver.now + Duration::from_secs(60);
         while let Some(deadline) = gateway.driver.timers.pop_due(later) {
-            if let Deadline::Scrape(key, born) = deadline {
+            if let Deadline::Scrape(key, generation) = deadline {
                 gateway
                     .telemetry
-                    .on_scrape_deadline(&mut gateway.driver, key, born);
+                    .on_scrape_deadline(&mut gateway.driver, key, generation);
             }
         }
     }

@@ -14,7 +14,7 @@ const IGNORED_BYTES: usize = 64 * 1024;
 pub(crate) struct Scrape {
     pub(super) socket: TcpStream,
     pub(super) peer: SocketAddr,
-    pub(super) born: u64,
+    pub(super) generation: u64,
     pub(super) stage: Stage,
 }
 

@@ -8,8 +8,8 @@
 //! byte 2-17    key that the receiver told the sender in its message
 //! ```
 
+use crate::tunnels::peers::reach::is_of_a_host;
 use crate::tunnels::quic::KNOCK;
-use crate::tunnels::reach::is_of_a_host;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 

@@ -23,14 +23,14 @@ mod rounds;
 use crate::base::Base;
 use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Way;
-use crate::tunnels::reach::connectable;
+use crate::tunnels::peers::reach::connectable;
 use message::{KIND, TCP_KIND};
 
 use crate::config::Transport;
-use crate::tunnels::capacity::QUIC_LANE;
-use crate::tunnels::dial::REDIAL;
 use crate::tunnels::pair::Pair;
+use crate::tunnels::peers::dial::REDIAL;
 use causeway_broker::api::Message;
 use causeway_broker::reflection::Id;
 use message::{Key, Punch};
@@ -50,7 +50,7 @@ const HEAD_START: Duration = Duration::from_secs(2);
 /// The far gateways that neither can be dialled nor can dial.
 #[derive(Default)]
 pub(crate) struct Meetings {
-    /// By their places among the peers.
+    /// Meetings, by the peers' places.
     by_peer: BTreeMap<(PeerIndex, Way), Meeting>,
     /// Sockets of the rounds over TCP that are under way.
     openings: BTreeMap<PeerIndex, Opening>,
@@ -89,7 +89,7 @@ impl Traversal {
     }
 
     /// Only punching brings a lane to this peer.
-    pub(crate) fn meets(&self, index: PeerIndex) -> bool {
+    fn meets(&self, index: PeerIndex) -> bool {
         let mut ways = Way::ALL.into_iter();
         ways.any(|way| self.meetings.by_peer.contains_key(&(index, way)))
     }
@@ -97,8 +97,8 @@ impl Traversal {
     /// The broker tells where a peer can be dialled, if at all.
     pub(crate) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let now = base.driver.now;
-        let site = base.tunnels.peers[index].site.clone();
-        let closed = base.driver.config.public.is_empty() && base.tunnels.peers[index].addresses.is_empty();
+        let site = base.tunnels.peer(index).site().to_owned();
+        let closed = base.driver.config.public.is_empty() && !base.tunnels.peer(index).is_public();
         if !closed {
             return self.forget_meeting(index);
         }
@@ -106,12 +106,13 @@ impl Traversal {
             return;
         }
         let ways = Way::ALL.into_iter().filter(|way| match way {
-            Way::Udp => base.tunnels.quic.is_some(),
+            Way::Udp => base.tunnels.has_quic(),
             Way::Tcp => base.driver.config.transport != Transport::Quic,
         });
         let ways: Vec<Way> = ways.collect();
         let names: Vec<String> = ways.iter().map(Way::to_string).collect();
-        base.tunnels.peers[index].trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        let trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        base.tunnels.set_trouble(index, &trouble);
         let was_up = base.tunnels.pair_of(&site).map(Pair::is_up);
         let dials = base.driver.config.site < site;
         let meetings = &mut self.meetings;
@@ -159,17 +160,12 @@ impl Traversal {
 
     /// A lane stands. What a relay carries is not what the two gateways are meeting for.
     pub(crate) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
-        let known = base.tunnels.lanes.get(lane);
-        let Some(is_tcp) = known
-            .filter(|lane| lane.through.is_none())
-            .map(|lane| lane.carrier.tcp().is_some())
-        else {
+        let known = base.tunnels.lane(lane);
+        let Some(is_tcp) = known.filter(|lane| lane.is_direct()).map(Lane::is_over_tcp) else {
             return;
         };
         let punched = self.punched(peer, is_tcp);
-        if let Some(lane) = base.tunnels.lanes.get_mut(lane) {
-            lane.punched = punched;
-        }
+        base.tunnels.mark_punched(lane, punched);
         self.on_met(base, peer);
         self.tell_offer_soon(base);
     }
@@ -200,7 +196,7 @@ impl Traversal {
     }
 
     /// The far gateway has said who it is.
-    pub(crate) fn on_met_well(&mut self, index: PeerIndex) {
+    pub(in crate::traversal) fn on_met_well(&mut self, index: PeerIndex) {
         let meetings = self.meetings.of(index);
         meetings.for_each(|(_, meeting)| meeting.on_introduced());
     }
@@ -215,7 +211,7 @@ impl Traversal {
     ) -> bool {
         let now = base.driver.now;
         let way = match (base.driver.config.transport, lane) {
-            (Transport::Quic, _) | (Transport::Auto, QUIC_LANE) => Way::Udp,
+            (Transport::Quic, _) | (Transport::Auto, LaneNumber::QUIC) => Way::Udp,
             _ => Way::Tcp,
         };
         let dialled = self
@@ -238,11 +234,9 @@ impl Traversal {
         let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
         let reasons: Vec<String> = reasons.collect();
         let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
-        let peer = &mut base.tunnels.peers[index];
-        if peer.trouble != trouble {
-            let site = &peer.site;
-            base.driver.log.say(format_args!("no lane to {site}: {trouble}"));
-            peer.trouble = trouble;
+        if base.tunnels.set_trouble(index, &trouble) {
+            let site = base.tunnels.peer(index).site();
+            base.driver.say(format_args!("no lane to {site}: {trouble}"));
         }
     }
 
@@ -323,14 +317,14 @@ impl Traversal {
 
     /// Tells the far gateway where this one is.
     fn call(&mut self, base: &mut Base<'_>, index: PeerIndex, way: Way, answers: bool) {
-        let Some(grid) = &base.membership.session else {
+        let Some(grid) = base.membership.session() else {
             return;
         };
         let meetings = &self.meetings;
         let opening = meetings.openings.get(&index);
         let (kind, mapped, port) = match way {
             Way::Udp => {
-                let bound = base.tunnels.quic.as_ref().and_then(|quic| quic.local_address());
+                let bound = base.tunnels.quic_address();
                 (KIND, meetings.mapped, bound)
             }
             Way::Tcp => {
@@ -349,7 +343,7 @@ impl Traversal {
         let punch = Punch::new(answers, key, mapped, &local);
         if let Ok(body) = punch.encode() {
             // Busy: the round ends without an answer, and the next one asks again.
-            let _ = grid.client.send(&base.tunnels.peers[index].site, kind, &body);
+            let _ = grid.client.send(base.tunnels.peer(index).site(), kind, &body);
         }
     }
 
@@ -391,8 +385,8 @@ impl Traversal {
             }
         };
         let key = punch.key().unwrap_or_default();
-        let seen = base.membership.session.as_ref().and_then(|grid| grid.observed);
-        if !base.tunnels.peers[index].asked.take(now) {
+        let seen = base.membership.session().and_then(|grid| grid.observed);
+        if !base.tunnels.may_ask(index, now) {
             let text = "it asked too often to have a way punched";
             return base.driver.log.refuse("punch-rate", &message.from, text);
         }

@@ -3,7 +3,7 @@
 use super::opening::{BROKER, Opening, SLOTS};
 use crate::base::Base;
 use crate::keys::{LaneNumber, PeerIndex};
-use crate::sys::token::Class;
+use crate::sys::source::Class;
 use crate::traversal::Traversal;
 use crate::tunnels::origin::Way;
 use mio::Token;
@@ -17,16 +17,13 @@ const OPENINGS: usize = 32;
 impl Traversal {
     /// The first lane over TCP that is still to be punched by this gateway, once one serves.
     pub(super) fn missing_lane(&self, base: &Base<'_>, index: PeerIndex) -> Option<LaneNumber> {
-        let site = &base.tunnels.peers[index].site;
+        let site = base.tunnels.peer(index).site();
         let served = self.meetings.served.get(&index);
-        if served != Some(&Way::Tcp) || base.driver.config.site > *site || !base.tunnels.has_lane(index) {
+        if served != Some(&Way::Tcp) || *base.driver.config.site > *site || !base.tunnels.has_lane(index) {
             return None;
         }
         let pair = base.tunnels.pair_of(site)?;
-        let is_well = |lane: &LaneNumber| {
-            let known = pair.lanes[*lane].and_then(|key| base.tunnels.lanes.get(key));
-            known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(lane.0)
-        };
+        let is_well = |lane: &LaneNumber| base.tunnels.is_direct(pair, *lane);
         LaneNumber::all()
             .take(base.tunnels.lanes_wanted(base.driver, index))
             .find(|lane| !is_well(lane))
@@ -45,7 +42,7 @@ impl Traversal {
             let why = format!("ways to {OPENINGS} sites are being punched already");
             return Err(io::Error::other(why));
         }
-        let dials = base.driver.config.site < base.tunnels.peers[index].site;
+        let dials = *base.driver.config.site < *base.tunnels.peer(index).site();
         let opening = Opening::begin(broker, dials, base.driver.registry(), opening_token(index))?;
         meetings.openings.insert(index, opening);
         Ok(())
@@ -89,7 +86,7 @@ impl Traversal {
             return base.tunnels.on_tcp_gateway(base.driver, socket, to);
         }
         self.meetings.openings.remove(&index);
-        let site = base.tunnels.peers[index].site.clone();
+        let site = base.tunnels.peer(index).site().to_owned();
         let lane = self.missing_lane(base, index).unwrap_or(LaneNumber(0));
         match base.tunnels.tcp_carrier(base.driver, socket, Some(&site)) {
             Ok(carrier) => base

@@ -5,7 +5,6 @@ use crate::base::Base;
 use crate::config::Transport;
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
-use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::origin::Way;
 use crate::tunnels::quic::KNOCK;
 use causeway_broker::reflection::{self, Id};
@@ -14,10 +13,7 @@ use std::net::SocketAddr;
 
 impl Traversal {
     pub(super) fn say_over_udp(&self, base: &Base<'_>, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        match &base.tunnels.quic {
-            Some(quic) => quic.say(to, datagram),
-            None => Ok(()),
-        }
+        base.tunnels.say_datagram(to, datagram)
     }
 
     /// Asks the broker from where it sees the UDP socket.
@@ -80,9 +76,9 @@ impl Traversal {
     pub(super) fn dial_punched(&mut self, base: &mut Base<'_>, index: PeerIndex, address: SocketAddr) {
         let lane = match base.driver.config.transport {
             Transport::Quic => LaneNumber(0),
-            _ => QUIC_LANE,
+            _ => LaneNumber::QUIC,
         };
-        let site = base.tunnels.peers[index].site.clone();
+        let site = base.tunnels.peer(index).site().to_owned();
         match base.tunnels.dial_quic(base.driver, &site, address) {
             Ok(carrier) => {
                 base.tunnels

@@ -13,8 +13,8 @@
 //! speak first.
 
 use super::message::{Key, MAX_ADDRESSES};
-use crate::tunnels::dial::REDIAL;
 use crate::tunnels::origin::Way;
+use crate::tunnels::peers::dial::REDIAL;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ const PACES: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(4
 /// by then, unless the broker is far. Else the kernel sends another after a second.
 const HOLD: Duration = Duration::from_millis(150);
 
-/// What is to be done.
+/// An order of a meeting to its owner.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Ask the broker from where this gateway is seen.

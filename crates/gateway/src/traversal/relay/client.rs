@@ -10,11 +10,11 @@ use crate::config::Transport;
 use crate::keys::{ByNumber, LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::Deadline;
 use crate::traversal::Traversal;
-use crate::tunnels::dial::{LAST_BACKOFF, REDIAL};
-use crate::tunnels::handshake::errand::Errand;
+use crate::tunnels::errand::Errand;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
 use crate::tunnels::origin::Through;
-use crate::tunnels::peer::Dial;
+use crate::tunnels::peers::dial::{LAST_BACKOFF, REDIAL};
+use crate::tunnels::peers::peer::Dial;
 use causeway_tunnel::ticket::Ticket;
 use mio::net::TcpStream;
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub(crate) const SOON: Duration = Duration::from_millis(300);
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// A relay that failed is asked after the others for so long.
-const GRUDGE: Duration = Duration::from_secs(60);
+const AVOIDED_FOR: Duration = Duration::from_secs(60);
 
 /// Connections to relays under way because others asked: as many as one relay lets one site wait for.
 const COMING: usize = 64;
@@ -84,17 +84,18 @@ enum NotGoing {
     /// Others may know.
     #[error("{}", .0.text())]
     Refused(#[from] RelayRefusal),
-    /// For this gateway's own log alone.
+    /// The reason, for this gateway's own log alone.
     #[error("{0}")]
     Dial(String),
 }
 
 impl Traversal {
-    /// Of two sites, the one that sorts first asks. Lanes over QUIC are not relayed.
+    /// Whether this gateway asks: of two sites, the one that sorts first does. Lanes over QUIC are not
+    /// relayed.
     fn seeks(&self, base: &Base<'_>, index: PeerIndex) -> bool {
         base.driver.config.transport != Transport::Quic
-            && base.driver.config.site < base.tunnels.peers[index].site
-            && !base.tunnels.peers[index].is_gone
+            && *base.driver.config.site < *base.tunnels.peer(index).site()
+            && !base.tunnels.peer(index).is_gone()
     }
 
     /// Looks for a relay for every lane that is not up by then.
@@ -142,11 +143,9 @@ impl Traversal {
 
     /// Asks a relay for a lane unless there is one, or a better one.
     pub(crate) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
-        let site = base.tunnels.peers[index].site.clone();
-        let key = base.tunnels.by_site.get(&site).copied();
-        let is_well = key
-            .and_then(|key| base.tunnels.pairs.get(key))
-            .is_some_and(|pair| pair.lanes[lane].is_some() && !pair.tunnel.is_silent(lane.0));
+        let site = base.tunnels.peer(index).site().to_owned();
+        let key = base.tunnels.key_of(&site);
+        let is_well = base.tunnels.is_well(&site, lane);
         if is_well || key.is_some_and(|key| base.tunnels.has_direct_lane(key)) {
             self.search_mut(index).dials[lane] = Dial::IDLE;
             return;
@@ -156,7 +155,7 @@ impl Traversal {
                 "no site that this one has a tunnel with carries connections of others (relay in [grid])";
             return self.seek_failed(base, index, lane, None, why);
         };
-        let id = base.driver.birth();
+        let id = base.driver.next_generation();
         self.search_mut(index).asked[lane] = Some((id, relay));
         base.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
         base.tunnels
@@ -173,30 +172,27 @@ impl Traversal {
         let failed = |relay: PeerIndex| {
             let search = self.search(index)?;
             let at = search.failed.get(&relay);
-            at.filter(|at| base.driver.now.saturating_duration_since(**at) < GRUDGE)
+            at.filter(|at| base.driver.now.saturating_duration_since(**at) < AVOIDED_FOR)
                 .copied()
         };
-        let willing = base.tunnels.peers.iter().filter_map(|(relay, peer)| {
-            let key = base.tunnels.by_site.get(&peer.site).copied()?;
+        let willing = base.tunnels.peers().filter_map(|(relay, peer)| {
+            let key = base.tunnels.key_of(peer.site())?;
             let is_willing = base
                 .membership
-                .directory
-                .other(&peer.site)
+                .directory()
+                .other(peer.site())
                 .is_some_and(|info| info.relays);
             (relay != index && is_willing && base.tunnels.has_direct_lane(key)).then(|| Candidate {
                 relay,
                 pair: key,
-                site: &peer.site,
+                site: peer.site(),
                 near_microseconds: base.tunnels.least_rtt(key).unwrap_or(u32::MAX),
                 offer: self.search(relay).and_then(|relay| relay.offer.as_ref()),
                 failed: failed(relay),
             })
         });
         let willing: Vec<_> = willing.collect();
-        let between = (
-            base.driver.config.site.as_str(),
-            base.tunnels.peers[index].site.as_str(),
-        );
+        let between = (base.driver.config.site.as_str(), base.tunnels.peer(index).site());
         choose(&willing, between, lane).map(|one| (one.relay, one.pair))
     }
 
@@ -210,17 +206,16 @@ impl Traversal {
         why: &str,
     ) {
         let now = base.driver.now;
-        let peer = &base.tunnels.peers[index];
+        let peer = &base.tunnels.peer(index);
         let search = self.search_mut(index);
         if let Some(relay) = relay {
             search.failed.insert(relay, now);
         }
         // A peer that is dialled, and a grid without relays: its users look elsewhere.
-        let concerns = relay.is_some() || peer.address.is_none();
+        let concerns = relay.is_some() || peer.address().is_none();
         if concerns && search.trouble != why {
-            let site = &peer.site;
+            let site = peer.site();
             base.driver
-                .log
                 .say(format_args!("no relay to {site}: {why}; trying again"));
             search.trouble = why.to_owned();
         }
@@ -247,7 +242,7 @@ impl Traversal {
     ) {
         let asked = self.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
         if let Some((_, relay)) = asked {
-            let site = &base.tunnels.peers[relay].site;
+            let site = base.tunnels.peer(relay).site();
             let why = format!("relay {site} did not answer within {ANSWER:?}");
             self.seek_failed(base, index, lane, Some(relay), &why);
         }
@@ -262,10 +257,10 @@ impl Traversal {
 
     /// The last lane to a site is gone: what it was asked as a relay is asked of others.
     fn relay_is_gone(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
-        for index in base.tunnels.peers.keys() {
+        for index in base.tunnels.peer_indexes() {
             for lane in LaneNumber::all() {
                 if self.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
-                    let why = format!("relay {} was lost", base.tunnels.peers[relay].site);
+                    let why = format!("relay {} was lost", base.tunnels.peer(relay).site());
                     self.seek_failed(base, index, lane, Some(relay), &why);
                 }
             }
@@ -273,7 +268,7 @@ impl Traversal {
     }
 
     /// A relay lets the two sites meet.
-    pub(crate) fn on_relay_go(&mut self, base: &mut Base<'_>, from: &str, invitation: &Invitation) {
+    pub(super) fn on_relay_go(&mut self, base: &mut Base<'_>, from: &str, invitation: &Invitation) {
         let Some((relay, index, lane)) = self.find_ask(base, from, invitation.id) else {
             return;
         };
@@ -289,20 +284,12 @@ impl Traversal {
     }
 
     /// A relay says that the sites cannot meet there.
-    pub(crate) fn on_relay_no(&mut self, base: &mut Base<'_>, from: &str, id: u64, why: RelayRefusal) {
+    pub(super) fn on_relay_no(&mut self, base: &mut Base<'_>, from: &str, id: u64, why: RelayRefusal) {
         let why = format!("relay {from}: {}", why.text());
         if let Some((relay, index, lane)) = self.find_ask(base, from, id) {
             return self.seek_failed(base, index, lane, Some(relay), &why);
         }
-        let waiting = base.tunnels.handshakes.iter().find(|(_, handshake)| {
-            let errand = handshake.errand();
-            handshake.dialled().is_some()
-                && errand
-                    .is_some_and(|errand| errand.id == id && errand.through.site == from && !errand.has_met())
-        });
-        if let Some(key) = waiting.map(|(key, _)| key) {
-            base.tunnels.end_handshake(base.driver, key, "handshake", &why);
-        }
+        base.tunnels.end_errand(base.driver, from, id, &why);
     }
 
     /// What was asked, of whom and for which lane.
@@ -318,7 +305,7 @@ impl Traversal {
     }
 
     /// Another site has asked a relay for this one.
-    pub(crate) fn on_relay_come(
+    pub(super) fn on_relay_come(
         &mut self,
         base: &mut Base<'_>,
         pair: PairKey,
@@ -357,10 +344,8 @@ impl Traversal {
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
             return Err(RelayRefusal::NoAddress.into());
         };
-        let coming = base.tunnels.handshakes.iter();
-        let coming = coming.filter(|(_, other)| other.errand().is_some() && other.dialled().is_none());
         let now = base.driver.now;
-        if coming.count() >= COMING || !base.tunnels.peers[relay].asked.take(now) {
+        if base.tunnels.coming() >= COMING || !base.tunnels.may_ask(relay, now) {
             return Err(RelayRefusal::TooOften.into());
         }
         self.go(base, relay, index, None, invitation)
@@ -376,11 +361,11 @@ impl Traversal {
         invitation: &Invitation,
     ) -> Result<(), NotGoing> {
         let ticket = Ticket::from_hex(&invitation.ticket).map_err(|_| RelayRefusal::Failed)?;
-        let peer = &base.tunnels.peers[relay];
+        let peer = &base.tunnels.peer(relay);
         // Never one that somebody says in passing: it could be anybody's.
-        let (site, address) = (peer.site.clone(), peer.address);
+        let (site, address) = (peer.site().to_owned(), peer.address());
         let address = address.ok_or(RelayRefusal::NoAddress)?;
-        let far = base.tunnels.peers[index].site.clone();
+        let far = base.tunnels.peer(index).site().to_owned();
         let far = lane.is_some().then_some(far.as_str());
         let carrier =
             TcpStream::connect(address).and_then(|socket| base.tunnels.tcp_carrier(base.driver, socket, far));
@@ -412,7 +397,7 @@ impl Traversal {
             return self.seek_failed(base, index, lane, Some(relay), why);
         }
         // The relay hears nothing: what a dial came to, and how soon, would tell it about other networks.
-        let (site, from) = (&errand.through.site, &base.tunnels.peers[errand.peer].site);
+        let (site, from) = (&errand.through.site, base.tunnels.peer(errand.peer).site());
         let text = format!("cannot meet it at {site}: {why}");
         base.driver
             .log

@@ -14,6 +14,7 @@
 
 pub(crate) mod client;
 mod digest;
+mod messages;
 pub(crate) mod selection;
 pub(crate) mod server;
 pub(crate) mod splice;

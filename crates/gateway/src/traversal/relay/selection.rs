@@ -109,7 +109,7 @@ fn lot(names: &[&str], lane: LaneNumber) -> u64 {
 
 impl Traversal {
     /// What this relay carries, or whom it reaches, has changed.
-    pub(crate) fn tell_offer_soon(&mut self, base: &mut Base<'_>) {
+    pub(in crate::traversal) fn tell_offer_soon(&mut self, base: &mut Base<'_>) {
         if base.driver.config.relay && !std::mem::replace(&mut self.relay.tells, true) {
             let told_at = self.relay.told_at;
             let since = told_at.map_or(TELL_EVERY, |at| base.driver.now.saturating_duration_since(at));
@@ -122,13 +122,13 @@ impl Traversal {
     pub(crate) fn tell_offer(&mut self, base: &mut Base<'_>) {
         self.relay.tells = false;
         self.relay.told_at = Some(base.driver.now);
-        let reached = base.tunnels.pairs.keys();
+        let reached = base.tunnels.pair_keys();
         let reached = reached
             .into_iter()
             .filter(|key| base.tunnels.has_direct_lane(*key));
         let reached: Vec<PairKey> = reached.collect();
         let beyond = reached.iter().filter_map(|key| {
-            let site = base.tunnels.pairs.get(*key)?.site.clone();
+            let site = base.tunnels.pair(*key)?.site().to_owned();
             Some((site, base.tunnels.least_rtt(*key)?))
         });
         let offer = GatewayToGateway::RelayOffer {
@@ -140,7 +140,7 @@ impl Traversal {
         }
     }
 
-    pub(crate) fn on_relay_offer(&mut self, base: &mut Base<'_>, site: &str, offer: Offer) {
+    pub(super) fn on_relay_offer(&mut self, base: &mut Base<'_>, site: &str, offer: Offer) {
         if let Some(relay) = base.tunnels.peer_of(site) {
             self.search_mut(relay).offer = Some(offer);
         }

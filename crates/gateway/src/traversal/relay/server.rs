@@ -9,10 +9,10 @@ use super::splice::KeptWay;
 use super::splice::{Direction, KEPT_BYTES};
 use crate::base::Base;
 use crate::inherited::{InheritError, descriptor};
-use crate::keys::PairKey;
+use crate::keys::{PairKey, SpliceKey, Table};
 use crate::sys::socket;
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use crate::traversal::Traversal;
 use crate::tunnels::carrier;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
@@ -20,7 +20,6 @@ use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
 use mio::Interest;
 use mio::net::TcpStream;
 use serde::{Deserialize, Serialize};
-use slab::Slab;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::Shutdown;
@@ -32,7 +31,7 @@ use std::time::{Duration, Instant};
 /// ends are slow.
 const AT_MOST: usize = 4096;
 
-/// Of these, awaited for one site that asks: 16 lanes each to several sites at once.
+/// Places of these for one site that asks: 16 lanes each to several sites at once.
 const AWAITED_PER_SITE: usize = 64;
 
 /// What may wait unsent in the kernel at either end: what waits at the sending gateway instead can still be
@@ -51,11 +50,11 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// Connections that this gateway carries for others.
 #[derive(Default)]
 pub(crate) struct RelayServer {
-    splices: Slab<Splice>,
+    splices: Table<SpliceKey, Splice>,
     /// Which end of which splice a ticket is for, by its digest.
-    tickets: HashMap<Ticket, (usize, usize)>,
+    tickets: HashMap<Ticket, (SpliceKey, usize)>,
     /// Splices with more to read than their turn held.
-    pub(crate) unread: Vec<usize>,
+    pub(crate) unread: Vec<SpliceKey>,
     space: Vec<u8>,
     pub(crate) carried_bytes: u64,
     /// Other sites are to be told what is carried, and when they were.
@@ -66,11 +65,11 @@ pub(crate) struct RelayServer {
 }
 
 struct Splice {
-    born: u64,
+    generation: u64,
     /// The sites at both ends; the first asked, under this number.
     sites: [String; 2],
     ask: u64,
-    /// Those that were given, whether they were shown or not; a predecessor's are good for nothing.
+    /// Tickets that were given, whether they were shown or not; a predecessor's are good for nothing.
     tickets: Vec<Ticket>,
     ends: [Option<TcpStream>; 2],
     met: bool,
@@ -105,7 +104,7 @@ impl Splice {
             return None;
         };
         self.met.then(|| KeptSplice {
-            born: self.born,
+            generation: self.generation,
             sites: self.sites.clone(),
             ends: [one.as_raw_fd(), other.as_raw_fd()],
             ways: [self.ways[0].keep(), self.ways[1].keep()],
@@ -117,7 +116,7 @@ impl RelayServer {
     pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
         let splices = self.splices.iter();
         splices
-            .filter_map(|(key, splice)| Some((key, splice.keep()?)))
+            .filter_map(|(key, splice)| Some((key.0, splice.keep()?)))
             .collect()
     }
 
@@ -134,13 +133,15 @@ impl Traversal {
         &mut self,
         base: &mut Base<'_>,
         kept: Vec<(usize, KeptSplice<'static>)>,
+        carried_bytes: u64,
     ) -> Result<(), InheritError> {
+        self.relay.carried_bytes = carried_bytes;
         let now = base.driver.now;
         let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
         let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
             let [one, other] = kept.ends;
             let splice = Splice {
-                born: kept.born,
+                generation: kept.generation,
                 sites: kept.sites,
                 ask: 0,
                 tickets: Vec::new(),
@@ -153,12 +154,14 @@ impl Traversal {
         };
         self.relay.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
-        for (key, splice) in &mut self.relay.splices {
+        for (key, splice) in self.relay.splices.iter_mut() {
             for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
-                let token = Class::Splice.token(2 * key + end);
+                let token = Class::Splice.token(2 * key.0 + end);
                 base.driver.registry().register(socket, token, interest)?;
             }
-            base.driver.timers.set(IDLE, Deadline::Splice(key, splice.born));
+            base.driver
+                .timers
+                .set(IDLE, Deadline::Splice(key, splice.generation));
             // Whatever the kernel has told of, it told the predecessor.
             self.relay.unread.push(key);
         }
@@ -169,7 +172,7 @@ impl Traversal {
     }
 
     /// A site wants to meet another one here.
-    pub(crate) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
+    pub(super) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
         if let Err(why) = self.arrange(base, asker, to, ask) {
             base.tunnels
                 .tell(base.driver, asker, GatewayToGateway::RelayNo { id: ask, why });
@@ -186,10 +189,10 @@ impl Traversal {
         if !base.driver.config.relay {
             return Err(RelayRefusal::NoRelay);
         }
-        let Some(from) = base.tunnels.pairs.get(asker).map(|pair| pair.site.clone()) else {
+        let Some(from) = base.tunnels.pair(asker).map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
-        let far = base.tunnels.by_site.get(to).copied().filter(|far| *far != asker);
+        let far = base.tunnels.key_of(to).filter(|far| *far != asker);
         let far = far.filter(|far| base.tunnels.has_direct_lane(*far));
         let far = far.ok_or(RelayRefusal::NoTunnel)?;
         if !self.relay.has_room_for(&from) {
@@ -203,9 +206,9 @@ impl Traversal {
         }
         let tickets = bytes.map(Ticket);
         let shown = tickets.map(|ticket| digest(&ticket));
-        let born = base.driver.birth();
+        let generation = base.driver.next_generation();
         let key = self.relay.splices.insert(Splice {
-            born,
+            generation,
             sites: [from.clone(), to.to_owned()],
             ask,
             tickets: shown.to_vec(),
@@ -217,7 +220,7 @@ impl Traversal {
         for (end, ticket) in shown.into_iter().enumerate() {
             self.relay.tickets.insert(ticket, (key, end));
         }
-        base.driver.timers.set(MEETING, Deadline::Splice(key, born));
+        base.driver.timers.set(MEETING, Deadline::Splice(key, generation));
         self.tell_offer_soon(base);
         let go = GatewayToGateway::RelayGo {
             id: ask,
@@ -225,7 +228,7 @@ impl Traversal {
             beyond_microseconds: base.tunnels.least_rtt(far).unwrap_or(0),
         };
         let come = GatewayToGateway::RelayCome {
-            meeting: born,
+            meeting: generation,
             from,
             ticket: tickets[1].to_hex(),
             beyond_microseconds: base.tunnels.least_rtt(asker).unwrap_or(0),
@@ -236,22 +239,21 @@ impl Traversal {
     }
 
     /// A site cannot come to a meeting.
-    pub(crate) fn on_relay_cannot(
+    pub(super) fn on_relay_cannot(
         &mut self,
         base: &mut Base<'_>,
         site: &str,
         meeting: u64,
         why: RelayRefusal,
     ) {
-        let mut splices = self.relay.splices.iter();
-        let is_it = |splice: &Splice| splice.born == meeting && splice.sites[1] == site && !splice.met;
-        let found = splices.find(|(_, splice)| is_it(splice));
+        let is_it = |splice: &Splice| splice.generation == meeting && splice.sites[1] == site && !splice.met;
+        let found = { self.relay.splices.iter() }.find(|(_, splice)| is_it(splice));
         let Some((key, from, id)) = found.map(|(key, splice)| (key, splice.sites[0].clone(), splice.ask))
         else {
             return;
         };
         self.end_splice(base, key);
-        if let Some(pair) = base.tunnels.by_site.get(&from).copied() {
+        if let Some(pair) = base.tunnels.key_of(&from) {
             base.tunnels
                 .tell(base.driver, pair, GatewayToGateway::RelayNo { id, why });
         }
@@ -269,13 +271,11 @@ impl Traversal {
             socket.set_nodelay(true),
             socket::set_unsent_low_water(&socket, UNSENT),
         );
-        let token = Class::Splice.token(2 * key + end);
+        let token = Class::Splice.token(2 * key.0 + end);
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = base.driver.registry();
         if let Err(error) = registry.reregister(&mut socket, token, interest) {
-            base.driver
-                .log
-                .say(format_args!("a connection of others: {error}"));
+            base.driver.say(format_args!("a connection of others: {error}"));
             self.end_splice(base, key);
             return true;
         }
@@ -288,7 +288,7 @@ impl Traversal {
     }
 
     /// Lets both gateways begin, if both are there.
-    fn join_ends(&mut self, base: &mut Base<'_>, key: usize) {
+    fn join_ends(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.get_mut(key) else {
             return;
         };
@@ -306,7 +306,6 @@ impl Traversal {
         if said_at.is_none_or(|at| base.driver.now.saturating_duration_since(at) > SAY_EVERY) {
             self.relay.said_at = Some(base.driver.now);
             base.driver
-                .log
                 .say(format_args!("carries a connection between {one} and {other}"));
         }
         self.relay.space.resize(KEPT_BYTES, 0);
@@ -314,7 +313,7 @@ impl Traversal {
     }
 
     /// Something may move between the ends of a splice.
-    pub(crate) fn on_splice(&mut self, base: &mut Base<'_>, key: usize) {
+    pub(crate) fn on_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.get_mut(key).filter(|splice| splice.met) else {
             return;
         };
@@ -336,13 +335,21 @@ impl Traversal {
     }
 
     /// Who was to meet has not, or a splice has been idle for long.
-    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: usize, born: u64) {
-        let Some(splice) = self.relay.splices.get(key).filter(|splice| splice.born == born) else {
+    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: SpliceKey, generation: u64) {
+        let Some(splice) = self
+            .relay
+            .splices
+            .get(key)
+            .filter(|splice| splice.generation == generation)
+        else {
             return;
         };
         let idle = base.driver.now.saturating_duration_since(splice.moved_at);
         if splice.met && idle < IDLE {
-            return base.driver.timers.set(IDLE - idle, Deadline::Splice(key, born));
+            return base
+                .driver
+                .timers
+                .set(IDLE - idle, Deadline::Splice(key, generation));
         }
         if !splice.met {
             let [one, other] = &splice.sites;
@@ -364,7 +371,7 @@ impl Traversal {
     }
 
     /// Closes both ends; tickets not yet shown are good for nothing any more.
-    fn end_splice(&mut self, base: &mut Base<'_>, key: usize) {
+    fn end_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.try_remove(key) else {
             return;
         };
@@ -403,7 +410,7 @@ impl Splice {
 /// A connection of two other sites, which have met.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeptSplice<'a> {
-    pub(crate) born: u64,
+    pub(crate) generation: u64,
     pub(crate) sites: [String; 2],
     pub(crate) ends: [RawFd; 2],
     /// From the first end to the second, and back.
@@ -416,7 +423,7 @@ mod tests {
 
     fn splice(from: &str, met: bool, now: Instant) -> Splice {
         Splice {
-            born: 0,
+            generation: 0,
             sites: [from.to_owned(), "nancy".to_owned()],
             ask: 0,
             tickets: Vec::new(),

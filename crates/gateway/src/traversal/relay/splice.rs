@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// What is read at once, and kept at most in each direction.
+/// Bytes read at once, and kept at most in each direction.
 pub(crate) const KEPT_BYTES: usize = 64 * 1024;
 
 /// Reads before other connections get their turn.

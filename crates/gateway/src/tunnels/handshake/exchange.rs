@@ -1,12 +1,12 @@
 //! What the two ends of a lane say before it is up: a ticket perhaps, hello, and the proof that both hold the
 //! grid's key.
 //!
-//! The proof keeps strangers out. What follows is hidden and protected under TLS (all but where `[grid]` says `insecure`)
-//! only; the proof is then made over the session's certificate too.
+//! The proof keeps strangers out. What follows is hidden and protected under TLS (all but where `[grid]` says
+//! `insecure`) only; the proof is then made over the session's certificate too.
 
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::tunnels::carrier::Carrier;
-use crate::tunnels::handshake::errand::Errand;
+use crate::tunnels::errand::Errand;
 use crate::tunnels::tls::Binding;
 use causeway_tunnel::hello::{self, Hello, PROOF_BYTES};
 use causeway_tunnel::ticket::{Opening, PREFACE_BYTES, Ticket};
@@ -27,7 +27,7 @@ pub(crate) struct Handshake {
     pub(in crate::tunnels) errand: Option<Errand>,
     /// A stranger's, which may show a ticket instead of a hello.
     pub(in crate::tunnels) may_show_ticket: bool,
-    pub(in crate::tunnels) born: u64,
+    pub(in crate::tunnels) generation: u64,
     pub(in crate::tunnels) own: Hello,
     pub(in crate::tunnels) connected: bool,
     pub(in crate::tunnels) received: Vec<u8>,

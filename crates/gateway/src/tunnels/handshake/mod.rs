@@ -1,11 +1,12 @@
-//! Connections between gateways until they are lanes: those accepted and those dialled, how long they may
-//! take, and what becomes of them.
+//! Connections between gateways until they are lanes: what is said (`exchange`), how they go on and how long
+//! they may take (`progress`), and how many strangers there may be.
 
-pub(crate) mod errand;
 pub(super) mod exchange;
+mod progress;
 
 pub(crate) use exchange::Handshake;
 
+use crate::keys::HandshakeKey;
 use causeway_admission::Admission;
 use std::net::IpAddr;
 
@@ -15,6 +16,6 @@ const AT_MOST: usize = 256;
 const AT_MOST_PER_ADDRESS: usize = 64;
 
 /// A real gateway is through within two round trips, and must not wait behind those that never will be.
-pub(crate) fn admission() -> Admission<IpAddr, usize> {
+pub(crate) fn admission() -> Admission<IpAddr, HandshakeKey> {
     Admission::new(AT_MOST, AT_MOST_PER_ADDRESS)
 }

@@ -69,7 +69,7 @@ pub(in crate::tunnels) const TURN_ROUNDS: u32 = 6;
 /// And so long for its end.
 pub(in crate::tunnels) const TURN_ENDS: Duration = Duration::from_secs(3);
 
-/// Of the end that was dialled: until it may train its lane.
+/// State of the end that was dialled, until it may train its lane.
 #[derive(Debug)]
 pub(crate) struct TrainingTurn {
     pub(in crate::tunnels) since: Instant,

@@ -185,13 +185,13 @@ impl Quic {
         self.wire.socket.local_addr().ok()
     }
 
-    /// Whose connection this is from now on.
+    /// Says whose connection this is from now on.
     pub(crate) fn set_owner(&mut self, handle: ConnectionHandle, token: Token) {
         self.owners.insert(handle, token);
     }
 }
 
-/// For connections of strangers, each of which gets a transport of its own.
+/// Configuration for connections of strangers, each of which gets a transport of its own.
 fn server_config(tls: &tls::Context) -> io::Result<Arc<ServerConfig>> {
     let crypto = QuicServerConfig::try_from(tls.server()).map_err(io::Error::other)?;
     let mut server = ServerConfig::with_crypto(Arc::new(crypto));

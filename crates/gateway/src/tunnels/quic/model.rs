@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is under way at first, and never less: ten segments (RFC 9002, section 7.2).
+/// Bytes under way at first, and never less: ten segments (RFC 9002, section 7.2).
 const MIN_WINDOW: u64 = 14_520;
 
-/// What is under way at most: as a lane keeps (`causeway_tunnel::Settings`).
+/// Bytes under way at most: as a lane keeps (`causeway_tunnel::Settings`).
 const MAX_WINDOW: u64 = 64 << 20;
 
 /// What an acknowledgement may be late beside the path's own time: it waits for others, and for the turns of
@@ -81,7 +81,7 @@ pub(crate) struct Model {
     rate: u64,
     /// The most it has been: what a transfer beside another finds is less than the path has.
     best: u64,
-    /// What is reserved: sent at, and never exceeded.
+    /// Reserved rate: sent at, and never exceeded.
     reserved: Option<u64>,
     window: u64,
     rtt: Duration,
@@ -104,7 +104,7 @@ pub(crate) struct Model {
     since: Option<Instant>,
     arrived: u64,
     lost: u64,
-    /// Of the counts in a row that the lane was busy in, bytes per second.
+    /// Bytes per second of the counts in a row in which the lane was busy.
     seen: VecDeque<u64>,
     counts: u32,
 }

@@ -29,7 +29,7 @@ const CHUNK: usize = 64 * 1024;
 const RECORD: usize = 16 * 1024;
 const RECORD_OVERHEAD: usize = 5 + 1 + 16;
 
-/// What is kept of the other side's words until they are whole: the longest record. An established lane reads
+/// Bytes kept of the other side's words until they are whole: the longest record. An established lane reads
 /// more at once.
 const FIRST_INCOMING: usize = RECORD + 256 + 5;
 
@@ -63,7 +63,7 @@ impl Context {
         Context::with(ring::default_provider())
     }
 
-    /// For a member of a grid.
+    /// The context of a member of a grid.
     pub(crate) fn of_member(credentials: &Credentials, trust: &Trust) -> io::Result<Context> {
         let server = grid::server_config(credentials, trust, Expect::AnySite);
         let mut server = server.map_err(io::Error::other)?;
@@ -106,7 +106,7 @@ impl Context {
         })
     }
 
-    /// For dialling the gateway of `site`.
+    /// A session that dials the gateway of `site`.
     pub(crate) fn client(&self, site: &str) -> io::Result<Arc<ClientConfig>> {
         match &self.clients {
             Clients::Anybody(client) => Ok(client.clone()),

@@ -49,14 +49,14 @@ pub(in crate::tunnels) const CHANCE_LOOKS: u32 = 3;
 pub(in crate::tunnels) const CHANCE_APART: RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_secs(20);
 
-/// What is lost so soon after a transfer that fills the path was lost by it.
+/// Segments that are lost so soon after a transfer that fills the path were lost by it.
 pub(in crate::tunnels) const PRESSED_PAST: Duration = Duration::from_secs(1);
 
 /// Acknowledgements are late by less, whatever the path: they wait for others, and for the turns of two
 /// gateways.
 pub(in crate::tunnels) const LATE_MICROSECONDS: u32 = 4000;
 
-/// What is doubtful is found out by training, after so long at first, then half as often each time: it takes
+/// A doubtful rate is found out by training, after so long at first, then half as often each time: it takes
 /// 30 to 65 MB on 1 Gbit/s at 11.6 ms.
 pub(in crate::tunnels) const TRAINING_PAUSE: Duration = Duration::from_secs(30);
 pub(in crate::tunnels) const MAX_PAUSE: Duration = Duration::from_secs(3600);

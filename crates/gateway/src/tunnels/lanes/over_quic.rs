@@ -1,13 +1,14 @@
 //! Lanes over QUIC in the loop: datagrams to their connections, connections to their handshakes and lanes.
 
-use super::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session, wire};
 use crate::config::Transport;
 use crate::driver::Driver;
-use crate::keys::LaneKey;
-use crate::sys::token::Class;
+use crate::keys::{HandshakeKey, LaneKey};
+use crate::sys::source::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
+use crate::tunnels::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session, wire};
+use crate::tunnels::tls::Context;
 use bytes::BytesMut;
 use causeway_broker::reflection;
 use causeway_tunnel::parity::Head;
@@ -31,6 +32,36 @@ const TRUSTED: usize = 16;
 const PLAIN_BYTES: usize = 64;
 
 impl Tunnels {
+    pub(crate) fn has_quic(&self) -> bool {
+        self.quic.is_some()
+    }
+
+    /// Address of the UDP socket of lanes over QUIC.
+    pub(crate) fn quic_address(&self) -> Option<SocketAddr> {
+        self.quic.as_ref()?.local_address()
+    }
+
+    /// Whether the UDP socket had more than a turn took.
+    pub(crate) fn has_unread_datagrams(&self) -> bool {
+        self.quic.as_ref().is_some_and(|quic| quic.unread)
+    }
+
+    /// Sends a datagram that is none of QUIC's from the UDP socket, if there is one.
+    pub(crate) fn say_datagram(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        self.quic.as_ref().map_or(Ok(()), |quic| quic.say(to, datagram))
+    }
+
+    /// New lanes show a renewed certificate.
+    ///
+    /// # Errors
+    /// It cannot be used; then the old one goes on.
+    pub(crate) fn renew(&mut self, context: Context) -> io::Result<()> {
+        if let Some(quic) = &mut self.quic {
+            quic.renew(&context)?;
+        }
+        self.tls = Some(context);
+        Ok(())
+    }
     /// Opens the UDP socket where lanes may go over QUIC.
     pub(crate) fn open_quic(&mut self, driver: &mut Driver) -> io::Result<()> {
         let Some(tls) = self
@@ -53,7 +84,7 @@ impl Tunnels {
                     format!("UDP at {place} for QUIC: {error}"),
                 ));
             }
-            Err(error) => driver.log.say(format_args!(
+            Err(error) => driver.say(format_args!(
                 "no lanes over QUIC, since there is no UDP socket: {error}"
             )),
         }
@@ -237,7 +268,7 @@ impl Tunnels {
         let token = *self.quic.as_ref()?.owners.get(&handle)?;
         let (class, key) = Class::of(token);
         let carrier = match class {
-            Class::Handshake => self.handshakes.get_mut(key)?.carrier(),
+            Class::Handshake => self.handshakes.get_mut(HandshakeKey(key))?.carrier(),
             Class::Lane => &mut self.lanes.get_mut(LaneKey(key))?.carrier,
             _ => return None,
         };
@@ -252,7 +283,11 @@ impl Tunnels {
     }
 
     /// Something has happened in these connections: their handshakes and lanes go on.
-    pub(crate) fn attend_connections(&mut self, driver: &mut Driver, handles: &[ConnectionHandle]) {
+    pub(in crate::tunnels) fn attend_connections(
+        &mut self,
+        driver: &mut Driver,
+        handles: &[ConnectionHandle],
+    ) {
         let now = driver.now;
         for handle in handles {
             let Some((token, session)) = self.session(*handle) else {
@@ -264,7 +299,7 @@ impl Tunnels {
             self.follow_address(*handle, moved);
             match Class::of(token) {
                 (Class::Handshake, _) if driver.leaving => {}
-                (Class::Handshake, key) => self.on_handshake(driver, key),
+                (Class::Handshake, key) => self.on_handshake(driver, HandshakeKey(key)),
                 (_, key) => {
                     let key = LaneKey(key);
                     if let Some(lane) = self.lanes.get_mut(key) {

@@ -1,6 +1,6 @@
-//! What a lane tells of itself.
+//! Makes the status of a lane, as `causeway status` shows it.
 
-use crate::tunnels::lane::Lane;
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Way;
 use causeway_control::LaneStatus;
 

@@ -1,43 +1,85 @@
-//! Keeps the lanes of a pair supplied: acknowledgements and control frames first, then the legs that have
-//! something to say, small frames before bulk, each read straight into the lane's memory behind its frame
-//! header.
+//! Chooses the lane of a pair that takes data next, and writes lanes to their connections: acknowledgements
+//! and control frames go before data. `site::fill` reads the data of legs straight into the lane's memory in
+//! between.
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey, Table};
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::BATCH;
-use crate::tunnels::lane::Lane;
+use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::pair::Pair;
 use std::io;
 use std::time::Instant;
 
-/// What writing a pair's lanes came to.
+/// Where a pair's next data goes.
+pub(crate) enum Supply {
+    /// Onto this lane.
+    Lane(LaneNumber),
+    /// Nowhere now: no lane takes data.
+    Full,
+    /// Nowhere: the pair has ended.
+    NoPair,
+}
+
+/// The outcome of writing a pair's lanes.
 #[derive(Default)]
-pub(crate) struct Written {
+struct Written {
     /// Bytes left, or a lane turned out to be full: another may take over.
-    pub(crate) progress: bool,
-    pub(crate) lost: Option<(LaneKey, io::Error)>,
+    progress: bool,
+    lost: Option<(LaneKey, io::Error)>,
 }
 
 impl Tunnels {
-    /// Puts what goes before data onto a pair's lanes. The lane that takes data next, if one does; nothing
-    /// when there is no such pair.
-    pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Option<Option<LaneNumber>> {
+    /// Puts what goes before data onto a pair's lanes, and says which one takes data next.
+    pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Supply {
         let now = driver.now;
-        let (lanes, pair) = (&self.lanes, self.pairs.get_mut(key)?);
+        let (lanes, Some(pair)) = (&self.lanes, self.pairs.get_mut(key)) else {
+            return Supply::NoPair;
+        };
         let writable = |number: LaneNumber| {
             let lane = pair.lanes[number].and_then(|lane| lanes.get(lane));
             lane.is_some_and(|lane| lane.writable)
         };
         let number = pair.tunnel.choose_lane(|number| writable(LaneNumber(number)));
         let number = number.map(LaneNumber);
-        let takes_data = number.filter(|number| pair.tunnel.prepare(number.0, BATCH, now));
-        Some(takes_data)
+        match number.filter(|number| pair.tunnel.prepare(number.0, BATCH, now)) {
+            Some(number) => Supply::Lane(number),
+            None => Supply::Full,
+        }
+    }
+}
+
+impl Tunnels {
+    /// Writes a pair's lanes, of which `filled` has been given data. True where there is more to do for the
+    /// pair now.
+    pub(crate) fn write_pair(
+        &mut self,
+        driver: &mut Driver,
+        key: PairKey,
+        filled: Option<LaneNumber>,
+    ) -> bool {
+        let trains = self.train(driver, key);
+        let Some(pair) = self.pairs.get_mut(key) else {
+            return false;
+        };
+        let written = write_lanes(pair, &mut self.lanes, driver.now);
+        let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
+        // A leg that ended in this round put a frame in where nothing else was to be written.
+        let takes = filled.is_some_and(|number| pair.tunnel.has_control_for(number.0));
+        if written.progress {
+            // After the bytes have left: a message does not wait for it.
+            self.steer(driver, key);
+        }
+        if let Some((lane, error)) = written.lost {
+            self.close_lane(driver, lane, &LaneEnd::Io(error));
+            return true;
+        }
+        (written.progress || takes) && more
     }
 }
 
 /// Writes what the lanes of a pair have to send, each until it is empty or the kernel has enough.
-pub(crate) fn write_lanes(pair: &mut Pair, lanes: &mut Table<LaneKey, Lane>, now: Instant) -> Written {
+fn write_lanes(pair: &mut Pair, lanes: &mut Table<LaneKey, Lane>, now: Instant) -> Written {
     let mut written = Written::default();
     for (number, key) in pair.lanes.iter() {
         let Some((key, lane)) = key.and_then(|key| Some((key, lanes.get_mut(key)?))) else {

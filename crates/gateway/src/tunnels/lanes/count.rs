@@ -6,10 +6,10 @@ use crate::keys::{LaneNumber, PairKey, PeerIndex};
 use crate::sys::socket;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::{
-    QUIC_LANE, bandwidth_delay_product, connection_holds, holds, most_rate, needed, unsent_share,
+    bandwidth_delay_product, connection_holds, holds, most_rate, needed, unsent_share,
 };
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::lane::Lane;
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::message::GatewayToGateway;
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ impl Tunnels {
     }
 
     /// Whether a lane that is lost is dialled again.
-    pub(crate) fn wants_lane(&self, driver: &Driver, index: PeerIndex, lane: LaneNumber) -> bool {
-        lane.0 < self.lanes_wanted(driver, index) || (lane == QUIC_LANE && self.peers[index].is_lossy)
+    pub(in crate::tunnels) fn wants_lane(&self, driver: &Driver, index: PeerIndex, lane: LaneNumber) -> bool {
+        lane.0 < self.lanes_wanted(driver, index) || (lane == LaneNumber::QUIC && self.peers[index].is_lossy)
     }
 
     /// A lane over TCP loses segments, or the far gateway says that its does: one over QUIC shall serve.
@@ -42,7 +42,7 @@ impl Tunnels {
     }
 
     /// Dials a lane over QUIC where the path is lossy, or asks who dials here.
-    pub(crate) fn ask_for_quic(&mut self, driver: &mut Driver, key: PairKey) {
+    pub(in crate::tunnels) fn ask_for_quic(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -51,18 +51,23 @@ impl Tunnels {
             return;
         }
         match self.peers[index].address {
-            Some(_) => self.dial_after(driver, index, QUIC_LANE, Duration::ZERO),
+            Some(_) => self.dial_after(driver, index, LaneNumber::QUIC, Duration::ZERO),
             None => self.tell(driver, key, GatewayToGateway::Lossy {}),
         }
     }
 
     /// A lane over QUIC begins with what those beside it know of the path, and goes before them.
-    pub(crate) fn begin_remembered_rate(&mut self, driver: &mut Driver, key: PairKey, lane: &mut Lane) {
+    pub(in crate::tunnels) fn begin_remembered_rate(
+        &mut self,
+        driver: &mut Driver,
+        key: PairKey,
+        lane: &mut Lane,
+    ) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
         let reserved = most_rate(&driver.config, &self.peers, pair);
-        let contact = &self.peers[pair.peer];
+        let peer = &self.peers[pair.peer];
         let beside = pair
             .lanes
             .values()
@@ -71,9 +76,9 @@ impl Tunnels {
         // What a relay carries takes another way.
         let beside = beside.filter(|lane| lane.carrier.tcp().is_some() && lane.through.is_none());
         let rates: Vec<u64> = beside.map(Lane::rate).collect();
-        let known = rates.iter().sum::<u64>().max(contact.seen_rate);
+        let known = rates.iter().sum::<u64>().max(peer.seen_rate);
         // Beside TCP it stands because of losses; alone, where nothing else gets through.
-        let is_lossy = contact.is_lossy || (driver.config.transport == Transport::Auto && !rates.is_empty());
+        let is_lossy = peer.is_lossy || (driver.config.transport == Transport::Auto && !rates.is_empty());
         let share = match driver.config.transport {
             Transport::Quic => known / driver.config.lanes.unwrap_or(1) as u64,
             _ => known,
@@ -94,7 +99,7 @@ impl Tunnels {
 
     /// A lane has come up, gone, or learned its rate: the tunnel's bounds, the number of lanes and their
     /// shares of what is reserved follow.
-    pub(crate) fn size_pair(&mut self, driver: &mut Driver, key: PairKey) {
+    pub(in crate::tunnels) fn size_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get_mut(key) else {
             return;
         };
@@ -106,7 +111,7 @@ impl Tunnels {
             .map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds))
             .min();
         let rates = lanes.iter().map(|lane| lane.rate().saturating_mul(8));
-        let is_quic = driver.config.transport == Transport::Auto && pair.lanes[QUIC_LANE].is_some();
+        let is_quic = driver.config.transport == Transport::Auto && pair.lanes[LaneNumber::QUIC].is_some();
         // The lane over QUIC shares its path with the others.
         let seen: u64 = if is_quic {
             rates.max().unwrap_or(0)
@@ -131,7 +136,7 @@ impl Tunnels {
             }
         }
         let index = pair.peer;
-        let wanted = needed(held_bytes, connection_holds()).min(QUIC_LANE.0);
+        let wanted = needed(held_bytes, connection_holds()).min(LaneNumber::QUIC.0);
         if driver.config.lanes.is_none() && wanted > self.peers[index].lanes {
             self.peers[index].lanes = wanted;
             self.dial_all(driver, index, Duration::ZERO);

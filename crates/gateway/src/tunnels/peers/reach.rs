@@ -1,7 +1,7 @@
-//! Which addresses that somebody else named this gateway sends anything to.
+//! Says to which addresses that somebody else named this gateway sends anything.
 //!
-//! Where nobody of the grid answers there, who knows nothing of it may: so only what can be a gateway, never this
-//! site's own nodes, and this host only where the whole grid is on it.
+//! Where nobody of the grid answers there, who knows nothing of it may: so only what can be a gateway, never
+//! this site's own nodes, and this host only where the whole grid is on it.
 
 use causeway_wire::Cidr;
 use std::net::{IpAddr, SocketAddr};
@@ -23,7 +23,7 @@ pub(crate) fn may_be_gateway(address: SocketAddr, on_loopback: bool, subnets: &[
         && !subnets.iter().any(|subnet| subnet.contains(ip))
 }
 
-/// Of the addresses that a site which is seen as `mapped` named, those that a gateway which is seen as `own` tries:
+/// Picks, of the addresses that a site seen as `mapped` named, those that a gateway seen as `own` tries:
 /// addresses in the other's own network only where both are behind one NAT.
 pub(crate) fn connectable(
     named: &[SocketAddr],

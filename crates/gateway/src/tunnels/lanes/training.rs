@@ -11,7 +11,7 @@ use crate::tunnels::pacing::train::{TURN_LOOK, Training, TrainingTurn};
 
 impl Tunnels {
     /// A lane has come up whose rate nobody knows.
-    pub(crate) fn train_new(&mut self, driver: &mut Driver, key: LaneKey) {
+    pub(in crate::tunnels) fn train_new(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
@@ -42,7 +42,7 @@ impl Tunnels {
             return;
         };
         // A lane over QUIC carries everything where there is one; see `train`.
-        if pair.lanes[capacity::QUIC_LANE].is_none() && lane.training.is_none() {
+        if pair.lanes[LaneNumber::QUIC].is_none() && lane.training.is_none() {
             let idle = pair.tunnel.streams() == 0;
             lane.training = Some(Training::begin(&lane.carrier, idle, now));
             let pair = lane.pair;
@@ -51,7 +51,7 @@ impl Tunnels {
     }
 
     /// Fills the lanes of a pair that are in training and have nothing else to do; true when there was one.
-    pub(crate) fn train(&mut self, driver: &mut Driver, key: PairKey) -> bool {
+    pub(in crate::tunnels) fn train(&mut self, driver: &mut Driver, key: PairKey) -> bool {
         let now = driver.now;
         let Some(pair) = self.pairs.get_mut(key) else {
             return false;
@@ -59,7 +59,7 @@ impl Tunnels {
         let (mut trains, mut ended) = (false, false);
         // A lane over QUIC that has come up carries everything: the padding of others would only fill its
         // queue.
-        let is_spare = pair.lanes[capacity::QUIC_LANE].is_some();
+        let is_spare = pair.lanes[LaneNumber::QUIC].is_some();
         for number in LaneNumber::all() {
             let Some(lane) = pair.lanes[number].and_then(|lane| self.lanes.get_mut(lane)) else {
                 continue;

@@ -4,7 +4,8 @@
 use crate::commands::command::Command;
 use crate::commands::command::Stage;
 use crate::commands::local::DEADLINE;
-use crate::commands::{Below, Commands};
+use crate::commands::{CommandContext, Commands};
+use crate::keys::CommandKey;
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::timers::Deadline;
 use crate::tunnels::message::GatewayToGateway;
@@ -12,56 +13,58 @@ use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
 use std::time::Duration;
 
-/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and to
-/// end in order.
+/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and
+/// to end in order.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 
 impl Commands {
-    pub(super) fn start_job(&mut self, below: &mut Below<'_>, key: usize, mut job: Job) {
+    pub(super) fn start_job(&mut self, context: &mut CommandContext<'_>, key: CommandKey, mut job: Job) {
         // By its real addresses others would not find it, or somebody else.
-        if below.base.membership.awaits_addresses(below.base.driver) {
+        if context.membership.awaits_addresses(context.driver) {
             let why = "the grid's broker has not given this site virtual addresses yet: 'causeway status' says whether it answers; one of \
                        an earlier version never will";
-            return self.answer(below, key, Reply::Error(why.to_owned()));
+            return self.answer(context, key, Reply::Error(why.to_owned()));
         }
         // Processes that cannot read the map would not know which connections are not theirs to make.
-        let map = below.base.membership.directory.grid().text();
+        let map = context.membership.directory().grid().text();
         if let (Err(why), false) = (map, job.plain || job.transparent) {
-            return self.answer(below, key, Reply::Error(format!("this job cannot start: {why}")));
+            return self.answer(
+                context,
+                key,
+                Reply::Error(format!("this job cannot start: {why}")),
+            );
         }
         let mut bytes = [0; Token::BYTES];
         if let Err(error) = getrandom::fill(&mut bytes) {
             return self.answer(
-                below,
+                context,
                 key,
                 Reply::Error(format!("no random numbers for a job token: {error}")),
             );
         }
         let token = Token(bytes);
-        job.user.clone_from(&below.base.driver.user);
-        below
-            .base
+        job.user.clone_from(&context.driver.user);
+        context
             .driver
-            .log
             .say(format_args!("job {} starts: {}", token.hint(), job.name));
-        below
-            .base
+        context
             .membership
-            .register_job(below.base.driver, below.base.tunnels, &token, &job);
-        below.base.membership.jobs.start(token, job);
+            .register_job(context.driver, context.tunnels, &token, &job);
+        context.membership.jobs_mut().start(token, job);
         if let Some(command) = self.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
-        let base = &mut below.base;
-        base.membership.announce(base.driver, base.tunnels, &token);
+        context
+            .membership
+            .announce(context.driver, context.tunnels, &token);
         let awaits = |job: &Job| !job.awaited.is_empty();
-        if !base.membership.jobs.get(&token).is_some_and(awaits) {
-            self.job_confirmed(below, key);
+        if !context.membership.jobs().get(&token).is_some_and(awaits) {
+            self.job_confirmed(context, key);
         }
     }
 
     /// Every site that has a tunnel knows the job, or has had its time: the job's processes may start.
-    pub(crate) fn job_confirmed(&mut self, below: &mut Below<'_>, key: usize) {
+    pub(in crate::commands) fn job_confirmed(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         let Some(command) = self.connections.get_mut(key) else {
             return;
         };
@@ -69,40 +72,38 @@ impl Commands {
             return;
         };
         command.stage = Stage::Holding(token);
-        let mut sites = below.view().sites();
-        if let Some(job) = below.base.membership.jobs.get(&token) {
-            let own = &below.base.driver.config.site;
+        let mut sites = context.view().sites();
+        if let Some(job) = context.membership.jobs().get(&token) {
+            let own = &context.driver.config.site;
             for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
                 site.unreachable = why_not_at(job, own, &site.name);
             }
         }
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
-            grid: below.base.membership.directory.grid().to_string(),
-            site: below.base.driver.config.site.clone(),
+            grid: context.membership.directory().grid().to_string(),
+            site: context.driver.config.site.clone(),
             sites,
-            links: below.base.tunnels.links(below.base.driver),
+            links: context.tunnels.links(context.driver),
         });
-        self.put_answer(below, key, &reply);
+        self.put_answer(context, key, &reply);
     }
 
-    pub(super) fn end_job(&mut self, below: &mut Below<'_>, token: &Token) {
-        let Some(job) = below.base.membership.jobs.end(token) else {
+    pub(super) fn end_job(&mut self, context: &mut CommandContext<'_>, token: &Token) {
+        let Some(job) = context.membership.jobs_mut().end(token) else {
             return;
         };
         // Those of other sites end as they start, without a word: a site could fill the log with them.
         if matches!(job.origin, Origin::Here(_)) {
-            below
-                .base
+            context
                 .driver
-                .log
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
-            below.base.membership.unregister_job(token, &job);
+            context.membership.unregister_job(token, &job);
             let told = job.told.iter();
-            let told = told.filter_map(|site| below.base.tunnels.by_site.get(site).copied());
+            let told = told.filter_map(|site| context.tunnels.key_of(site));
             for pair in told.collect::<Vec<_>>() {
-                below.base.tunnels.tell(
-                    below.base.driver,
+                context.tunnels.tell(
+                    context.driver,
                     pair,
                     GatewayToGateway::JobEnd {
                         token: token.to_hex(),
@@ -110,39 +111,40 @@ impl Commands {
                 );
             }
         }
-        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take from
-        // the far side what was sent last.
+        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take
+        // from the far side what was sent last.
         if job.plain {
             if !job.lingers {
-                below.base.driver.timers.set(FAREWELL, Deadline::Streams(*token));
+                context.driver.timers.set(FAREWELL, Deadline::Streams(*token));
             }
         } else {
             if job.transparent {
-                below.site.leave_transparent_streams(&mut below.base, token);
+                let (site, mut base) = context.site_and_base();
+                site.leave_transparent_streams(&mut base, token);
             }
-            below.site.end_streams(&mut below.base, token);
+            let (site, mut base) = context.site_and_base();
+            site.end_streams(&mut base, token);
         }
-        self.end_starters(below, token);
-        below
-            .base
+        self.end_starters(context, token);
+        context
             .membership
-            .settle_addresses(below.base.driver, below.base.tunnels);
+            .settle_addresses(context.driver, context.tunnels);
     }
 
     /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
-    pub(crate) fn on_site_gone(&mut self, below: &mut Below<'_>, site: &str, why: &str) {
-        for command in below.base.membership.jobs.losing(site) {
+    pub(crate) fn on_site_gone(&mut self, context: &mut CommandContext<'_>, site: &str, why: &str) {
+        for command in context.membership.jobs().losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
             if self.connections.get(command).is_some_and(holds) {
                 let text = format!("this job has lost site {site}: {why}");
-                self.put_answer(below, command, &Reply::Lost(text));
+                self.put_answer(context, command, &Reply::Lost(text));
             }
         }
-        for token in below.base.membership.jobs.of_site(site) {
-            self.end_job(below, &token);
+        for token in context.membership.jobs().of_site(site) {
+            self.end_job(context, &token);
         }
-        for command in below.base.membership.jobs.site_is_gone(site) {
-            self.job_confirmed(below, command);
+        for command in context.membership.jobs_mut().site_is_gone(site) {
+            self.job_confirmed(context, command);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! One connection to another gateway: what arrives on it, and how it ends. See `pump` for what it sends.
+//! One connection to another gateway: its state, and the reasons for its end. `receive` reads it, `pump`
+//! writes it.
 //!
 //! Pieces are handed to the legs straight from the input buffer: payload is copied once between kernel and
 //! process in each direction, and nowhere else while readers keep up and lanes do not overtake each other.
@@ -17,44 +18,44 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// What one read takes from the kernel at most. Larger brings nothing measurable and delays other lanes.
-pub(super) const IN_BYTES: usize = 256 * 1024;
+pub(in crate::tunnels) const IN_BYTES: usize = 256 * 1024;
 
 /// Silence after which TCP starts slowly again (RFC 5681, section 4.1): its least retransmission timeout in
 /// Linux.
-pub(super) const IDLE: Duration = Duration::from_millis(200);
+pub(in crate::tunnels) const IDLE: Duration = Duration::from_millis(200);
 
 pub(crate) struct Lane {
-    pub(crate) carrier: Carrier,
-    pub(crate) pair: PairKey,
+    pub(in crate::tunnels) carrier: Carrier,
+    pub(in crate::tunnels) pair: PairKey,
     /// Its number in the pair.
-    pub(crate) number: LaneNumber,
-    pub(crate) peer: SocketAddr,
+    pub(in crate::tunnels) number: LaneNumber,
+    pub(in crate::tunnels) peer: SocketAddr,
     /// This gateway dialled.
-    pub(crate) dialled: bool,
+    pub(in crate::tunnels) dialled: bool,
     /// The relay it goes through.
-    pub(crate) through: Option<Through>,
+    pub(in crate::tunnels) through: Option<Through>,
     /// Through a hole that both gateways made; see `traversal::punch`.
-    pub(crate) punched: Option<Way>,
-    pub(crate) congestion_control: String,
-    pub(crate) sent_bytes: u64,
-    pub(crate) received_bytes: u64,
-    pub(crate) writable: bool,
+    pub(in crate::tunnels) punched: Option<Way>,
+    pub(in crate::tunnels) congestion_control: String,
+    pub(in crate::tunnels) sent_bytes: u64,
+    pub(in crate::tunnels) received_bytes: u64,
+    pub(in crate::tunnels) writable: bool,
     /// The kernel has told of the end of what arrives: it will not tell again.
-    pub(crate) end_known: bool,
+    pub(in crate::tunnels) end_known: bool,
     /// When it last sent, and how often that was longer ago than [`IDLE`].
-    pub(crate) sent_at: Option<Instant>,
-    pub(crate) idle_restarts: u64,
+    pub(in crate::tunnels) sent_at: Option<Instant>,
+    pub(in crate::tunnels) idle_restarts: u64,
     /// Until it may be trained.
-    pub(crate) training_turn: Option<TrainingTurn>,
+    pub(in crate::tunnels) training_turn: Option<TrainingTurn>,
     /// Until the congestion control knows the path.
-    pub(crate) training: Option<Training>,
+    pub(in crate::tunnels) training: Option<Training>,
     /// What it knows of the path.
-    pub(crate) remembered: RememberedRate,
-    pub(crate) tail_probe: TailProbe,
+    pub(in crate::tunnels) remembered: RememberedRate,
+    pub(in crate::tunnels) tail_probe: TailProbe,
     /// What has been read is still to be acted on: it came with the handshake, or the lane's turn was over.
-    pub(crate) is_behind: bool,
-    pub(crate) input: Vec<u8>,
-    pub(crate) filled: usize,
+    pub(in crate::tunnels) is_behind: bool,
+    pub(in crate::tunnels) input: Vec<u8>,
+    pub(in crate::tunnels) filled: usize,
 }
 
 /// Why a lane, or the pair it belonged to, ends.
@@ -126,6 +127,15 @@ impl Lane {
 }
 
 impl Lane {
+    /// Whether it goes through no relay.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.through.is_none()
+    }
+
+    pub(crate) fn is_over_tcp(&self) -> bool {
+        self.carrier.tcp().is_some()
+    }
+
     /// Bytes per second that it was seen to deliver.
     pub(crate) fn rate(&self) -> u64 {
         match self.remembered.rate() {
@@ -137,7 +147,7 @@ impl Lane {
         }
     }
 
-    /// What is known of the path, all the way to the far gateway: the kernel knows the way to a relay only.
+    /// State of the path, all the way to the far gateway: the kernel knows the way to a relay only.
     pub(crate) fn path(&self) -> io::Result<PathInfo> {
         let mut path = self.carrier.path()?;
         let beyond = self

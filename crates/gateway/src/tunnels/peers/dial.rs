@@ -5,11 +5,10 @@ use crate::driver::Driver;
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
-use crate::tunnels::capacity::QUIC_LANE;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::pair::Pair;
-use crate::tunnels::peer::{Dial, FIRST_BACKOFF};
+use crate::tunnels::peers::peer::{Dial, FIRST_BACKOFF};
 use mio::net::TcpStream;
 use std::io;
 use std::net::SocketAddr;
@@ -41,7 +40,7 @@ impl Tunnels {
     }
 
     /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
-    pub(crate) fn redial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::tunnels) fn redial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         if self.wants_lane(driver, index, lane) {
             let known = self.pair_of(&self.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
@@ -53,7 +52,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn dial_after(
+    pub(in crate::tunnels) fn dial_after(
         &mut self,
         driver: &mut Driver,
         index: PeerIndex,
@@ -93,7 +92,7 @@ impl Tunnels {
         address: SocketAddr,
         lane: LaneNumber,
     ) -> io::Result<Carrier> {
-        if driver.config.transport == Transport::Quic || lane == QUIC_LANE {
+        if driver.config.transport == Transport::Quic || lane == LaneNumber::QUIC {
             return self.dial_quic(driver, site, address);
         }
         let socket = TcpStream::connect(address)?;
@@ -110,7 +109,7 @@ impl Tunnels {
 
     /// Dials a lane again that did not come up, and that nobody else brings up.
     pub(crate) fn dial_later(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber, why: &str) {
-        if lane == QUIC_LANE {
+        if lane == LaneNumber::QUIC {
             return self.spare_failed(driver, index, why);
         }
         let most = match self.is_relayed(&self.peers[index].site) {
@@ -120,9 +119,7 @@ impl Tunnels {
         let peer = &mut self.peers[index];
         let site = &peer.site;
         if peer.trouble != why {
-            driver
-                .log
-                .say(format_args!("no lane to {site}: {why}; trying again"));
+            driver.say(format_args!("no lane to {site}: {why}; trying again"));
             peer.trouble = why.to_owned();
         }
         // The next one, where it has several.
@@ -143,25 +140,25 @@ impl Tunnels {
         let peer = &mut self.peers[index];
         let site = &peer.site;
         if peer.spare_trouble != why {
-            driver.log.say(format_args!(
+            driver.say(format_args!(
                 "no lane over QUIC to {site}, which would serve better since the path loses segments: {why}; TCP serves meanwhile"
             ));
             peer.spare_trouble = why.to_owned();
         }
-        let dial = &mut peer.dials[QUIC_LANE];
+        let dial = &mut peer.dials[LaneNumber::QUIC];
         let pause = dial.back_off(LAST_SPARE_BACKOFF);
         dial.under_way = false;
-        self.dial_after(driver, index, QUIC_LANE, pause);
+        self.dial_after(driver, index, LaneNumber::QUIC, pause);
     }
 
     /// A lane that this gateway dialled is through its handshake.
-    pub(crate) fn dial_ended(&mut self, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::tunnels) fn dial_ended(&mut self, index: PeerIndex, lane: LaneNumber) {
         self.peers[index].dials[lane].under_way = false;
         self.events.push_back(TunnelsEvent::Met { peer: index });
     }
 
     /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
-    pub(crate) fn dial_succeeded(&mut self, index: PeerIndex) {
+    pub(in crate::tunnels) fn dial_succeeded(&mut self, index: PeerIndex) {
         let has_lane = self.has_lane(index);
         let peer = &mut self.peers[index];
         // Through a relay: why there is no better way is still to be said.

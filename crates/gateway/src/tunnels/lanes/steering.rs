@@ -1,7 +1,7 @@
 //! Looks after the lanes that have just sent.
 
 use crate::driver::Driver;
-use crate::keys::PairKey;
+use crate::keys::{LaneNumber, PairKey};
 use crate::sys::socket::{self};
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 impl Tunnels {
     /// Looks after the lanes of a pair that have just sent.
-    pub(crate) fn steer(&mut self, driver: &mut Driver, key: PairKey) {
+    pub(in crate::tunnels) fn steer(&mut self, driver: &mut Driver, key: PairKey) {
         let now = driver.now;
         let mut lossy = false;
         let Some(pair) = self.pairs.get(key) else {
@@ -44,7 +44,7 @@ impl Tunnels {
             let reserved = capacity::most_rate(&driver.config, &self.peers, pair);
             // A lane over QUIC carries everything while it is there: padding of others would only fill its
             // queue.
-            let trains = driver.config.train && pair.lanes[capacity::QUIC_LANE].is_none();
+            let trains = driver.config.train && pair.lanes[LaneNumber::QUIC].is_none();
             match lane.remembered.look(&path, &bbr, (reserved, trains), now) {
                 Step::Begin(rate) => {
                     // The bound comes first: a start-up begins at nearly three times the pace of the window.

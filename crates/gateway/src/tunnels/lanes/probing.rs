@@ -4,7 +4,7 @@ use crate::driver::Driver;
 use crate::keys::LaneKey;
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
-use crate::tunnels::lane::Lane;
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::pacing::tail_probe::pause;
 
 impl Tunnels {

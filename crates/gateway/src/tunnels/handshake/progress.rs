@@ -1,17 +1,17 @@
 //! Connections between gateways until they are lanes: how they go on, how long they may take, and what
 //! becomes of them.
 
-use super::handshake::exchange::{Failure, First, Handshake};
 use crate::driver::Driver;
-use crate::keys::{LaneNumber, PairKey, PeerIndex};
+use crate::keys::{HandshakeKey, LaneNumber, PairKey, PeerIndex};
+use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
-use crate::sys::token::Class;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
+use crate::tunnels::errand::Errand;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::handshake::errand::Errand;
-use crate::tunnels::lane::Lane;
+use crate::tunnels::handshake::exchange::{Failure, First, Handshake};
+use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Came;
 use causeway_admission::network_of;
 use causeway_broker::tls::Expect;
@@ -32,6 +32,23 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 
 impl Tunnels {
+    /// A relay says that the meeting which was asked for under this number cannot be.
+    pub(crate) fn end_errand(&mut self, driver: &mut Driver, relay: &str, id: u64, why: &str) {
+        let waiting = self.handshakes.iter().find(|(_, handshake)| {
+            let is_it =
+                |errand: &Errand| errand.id == id && errand.through.site == relay && !errand.has_met();
+            handshake.dialled().is_some() && handshake.errand().is_some_and(is_it)
+        });
+        if let Some(key) = waiting.map(|(key, _)| key) {
+            self.end_handshake(driver, key, "handshake", why);
+        }
+    }
+
+    /// Connections to relays that are under way because others asked.
+    pub(crate) fn coming(&self) -> usize {
+        let others = { self.handshakes.iter() }.filter(|(_, other)| other.errand().is_some());
+        others.filter(|(_, other)| other.dialled().is_none()).count()
+    }
     pub(crate) fn on_tcp_gateway(&mut self, driver: &mut Driver, socket: TcpStream, address: SocketAddr) {
         // Without a certificate of its own there would be no gateway.
         if let Ok(carrier) = self.tcp_carrier(driver, socket, None) {
@@ -39,7 +56,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_gateway_connection(
+    pub(in crate::tunnels) fn on_gateway_connection(
         &mut self,
         driver: &mut Driver,
         carrier: Carrier,
@@ -52,10 +69,10 @@ impl Tunnels {
         self.begin_handshake(driver, carrier, address, None, None);
     }
 
-    fn take_handshake(&mut self, key: usize) -> Option<Handshake> {
+    fn take_handshake(&mut self, key: HandshakeKey) -> Option<Handshake> {
         let handshake = self.handshakes.try_remove(key)?;
         self.strangers
-            .leave(&network_of(handshake.address.ip()), handshake.born);
+            .leave(&network_of(handshake.address.ip()), handshake.generation);
         Some(handshake)
     }
 
@@ -69,7 +86,7 @@ impl Tunnels {
     ) {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
-        let token = Class::Handshake.token(key);
+        let token = Class::Handshake.token(key.0);
         let begun = getrandom::fill(&mut nonce)
             .map_err(io::Error::other)
             .and_then(|()| carrier.register(driver.registry(), token, false));
@@ -82,7 +99,7 @@ impl Tunnels {
         }
         self.own_connection(&mut carrier, token);
         let connection = carrier.quic().map(|session| session.handle());
-        let born = driver.birth();
+        let generation = driver.next_generation();
         let own = Hello {
             site: driver.config.site.clone(),
             nonce,
@@ -98,7 +115,7 @@ impl Tunnels {
             dialled,
             errand,
             may_show_ticket,
-            born,
+            generation,
             own,
             connected: false,
             received: Vec::new(),
@@ -106,11 +123,12 @@ impl Tunnels {
         };
         self.handshakes.insert(handshake);
         if is_stranger {
-            self.strangers.enter(network_of(address.ip()), born, key);
+            self.strangers.enter(network_of(address.ip()), generation, key);
         }
-        driver.timers.set(DEADLINE, Deadline::Handshake(key, born));
+        driver.timers.set(DEADLINE, Deadline::Handshake(key, generation));
         if !is_stranger {
-            driver.timers.set(CONNECT_DEADLINE, Deadline::Connect(key, born));
+            let connect = Deadline::Connect(key, generation);
+            driver.timers.set(CONNECT_DEADLINE, connect);
         }
         match connection {
             Some(connection) => self.attend_connections(driver, &[connection]),
@@ -139,9 +157,9 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: usize, born: u64) {
+    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, generation: u64) {
         let handshake = self.handshakes.get(key);
-        if handshake.is_some_and(|handshake| handshake.born == born && !handshake.connected) {
+        if handshake.is_some_and(|handshake| handshake.generation == generation && !handshake.connected) {
             self.end_handshake(
                 driver,
                 key,
@@ -151,18 +169,18 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: usize, born: u64) {
+    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, generation: u64) {
         if self
             .handshakes
             .get(key)
-            .is_some_and(|handshake| handshake.born == born)
+            .is_some_and(|handshake| handshake.generation == generation)
         {
             let why = format!("no complete handshake within {DEADLINE:?}");
             self.end_handshake(driver, key, "handshake", &why);
         }
     }
 
-    pub(crate) fn on_handshake(&mut self, driver: &mut Driver, key: usize) {
+    pub(crate) fn on_handshake(&mut self, driver: &mut Driver, key: HandshakeKey) {
         let Some(handshake) = self.handshakes.get_mut(key) else {
             return;
         };
@@ -203,7 +221,7 @@ impl Tunnels {
     }
 
     /// A ticket is shown: whoever does that has nothing to say to this gateway but to another one.
-    fn on_stranger_with_ticket(&mut self, key: usize, ticket: Ticket) {
+    fn on_stranger_with_ticket(&mut self, key: HandshakeKey, ticket: Ticket) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };
@@ -219,7 +237,7 @@ impl Tunnels {
         self.events.push_back(event);
     }
 
-    pub(crate) fn end_handshake(&mut self, driver: &mut Driver, key: usize, kind: &str, why: &str) {
+    fn end_handshake(&mut self, driver: &mut Driver, key: HandshakeKey, kind: &str, why: &str) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };
@@ -231,7 +249,7 @@ impl Tunnels {
         }
     }
 
-    fn lane_up(&mut self, driver: &mut Driver, key: usize) {
+    fn lane_up(&mut self, driver: &mut Driver, key: HandshakeKey) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };
@@ -325,9 +343,7 @@ impl Tunnels {
         let key = self.lanes.vacant_key();
         let token = Class::Lane.token(key.0);
         if let Err(error) = carrier.register(driver.registry(), token, true) {
-            return driver
-                .log
-                .say(format_args!("lane {number} at {address}: {error}"));
+            return driver.say(format_args!("lane {number} at {address}: {error}"));
         }
         self.own_connection(&mut carrier, token);
         let mut lane = Lane::new(carrier, pair, number, address, dialled, received, driver.now);

@@ -1,9 +1,9 @@
-//! What is known of the gateway of each other site.
+//! Keeps what is known of the gateway of each other site.
 
 use crate::keys::ByNumber;
 use crate::log::Allowance;
-use crate::tunnels::dial_rate::DialRate;
-use crate::tunnels::totals::Totals;
+use crate::tunnels::peers::dial_rate::DialRate;
+use crate::tunnels::peers::totals::Totals;
 use causeway_control::Link;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -13,37 +13,37 @@ pub(crate) const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
 /// The gateway of another site: where it is, what this gateway calls itself to it, and how dialling it goes.
 pub(crate) struct Peer {
-    pub(crate) site: String,
+    pub(in crate::tunnels) site: String,
     /// Where it is dialled now, if it is at all.
-    pub(crate) address: Option<SocketAddr>,
-    /// What is reserved on the way to it, in bits per second.
-    pub(crate) reserved: Option<u64>,
+    pub(in crate::tunnels) address: Option<SocketAddr>,
+    /// Rate that is reserved on the way to it, in bits per second.
+    pub(in crate::tunnels) reserved: Option<u64>,
     /// This gateway's half of the tunnel's identity; see `causeway_tunnel::hello`.
-    pub(crate) session: u64,
+    pub(in crate::tunnels) session: u64,
     /// Why there is no tunnel, for those who ask.
-    pub(crate) trouble: String,
+    pub(in crate::tunnels) trouble: String,
     /// Lanes that its path needs; see `tunnels::capacity`.
-    pub(crate) lanes: usize,
+    pub(in crate::tunnels) lanes: usize,
     /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among
     /// the peers.
-    pub(crate) addresses: Vec<SocketAddr>,
+    pub(in crate::tunnels) addresses: Vec<SocketAddr>,
     /// How often it had this gateway dial something.
-    pub(crate) asked: DialRate,
+    pub(in crate::tunnels) asked: DialRate,
     /// It has left the grid.
-    pub(crate) is_gone: bool,
+    pub(in crate::tunnels) is_gone: bool,
     /// Its path loses segments: a lane over QUIC serves better, where one gets through.
-    pub(crate) is_lossy: bool,
+    pub(in crate::tunnels) is_lossy: bool,
     /// What its path was last seen to carry, in bytes per second; 0 while unknown.
-    pub(crate) seen_rate: u64,
+    pub(in crate::tunnels) seen_rate: u64,
     /// What may still be said of its tunnel.
-    pub(crate) allowance: Allowance,
+    pub(in crate::tunnels) allowance: Allowance,
     /// What it said last of its own links.
-    pub(crate) links: Vec<Link>,
+    pub(in crate::tunnels) links: Vec<Link>,
     /// Why there is no lane over QUIC beside those over TCP.
-    pub(crate) spare_trouble: String,
-    /// What is over with it.
-    pub(crate) totals: Totals,
-    pub(crate) dials: ByNumber<Dial>,
+    pub(in crate::tunnels) spare_trouble: String,
+    /// Counts of its ended lanes and pairs.
+    pub(in crate::tunnels) totals: Totals,
+    pub(in crate::tunnels) dials: ByNumber<Dial>,
 }
 
 #[derive(Clone, Copy)]
@@ -107,9 +107,37 @@ impl Peer {
         peer
     }
 
+    pub(crate) fn site(&self) -> &str {
+        &self.site
+    }
+
+    /// Where it is dialled now, if it is at all.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Whether the broker knows an address at which it may be dialled.
+    pub(crate) fn is_public(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    /// Whether it has left the grid.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Why there is no tunnel.
+    pub(crate) fn trouble(&self) -> &str {
+        &self.trouble
+    }
+
+    pub(crate) fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
     /// What travels of it.
-    pub(crate) fn keep(&self) -> KeptContact {
-        KeptContact {
+    pub(crate) fn keep(&self) -> KeptPeer {
+        KeptPeer {
             site: self.site.clone(),
             session: self.session,
             trouble: self.trouble.clone(),
@@ -130,9 +158,9 @@ impl Peer {
     }
 }
 
-/// Of each peer, by its site.
+/// Carries a peer's part of a hand-over, by its site.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeptContact {
+pub(crate) struct KeptPeer {
     pub(crate) site: String,
     pub(crate) session: u64,
     pub(crate) trouble: String,

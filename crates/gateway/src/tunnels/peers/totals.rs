@@ -20,12 +20,12 @@ pub(crate) struct LaneCounts {
     pub(crate) idle_restarts: u64,
 }
 
-/// What is over with one peer.
+/// Counts of the ended lanes and pairs of one peer.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Totals {
-    /// Of ended lanes, by their numbers.
+    /// Counts of ended lanes, by their numbers.
     pub(crate) lanes: BTreeMap<usize, LaneCounts>,
-    /// Of ended pairs, as are the following.
+    /// Counts of ended pairs, as are the following.
     pub(crate) sent_bytes: u64,
     pub(crate) received_bytes: u64,
     pub(crate) lanes_lost: u64,

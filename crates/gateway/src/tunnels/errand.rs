@@ -1,4 +1,4 @@
-//! What is done at a relay before a handshake begins.
+//! Shows a ticket at a relay, and waits for the far gateway there, before a handshake begins.
 
 use crate::keys::PeerIndex;
 use crate::tunnels::origin::Through;
@@ -6,7 +6,7 @@ use causeway_tunnel::ticket::{MET, Ticket};
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// What to do at a relay before a handshake begins.
+/// A visit to a relay before a handshake begins.
 #[derive(Debug)]
 pub(crate) struct Errand {
     pub(crate) through: Through,

@@ -9,7 +9,7 @@ use causeway_control::{LINKED_SITES, Link};
 use std::collections::BTreeMap;
 
 impl Tunnels {
-    /// From this site to those that it has lanes with.
+    /// Links from this site to those that it has lanes with.
     pub(crate) fn own_links(&self) -> Vec<Link> {
         let up = self.pairs.iter().filter(|(_, pair)| pair.is_up());
         up.filter_map(|(_, pair)| self.tunnel_status(pair).link())
@@ -27,11 +27,11 @@ impl Tunnels {
         }
     }
 
-    /// Of every site that is reached and has said it, and the own one, by the site that measured.
+    /// Links of every site that is reached and has told them, and of the own one, by the site that measured.
     pub(crate) fn links(&self, driver: &Driver) -> BTreeMap<String, Vec<Link>> {
         let is_small = self.peers.len() < LINKED_SITES;
-        let contacts = self.peers.values().filter(|_| is_small);
-        let reached = contacts.filter(|peer| self.pair_of(&peer.site).is_some_and(Pair::is_up));
+        let peers = self.peers.values().filter(|_| is_small);
+        let reached = peers.filter(|peer| self.pair_of(&peer.site).is_some_and(Pair::is_up));
         let others = reached.map(|peer| (peer.site.clone(), peer.links.clone()));
         let own = (driver.config.site.clone(), self.own_links());
         others

@@ -1,0 +1,23 @@
+//! File names of the libraries that are preloaded into a job's processes. They lie beside the causeway
+//! binary.
+
+/// Sends connections between sites through the gateway.
+pub const SHIM: &str = "libcauseway_shim.so";
+
+/// Without it MPICH over UCX neither ends nor receives every datatype rightly; see mpich-ucx/.
+pub const UCX: &str = "libcauseway_ucx.so";
+
+/// The libraries of collectives (mpi/): one for each binary interface that programs of an MPI may have. A
+/// library whose interface a program does not have hands its calls on; the one with the wider handles comes
+/// first, so that none is cut.
+pub const OPEN_MPI: &[&str] = &["libcauseway_mpi_openmpi.so"];
+/// The same as [`OPEN_MPI`] for version 5.
+pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
+/// The same as [`OPEN_MPI`] for MPICH and those of its interface.
+pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
+
+/// All of them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let collectives = [OPEN_MPI, OPEN_MPI_5, MPICH].into_iter().flatten();
+    [SHIM, UCX].into_iter().chain(collectives.copied())
+}
