@@ -1,4 +1,4 @@
-//! Which connection goes when there are too many of those who have not said yet who they are.
+//! Chooses the connection that ends when too many callers have not yet said who they are.
 //!
 //! Where no place is left, the origin that has most of them loses its oldest. So a flood ends itself, however
 //! slowly each of its connections speaks, and who comes from elsewhere is not pushed out by it: to do that,

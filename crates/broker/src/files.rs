@@ -72,7 +72,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileEr
     write().map_err(FileError::at("write", path))
 }
 
-/// Reads a file; none where there is none.
+/// Reads a file; `None` where there is no such file.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     match read_bounded(path, false) {
         Ok(bytes) => Ok(Some(bytes)),

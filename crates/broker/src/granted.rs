@@ -1,4 +1,4 @@
-//! Which address ranges a site may say are its own. Pure.
+//! Decides which address ranges a site may call its own. Pure.
 //!
 //! Whoever runs the grid grants ranges with a token. A site that was granted none may have whatever nobody
 //! has on the Internet: a member that calls somebody's public addresses its own would get the connections of

@@ -1,6 +1,6 @@
-//! What a host asks the broker: from which address do you see me? Over UDP, where both datagrams have 36
-//! bytes, so that nobody gains by asking in another's name, and in the same words over TCP, since a NAT may
-//! map the two differently.
+//! A host's question to the broker: from which address do you see me? Over UDP question and answer have 36
+//! bytes each, so that nobody gains by asking in another's name. Over TCP the bytes are the same; it is asked
+//! there, too, because a NAT may map the two differently.
 //!
 //! ```text
 //! byte 0       0x30 question, 0x31 answer. Neither QUIC's own datagrams (RFC 9000, section 17) nor those of a lane begin so, nor TLS

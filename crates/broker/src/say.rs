@@ -1,5 +1,5 @@
-//! What the broker says on standard error, by way of `causeway_log`, which escapes what others chose and
-//! waits for no reader. How often a refusal is said `causeway_log::refusals` decides.
+//! Writes what the broker says on standard error. `causeway_log` escapes what others chose and waits for no
+//! reader. `causeway_log::refusals` decides how often a refusal is said.
 
 use causeway_log::{Lines, Refusals};
 use std::fmt::Display;

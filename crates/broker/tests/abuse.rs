@@ -1,5 +1,5 @@
-//! Who tries what they must not: strangers, other grids, sites that claim what is another's, and those that
-//! were put out.
+//! Callers that try what they must not: strangers, other grids, sites that claim what is another's, and those
+//! that were put out.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;

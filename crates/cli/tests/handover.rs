@@ -315,7 +315,7 @@ fn end_of(mut stream: &TcpStream) -> Option<ErrorKind> {
     result.err().map(|error| error.kind())
 }
 
-/// Waits for something no event tells of.
+/// Waits for something that no event announces.
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {

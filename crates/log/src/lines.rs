@@ -1,6 +1,6 @@
-//! Lines on standard error, written by a thread of their own from a bounded queue: a reader that stands still
-//! (a pager, a full pipe, a network file system) stops nobody who says something. What finds no room is
-//! dropped, counted, and told of in its place.
+//! Writes lines on standard error from a bounded queue, in a thread of its own. So a reader that stands still
+//! (a pager, a full pipe, a network file system) stops nobody who says something. A line that finds no room
+//! is dropped and counted, and the log says so in its place.
 
 use causeway_wire::shown::Line;
 use nix::sys::signal::{SigSet, SigmaskHow};

@@ -1,6 +1,6 @@
-//! Which refusals are said: the first of each kind and origin, and from then on one an hour with the number
-//! of those left out. Where there are more origins than are remembered, each kind has a line a minute for all
-//! others together. So memory and log are bounded, and neither falls silent for good.
+//! Decides which refusals are said: the first of each kind and origin, and from then on one an hour with the
+//! number of those left out. Where there are more origins than are remembered, each kind has a line a minute
+//! for all others together. So memory and log are bounded, and neither falls silent for good.
 //!
 //! No clock: the time comes in. Counting them for ever is the caller's.
 

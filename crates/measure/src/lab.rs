@@ -34,7 +34,7 @@ impl Lab {
     /// Starts `causeway lab up` with the options and the scenario of `shape`; its messages go to `directory`.
     ///
     /// # Errors
-    /// It ends, or is not up in time; what it said is told.
+    /// It ends, or is not up in time; the error has what it said.
     pub fn start(shape: &[&str], directory: &Path) -> Result<Lab, ProgramError> {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("measure-{}-{number}", std::process::id());

@@ -27,7 +27,7 @@ pub struct Context {
     pub token: Token,
     /// The node's own addresses, with the names of their interfaces.
     pub addresses: Vec<(Vec<u8>, IpAddr)>,
-    /// Whether to tell of each decision.
+    /// Whether to print each decision.
     pub debug: bool,
 }
 

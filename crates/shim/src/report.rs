@@ -29,7 +29,7 @@ pub enum Matter {
     Exhausted,
     /// The gateway says no: versions differ.
     Protocol,
-    /// A connection delivered here did not say for whom.
+    /// A connection delivered here did not say for which job.
     BadDelivery,
     /// A defect of the shim itself.
     Defect,

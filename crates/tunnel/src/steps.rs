@@ -1,5 +1,6 @@
-//! How often the loops turn that a far gateway's bytes drive, so that a test can say that the work for a byte
-//! is bounded. Counted where debug assertions are on, each thread for itself; elsewhere it is nothing.
+//! Counts the turns of loops that a far gateway's bytes drive, so that a test can say that the work for a
+//! byte is bounded. It counts where debug assertions are on, each thread for itself; elsewhere it does
+//! nothing.
 
 #[cfg(debug_assertions)]
 use std::cell::Cell;

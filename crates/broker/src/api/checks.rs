@@ -1,4 +1,4 @@
-//! What a body of the API may hold: lengths, counts, and what cannot be.
+//! Checks what a body of the API holds: lengths, counts, and values that cannot be true.
 
 use super::{
     Checked, EnrolRequest, JobsRequest, MAX_JOB_NAME, MAX_JOB_SITES, MAX_KIND, MAX_LIST_BODY, MAX_MESSAGE,

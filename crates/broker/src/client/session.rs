@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-/// Clocks that differ by more are told of: a certificate begins five minutes before it is made.
+/// A larger difference of clocks is reported: a certificate begins five minutes before it is made.
 pub const SKEW_SECONDS: u64 = 60;
 
 /// Between writings of the members: a grid in which much happens would write megabytes at each change.

@@ -172,7 +172,7 @@ impl Inner {
         }
     }
 
-    /// Has one end, of whom more than `most` are there.
+    /// Makes one connection end: more than `most` of its kind are there.
     fn end(&mut self, oldest: u64, most: usize, kind: &'static str) -> Option<Displaced> {
         let present = self.remove(oldest)?;
         self.leaving += 1;

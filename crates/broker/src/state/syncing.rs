@@ -1,4 +1,4 @@
-//! What a gateway is told, and what it tells: the long poll.
+//! The long poll: what a gateway tells the broker, and what it is told.
 
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Member, Record, Since, SyncAnswer, SyncRequest};

@@ -83,7 +83,7 @@ fn keys(config: &Config) -> Step {
 
 /// How near jobs come to the gateway's keys.
 enum Reach {
-    /// They read one, as said.
+    /// They can read one, as the text says.
     Read(String),
     /// Not all nodes were asked, as the text says. Those that were asked can read none.
     Unknown(String),

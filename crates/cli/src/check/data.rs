@@ -1,5 +1,5 @@
-//! The data test on this grid's own nodes: `causeway run` starts it with the user's MPI, and what it says is
-//! told as a step.
+//! Runs the data test on this grid's own nodes: `causeway run` starts it with the user's MPI, and a step
+//! shows what it says.
 //!
 //! It is for MPIs and networks that nobody has tested. What is wrong through Causeway is tried once more on
 //! this host without it: an MPI may err by itself.
@@ -38,7 +38,7 @@ const MAX_RANKS: u32 = 8;
 /// The most that is kept of what the test says.
 const OUTPUT_BYTES: u64 = 256 * 1024;
 
-/// Wrong cases that are told.
+/// Wrong cases that the step names.
 const TOLD: usize = 3;
 
 /// See the module. `seconds` is how long the test goes on.

@@ -1,4 +1,4 @@
-//! Which MPIs there are, asked as `causeway run` asks them.
+//! Finds the MPIs of this host, and asks them for their versions as `causeway run` does.
 
 use super::steps::Step;
 use crate::preload::UCX;

@@ -1,4 +1,4 @@
-//! Standard input into a connection and the connection onto standard output, each to its own end.
+//! Copies standard input into a connection and the connection to standard output, each to its own end.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};

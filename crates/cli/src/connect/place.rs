@@ -1,4 +1,4 @@
-//! Where a host that was typed lies, from what the gateway knows of the grid.
+//! Finds where a host lies that was typed, from what the gateway knows of the grid.
 
 use causeway_control::{JobReply, SiteInfo, SiteStatus};
 use std::net::{IpAddr, SocketAddr};

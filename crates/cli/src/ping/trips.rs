@@ -1,4 +1,4 @@
-//! What round trips add up to.
+//! Summarises round trips.
 
 use causeway_control::Pong;
 use serde::Serialize;

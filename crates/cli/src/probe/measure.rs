@@ -1,5 +1,5 @@
-//! How fast a stream carries so many bytes to another site: sent to a sink that the far gateway starts, which
-//! says what came.
+//! Measures how fast a stream carries bytes to another site. They go to a sink that the far gateway starts,
+//! which says how many came.
 
 use crate::connect::place::{self, Place};
 use crate::connect::{ConnectError, start_job, through};

@@ -1,4 +1,5 @@
-//! `causeway probe [SITE]`: what each pair of sites has, for people and for programs that choose by it.
+//! `causeway probe [SITE]`: measures the paths to other sites, for people and for programs that choose by
+//! them.
 //!
 //! Round trips, jitter and clock are measured, a bounded time long, beside whatever else crosses. Rate and
 //! loss are what the lanes have seen of the path; only with --measure is anything sent to find out more, so

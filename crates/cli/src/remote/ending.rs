@@ -1,4 +1,4 @@
-//! How an agent passes on that its job ends in a hurry: what SIGTERM told it goes to the node as a frame.
+//! Passes on that a job ends in a hurry: when an agent gets SIGTERM, it tells the node by a frame.
 
 use super::frame::Frame;
 use super::tree::Haste;

@@ -1,4 +1,4 @@
-//! Ends with the gateway that started this process.
+//! Ends this process when the gateway that started it ends.
 //!
 //! The kernel's own order for that, PR_SET_PDEATHSIG, does not do: it comes with the end of the thread that
 //! started the process, and a gateway that is handed to another program loses all threads but one and lives

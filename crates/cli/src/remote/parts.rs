@@ -1,5 +1,5 @@
-//! Which nodes' parts of a job run: agents tell it, `causeway run` listens, and says when the job goes on
-//! without one.
+//! Keeps track of the nodes' parts of a job. Agents report them; `causeway run` listens, and says when the
+//! job goes on without one.
 //!
 //! hydra ends a job when a rank was killed, and goes on when one has exited, with whatever status. Where all
 //! ranks of a node exit without MPI_Finalize, those of the others wait for them for ever; on one host hydra

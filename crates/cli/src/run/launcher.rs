@@ -1,6 +1,6 @@
-//! Which MPI a launcher belongs to: found in PATH and asked for its version, as users call all of them
-//! `mpirun`. Only what has a launcher's name is asked: anything else is the user's program, and asking would
-//! run it.
+//! Finds out which MPI a launcher belongs to. Users call all launchers `mpirun`, so it finds the one in PATH
+//! and asks for its version. It asks only programs with a launcher's name: anything else is the user's
+//! program, and asking would run it.
 
 use crate::output::{Beyond, Output};
 use nix::sys::signal::{Signal, killpg};

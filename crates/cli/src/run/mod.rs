@@ -258,7 +258,7 @@ fn tell_left_alone(launcher: &Launcher, facts: &environment::Facts<'_>) {
     }
 }
 
-/// What a user of a version that nobody has seen is told.
+/// The line for a user of an untested version.
 fn untested(launcher: &Launcher) -> String {
     let (name, version) = (launcher.mpi.name(), &launcher.version);
     format!(

@@ -1,4 +1,4 @@
-//! How long a launcher that was asked to end may take, before it and all it has started are made to.
+//! How long a launcher may take to end after it was asked to. Then it and all that it started are killed.
 
 use super::launcher::Mpi;
 use std::ffi::OsString;

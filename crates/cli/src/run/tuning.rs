@@ -1,4 +1,4 @@
-//! What follows from the link for the MPI's own limits. Pure.
+//! Computes the MPI's own limits from the link. Pure.
 //!
 //! From some size on an MPI asks the receiver before it sends (rendezvous), which costs a round trip: at 11.6
 //! ms a message of 64 kB takes three times as long as it must (Hablot et al. 2007, section 4, tune this

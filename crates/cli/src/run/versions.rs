@@ -1,5 +1,5 @@
-//! Which versions of MPI were seen to compute the same with everything that `causeway run` sets:
-//! `versions.toml`, which says how. Others get what makes them run. Pure.
+//! Knows which versions of MPI were seen to compute the same with everything that `causeway run` sets:
+//! `versions.toml` lists them and says how. Others get what makes them run. Pure.
 
 use super::launcher::Mpi;
 use serde::Deserialize;

@@ -629,7 +629,7 @@ pub fn cross(mut from: &TcpStream, mut to: &TcpStream, bytes: &[u8]) {
     assert!(got == bytes, "{} bytes arrived changed", bytes.len());
 }
 
-/// Waits for something no event tells of.
+/// Waits for something that no event announces.
 pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let started = Instant::now();
     while !done() {

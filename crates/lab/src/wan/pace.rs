@@ -1,4 +1,5 @@
-//! When the loop should look again: as exactly as possible while little happens, in batches while much does.
+//! Decides when the loop looks again: as exactly as possible while little happens, in batches while much
+//! does.
 //!
 //! Pure arithmetic on nanoseconds, like `link`. Two measured facts are behind it, on a 2-core virtual
 //! machine: one wake-up per packet at 940 Mbit/s costs half as much again as batches do, and a halted virtual

@@ -1,4 +1,5 @@
-//! Which port an IP packet belongs to: longest prefix of its destination. Reads nothing of a packet but that.
+//! Finds the port that an IP packet belongs to: longest prefix of its destination. Reads nothing of a packet
+//! but that.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

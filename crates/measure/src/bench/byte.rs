@@ -41,7 +41,7 @@ pub enum Byte {
     Relay {
         /// Where to listen.
         port: u16,
-        /// HOST:PORT of whom to pass it on to.
+        /// HOST:PORT to which it passes bytes on.
         to: String,
     },
 }

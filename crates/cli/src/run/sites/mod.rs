@@ -1,5 +1,5 @@
-//! Which sites take part, and with how many ranks: `--sites` against what the gateway says. Pure, but for
-//! `own_address`.
+//! Decides which sites take part, and with how many ranks: compares `--sites` with what the gateway says.
+//! Pure, but for `own_address`.
 
 use super::command_line::CommandLine;
 use super::directory::stands_by_name;
