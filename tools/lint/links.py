@@ -2,11 +2,12 @@
 """Whether every relative link and every path in the tracked Markdown files leads to a file, and an anchor to
 a heading there.
 
-A path begins with a folder of the repository's root, in backticks or not, or is in backticks and ends as a
-file of source or text does. The second kind may be given from the page, or by its last parts alone
-(`lanes/mod.rs`): then some tracked file must end so. Links to other hosts are not followed, nor paths behind
-a commit (`94fb3ff:results/x`) or in code blocks. Prints what leads nowhere as FILE:LINE: TARGET: REASON; the
-status is 1 then."""
+A path begins with a folder of the repository's root, in backticks or not, or is in backticks and
+either has a slash or ends as a file of source or text does. The second kind may be given from the
+page, or by its last parts alone (`lanes/mod.rs`): then some tracked file or folder must end so.
+Links to other hosts are not followed, nor paths behind a commit (`94fb3ff:results/x`), in code
+blocks, or with a word in capitals that stands for something (`results/DATE-NAME`). Prints what
+leads nowhere as FILE:LINE: TARGET: REASON; the status is 1 then."""
 
 import pathlib
 import re
@@ -21,12 +22,19 @@ CODE = re.compile(r"`([^`]+)`")
 PATH = re.compile(r"[a-z0-9_.][\w.-]*(?:/[\w.-]+)*/?")
 SUFFIXES = (".rs", ".md", ".py", ".c", ".h", ".sh", ".toml")
 
+# A word in capitals that stands for something.
+PLACEHOLDER = re.compile(r"\b(DATE|NAME|TARGET)\b")
+
+# Folders that make fills.
+MADE = ("target/", ".cache/")
+
 # Paths that need not be here, and why.
 EXCEPTIONS = {
     "job.toml": "a file of the user",
     "mpif.h": "a header of each MPI",
     "linux/tcp.h": "a header of the kernel",
     "linux/inet_diag.h": "a header of the kernel",
+    "raw/": "a folder in each run's results, which is not tracked",
     "tests/mpi/": "what results/README.md calls the old name of tests/programs/",
 }
 
@@ -52,14 +60,16 @@ def paths(line: str, top: re.Pattern[str]) -> set[str]:
     """What a line names as paths of this repository."""
     text = LINK.sub("", line)
     spans = [word for span in CODE.findall(text) for word in span.split()[:1] if PATH.fullmatch(word)]
-    named = {path for path in spans if path.endswith(SUFFIXES) and path not in SUFFIXES}
-    return named | {found.rstrip(".") for found in top.findall(text) if "DATE" not in found}
+    named = {path for path in spans if "/" in path or path.endswith(SUFFIXES) and path not in SUFFIXES}
+    found = named | {path.rstrip(".") for path in top.findall(text)}
+    return {path for path in found if not PLACEHOLDER.search(path) and not path.startswith(MADE)}
 
 
 def is_there(source: pathlib.Path, path: str, top: re.Pattern[str], files: list[str]) -> bool:
     if path in EXCEPTIONS or pathlib.Path(path).exists() or (source.parent / path).exists():
         return True
-    return not top.match(path) and any(f"/{file}".endswith(f"/{path}") for file in files)
+    end = f"/{path.rstrip('/')}"
+    return not top.match(path) and any(f"/{file}".endswith(end) or f"{end}/" in f"/{file}" for file in files)
 
 
 def main() -> int:
