@@ -1,5 +1,5 @@
-"""mpi4py_main.py MAIN ARGUMENTS...: mpi4py's own test program, and in the end, on standard error, how many
-messages this rank has sent between sites by way of the preload library."""
+"""mpi4py_main.py MAIN ARGUMENTS...: mpi4py's own test program, and in the end, on standard error,
+how many messages this rank has sent between sites by way of the preload library."""
 import atexit
 import ctypes
 import os

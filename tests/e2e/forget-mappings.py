@@ -1,6 +1,6 @@
-"""Makes the router it runs on forget every connection it tracks, as a translator does that is restarted: one
-ctnetlink message, because Debian's conntrack command is not among what the tests need. Says how many it
-knew."""
+"""Makes the router it runs on forget every connection it tracks, as a translator does that is
+restarted: one ctnetlink message, because Debian's conntrack command is not among what the tests
+need. Says how many it knew."""
 import os
 import socket
 import struct

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Whether modules of a crate import each other in circles, of two modules or more.
 
-Modules of one folder are compared with each other, each with all that lies below it: what a folder's own file
-and its parts make of each other is no circle. An edge is a `use`, or a path in code, as `crate::`, `super::`,
-`self::` or the name of a part says it. Tests do not count. Prints each circle; the status is 1 then."""
+Modules of one folder are compared with each other, each with all that lies below it: what a
+folder's own file and its parts make of each other is no circle. An edge is a `use`, or a path in
+code, as `crate::`, `super::`, `self::` or the name of a part says it. Tests do not count. Prints
+each circle; the status is 1 then."""
 
 import pathlib
 import re

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Whether lines of the tracked Markdown files stay at 100 columns, and comments at the width of the code.
+"""Whether lines of the tracked Markdown files and comments in Python stay at 100 columns, and other
+comments at the width of Rust and C.
 
-Not looked at in Markdown: tables, code, headings, lines that are one link or one word, docs/decisions (they
-are historical) and the tables that the bench has written in results/. Not looked at in comments: fenced
-pictures, and words that are too long by themselves. Prints FILE:LINE: COLUMNS; the status is 1 then.
-tools/lint/wrap.py breaks the lines of a Markdown file anew.
+Not looked at in Markdown: tables, code, headings, lines that are one link or one word, and the
+tables that the bench has written in results/. Not looked at in comments: fenced pictures, and words
+that are too long by themselves. Prints FILE:LINE: COLUMNS; the status is 1 then. tools/lint/wrap.py
+breaks the lines of a Markdown file anew.
 """
 
 import pathlib
@@ -14,29 +15,30 @@ import sys
 from collections.abc import Iterator
 
 COLUMNS = 100
-# As rustfmt.toml and .clang-format have it for code; Python, shell and TOML follow them.
+# As rustfmt.toml and .clang-format have it for code; shell and TOML follow them.
 CODE_COLUMNS = int(re.search(r"max_width = (\d+)", pathlib.Path("rustfmt.toml").read_text(encoding="utf-8"))[1])
+# Python has no formatter here. Its comments are read as text is.
+OTHER_COLUMNS = {".md": COLUMNS, ".py": COLUMNS}
 LINK = re.compile(r"\]\([^)\s]+\)")
 
-# How a line that is a comment begins.
+# Matches a line that is a comment, and one that ends in a comment in Rust: rustfmt breaks neither.
 HASH = re.compile(r"\s*#(?!!)")
+C = re.compile(r"\s*(//|/\*|\*)")
 COMMENT = {
-    ".rs": re.compile(r"\s*//"),
-    ".c": re.compile(r"\s*(//|/\*|\*)"),
-    ".h": re.compile(r"\s*(//|/\*|\*)"),
+    ".rs": re.compile(r"\s*//|.*[;,(){}\]] // "),
+    ".c": C,
+    ".h": C,
     ".py": HASH,
     ".sh": HASH,
     ".toml": HASH,
 }
 
 def looked_at(path: pathlib.Path) -> bool:
-    if path.is_relative_to("docs/decisions"):
-        return False
     return not path.is_relative_to("results") or path.name == "README.md"
 
 
 def long_lines(text: str) -> Iterator[tuple[int, int]]:
-    """Number and columns of each in Markdown. A link's target does not count: it cannot be broken."""
+    """Number and columns of each in Markdown, less the targets of links: nobody can break these."""
     in_fence = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -47,8 +49,8 @@ def long_lines(text: str) -> Iterator[tuple[int, int]]:
             yield number, columns
 
 
-def long_comments(text: str, suffix: str) -> Iterator[tuple[int, int]]:
-    """Number and columns of each in code. What stands behind code on its line is the formatter's."""
+def long_comments(text: str, suffix: str, most: int) -> Iterator[tuple[int, int]]:
+    """Number and columns of each in code. clang-format breaks what stands behind code in C."""
     in_fence, in_docstring = False, False
     for number, line in enumerate(text.splitlines(), 1):
         is_comment = COMMENT[suffix].match(line) is not None
@@ -56,7 +58,7 @@ def long_comments(text: str, suffix: str) -> Iterator[tuple[int, int]]:
         quotes = line.count('"""') if suffix == ".py" else 0
         is_comment |= in_docstring or line.lstrip().startswith('"""')
         in_docstring ^= quotes % 2 == 1
-        if is_comment and not in_fence and len(line) > CODE_COLUMNS and len(line.split()) > 2:
+        if is_comment and not in_fence and len(line) > most and len(line.split()) > 2:
             yield number, len(line)
 
 
@@ -69,10 +71,11 @@ def main() -> int:
         if not path.exists():
             continue
         text = path.read_text(encoding="utf-8")
+        most = OTHER_COLUMNS.get(path.suffix, CODE_COLUMNS)
         if path.suffix == ".md":
-            lines, most = long_lines(text) if looked_at(path) else (), COLUMNS
+            lines = long_lines(text) if looked_at(path) else ()
         else:
-            lines, most = long_comments(text, path.suffix), CODE_COLUMNS
+            lines = long_comments(text, path.suffix, most)
         for number, columns in lines:
             print(f"{path}:{number}: {columns} columns, {most} at most")
             found += 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether every relative link and every path in the tracked Markdown files leads to a file, and an anchor to
-a heading there.
+"""Whether every relative link and every path in the tracked Markdown files leads to a file, and an
+anchor to a heading there.
 
 A path begins with a folder of the repository's root, in backticks or not, or is in backticks and
 either has a slash or ends as a file of source or text does. The second kind may be given from the
@@ -40,7 +40,7 @@ EXCEPTIONS = {
 
 
 def anchors(path: pathlib.Path) -> set[str]:
-    """Names of a file's headings, as forges make them: lower case, no punctuation, dashes for blanks."""
+    """Names of headings, as forges make them: lower case, no punctuation, dashes for blanks."""
     headings = HEADING.findall(path.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Whether documentation begins with a subject: the first sentence of each doc comment in Rust, of each
-comment in C and of each paragraph of a document.
+"""Whether documentation begins with a subject: the first sentence of each doc comment in Rust, of
+each comment in C and of each paragraph of a document.
 
-A line that begins with "Of", "Whom" or "What is" leaves the reader to guess what it speaks of. So does a doc
-comment that is one short phrase behind a preposition, such as "By site." Noun phrases ("The node to start
-on.") are fine. Prints FILE:LINE: BEGINNING; the status is 1 then."""
+A line that begins with "Of", "Whom" or "What is" leaves the reader to guess what it speaks of. So
+does a doc comment that is one short phrase behind a preposition, such as "By site." Noun phrases
+("The node to start on.") are fine. Prints FILE:LINE: BEGINNING; the status is 1 then."""
 
 import pathlib
 import re

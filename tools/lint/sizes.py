@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whether production files keep to 500 lines, and functions to 60.
 
-Tests count to their file, not as functions. Prints what is too long as FILE:LINE: REASON; the status is 1
-then."""
+Tests count to their file, not as functions. Prints what is too long as FILE:LINE: REASON; the
+status is 1 then."""
 
 import pathlib
 import re

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Breaks the lines of Markdown files at 100 columns: tools/lint/wrap.py FILE... It changes no word.
 
-Tables, code, headings and comments stay as they are. Links and code between backquotes are not broken."""
+Tables, code, headings and comments stay as they are. Links and code between backquotes are not
+broken."""
 
 import pathlib
 import re

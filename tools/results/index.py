@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the index in results/README.md: for each bar of bars.toml the newest figure, computed from the rows.
+"""Writes the index in results/README.md: for each bar of bars.toml the newest figure, computed from
+the rows.
 
-`--check` writes nothing; its status is 1 where the index is not what the rows say. bars.toml explains its
-keys.
+`--check` writes nothing; its status is 1 where the index is not what the rows say. bars.toml
+explains its keys.
 """
 
 import csv
@@ -19,8 +20,8 @@ import tomllib
 RESULTS = pathlib.Path(__file__).resolve().parents[2] / "results"
 BEGIN, END = "<!-- index: written by tools/results/index.py -->", "<!-- end of the index -->"
 SENSES = {"at_most": "at most", "at_least": "at least", "near": "within 5 % of"}
-# Round trip in microseconds and bits per second: two sites (rennes-nancy), and the longest way from the root
-# over three.
+# Round trip in microseconds and bits per second: two sites (rennes-nancy), and the longest way from
+# the root over three.
 TWO, THREE = (11_600, 1e9), (10_300, 1e9)
 
 
@@ -36,7 +37,7 @@ def placement(row: dict) -> str:
 
 
 def crossing(row: dict) -> float:
-    """Bytes that have to cross between sites one way; as crates/measure/src/bench/collectives.rs has it."""
+    """Bytes that must cross between sites one way, as measure/src/bench/collectives.rs has it."""
     operation, size = row.get("operation", ""), float(row["size_bytes"])
     ranks = [int(part) for part in re.findall(r"\d+", placement(row))] or [1]
     here, most, least = ranks[0], max(ranks[1:], default=1), min(ranks[1:], default=1)
@@ -100,7 +101,7 @@ def described(rows: str) -> pathlib.Path:
 
 
 def name(part: str) -> str:
-    """A column's value as the index has it: `placement` is whether ranks are in turn, a number a size."""
+    """A column's value as the index has it: a number is a size, "true" stands for ranks in turn."""
     if part.isdigit():
         size = int(part)
         return f"{size >> 20} MB" if size >> 20 else f"{size >> 10} kB" if size >> 10 else f"{size} B"

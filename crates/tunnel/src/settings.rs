@@ -44,7 +44,8 @@ impl Default for Settings {
         Settings {
             limits: Limits::default(),
             lane_bytes: 8 << 20, // 1 Gbit/s at 67 ms for one lane; two cross the Atlantic
-            resume: Duration::from_secs(600), // longer than a router's restart, shorter than a user's patience
+            // Longer than a router's restart, shorter than a user's patience.
+            resume: Duration::from_secs(600),
             lane_timeout: Duration::from_secs(15), // four retransmissions of TCP from a 0.2 s timeout on
             keepalive: Duration::from_secs(5),
             duplicate_small: false,
