@@ -280,7 +280,7 @@ pub struct Done {}
 pub struct SyncAnswer {
     /// The state that this answer brings the caller to.
     pub now: Since,
-    /// The members begin anew: forget those that are not among this answer's and its continuations'.
+    /// The list of members begins anew: forget those that are not in this answer and its continuations.
     pub full: bool,
     /// There is more: ask again at once.
     pub more: bool,
@@ -309,7 +309,7 @@ pub struct Member {
     pub site: String,
     /// What it says of itself.
     pub record: Record,
-    /// The ranges by which the grid knows its subnets, in their order, where it does not by themselves.
+    /// The virtual ranges of its subnets, in their order; empty where the grid knows the real ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub virtual_subnets: Vec<Subnet>,
     /// Where it speaks from, as the broker sees it.
@@ -402,7 +402,7 @@ pub struct JobStart {
     pub sites: Vec<String>,
     /// Its processes; 0 where nobody has said how many.
     pub ranks: u32,
-    /// How long it has run when this is said: not 0 where the broker was away at its beginning.
+    /// How long it has run at this time; not 0 where the broker was away when it began.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub age_seconds: u64,
 }

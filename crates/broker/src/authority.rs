@@ -32,7 +32,7 @@ const AUTHORITY_LIFE_SECONDS: u64 = 20 * 365 * 86_400;
 pub(crate) const CERTIFICATE_FILE: &str = "ca.pem";
 pub(crate) const KEY_FILE: &str = "ca.key";
 
-/// Longest certificate request and certificate, as PEM: those of P-256 keys take a quarter.
+/// Longest certificate request and certificate, as PEM: with P-256 keys they have a quarter of that.
 pub const MAX_PEM: usize = 4096;
 
 /// The certificate authority with its private key.
@@ -167,8 +167,8 @@ impl Authority {
         Sha256::digest(&self.certificate).into()
     }
 
-    /// Certifies the key of a request for `identity`. What else the request asks for is ignored: who somebody
-    /// is, is for the caller to know. `begins` is the first second at the earliest.
+    /// Certifies the key of a request for `identity`. It ignores everything else in the request: the caller
+    /// knows who asks. `begins` is the first second at the earliest.
     ///
     /// # Errors
     /// A request that is none, whose sender has not the key, or whose key is not of the one kind that is used

@@ -11,16 +11,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// Where a broker listens when nothing else is said: HTTPS's port needs root, this one nobody else has (IANA:
+/// The port at which a broker listens by default. HTTPS's port needs root; nobody else has this one (IANA:
 /// unassigned for TCP).
 pub const PORT: u16 = 7443;
 
 /// Connections at a time: a thousand gateways have two or three each.
 pub const CONNECTIONS: usize = 4096;
 
-/// Shortest and longest life of a certificate that may be asked for. It begins five minutes before it is made
-/// and is renewed after two thirds of all that: with less than three minutes it would be due for renewal at
-/// once. Longer than a year, and a stolen one is no better than a password.
+/// Shortest and longest life of a certificate that may be configured. A certificate begins five minutes
+/// before it is made, and is renewed after two thirds of all that. With less than three minutes it would be
+/// due for renewal at once. With more than a year, a stolen one is as bad as a stolen password.
 const LIVES: std::ops::RangeInclusive<u64> = 180..=366 * 86_400;
 
 /// Fewest and most that may be asked for.
@@ -71,7 +71,7 @@ impl BrokerConfig {
         BrokerConfig::parse(&text, file)
     }
 
-    /// Reads the text of a file; `file` serves the messages, and its directory is the grid's.
+    /// Reads the text of a file. Messages name `file`; its directory is the grid's.
     ///
     /// # Errors
     /// Every mistake as `file:line: key: reason`.

@@ -51,8 +51,7 @@ pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileErr
     write().map_err(FileError::at("write", path))
 }
 
-/// Puts a file in the place of another in one step: readers, and a host that loses its power, see one of them
-/// whole.
+/// Replaces a file in one step: a reader, or a host that loses its power, sees the old or the new one whole.
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");

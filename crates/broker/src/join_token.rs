@@ -68,7 +68,8 @@ impl JoinToken {
         JoinToken::from_unchecked(bytes)
     }
 
-    /// Reads what the check of a token is made over. Public for the fuzz target, which cannot guess checks.
+    /// Reads the part of a token that its check covers. It is public for the fuzz target, which cannot guess
+    /// checks.
     #[doc(hidden)]
     pub fn from_unchecked(bytes: &[u8]) -> Option<JoinToken> {
         let mut rest = bytes;

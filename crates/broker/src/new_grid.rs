@@ -32,8 +32,7 @@ pub enum GridError {
     Own(String),
 }
 
-/// Makes a grid in a directory of its own; the configuration of its broker. Nothing that is there is
-/// overwritten.
+/// Makes a grid in a directory of its own, and returns its broker's configuration. It overwrites nothing.
 ///
 /// # Errors
 /// See [`GridError`].

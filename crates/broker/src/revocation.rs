@@ -128,8 +128,8 @@ impl RevocationSet {
         self.signed.as_ref()
     }
 
-    /// Names this very list: two of one counter may differ after a broker was restored. Empty for the empty
-    /// set.
+    /// A name of exactly this list: two lists with one counter may differ after a broker was restored. Empty
+    /// for the empty set.
     pub fn digest(&self) -> String {
         let list = self.signed.as_ref();
         list.map_or_else(String::new, |signed| hexadecimal(&Sha256::digest(&signed.list)))
@@ -158,7 +158,7 @@ impl RevocationSet {
         })
     }
 
-    /// The union with others, signed anew where it is more than this set; none where it is not.
+    /// The union with another set, signed anew; `None` where it is no more than this set.
     pub(crate) fn extended(
         &self,
         more: impl IntoIterator<Item = (String, u64)>,
@@ -211,8 +211,7 @@ impl Revocations {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes a later list in the place of the present one; an earlier one changes nothing. True when it was
-    /// taken.
+    /// Replaces the present list by a later one; an earlier one changes nothing. True when it was replaced.
     pub fn adopt(&self, set: RevocationSet) -> bool {
         let mut present = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let later = set.counter > present.counter;

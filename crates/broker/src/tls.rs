@@ -124,7 +124,8 @@ fn client_builder(verifier: Verifier) -> Result<ClientBuilder, rustls::Error> {
     )
 }
 
-/// Connections are few and live long: resumption would save nothing, and would outlive a revocation.
+/// Switches resumption off: connections are few and live long, so it would save nothing, and it would outlive
+/// a revocation.
 fn without_resumption(mut config: ClientConfig) -> ClientConfig {
     config.resumption = Resumption::disabled();
     config.enable_sni = false;

@@ -130,7 +130,7 @@ impl Trust {
         &self.clock
     }
 
-    /// Who showed these certificates, the own one first, whether or not their time has come: see
+    /// The identity in these certificates, the peer's own one first, whether or not their time has come: see
     /// [`Trust::standing`].
     ///
     /// # Errors
@@ -195,8 +195,8 @@ impl Trust {
         Ok(())
     }
 
-    /// Why who showed these certificates may go on no longer, if so: they are void. That their time is over
-    /// is no reason.
+    /// The reason why a peer with these certificates may not go on, if there is one: they are void. That
+    /// their time is over is no reason.
     pub fn voided(&self, shown: &[CertificateDer<'_>]) -> Option<String> {
         match self.identify(shown) {
             Ok(certified) => self.revocations.refuses(&certified),

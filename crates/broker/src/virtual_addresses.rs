@@ -17,7 +17,7 @@ const POOL_V6: (u128, u8) = (0xfdca_7573_6577 << 80, 48);
 /// The part of a pool that one site may have, as a shift: an eighth, half a million IPv4 addresses.
 const SHARE: u32 = 3;
 
-/// The virtual ranges of a site that is about to say this of itself: one for each of its subnets, or none.
+/// The virtual ranges of a site that announces this record: one for each of its subnets, or none.
 ///
 /// # Errors
 /// Why it cannot be, in one sentence.
@@ -72,9 +72,9 @@ pub fn may_be_virtual(range: &Cidr) -> bool {
     ranges.any(|outer| outer.prefix() <= range.prefix() && outer.contains(range.address()))
 }
 
-/// The first free range for each subnet, from a place in the pool that the site's name tells: so a site that
-/// comes back has what it had, even from a broker that has forgotten it, and a newcomer not what somebody
-/// else had until a moment ago, whose jobs may still run.
+/// The first free range for each subnet. The search begins at a place in the pool that follows from the
+/// site's name. So a site that comes back gets what it had, even from a broker that has forgotten it. A
+/// newcomer does not get what another site had until a moment ago, whose jobs may still run.
 fn choose(
     site: &str,
     subnets: &[Subnet],

@@ -71,7 +71,7 @@ fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Times are written such that later ones sort after earlier ones, and after their own beginnings.
+/// Compares times as texts: a later time sorts after an earlier one, and after its own beginning.
 fn is_wanted(args: &Args, entry: &AuditEntry) -> bool {
     let late = args.since.as_ref().is_none_or(|since| entry.time >= *since);
     late && args.site.as_ref().is_none_or(|site| entry.site == *site)

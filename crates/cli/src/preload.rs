@@ -4,12 +4,13 @@
 /// Sends connections between sites through the gateway.
 pub const SHIM: &str = "libcauseway_shim.so";
 
-/// Without it MPICH over UCX neither ends nor receives every datatype rightly; see mpich-ucx/.
+/// File name of the cure for MPICH over UCX, which without it neither ends nor receives every datatype
+/// rightly; see mpich-ucx/.
 pub const UCX: &str = "libcauseway_ucx.so";
 
-/// The libraries of collectives (mpi/): one for each binary interface that programs of an MPI may have. A
-/// library whose interface a program does not have hands its calls on; the one with the wider handles comes
-/// first, so that none is cut.
+/// The libraries of collectives (mpi/), one for each binary interface that an MPI's programs may have. In a
+/// program with another interface a library hands calls on. The library with the wider handles comes first,
+/// so that no handle is cut.
 pub const OPEN_MPI: &[&str] = &["libcauseway_mpi_openmpi.so"];
 /// The same as [`OPEN_MPI`] for version 5.
 pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];

@@ -7,11 +7,11 @@ use std::fmt::{Arguments, Display};
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-/// What shells report for a program that SIGPIPE ends, the usual fate of one whose reader has gone.
+/// The status that shells report for a program which SIGPIPE has ended, as is usual when its reader has gone.
 pub const READER_GONE: u8 = 128 + libc::SIGPIPE as u8;
 
-/// A line on standard error, where further ones are set in: none of them looks like a line of its own. There
-/// is nobody to tell when it cannot be written, and no reason to stop.
+/// Writes a line on standard error. Lines within it are indented, so that none looks like a line of its own.
+/// A line that cannot be written is lost: that is no reason to stop.
 pub fn error(text: impl Display) {
     let lines = text.to_string().replace('\n', "\n    ");
     // One write, so that lines of several processes do not mix.

@@ -117,8 +117,8 @@ pub fn later_reply(line: &[u8]) -> Result<Reply, ControlError> {
     }
 }
 
-/// Reads up to the newline and not a byte further: what follows belongs to the caller. So each part is looked
-/// at before it is taken.
+/// Reads up to the newline and not a byte further: what follows belongs to the caller. So it peeks at each
+/// part before it reads it.
 fn read_line(stream: &UnixStream) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut part = vec![0; 64 * 1024];

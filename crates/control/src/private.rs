@@ -30,8 +30,7 @@ pub fn make_directory_of(socket: &Path) -> io::Result<()> {
     check_directory_of(socket)
 }
 
-/// Refuses a directory in which another user could put a socket of theirs. One that is not there is fine: so
-/// is nothing in it.
+/// Refuses a directory into which another user could put a socket. A directory that does not exist is fine.
 pub fn check_directory_of(socket: &Path) -> io::Result<()> {
     let directory = directory_of(socket);
     let refuse = |why: String| {

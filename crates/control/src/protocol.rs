@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 
-/// Version of the request and reply lines. 2: a status tells more of jobs than their names.
+/// Version of the request and reply lines. Since 2 a status has more of a job than its name.
 pub const VERSION: u32 = 2;
 
 /// Longest line either side reads: a grid of a thousand sites with hundreds of nodes each fits.
@@ -35,9 +35,9 @@ pub enum Request {
         /// Node name or address, in any site.
         node: String,
     },
-    /// Start a job for one connection of `causeway connect`, which the far gateway makes without a preface:
-    /// whoever takes it is no process of a job. The job ends when this connection closes, and its stream soon
-    /// after.
+    /// Start a job for one connection of `causeway connect`. The far gateway makes it without a preface,
+    /// because the program that accepts it belongs to no job. The job ends when this connection closes, and
+    /// its stream soon after.
     Connect {
         /// Where to, for `causeway status` and logs.
         name: String,
@@ -48,8 +48,8 @@ pub enum Request {
         #[serde(default)]
         lingers: bool,
     },
-    /// Start a job as [`Request::Job`] does, whose processes are not under the shim: routers hand their
-    /// connections to the gateways.
+    /// Start a job like [`Request::Job`], but for processes without the shim: routers give their connections
+    /// to the gateways.
     Transparent {
         /// What runs, for `causeway status` and logs.
         name: String,
@@ -75,8 +75,8 @@ pub enum Request {
     },
     /// What the gateway sees at present.
     Status {},
-    /// Go on as another program, with all streams and jobs. This request is the same in every version, since
-    /// it comes from a newer one; so is its answer, which the other program gives.
+    /// Go on as another program, with all streams and jobs. A newer version sends this request and gives its
+    /// answer, so both are the same in every version.
     HandOver {
         /// The version of the state that the program goes on from; see `STATE_VERSION` of the gateway.
         state_version: u32,
@@ -124,8 +124,8 @@ pub struct Envelope<T> {
 pub enum Reply {
     /// The job is registered with every site that has a tunnel.
     Job(JobReply),
-    /// A line more to who holds a job with a [`Plan`]: a site of it is lost, in one sentence for the user.
-    /// More may follow.
+    /// A further line to the command that holds a job with a [`Plan`]: the job has lost a site. It is one
+    /// sentence for the user. More may follow.
     Lost(String),
     /// The bytes of the spawned process follow.
     Spawn {},

@@ -104,8 +104,8 @@ pub struct TunnelStatus {
     /// How long all lanes have been down, its streams waiting.
     #[serde(default)]
     pub down_seconds: Option<f64>,
-    /// Why there is no better way than through a relay, or no lane over QUIC where the path loses; empty
-    /// where nothing is known to be in the way.
+    /// Why there is no better way than through a relay, or no lane over QUIC on a path that loses; empty
+    /// where no reason is known.
     #[serde(default)]
     pub hindrance: String,
 }
@@ -195,10 +195,12 @@ pub struct LaneStatus {
     /// Largest packet that the path is known to take; 0 when nothing is known.
     #[serde(default)]
     pub mtu_bytes: u32,
-    /// It is filled, or waits for its turn to be, until its congestion control knows the path.
+    /// The gateway trains the lane, or the lane waits for its turn: it is filled until its congestion control
+    /// knows the path.
     #[serde(default)]
     pub trains: bool,
-    /// Times it sent after a pause that makes TCP start slowly again under any congestion control but BBR.
+    /// How often it sent after a pause so long that TCP starts slowly again, under any congestion control but
+    /// BBR.
     #[serde(default)]
     pub idle_restarts: u64,
 }

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes of lines that wait. At a line in a millisecond, more than any gateway has said, some seconds' worth.
+/// The most bytes of lines that wait: some seconds' worth at one line in a millisecond, which is more than
+/// any gateway has written.
 const WAITING_BYTES: usize = 1 << 20;
 
 /// Longest line: names and reasons come from elsewhere.
@@ -80,8 +81,8 @@ impl Lines {
         self.queue.changed.notify_all();
     }
 
-    /// Waits until all that was said is written, but no longer than this; whether it is. To be called before
-    /// the process ends or executes another program, as its threads go then.
+    /// Waits until all lines are written, but no longer than this, and says whether they are. Call it before
+    /// the process ends or executes another program, because its threads end then.
     pub fn flush(&self, longest: Duration) -> bool {
         let deadline = Instant::now() + longest;
         let mut state = self.queue.lock();
@@ -146,7 +147,7 @@ impl Queue {
     }
 }
 
-/// Starts a thread that takes no signals: they are for those who wait for them, and one that nobody blocks
+/// Starts a thread that takes no signals: other threads wait for them, and a signal that no thread blocked
 /// would end the process here.
 fn start(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let mut before = SigSet::empty();

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Kinds and origins remembered at once. A site has some tens of hosts that are refused by mistake; a scan
-/// has as many as it likes.
+/// Kinds and origins that are remembered at once. A site has some tens of hosts that are refused by mistake;
+/// a scan has any number.
 const REMEMBERED: usize = 1024;
 
 /// Between two lines of one origin: who looks into the log today sees that it goes on.
@@ -84,7 +84,8 @@ impl Refusals {
         })
     }
 
-    /// Whether one more origin can be remembered. Those that may say a line again are as new ones.
+    /// Whether one more origin can be remembered. It forgets origins whose next refusal would be a line
+    /// anyway.
     fn has_room(&mut self, now: Instant) -> bool {
         let was_cleaned = |at: Instant| now.saturating_duration_since(at) < CLEAN_EVERY;
         if self.origins.len() >= REMEMBERED && !self.cleaned.is_some_and(was_cleaned) {

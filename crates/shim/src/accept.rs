@@ -85,7 +85,8 @@ fn check(context: &Context, preface: &Preface, peer: SocketAddr) -> Result<Socke
 /// Why a delivered connection is not handed out as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Refusal {
-    /// Another process of the gateway's host, then: native. Nothing was taken from the stream.
+    /// The connection is another process's of the gateway's host, and native. Nothing was taken from the
+    /// stream.
     NotAPreface,
     /// Closed or reset before the preface was complete.
     Ended,
@@ -115,8 +116,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Reads exactly the preface. Until it is complete it is only peeked at, so that a stream which turns out to
-/// be something else is whole.
+/// Reads exactly the preface. It only peeks until the preface is complete, so that a stream without one stays
+/// whole.
 fn read_preface(fd: c_int) -> Result<Preface, Refusal> {
     let deadline = Instant::now() + PREFACE_DEADLINE;
     let mut bytes = [0; MAX_BYTES];

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// A gateway of the site answers within milliseconds.
 const DEADLINE: Duration = Duration::from_secs(3);
 
-/// How long another proof is waited for after the first one: a gateway of the site answers sooner than
-/// anybody.
+/// How long to wait for a second proof after the first one: the site's own gateway answers sooner than
+/// others.
 const CONTRADICTION: Duration = Duration::from_millis(50);
 
 /// A connection that does not stand by then is begun anew: the kernel sends a lost SYN again only after a

@@ -35,7 +35,7 @@ pub struct Context {
 enum State {
     /// Connections are none of the shim's business, for good.
     Off,
-    /// The node may be at any of several sites, and no gateway has said at which. Ends when one does.
+    /// The node may be at any of several sites, and no gateway has said at which yet.
     Lost(Box<Lost>),
     /// The node is at a site, for good.
     At(Box<Context>),
@@ -64,9 +64,8 @@ pub fn context() -> Option<&'static Context> {
     }
 }
 
-/// The context for a connection from this peer. One that looks delivered by a gateway of this node's shows
-/// that this gateway is there: it is asked at once, as without an answer the program would get the preface as
-/// data.
+/// The context for a connection from this peer. A connection that looks delivered by a gateway shows that
+/// this gateway runs. So it is asked at once: without an answer the program would get the preface as data.
 pub fn context_for(peer: SocketAddr) -> Option<&'static Context> {
     let State::Lost(lost) = state() else {
         return context();
@@ -97,8 +96,8 @@ fn state() -> &'static State {
     unsafe { &*state }
 }
 
-/// Puts a state in the place of none, or of a [`State::Lost`]. What is replaced or loses a race stays
-/// allocated, as others may read it: that happens once or twice in a process's life.
+/// Sets the state, where there is none or a [`State::Lost`]. A state that is replaced or loses a race stays
+/// allocated, because other threads may read it: that happens once or twice in a process's life.
 fn publish(new: State) -> &'static State {
     let is_better = matches!(new, State::At(_));
     let new = Box::into_raw(Box::new(new));
@@ -232,9 +231,8 @@ impl Lost {
     }
 }
 
-/// When to ask again: a gateway that is being started anew answers some seconds later, and one that is not
-/// there at all must not hold every call up. A child of fork goes on with what its parent had left, asked or
-/// not.
+/// When to ask again. A gateway that is being started anew answers some seconds later; one that is not there
+/// at all must not delay every call. A child of fork continues with its parent's state.
 struct Again {
     since: Instant,
     /// Milliseconds from then on.
@@ -309,7 +307,7 @@ impl Context {
     }
 }
 
-/// Status of a process whose job's environment is of no use: a wrong use, as of `causeway run`.
+/// Exit status of a process that cannot use its job's environment: that of wrong use, as with `causeway run`.
 const UNUSABLE: libc::c_int = 2;
 
 /// Why there is no context.
@@ -317,8 +315,8 @@ const UNUSABLE: libc::c_int = 2;
 enum Unusable {
     /// Half an environment: whoever set it means no job.
     NoJob(String),
-    /// A job's, and not to be read. Its connections would go nowhere, or to somebody else's hosts that have
-    /// another site's addresses, if they stayed native.
+    /// An environment of a job that cannot be read. If the process's connections stayed native, they would go
+    /// nowhere, or to hosts here that have another site's addresses.
     Job(String),
 }
 

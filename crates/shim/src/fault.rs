@@ -11,7 +11,8 @@ use std::net::SocketAddr;
 /// Why a connection through the gateway did not come about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault<'a> {
-    /// The kernel would not start: the socket is connected, connecting, bound elsewhere. Left as it is.
+    /// The kernel refuses to connect the socket: it is connected, connecting, or bound elsewhere. The socket
+    /// is unchanged.
     Kernel(Errno),
     /// The own site has no gateway this socket can reach.
     NoGatewayInFamily(&'a Site),
@@ -46,8 +47,8 @@ impl Fault<'_> {
         })
     }
 
-    /// Tells what errno cannot. Silent where the far host itself answered: programs probe, and then it is not
-    /// the grid that is at fault.
+    /// Prints what errno cannot say. It prints nothing where the far host itself answered: programs probe
+    /// ports, and then the grid is not at fault.
     pub fn report(&self, context: &Context, destination: SocketAddr) {
         let here = &context.here.name;
         match self {

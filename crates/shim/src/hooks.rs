@@ -394,7 +394,7 @@ unsafe fn show_one(entry: *mut u8) -> c_int {
     }
 }
 
-/// What the grid calls an address that the kernel has given. The context is asked for only where it could
+/// The grid's address for one that the kernel has given. It looks at the context only where that could
 /// matter: a program that uses local sockets alone must not wait for a gateway.
 fn shown_instead(kernel: Result<SocketAddr, Errno>) -> Option<SocketAddr> {
     let real = kernel.ok().filter(|real| address::is_of_network(*real))?;

@@ -32,8 +32,8 @@ impl Context {
     }
 }
 
-/// Unlinks what is not to be shown from the list of getifaddrs(), in place, so that the real freeifaddrs()
-/// still frees all of it, and makes the addresses in the rest those that the grid knows.
+/// Unlinks hidden addresses from the list of getifaddrs(), and replaces the others by those that the grid
+/// knows. It works in place, so that the real freeifaddrs() still frees the whole list.
 ///
 /// # Safety
 /// `head` is a list that glibc's getifaddrs() has made and nobody else sees yet.

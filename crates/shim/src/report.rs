@@ -7,7 +7,7 @@ use causeway_wire::shown::Line;
 use std::fmt::Arguments;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Each matter a process may be told about, once. Children of fork count as the same process.
+/// The matters that a process prints, each once. Children of fork count as the same process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Matter {
@@ -37,8 +37,8 @@ pub enum Matter {
 
 static TOLD: AtomicU64 = AtomicU64::new(0);
 
-/// Tells about a matter of one gateway (`which`: its place in the list of the own site's gateways) unless
-/// this process has done so before.
+/// Prints a matter of one gateway (`which`: its place in the list of the own site's gateways) unless this
+/// process has done so before.
 pub fn once(matter: Matter, which: usize, line: Arguments<'_>) {
     let bit = 1_u64 << (matter as usize * GATEWAYS_APART + which.min(GATEWAYS_APART - 1));
     if TOLD.fetch_or(bit, Ordering::Relaxed) & bit == 0 {

@@ -19,7 +19,7 @@ use std::hash::Hasher;
 /// Longest answer: a site's name has 63 bytes at most.
 pub const MAX_ANSWER_BYTES: usize = 2 + MAX_NAME_BYTES + TAG_BYTES;
 
-/// Length of what makes each question another one: an answer that was heard before is none to it.
+/// Length of the nonce, which makes each question a new one: an old answer does not fit it.
 pub const NONCE_BYTES: usize = 16;
 
 const MAX_NAME_BYTES: usize = 63;

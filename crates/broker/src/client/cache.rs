@@ -44,8 +44,8 @@ pub(super) struct Changes {
 }
 
 impl Cache {
-    /// What was kept. A file of another grid, or one that is damaged, counts for nothing: the broker has it
-    /// all.
+    /// Reads what was kept. A file of another grid, or a damaged one, counts as empty: the broker has
+    /// everything.
     pub(super) fn open(directory: &Path, grid: &str) -> Result<Cache, FileError> {
         let bytes = files::read_if_there(&directory.join(MEMBERS_FILE))?;
         let kept = bytes.and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());

@@ -19,11 +19,11 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Longest answer: a megabyte of members, one that alone is as long, revocations, and messages with every
-/// letter escaped.
+/// Longest answer: a megabyte of members, one more member that is as long by itself, revocations, and
+/// messages with every letter escaped.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
-/// One address of the broker is given up after this; see the gateway's dialling for the reason.
+/// Time after which one address of the broker is given up; see the gateway's dialling for the reason.
 const CONNECT: Duration = Duration::from_secs(4);
 
 /// Three round trips around the Earth and a busy broker.

@@ -81,7 +81,8 @@ impl ClientConfig {
 /// What the gateway learns.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A site is new or changed, the own one among them. At a start those of the last session come first.
+    /// A site is new or has changed; it may be this gateway's own. At a start those of the last session come
+    /// first.
     Member(Box<Member>),
     /// A site is no longer a member.
     Removed(String),
@@ -107,7 +108,7 @@ pub enum Event {
         /// Why, for people.
         message: String,
     },
-    /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. Said
+    /// The clocks of this host and the broker differ by more than [`SKEW_SECONDS`], or no longer do. It comes
     /// when that changes.
     ClockSkew {
         /// Seconds that this host's clock is ahead.

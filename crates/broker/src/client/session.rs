@@ -22,13 +22,13 @@ use tokio::time::sleep;
 /// A larger difference of clocks is reported: a certificate begins five minutes before it is made.
 pub const SKEW_SECONDS: u64 = 60;
 
-/// Between writings of the members: a grid in which much happens would write megabytes at each change.
+/// Time between two writings of the members: a busy grid would otherwise write megabytes at each change.
 const KEEP: Duration = Duration::from_secs(5);
 
 /// A list of at most so many members is written at once.
 const FEW: usize = 64;
 
-/// Between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's
+/// Time between tries to renew, or a tenth of what is left: there are ten days for it, unless the grid's
 /// certificates are shorter.
 const RENEW_AGAIN_SECONDS: u64 = 3600;
 
@@ -432,8 +432,8 @@ impl Session {
     }
 }
 
-/// Twice as long after each failure, and somewhere between half of that and all of it, so that gateways that
-/// lost the broker together do not come back together.
+/// The pause after a failure: it doubles each time. Chance takes between half of it and all, so that gateways
+/// that lost the broker together do not come back together.
 fn backoff(config: &ClientConfig, failures: u32) -> Duration {
     let doubled = config
         .retry

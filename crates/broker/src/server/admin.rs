@@ -25,8 +25,8 @@ use tokio::time::{sleep, timeout};
 /// Version of the lines.
 const VERSION: u32 = 1;
 
-/// Longest line asked, and longest answered: a listing of the 4096 sites that a list of revocations may name
-/// and of a thousand members with 64 subnets each, and their jobs.
+/// Longest request and longest answer: a listing of the 4096 sites that a list of revocations may name and of
+/// a thousand members with 64 subnets each, and their jobs.
 const MAX_ASKED: u64 = 64 * 1024;
 const MAX_ANSWERED: u64 = 32 * 1024 * 1024;
 
@@ -188,7 +188,7 @@ fn act(state: &mut State, request: &AdminRequest) -> AdminReply {
     done.unwrap_or_else(|Refusal { message, .. }| AdminReply::Error(message))
 }
 
-/// A socket to which only this user can connect, in the place of one that a killed broker left: this one
+/// Makes a socket to which only this user can connect. It replaces one that a killed broker left: this broker
 /// holds the store.
 pub(super) fn bind(path: &Path) -> io::Result<UnixListener> {
     use std::os::unix::fs::FileTypeExt;

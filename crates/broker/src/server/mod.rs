@@ -44,15 +44,16 @@ pub struct Limits {
     pub head: Duration,
     /// A request's body: a megabyte at a hundred kilobytes a second.
     pub body: Duration,
-    /// Connections of those who have shown no certificate, in all and from one address (of IPv6: one network
-    /// of 64 bits), behind which there may be several sites. The oldest ends when there is one more: who
-    /// joins is through in a moment.
+    /// The most connections without a certificate, in all and from one address (in IPv6: one network of 64
+    /// bits), behind which there may be several sites. One more ends the oldest: a site that joins is through
+    /// in a moment.
     pub strangers: usize,
     /// See `strangers`.
     pub strangers_per_address: usize,
     /// How long such a connection may last.
     pub stranger_life: Duration,
-    /// Connections of one site: a poll, a request, and as many that are about to end. The oldest ends.
+    /// The most connections of one site: a poll, a request, and as many that are about to end. One more ends
+    /// the oldest.
     pub per_site: usize,
     /// Addresses dialled back at a time, for all.
     pub reaching: usize,
@@ -202,8 +203,8 @@ pub struct Broker {
     socket: std::path::PathBuf,
 }
 
-/// How long a start waits for a command that has the store, which takes it for some milliseconds, and a
-/// command for a broker that starts or stops.
+/// How long a broker that starts waits for a command that has the store, which takes some milliseconds, and
+/// how long a command waits for a broker that starts or stops.
 const STORE_BUSY: Duration = Duration::from_secs(5);
 
 fn open_state(config: &BrokerConfig, clock: &Clock) -> Result<State, StateError> {

@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// Connections that have to go and have not closed their files yet; with more of them nobody new is accepted.
-/// Tasks of a busy host may end much later than new connections come.
+/// The most connections that have to go and have not closed their files yet; with more, no new one is
+/// accepted. On a busy host tasks may end much later than new connections come.
 const LEAVING: usize = 64;
 
 pub(super) struct Places {
@@ -78,8 +78,8 @@ impl Places {
         }
     }
 
-    /// A place for a new connection; none when there are too many of members, which are not sent away for a
-    /// stranger.
+    /// A place for a new connection; `None` where members hold all places, because no member is sent away for
+    /// a stranger.
     pub(super) fn enter(&self, address: IpAddr) -> (Option<Place>, Option<Displaced>) {
         let mut inner = lock(&self.inner);
         let network = network_of(address);

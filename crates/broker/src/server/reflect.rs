@@ -13,8 +13,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{sleep, timeout};
 
-/// Answers in a second: in all, so that a flood costs little of the host, and to one address (of IPv6: one
-/// network of 64 bits), behind which there may be several sites that ask a few times in a minute.
+/// The most answers in a second: in all, so that a flood costs the host little, and to one address (in IPv6:
+/// one network of 64 bits), behind which there may be several sites that ask a few times in a minute.
 const IN_ALL: u32 = 2000;
 const TO_ONE: u32 = 32;
 
@@ -45,8 +45,8 @@ pub(super) async fn serve(shared: Arc<Shared>, socket: UdpSocket) {
     }
 }
 
-/// A connection that begins as a question does instead of as TLS. It stays until the other side has met whom
-/// it wants to: its NAT keeps the port meanwhile.
+/// Serves a connection that begins with a question instead of TLS. It stays open until the other side has met
+/// its peer: its NAT keeps the port meanwhile.
 pub(super) async fn once(shared: &Shared, mut socket: TcpStream, from: SocketAddr) {
     let answered = async {
         let mut question = [0; reflection::BYTES];

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Jobs of one site at a time. More is a gateway that forgets to end them.
 const MAX_JOBS: usize = 1000;
 
-/// Sites that one site's jobs name together: a thousand jobs over sixteen sites, or sixteen over a thousand.
-/// Without it one site could have the broker keep 64 MB, and others read them.
+/// The most sites that one site's jobs name together: a thousand jobs over sixteen sites, or sixteen over a
+/// thousand. Without this bound one site could make the broker keep 64 MB, and others read them.
 const MAX_NAMED: usize = 16_384;
 
-/// Jobs in one answer, as JSON, beside those of who asks: of eight megabytes that a gateway reads.
+/// Bytes of others' jobs in one answer, as JSON. A gateway reads eight megabytes.
 const ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
 /// A relay that has been silent for three questions is not offered.
@@ -84,7 +84,8 @@ impl State {
         })
     }
 
-    /// These and, in the order of their beginning, those of the others that an answer has room for.
+    /// This site's jobs and, in the order of their beginning, as many of the others' as an answer has room
+    /// for.
     pub(super) fn running(&self, mut jobs: Vec<Job>, own: &str) -> JobsAnswer {
         let mut others: Vec<&Job> = self.jobs.jobs.values().filter(|job| job.from != own).collect();
         others.sort_by(|a, b| order(a).cmp(&order(b)));
@@ -140,7 +141,7 @@ impl State {
         Ok(())
     }
 
-    /// A gateway that began anew, or is gone, has taken its jobs along: what that changes on the disk.
+    /// The change on the disk that removes the jobs of a gateway which began anew or is gone.
     pub(super) fn without_jobs_of(&self, site: &str, except: Option<&str>) -> Change {
         let over = self.jobs.of(site).filter(|job| is_over(job, except));
         over.fold(Change::default(), |change, job| {

@@ -14,15 +14,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::net::SocketAddr;
 
-/// Tokens that are kept at most, and how long after their end: so long a late one is told that it is late,
-/// not forged.
+/// The most tokens that are kept, and how long after their end. During that time the answer to a late token
+/// is that it is late, not forged.
 const MAX_TOKENS: usize = 10_000;
 const TOKEN_MEMORY_SECONDS: u64 = 30 * 86_400;
 
 /// Longest life of a token: it lies in mails and histories of shells meanwhile.
 pub const MAX_TTL_SECONDS: u64 = 7 * 86_400;
 
-/// Lists of revocations that are remembered as known; one that is not is asked for again.
+/// The most lists of revocations that are remembered as known. The broker asks again for one that it does not
+/// remember.
 const MAX_ANCESTORS: usize = 4096;
 
 /// What the store keeps of a token.
@@ -33,7 +34,8 @@ pub(super) struct TokenRecord {
     pub(super) used: Option<Used>,
     /// The token was taken back.
     pub(super) void: bool,
-    /// Ranges that the site may have, once it has joined with this one; none: those of nobody.
+    /// Ranges that the site may have once it has joined with this token. Without any it may have ranges that
+    /// nobody has on the Internet.
     #[serde(default)]
     pub(super) subnets: Vec<Subnet>,
 }
@@ -48,7 +50,7 @@ pub(super) struct Used {
 }
 
 impl State {
-    /// A token with which `site` may join, with its addresses in these ranges, where any are named.
+    /// Makes a token with which `site` may join. Its addresses must lie in these ranges, where any are named.
     pub(crate) fn create_token(
         &mut self,
         site: &str,
@@ -179,7 +181,7 @@ impl State {
             .max(begun)
     }
 
-    /// Takes what a gateway knows and this broker lost with its disk; true when there was something.
+    /// Takes revocations that a gateway knows and this broker lost with its disk; true when there were any.
     pub(crate) fn merge_revocations(&mut self, signed: &SignedRevocations) -> Result<bool, Refusal> {
         let theirs = RevocationSet::verify(signed, self.authority.grid(), self.authority.certificate())
             .map_err(|error| Refusal::new(ErrorKind::BadRequest, error.to_string()))?;
@@ -282,8 +284,8 @@ impl State {
         Ok(())
     }
 
-    /// Puts out who is on the list, where there is a new one, and voids tokens: all of it, or nothing at all
-    /// where the disk does not take it.
+    /// Removes the sites on the list, where it is new, and voids tokens: does all of it, or nothing where the
+    /// disk does not take it.
     fn keep_revocations(
         &mut self,
         set: Option<RevocationSet>,

@@ -6,11 +6,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Messages of one sender that wait for one site: two gateways agree on a meeting in a handful, over UDP and
-/// over TCP at once. Nobody's messages take another sender's places.
+/// The most messages of one sender that wait for one site. Two gateways need a handful to agree on a meeting
+/// over UDP and TCP at once. No sender's messages take another sender's places.
 const MAX_WAITING: usize = 16;
 
-/// Bytes of one sender's messages that wait anywhere: a few hundred to each of a thousand sites.
+/// The most bytes of one sender's messages that wait: a few hundred for each of a thousand sites.
 const MAX_SENDER_BYTES: usize = 512 * 1024;
 
 /// A message nobody fetched by then is of no use any more: what it agrees on is a matter of seconds.

@@ -52,8 +52,8 @@ pub(crate) struct State {
     mail: Mail,
     /// Hashes of lists of revocations that the present one holds all of; the newest last.
     ancestors: Vec<String>,
-    /// Random, of this start: revisions of another mean nothing, even after an old copy of the store was put
-    /// back.
+    /// A random number of this start. Revisions of another start mean nothing, even after an old copy of the
+    /// store was put back.
     history: String,
     /// When it was last written who had spoken when.
     seen_kept: u64,

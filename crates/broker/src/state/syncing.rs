@@ -10,10 +10,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
-/// Members in one answer, as JSON: a thousand gateways that begin at once take a gigabyte together.
+/// Bytes of members in one answer, as JSON. With this many, a thousand gateways that begin at once take a
+/// gigabyte together.
 const ANSWER_BYTES: usize = 1024 * 1024;
 
-/// How long what is known of who has spoken when may be unwritten: gateways speak twice a minute, and people
+/// How long the times at which sites last spoke may stay unwritten. Gateways speak twice a minute, and people
 /// ask since when one has been silent.
 const KEEP_SEEN_SECONDS: u64 = 60;
 
@@ -102,7 +103,8 @@ impl State {
         })
     }
 
-    /// The disk first: a gateway that was refused says the same again, which must be news then, too.
+    /// Writes the disk first: a gateway that was refused says the same again, and that must be news then,
+    /// too.
     fn keep_member(&mut self, member: Member) -> Result<(), Refusal> {
         let (site, instance) = (member.site.clone(), member.record.instance.clone());
         let mut change = self.without_jobs_of(&site, Some(&instance));
@@ -117,8 +119,8 @@ impl State {
         Ok(())
     }
 
-    /// Writes now and then who has spoken when: all in one change, since each waits for the disk. Where that
-    /// fails, polls go on, and the next minute tries again.
+    /// Writes now and then when each site last spoke, all in one change, because each change waits for the
+    /// disk. Where that fails, polls go on, and the next minute tries again.
     fn keep_seen(&mut self, now: u64) {
         // A clock that was set back must not stop it.
         if now.abs_diff(self.seen_kept) < KEEP_SEEN_SECONDS {

@@ -60,9 +60,9 @@ fn connections(accept: &Accept) -> Step {
     Step::ok("connections", detail)
 }
 
-/// Whether the account that starts processes on nodes can read what makes this host its site: looked for on
-/// each node. Where nobody else's jobs run, that is worth a word; where they do, jobs can be this site. The
-/// control socket is out of reach from another host, whatever that mounts.
+/// Looks on each node whether the account that starts processes there can read this site's keys. Where only
+/// this site's jobs run, that is a warning. Where jobs of others run, they could act as this site. No other
+/// host can reach the control socket, whatever it mounts.
 fn keys(config: &Config) -> Step {
     match reach(config) {
         Reach::Read(detail) => {

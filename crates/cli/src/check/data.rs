@@ -94,7 +94,7 @@ pub fn look(subject: &Subject, wanted: Option<&OsStr>, seconds: u32) -> Step {
     .step()
 }
 
-/// Ranks for each site: one more than it has nodes, so that there are two on one, as far as slots allow.
+/// Ranks for each site: one more than it has nodes, as far as slots allow, so that two ranks share a node.
 fn placement<'a>(sites: impl Iterator<Item = (&'a str, &'a [NodeInfo])>) -> Vec<(String, u32)> {
     let wish = |nodes: &[NodeInfo]| {
         let slots: u32 = nodes.iter().map(|node| node.slots).sum();

@@ -6,7 +6,8 @@ use causeway_control::TunnelStatus;
 use causeway_gateway::{UDP_BUFFER_BYTES, lanes, may_begin_anew};
 use nix::sys::resource::{Resource, getrlimit};
 
-/// Streams of two hundred ranks that all talk to all, half of them at each site, with a file each.
+/// Files that a gateway needs for two hundred ranks that all talk to all, half of them at each site: one for
+/// each stream.
 const FILES: u64 = 10_000;
 
 /// A rate this near to what buffers allow may well be bounded by them.
@@ -31,7 +32,8 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     steps
 }
 
-/// The gateway raises its limit as far as it may, and so the hard one counts: its own where it runs.
+/// Checks the hard limit of files, because the gateway raises its own limit that far. Where the gateway runs,
+/// it is the gateway's.
 fn files(gateway: Option<u32>) -> Step {
     let running = gateway.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/limits")).ok());
     let limit = running

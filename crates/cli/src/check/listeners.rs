@@ -69,9 +69,9 @@ fn in_use(name: String, error: &std::io::Error, address: SocketAddr) -> Step {
     )
 }
 
-/// Whether a socket that takes what comes for `address` is of that process: the kernel's table of sockets
-/// tells its inode, and the process's descriptors name theirs (proc(5)). Nothing where they may not be looked
-/// at: the process has a capability that this one lacks.
+/// Whether a socket that listens for `address` belongs to that process. The kernel's table of sockets has its
+/// inode, and the process's descriptors name theirs (proc(5)). `None` where these may not be read: the
+/// process has a capability that this one lacks.
 fn serves(pid: u32, kind: Kind, address: SocketAddr) -> Option<bool> {
     let tables = match kind {
         Kind::Tcp => ["tcp", "tcp6"],

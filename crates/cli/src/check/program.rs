@@ -112,7 +112,7 @@ fn kind(program: &Path) -> io::Result<Kind> {
     })
 }
 
-/// Whether a program names a dynamic loader; `None` where it is no 64-bit ELF program of this byte order
+/// Whether a program names a dynamic loader; `None` where it is not a 64-bit ELF program of this byte order
 /// (elf(5)).
 fn names_loader(file: &mut (impl Read + Seek)) -> io::Result<Option<bool>> {
     let mut header = [0; 64];

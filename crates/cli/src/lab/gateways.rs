@@ -23,7 +23,7 @@ const LAN_PORT: u16 = 7000;
 const WAN_PORT: u16 = 7001;
 /// Tunnels need two round trips; the rest is for a machine that does ten other things.
 const TUNNELS_DEADLINE: Duration = Duration::from_secs(20);
-/// How long lanes are waited for that are trained, which takes both ends a second or two in all.
+/// How long to wait while lanes are trained; both ends together take a second or two for it.
 const TRAINED: Duration = Duration::from_secs(5);
 
 /// The gateways of a running lab. They end with it.
@@ -178,8 +178,8 @@ fn gateway_command(site: &str) -> Result<Vec<OsString>, Failure> {
     ])
 }
 
-/// Pairs of sites without a tunnel, and why; and whether any lane is trained: what starts meanwhile would
-/// spoil what that finds.
+/// Pairs of sites without a tunnel, and why; and whether any lane is being trained: a program that started
+/// now would spoil what the training finds.
 fn missing(lab: &Lab) -> (Vec<String>, bool) {
     let (mut missing, mut trains) = (Vec::new(), false);
     for node in lab.nodes().iter().filter(|node| node.role == Role::Head) {

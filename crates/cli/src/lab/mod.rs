@@ -309,7 +309,7 @@ fn link(args: &LinkArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The status of a command as ours: as a shell says it, 128 + signal for one that a signal ended.
+/// The status of a command as shells give it: 128 + signal for a command that a signal ended.
 fn exit_code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let code = status

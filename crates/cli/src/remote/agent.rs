@@ -31,9 +31,9 @@ const SENT: &[&str] = &[
     "LD_LIBRARY_PATH",
 ];
 
-/// Families of variables: what the library of collectives is told, and what an MPI reads when its daemon
-/// starts: permission to run as root, where the MPI lies, and settings that the launcher does not put on the
-/// daemon's command line.
+/// Beginnings of names of variables that reach the daemons. They are for the library of collectives, and for
+/// an MPI's daemon as it starts: permission to run as root, the MPI's place, and settings that the launcher
+/// does not put on the daemon's command line.
 const SENT_FAMILIES: &[&str] = &[
     "CAUSEWAY_COLLECTIVES_",
     "OMPI_ALLOW_RUN_AS_ROOT",
@@ -113,8 +113,7 @@ pub fn main(args: Args) -> ExitCode {
     }
 }
 
-/// Host and command in ssh's arguments; options are of no meaning here, as the site's own shell settings
-/// apply.
+/// Host and command in ssh's arguments. Options mean nothing here, because the site's own settings apply.
 fn split(words: &[OsString]) -> Option<(OsString, &[OsString])> {
     let mut rest = words;
     while let Some((word, more)) = rest.split_first() {

@@ -64,8 +64,8 @@ fn wait_for(wanted: &SigSet) -> Haste {
     }
 }
 
-/// Writes the frame if the stream takes it soon: one that is stuck half-way through standard input tells of
-/// the end by its own.
+/// Writes the frame if the stream takes it soon. A stream that is stuck in standard input ends by itself, and
+/// that tells the node, too.
 fn say_so(writer: &Mutex<UnixStream>) {
     let deadline = Instant::now() + SOON;
     let writer = loop {

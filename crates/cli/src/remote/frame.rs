@@ -62,7 +62,7 @@ pub enum Frame {
     Exit(u8),
     /// It could not be started; one sentence for the user.
     Error(String),
-    /// The job was asked to end before, and what is left of it hangs: the end of the input follows.
+    /// The job was asked to end before, and the rest of it hangs. The end of the input follows.
     Hurry,
     /// What runs here. It is for `start-node` alone, which keeps it.
     Started(Started),

@@ -109,8 +109,8 @@ fn guard_main(mut command: Command, orders: &OwnedFd, reporter: OwnedFd) {
     let _ = File::from(reporter).write_all(&report);
 }
 
-/// Makes this process the one that inherits orphans and takes SIGCHLD by reading. To be called before any
-/// thread is started: threads take over the signal mask.
+/// Makes this process inherit orphans, and read SIGCHLD from a descriptor. Call it before any thread is
+/// started: threads inherit the signal mask.
 ///
 /// # Errors
 /// Those of prctl, sigprocmask and signalfd.

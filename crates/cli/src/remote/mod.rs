@@ -22,7 +22,7 @@ pub mod tree;
 pub const AGENT_NAME: &str = "causeway-agent";
 
 /// Tells this site's gateway what a node runs for the process `pid` that it started. A job does not wait for
-/// it to be written down: where the gateway cannot be asked, it is about to end what it started.
+/// the record. A gateway that does not answer is about to end what it started.
 fn tell_gateway(control: &std::path::Path, pid: u32, started: frame::Started) {
     let request = causeway_control::Request::Started {
         pid,

@@ -153,8 +153,8 @@ fn command(request: &Request, site: Option<&str>) -> Result<(String, Command), N
     Ok((shell.display().to_string(), command))
 }
 
-/// Reads to the end of the input, whatever the command does with its own; dropping `order` is the order to
-/// kill.
+/// Reads this process's input to its end, whatever the command does with its own input. Dropping `order` is
+/// the order to kill.
 fn take_input(mut input: File, chunks: &std::sync::mpsc::Sender<Vec<u8>>, mut order: File) {
     loop {
         match Frame::read(&mut input) {

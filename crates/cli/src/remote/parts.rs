@@ -31,7 +31,7 @@ const NAMES: usize = 4;
 /// Longest line that is taken; one of this length is written whole (pipe(7), PIPE_BUF).
 const MAX_LINE_BYTES: usize = 1024;
 
-/// Tells that the part of the job on this node runs, or no longer does. Nobody may listen.
+/// Reports that the part of the job on this node runs, or no longer does. It may be that nobody listens.
 pub fn tell(node: &str, runs: bool) {
     let sign = if runs { '+' } else { '-' };
     let line = format!("{sign}{node}\n");

@@ -19,8 +19,8 @@ pub enum Haste {
     /// mpirun removes its session directory and hydra its proxies in a few hundred milliseconds, after Open
     /// MPI's ranks have had their second.
     Usual,
-    /// The launcher was asked to end before and has had its time. What does not end at once hangs, and a user
-    /// who pressed Ctrl-C waits for it.
+    /// The launcher was asked to end before and has had its time. A process that does not end at once hangs,
+    /// and a user who pressed Ctrl-C waits for it.
     Hurry,
 }
 

@@ -151,7 +151,7 @@ struct Owner {
 }
 
 impl Owner {
-    /// Passes signals on, and what the gateway and the agents tell, until the guard reports or is gone.
+    /// Passes on signals, and messages of the gateway and the agents, until the guard reports or is gone.
     fn wait(&mut self, report: &File, arriving: &SignalFd, job: &UnixStream) -> io::Result<()> {
         let mut gateway_lives = true;
         let mut told = Vec::new();

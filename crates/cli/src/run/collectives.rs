@@ -14,7 +14,8 @@ const FORMER_RTT: &str = "CAUSEWAY_COLLECTIVES_ROUND_MICROSECONDS";
 pub const MEGABITS: &str = "CAUSEWAY_COLLECTIVES_MEGABITS";
 const LINKS: &str = "CAUSEWAY_COLLECTIVES_LINKS";
 
-/// Mbit/s. A lane that has carried little knows too low a rate: not below a tenth of what most links have.
+/// The least rate that is believed, in Mbit/s: a tenth of what most links have. A lane that has carried
+/// little reports too low a rate.
 const MIN_RATE: u64 = 100;
 
 /// Reductions in the order of ranks.
@@ -39,8 +40,8 @@ pub fn libraries(own: &Path, mpi: Mpi) -> Vec<PathBuf> {
     paths.filter(|path| path.is_file()).collect()
 }
 
-/// The links between the sites named, between all where none is: the longest and the slowest, and from three
-/// sites on each of them.
+/// The links between the named sites, or between all where none is named: the longest and the slowest, and
+/// from three sites on each link.
 pub fn settings(links: &BTreeMap<String, Vec<Link>>, sites: &[String]) -> Vec<(&'static str, String)> {
     let both = both_ends(links, sites);
     let round = both.values().map(|(round, _)| *round).max();

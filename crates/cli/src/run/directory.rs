@@ -62,7 +62,7 @@ impl Drop for RunDirectory {
     }
 }
 
-/// Removes a run's directory; whoever of the run is left does it, so it may be gone already.
+/// Removes a run's directory. Each process of the run does so at its end, so it may be gone already.
 pub fn remove(path: &Path) {
     let _ = std::fs::remove_dir_all(path);
 }
@@ -72,7 +72,8 @@ pub fn stands_by_name(node: &NodeInfo) -> bool {
     node.address.is_ipv6()
 }
 
-/// Nodes stand there by address where they can: no name of a site has to be known at another one.
+/// Writes the host list. It has nodes by address where possible, so that no site needs to know another site's
+/// names.
 fn host_list(mpi: Mpi, shares: &[Share]) -> String {
     let line = |share: &Share| {
         let host = match stands_by_name(share.node) {

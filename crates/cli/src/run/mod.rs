@@ -173,8 +173,8 @@ fn agree<'a>(
     Ok((chosen, ip))
 }
 
-/// What the library of collectives is told: of the links between these sites, where it is to cross between
-/// them, and what the user asks of it.
+/// Variables for the library of collectives: the links between these sites, where it crosses between them,
+/// and what the user asks of it.
 fn of_collectives(
     args: &Args,
     job: &JobReply,
@@ -225,8 +225,8 @@ impl RankPlaces {
     }
 }
 
-/// Whether collectives cross between sites once, and the libraries that are preloaded for that and for what
-/// the user asks of them.
+/// Decides whether collectives cross between sites once, and finds the libraries that are preloaded for that
+/// and for the user's wishes.
 fn libraries(
     args: &Args,
     own: &Path,
@@ -285,8 +285,8 @@ fn groups_of(args: &Args, job: &JobReply, sites: &[String], wish: &Wish) -> Resu
     Ok(Some(groups::load(file, groups::Job { sites, ranks })?))
 }
 
-/// Our libraries in the processes of the job. What cures MPICH over UCX belongs to `--direct`, too, which
-/// hangs and errs as often.
+/// Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with `--direct`,
+/// too, where it hangs and errs as often.
 fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
     let wanted = [(SHIM, redirects), (UCX, mpi == Mpi::Mpich)];
     let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);

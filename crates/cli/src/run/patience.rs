@@ -27,7 +27,7 @@ const RANKS_PARAMETER: &str = "odls_base_sigkill_timeout";
 
 impl Patience {
     /// The patience with this launcher, called with these words. hydra passes a first Ctrl-C on to the ranks
-    /// and goes on if they do: it has all the time.
+    /// and goes on if they do, so it has no time limit.
     pub fn with(mpi: Mpi, words: &[OsString]) -> Patience {
         let named = words.windows(2).find(|pair| pair[0] == RANKS_PARAMETER);
         let named = named.map(|pair| pair[1].clone());

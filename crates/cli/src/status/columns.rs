@@ -61,7 +61,7 @@ impl Lines {
         }
     }
 
-    /// Adds it behind the gap, or where a line begins without one; false where there is no room.
+    /// Adds the field behind a gap, or without one at the beginning of a line; false where there is no room.
     fn add(&mut self, gap: &str, text: &str) -> bool {
         let gap = if self.is_new() { "" } else { gap };
         let fits = width(&self.last) + gap.len() + width(text) <= self.columns;

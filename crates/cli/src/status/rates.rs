@@ -28,8 +28,8 @@ pub struct LaneRate {
     pub rate: Rate,
 }
 
-/// The rates of every tunnel of `now`. What was not there at the last look counts from 0, as its counters do;
-/// nothing is known where another process answered then.
+/// The rates of every tunnel of `now`. A tunnel or lane that was not there at the last look counts from 0, as
+/// its counters do. `None` where another process answered then.
 pub fn rates(before: &Status, now: &Status, elapsed: Duration) -> Option<Vec<TunnelRate>> {
     if before.pid != now.pid || elapsed.is_zero() {
         return None;

@@ -73,7 +73,7 @@ impl Cidr {
         self.prefix
     }
 
-    /// The address at the same place in another range of the same size; `None` for one that is not in this
+    /// The address at the same place in another range of the same size; `None` for an address outside this
     /// range.
     pub fn translate(&self, address: IpAddr, to: &Cidr) -> Option<IpAddr> {
         let address = address.to_canonical();
@@ -142,8 +142,8 @@ pub struct Site {
     pub name: String,
     /// The addresses of its nodes, as the whole grid knows them.
     pub subnets: Vec<Cidr>,
-    /// Where those are virtual, the ranges in which the nodes really have their addresses, each for the one
-    /// at the same place in `subnets`; empty where addresses are what they are.
+    /// The real ranges of the nodes, where `subnets` are virtual: each belongs to the range at the same place
+    /// in `subnets`. Empty where `subnets` are real.
     pub real_subnets: Vec<Cidr>,
     /// Where the gateway takes connections from the site's nodes: at most one per address family. Real
     /// addresses.
@@ -348,7 +348,8 @@ fn parse_site(text: &str) -> Result<Site, GridError> {
     })
 }
 
-/// All of a site's subnets are virtual or none is: half of one would leave addresses that mean two things.
+/// Reads a site's subnets. All of them are virtual or none is: otherwise some addresses would mean two
+/// things.
 fn parse_subnets(text: &str) -> Result<(Vec<Cidr>, Vec<Cidr>), GridError> {
     let (mut subnets, mut real): (Vec<Cidr>, Vec<Cidr>) = Default::default();
     for item in text.split(',') {

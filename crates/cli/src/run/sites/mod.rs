@@ -66,8 +66,8 @@ pub fn choose<'a>(
     Ok(Chosen { wish, shares, sites })
 }
 
-/// Refuses sites whose connections nobody would carry. Of hosts that the user names the gateways judge
-/// themselves.
+/// Refuses sites whose connections no gateway would carry. Where the user names hosts, the gateways
+/// themselves decide.
 ///
 /// # Errors
 /// The first such site.
@@ -78,8 +78,7 @@ pub fn check_transparent(job: &JobReply, chosen: &Chosen) -> Result<(), RunError
     opaque.map_or(Ok(()), |site| Err(RunError::NotTransparent(site.name.clone())))
 }
 
-/// Puts the real addresses of this site's nodes in the place of virtual ones, for a run in which nobody
-/// translates these.
+/// Replaces virtual addresses of this site's nodes by real ones, for a run in which nothing translates them.
 pub fn name_own_hosts_as_they_are(job: &mut JobReply) {
     let mut sites = job.sites.iter_mut().filter(|site| site.name == job.site);
     let Some(info) = sites.find_map(|site| site.info.as_mut()) else {
@@ -95,8 +94,8 @@ pub fn name_own_hosts_as_they_are(job: &mut JobReply) {
     }
 }
 
-/// Refuses sites whose addresses nobody translates; see [`name_own_hosts_as_they_are`]. Of hosts that the
-/// user names the kernels judge.
+/// Refuses sites whose addresses nothing translates; see [`name_own_hosts_as_they_are`]. Where the user names
+/// hosts, the kernels decide.
 ///
 /// # Errors
 /// The first such site.
@@ -139,8 +138,8 @@ pub enum Ip {
     Any,
 }
 
-/// The version of IP that all of these sites have, the one where the launcher runs among them: each process
-/// of an MPI reaches each other one.
+/// The version of IP that all of these sites have, including the site where the launcher runs: each process
+/// of an MPI must reach each other one.
 ///
 /// # Errors
 /// There is none, or the launcher does not speak it.
@@ -175,8 +174,8 @@ pub fn common_ip(job: &JobReply, mpi: Mpi, used: &[&SiteInfo]) -> Result<Ip, Run
     }
 }
 
-/// This host's address, the one that other sites' daemons can call, and its interface: as the grid knows it
-/// where the shim translates, else the real one.
+/// This host's address that other sites' daemons can call, and its interface. It is the grid's address where
+/// the shim translates, else the real one.
 pub fn own_address(job: &JobReply, translates: bool) -> Option<(String, IpAddr)> {
     let grid: Grid = job.grid.parse().ok()?;
     let site = grid.sites.iter().find(|site| site.name == job.site)?;
