@@ -1,4 +1,4 @@
-//! What time it is, as a value that tests may set, and how times are written for people.
+//! The time as a value that tests may set, and dates written for people.
 
 use std::fmt;
 use std::sync::Arc;

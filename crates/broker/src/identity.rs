@@ -1,4 +1,4 @@
-//! Who a certificate speaks for: a site of a grid, or the grid's broker.
+//! The holder that a certificate names: a site of a grid, or the grid's broker.
 //!
 //! It stands in the certificate as its one URI name, `causeway://GRID/site/SITE` or `causeway://GRID/broker`.
 //! Host names and addresses play no part: gateways move, and addresses repeat behind translators.

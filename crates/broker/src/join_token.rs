@@ -1,4 +1,4 @@
-//! What an administrator hands to a new site: one line, good once, for a while.
+//! The token that an administrator hands to a new site: one line, good once, for a while.
 //!
 //! ```text
 //! cw1.BASE64URL( version 1 | expiry 8 | CA fingerprint 32 | secret 32

@@ -1,4 +1,4 @@
-//! Who is in the grid, by site, by node, by address, and by when it last changed. No clock, no disk.
+//! The index of the grid's members: by site, by node, by address, and by the last change. No clock, no disk.
 //!
 //! Broker and gateways keep the same index.
 //!

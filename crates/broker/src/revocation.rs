@@ -1,4 +1,4 @@
-//! Which certificates are void before their time.
+//! The list of certificates that are void before their time.
 //!
 //! A revocation names a site and a moment: every certificate of that site that begins until then is void. The
 //! list is signed by the grid's authority and counts its versions. Gateways keep it for ever and give it back

@@ -1,4 +1,4 @@
-//! What the broker must not forget, in one file: JSON values in the tables of an embedded database.
+//! Keeps what the broker must not forget in one file: JSON values in the tables of an embedded database.
 //!
 //! A change is on the disk before anybody is told of it. The database is locked by the one process that uses
 //! it. One that could not be written refuses that change, and is opened again for the next one: a disk that

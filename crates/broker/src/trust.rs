@@ -1,4 +1,5 @@
-//! What a process believes of others: the grid's authority, the revocations, and the time. No sockets.
+//! Judges the certificates that others show, by the grid's authority, the revocations and the time. No
+//! sockets.
 
 use crate::clock::{Clock, date, span};
 use crate::identity::{Certified, Identity, IdentityError, Role};

@@ -1,4 +1,4 @@
-//! Which virtual addresses a site gets whose real ones another site may have too. Pure.
+//! Chooses virtual addresses for a site whose real ones another site may have, too. Pure.
 //!
 //! They come from the shared address space of RFC 6598, which no site routes to the outside and hardly any
 //! uses inside, and for IPv6 from a unique local prefix (RFC 4193). A site keeps what it has for as long as

@@ -1,4 +1,4 @@
-//! What several commands ask the gateway of this host.
+//! Questions to the gateway of this host that several commands ask.
 
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the agent, which launchers call in place of ssh, passes on when it is ended. A listener of the test's
+//! The agent, which launchers call in place of ssh, passes on that it is ended. A listener of the test's
 //! stands in for the gateway and the node.
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! What `causeway start-node` and what it starts look like when a gateway has started them. No lab, no ssh:
-//! `sh` stands in for the site's remote shell.
+//! Tests `causeway start-node`, and what it starts, as a gateway starts them. No lab, no ssh: `sh` stands in
+//! for the site's remote shell.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

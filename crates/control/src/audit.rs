@@ -1,5 +1,6 @@
-//! What a gateway writes down of what others did on its site: one JSON object a line, in a file of this
-//! user's alone. Files that grew are put aside under the same name with a number, the highest the oldest.
+//! The audit: a gateway's record of what others did on its site. It is one JSON object a line, in a file that
+//! only this user can read. Files that grew are put aside under the same name with a number, the highest the
+//! oldest.
 
 use causeway_wire::shown::Line;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! What nobody but this user may have made or may read: the control socket's directory, the grid's key.
+//! Refuses files that another user could have made or could read: the control socket's directory, the grid's
+//! key.
 //!
 //! Where there is no `$XDG_RUNTIME_DIR`, the control socket lies in /tmp, where another user could have put a
 //! directory of that name first: they would then be asked in the gateway's place.

@@ -1,4 +1,4 @@
-//! What a gateway says of its site, its nodes and its links.
+//! The messages by which a gateway describes its site, its nodes and its links.
 
 use causeway_wire::grid::{self, GridError};
 use causeway_wire::{Cidr, Site};

@@ -1,5 +1,5 @@
-//! What a gateway says to `causeway agent` where no process came about: the one frame of the agent's protocol
-//! with `causeway node-exec` that a gateway speaks, too.
+//! The gateway's message to `causeway agent` when no process could be started: the one frame of the agent's
+//! protocol with `causeway node-exec` that a gateway speaks, too.
 
 /// First byte of every frame.
 pub const FRAME_VERSION: u8 = 1;

@@ -1,4 +1,4 @@
-//! What a gateway sees at present, for `causeway status` and for the commands that look before they act.
+//! The present state of a gateway, for `causeway status` and for the commands that look before they act.
 
 use crate::site::{Link, SiteInfo};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What `ip`, `tc` and `nft` are told, as text. Pure, so that a rule can be read and tested without a
+//! The commands for `ip`, `tc` and `nft`, as text. Pure, so that a rule can be read and tested without a
 //! namespace.
 
 use std::fmt::Write;

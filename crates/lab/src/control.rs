@@ -1,5 +1,5 @@
-//! How other processes talk to a lab's supervisor: one line of JSON each way over a socket in its state
-//! directory.
+//! The line between a lab's supervisor and other processes: one line of JSON each way over a socket in its
+//! state directory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -1,4 +1,4 @@
-//! What can go wrong with a lab. Mistakes in a scenario are their own type, `Mistakes`.
+//! The errors of a lab. Mistakes in a scenario are their own type, `Mistakes`.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What a node sees of the file system: the host's, except for what makes it a machine of its own. Runs in
-//! the node's init, inside its own mount namespace, so nothing here shows outside or outlives it.
+//! Gives a node its file system: the host's, except for what makes it a machine of its own. Runs in the
+//! node's init, inside its own mount namespace, so nothing here shows outside or outlives it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;

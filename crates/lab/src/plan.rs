@@ -1,4 +1,4 @@
-//! Who gets which name and address. Pure: the same scenario always gives the same plan.
+//! Plans the names and addresses of a lab. Pure: the same scenario always gives the same plan.
 //!
 //! ```text
 //!   compute .1 ---+                                           addresses of site i (from 0)

@@ -1,4 +1,4 @@
-//! What a supervisor waits for while its lab runs: requests, signals, the end of a command.
+//! Waits, while a lab runs, for requests, signals and the end of a command.
 
 use std::os::fd::AsFd;
 use std::process::ExitStatus;

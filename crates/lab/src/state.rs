@@ -1,4 +1,4 @@
-//! What other processes can know of a running lab and do with it: list, enter, change, stop.
+//! Lets other processes list, enter, change and stop a running lab.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,5 @@
-//! What a figure was measured on: processor, cores, memory, kernel, commit, MPI versions. Unknown is said,
-//! not guessed.
+//! Describes the machine of a measurement: processor, cores, memory, kernel, commit, MPI versions. What is
+//! unknown is called unknown, and not guessed.
 
 use std::process::Command;
 

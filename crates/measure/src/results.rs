@@ -1,5 +1,5 @@
-//! What a bench has measured, section by section, and how it is written down: every row as CSV, README.md
-//! with a summary first, report.html with the plots.
+//! The measurements of a bench, section by section, and their files: every row as CSV, README.md with a
+//! summary first, report.html with the plots.
 
 use crate::claim::Claim;
 use crate::page::Page;

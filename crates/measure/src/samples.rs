@@ -1,4 +1,4 @@
-//! What a set of measured values comes to. No outlier is removed.
+//! Summarises a set of measured values. No outlier is removed.
 
 /// The figures every table quotes.
 #[derive(Debug, Clone, Copy, PartialEq)]

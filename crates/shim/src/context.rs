@@ -1,4 +1,4 @@
-//! What the process knows of the grid: read once, on the first call that needs it, then immutable.
+//! The process's knowledge of the grid: read once, on the first call that needs it, then immutable.
 //!
 //! Lazily, so that the many processes that never open a connection pay nothing and say nothing; and without a
 //! lock, which a fork in another thread could leave locked for ever in the child.

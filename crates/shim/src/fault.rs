@@ -1,4 +1,4 @@
-//! Why a connection through the gateway did not come about: as errno for the program, in a line for the user.
+//! The reasons why a connection through the gateway failed: an errno for the program, a line for the user.
 
 use crate::context::Context;
 use crate::report::{self, Matter};

@@ -1,4 +1,4 @@
-//! Which way a connection takes. Pure: addresses in, a decision out.
+//! Decides which way a connection takes. Pure: addresses in, a decision out.
 
 use crate::address;
 use causeway_wire::{Grid, Place, Site};

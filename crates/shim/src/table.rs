@@ -1,4 +1,4 @@
-//! Which sockets have a true peer other than the kernel's, by file descriptor.
+//! The table of sockets whose true peer is not the one that the kernel names, by file descriptor.
 //!
 //! Readers take no lock and nothing is ever freed, so it is safe in signal handlers and after fork. Each
 //! entry remembers its socket's cookie: when a descriptor was closed and used again behind our back, the

@@ -1,4 +1,5 @@
-//! What opens a lane: who speaks, and a challenge. Sent once by each side, before any frame.
+//! The hello, which opens a lane: it says who speaks, and has a challenge. Each side sends it once, before
+//! any frame.
 //!
 //! ```text
 //! byte 0       version, 2

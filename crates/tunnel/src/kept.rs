@@ -1,4 +1,4 @@
-//! How parts of a tunnel travel with its state, and what none of them exceeds.
+//! The form in which parts of a tunnel travel with its state, and their bounds.
 
 use crate::settings::MAX_LANE_BYTES;
 

@@ -1,4 +1,4 @@
-//! What an open frame asks for.
+//! The request in an open frame.
 
 use causeway_wire::Token;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

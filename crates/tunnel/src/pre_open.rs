@@ -1,4 +1,4 @@
-//! What arrived of streams before their open did, or before the messages the open must follow.
+//! Keeps what arrives of streams before their open does, or before the messages that the open must follow.
 
 use crate::frame::ProtocolError;
 use crate::kept;

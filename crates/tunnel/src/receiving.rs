@@ -1,4 +1,4 @@
-//! What arrives on the lanes, in whatever order and however often, and what it means.
+//! Takes what arrives on the lanes, in whatever order and however often, and does what it means.
 
 use crate::frame::{Header, Kind, Piece, ProtocolError};
 use crate::open::OpenRequest;

@@ -1,5 +1,5 @@
-//! What one lane has to carry: `[acknowledged | sent | unsent]`, kept until the far side has it, so that a
-//! lane that dies loses nothing.
+//! The bytes that one lane has to carry: `[acknowledged | sent | unsent]`, kept until the far side has it, so
+//! that a lane that dies loses nothing.
 //!
 //! The bytes lie in blocks that are used again once acknowledged. A frame never crosses a block, so that a
 //! socket can be read straight into the place from which another is written.

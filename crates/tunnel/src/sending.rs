@@ -1,4 +1,4 @@
-//! What goes out on the lanes: which one takes a frame, what goes first, and what becomes of the frames of a
+//! Sends on the lanes: decides which one takes a frame, what goes first, and what becomes of the frames of a
 //! lane that stalls or dies.
 
 use crate::frame::{HEADER_BYTES, Header, Kind, MAX_PAYLOAD};

@@ -1,4 +1,4 @@
-//! What a tunnel may hold and how long it waits.
+//! The bounds of a tunnel: what it may hold and how long it waits.
 //!
 //! Memory of one tunnel at the sending end: at most [`Settings::lane_bytes`] (64 MiB on the longest paths)
 //! per lane on its way, once more while frames of a silent or dead lane wait for another one, and what the

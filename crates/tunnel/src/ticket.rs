@@ -1,5 +1,5 @@
-//! What opens a connection to a gateway that carries streams for two others: a ticket. The gateway answers
-//! one byte, [`MET`], when the other of the two is there as well; what follows is theirs alone.
+//! The ticket, which opens a connection to a relay: a gateway that carries lanes of two others. The gateway
+//! answers one byte, [`MET`], when the other of the two is there as well; what follows is theirs alone.
 //!
 //! ```text
 //! byte 0-3     "CWRL"; the first of them begins neither a hello nor TLS

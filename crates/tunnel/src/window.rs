@@ -1,5 +1,5 @@
-//! How many bytes a stream's receiver grants, so that a slow reader slows its own stream only and the memory
-//! of a tunnel stays bounded.
+//! Decides how many bytes a stream's receiver grants, so that a slow reader slows its own stream only and the
+//! memory of a tunnel stays bounded.
 //!
 //! A stream starts with its share of the budget and grows towards the most while its reader keeps up, as long
 //! as the budget lasts. At worst, with every reader stuck, a tunnel holds `budget + least x streams` bytes:

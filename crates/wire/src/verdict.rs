@@ -1,4 +1,4 @@
-//! What became of a connection: four bytes from the gateway to a shim that asked for them.
+//! The verdict on a connection: four bytes from the gateway to a shim that asked for them.
 
 /// Why a connection did not come about. A number never gets a second meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a gateway knows of its grid while the broker is away: the last answers, in a file of its own.
+//! Keeps the broker's last answers in a file, so that a gateway knows its grid while the broker is away.
 //!
 //! Revocations are written before anything else happens and never forgotten; members with a delay, since the
 //! broker has them too.

@@ -1,4 +1,5 @@
-//! What makes a host a site of a grid: its key, its certificate, and where the broker is. One file, 0600.
+//! The membership of a host in a grid, as a site: its key, its certificate and the broker's address, in one
+//! file of mode 0600.
 
 use super::http::{ANSWER, CallError, Connection};
 use crate::api::{self, CertificateAnswer, EnrolRequest, TimeAnswer};

@@ -1,10 +1,10 @@
-//! Who sends a request.
+//! The sender of a request: a site or a stranger.
 
 use crate::identity::Certified;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Who sends a request.
+/// The sender of a request; see the module.
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) address: SocketAddr,

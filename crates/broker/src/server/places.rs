@@ -1,4 +1,4 @@
-//! Who is connected, and who has to go when there are too many.
+//! Keeps the list of connections, and chooses the one that ends when there are too many.
 //!
 //! Strangers (no certificate shown yet) and each site have their own room, so that no crowd of the one keeps
 //! out the other. Where a room is full its oldest connection ends: whoever means it is through in a moment or

@@ -1,4 +1,4 @@
-//! What each path of the API does.
+//! Serves each path of the API.
 
 use super::caller::Caller;
 use super::{Shared, body, reach};

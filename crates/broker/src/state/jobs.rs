@@ -1,4 +1,4 @@
-//! Which jobs run, and who carries streams of others.
+//! Keeps the running jobs, and the gateways that are relays.
 
 use super::{Refusal, State};
 use crate::api::{ErrorKind, Job, JobStart, JobsAnswer, JobsRequest, Relay, RelaysAnswer};

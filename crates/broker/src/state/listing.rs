@@ -1,4 +1,4 @@
-//! What an administrator sees of the grid.
+//! Lists the grid for its administrator: sites, tokens, jobs.
 
 use super::State;
 use crate::api::{Job, JobsAnswer, Subnet};

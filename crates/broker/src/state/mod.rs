@@ -1,5 +1,5 @@
-//! What the broker knows, and what each request does to it. No sockets; the disk through [`Store`], the time
-//! through a clock.
+//! The broker's state, and the change that each request makes to it. No sockets; the disk through [`Store`],
+//! the time through a clock.
 //!
 //! One lock holds all of it, and what must not be forgotten is on the disk before it is released: answers
 //! never tell of what a crash could undo. A thousand gateways that ask every half minute are forty requests a

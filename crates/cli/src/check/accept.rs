@@ -1,4 +1,4 @@
-//! What this site lets others do, and whether what it runs for them could take its identity.
+//! Says what this site lets others do, and checks that their jobs cannot take its identity.
 
 use super::Subject;
 use super::nodes::{Remote, ask, on_each};

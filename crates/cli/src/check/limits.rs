@@ -1,4 +1,4 @@
-//! What the kernel lets this user have: files, buffers, congestion control.
+//! Checks the kernel's limits for this user: files, buffers, congestion control.
 
 use super::Subject;
 use super::steps::Step;

@@ -1,4 +1,4 @@
-//! What the user already says on mpirun's command line: how many ranks, which hosts. Pure.
+//! Reads what mpirun's command line already says: how many ranks, which hosts. Pure.
 //!
 //! The options that take values are listed so that an argument of the user's own program is never taken for
 //! one of mpirun's.

@@ -1,4 +1,4 @@
-//! How many ranks each node takes: in proportion over sites, evenly over the nodes of a site, in blocks.
+//! Distributes the ranks over nodes: in proportion over sites, evenly over the nodes of a site, in blocks.
 //! Pure.
 //!
 //! Proportion before evenness, so that two ranks on two equal sites are one at each: that is what the grid is

@@ -1,4 +1,4 @@
-//! What each MPI is told through the environment of its launcher: tables, and nothing else. Pure.
+//! The variables that each MPI's launcher gets: tables, and nothing else. Pure.
 //!
 //! A variable the user has set stays as it is, and options on mpirun's command line win over the environment
 //! in every family. Launchers forward their environment whole, so every value suits every site.

@@ -1,4 +1,4 @@
-//! Why a run does not begin: each is one line for the user and says what to do.
+//! The reasons why a run does not begin. Each is one line for the user and says what to do.
 
 use super::child::ChildError;
 use super::distribution::DistributionError;

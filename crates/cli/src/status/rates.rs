@@ -1,4 +1,4 @@
-//! What crossed between two looks at a gateway, from its byte counters.
+//! Computes the rates between two looks at a gateway, from its byte counters.
 
 use causeway_control::{LaneStatus, Status, TunnelStatus};
 use serde::Serialize;

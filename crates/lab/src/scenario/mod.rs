@@ -1,5 +1,5 @@
-//! What an emulated grid should look like, checked. `typed` holds what stands in the file, `check` turns it
-//! into what is used and lists every mistake at once; nothing here touches the machine.
+//! The description of an emulated grid, checked. `typed` holds what stands in the file, `check` turns it into
+//! what is used and lists every mistake at once; nothing here touches the machine.
 
 mod check;
 mod mistake;

@@ -1,4 +1,4 @@
-//! What stands in a scenario file: each key with its line, units not yet read. Reports unknown keys and wrong
+//! The content of a scenario file: each key with its line, units not yet read. Reports unknown keys and wrong
 //! kinds of value; whether the values make sense together is for `check`.
 
 use toml::Spanned;

@@ -1,4 +1,4 @@
-//! What a link is asked to be, how it may change at run time, and what it reports. Plain data, no behaviour
+//! The properties that a link is given, their changes at run time, and its reports. Plain data, no behaviour
 //! beyond checking itself.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What a perfect copy reaches on this host: relays that read from one loopback socket and write to the next,
-//! and nothing else. Two of them in a row do what two gateways cannot avoid.
+//! A perfect copy, which shows what this host can reach: relays that read from one loopback socket and write
+//! to the next, and nothing else. Two of them in a row do what two gateways cannot avoid.
 
 use nix::time::{ClockId, clock_gettime};
 use std::io::{Error, Read, Write};

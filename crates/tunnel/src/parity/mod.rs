@@ -1,4 +1,4 @@
-//! What makes up for a lost datagram without a round trip: a parity datagram behind every few.
+//! Makes up for a lost datagram without a round trip: a parity datagram follows every few.
 //!
 //! It lies below QUIC (`crates/gateway/src/tunnels/quic`), which sees the datagram that was made up for as
 //! one that came late. Every datagram gets a head of ten bytes:
