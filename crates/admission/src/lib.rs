@@ -72,7 +72,7 @@ impl<O: Eq + Hash, K: Copy> Admission<O, K> {
         }
     }
 
-    /// How many places are taken.
+    /// Counts the places that are taken.
     pub fn present(&self) -> usize {
         self.present
     }

@@ -162,7 +162,7 @@ impl Authority {
         &self.pem
     }
 
-    /// What a token names the authority by.
+    /// Returns the fingerprint by which a token names the authority.
     pub fn fingerprint(&self) -> Fingerprint {
         Sha256::digest(&self.certificate).into()
     }

@@ -165,7 +165,7 @@ impl BrokerConfig {
         self.directory.join("store.redb")
     }
 
-    /// Where commands of this host ask the broker that runs.
+    /// Returns the path of the socket at which commands of this host ask the running broker.
     pub fn socket(&self) -> PathBuf {
         self.directory.join("broker.sock")
     }

@@ -149,14 +149,15 @@ impl Certified {
         }
     }
 
-    /// When it is to be renewed: two thirds of its life leave a third for a broker that is away.
+    /// Returns the time at which it is to be renewed: two thirds of its life leave a third for a broker that
+    /// is away.
     pub fn renew_at(&self) -> u64 {
         renew_at(self.not_before, self.not_after)
     }
 }
 
-/// When a certificate that begins and ends then, in seconds since 1970, is to be renewed; see
-/// [`Certified::renew_at`].
+/// Returns the time at which a certificate that begins and ends then is to be renewed, all in seconds since
+/// 1970; see [`Certified::renew_at`].
 pub fn renew_at(not_before: u64, not_after: u64) -> u64 {
     not_before + not_after.saturating_sub(not_before) / 3 * 2
 }

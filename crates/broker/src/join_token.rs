@@ -55,7 +55,7 @@ pub enum TokenError {
 }
 
 impl JoinToken {
-    /// What the broker keeps of a secret.
+    /// Returns the hash of a secret, which is all that the broker keeps.
     pub fn hash(secret: &[u8; 32]) -> String {
         crate::identity::hexadecimal(&Sha256::digest(secret))
     }

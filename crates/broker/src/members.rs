@@ -78,7 +78,7 @@ impl Members {
         self.revision
     }
 
-    /// How many sites there are.
+    /// Counts the sites.
     pub fn len(&self) -> usize {
         self.sites.len()
     }
@@ -193,7 +193,7 @@ impl Members {
         true
     }
 
-    /// What a site is that speaks from there, where that is news.
+    /// Returns a site's record with the place from which it speaks now, where that is news.
     pub fn moved(&self, certified: &Certified, observed: SocketAddr, now: u64) -> Option<Member> {
         let before = self.site(certified.site()?)?;
         let same_place = before.observed.map(|from| from.ip()) == Some(observed.ip());
@@ -236,7 +236,7 @@ impl Members {
         there
     }
 
-    /// What has changed after `revision`, up to about `budget` bytes of JSON, and at least one change.
+    /// Returns the changes after `revision`, up to about `budget` bytes of JSON, and at least one change.
     pub fn since(&self, revision: u64, budget: usize) -> Page {
         let mut page = Page {
             revision: self.revision,

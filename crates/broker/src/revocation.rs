@@ -145,7 +145,7 @@ impl RevocationSet {
         self.revoked.get(site).copied()
     }
 
-    /// Why a certificate is void, if it is.
+    /// Returns the reason why a certificate is void, if it is.
     pub fn refuses(&self, certified: &Certified) -> Option<String> {
         let site = certified.site()?;
         let before = self.before(site)?;

@@ -148,12 +148,12 @@ impl Store {
         done
     }
 
-    /// Why the last change failed, if it did.
+    /// Returns the reason why the last change failed, if it did.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// Why nothing will ever be changed again, if so.
+    /// Returns the reason why nothing can ever be written again, if that is so.
     pub(crate) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }

@@ -89,13 +89,13 @@ pub(crate) fn asking_time_config(authority: Fingerprint) -> Result<ClientConfig,
     ))
 }
 
-/// What every TLS client names; who answers is told by its certificate's URI.
+/// Returns the name that every TLS client gives. The URI in a certificate says who answers.
 pub fn server_name() -> ServerName<'static> {
     // RFC 6761 keeps the name for nobody; it is not sent.
     ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into())
 }
 
-/// Why a handshake failed, in words: rustls wraps what the verifier said.
+/// Says in words why a handshake failed: rustls wraps what the verifier said.
 pub fn reason(error: &rustls::Error) -> String {
     match trust_error(error) {
         Some(reason) => reason.to_string(),
@@ -103,7 +103,7 @@ pub fn reason(error: &rustls::Error) -> String {
     }
 }
 
-/// What the verifier said, where it was the one who ended a handshake.
+/// Returns the verifier's error, where the verifier ended a handshake.
 pub fn trust_error(error: &rustls::Error) -> Option<&TrustError> {
     match error {
         rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(reason))) => {

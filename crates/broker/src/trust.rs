@@ -205,7 +205,7 @@ impl Trust {
         }
     }
 
-    /// Who showed these certificates, if it is who is expected, and may speak now.
+    /// Returns the holder of these certificates, if it is the expected one and may speak now.
     ///
     /// # Errors
     /// See [`TrustError`].

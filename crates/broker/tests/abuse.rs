@@ -72,7 +72,7 @@ fn a_certificate_of_another_grid_is_refused_by_broker_and_gateway_alike() {
     assert_eq!(grid.says("not of the authority of grid g5k").len(), 1);
 }
 
-/// What both ends of a handshake between two gateways say.
+/// Makes a handshake between two gateways. The error is what either end says.
 fn meet(dials: (&rustls::ClientConfig, &rustls::ServerConfig)) -> Result<(), String> {
     let mut client = ClientConnection::new(Arc::new(dials.0.clone()), server_name()).unwrap();
     let mut server = ServerConnection::new(Arc::new(dials.1.clone())).unwrap();

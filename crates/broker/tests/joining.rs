@@ -10,7 +10,7 @@ use causeway_broker::join_token::JoinToken;
 use common::{Grid, TestClock, connected, question, read_answer, record, wait, write_request};
 use std::os::unix::fs::MetadataExt;
 
-/// Why the broker refused to let somebody in.
+/// Returns the reason why the broker refused to let somebody in.
 fn refusal(error: JoinError) -> (ErrorKind, String) {
     let text = error.to_string();
     match error {

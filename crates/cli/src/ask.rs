@@ -3,7 +3,7 @@
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
 use std::path::Path;
 
-/// What it sees at present.
+/// Asks the gateway for its status.
 ///
 /// # Errors
 /// See [`ControlError`].

@@ -109,7 +109,7 @@ fn links(link: Option<Link>, status: Option<&Status>) -> Vec<(&'static str, Stri
     }
 }
 
-/// What the nodes of each site offer; four where a site has not said.
+/// Returns the slots that the nodes of each site offer; four where a site has not said.
 fn slots(status: &Status) -> String {
     let of_site = |site: &control::SiteStatus| {
         let nodes = site.info.iter().flat_map(|info| &info.nodes);

@@ -75,7 +75,7 @@ pub fn gateway(args: GatewayArgs) -> ExitCode {
     }
 }
 
-/// What the other sites' subnets are only the gateway that runs knows.
+/// Prints the rules. It asks the running gateway, because only that knows the other sites' subnets.
 fn print_nft(config: &Config) -> ExitCode {
     let fail = |error: &dyn std::fmt::Display| {
         say::error(format_args!("causeway gateway --print-nft: {error}"));

@@ -39,7 +39,7 @@ fn rows(table: &str, operation: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Where the first range of an operation ends: bytes.
+/// Returns the end of an operation's first range, in bytes.
 fn change(table: &str, operation: &str) -> u64 {
     let rows = rows(table, operation);
     let [number, unit] = &rows[0][4..6] else {

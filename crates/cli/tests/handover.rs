@@ -272,7 +272,7 @@ impl Grid {
         }
     }
 
-    /// How many files a gateway has open once nothing is under way.
+    /// Counts the open files of a gateway once nothing is under way.
     fn open_files(&self, site: u8) -> usize {
         let directory = format!("/proc/{}/fd", self.pid(site));
         std::fs::read_dir(directory).unwrap().count()
@@ -294,7 +294,7 @@ fn verdict(mut stream: &TcpStream) -> Verdict {
     Verdict::decode(verdict).unwrap()
 }
 
-/// What a shim does in accept.
+/// Accepts as a shim does.
 fn accept(listener: &TcpListener) -> TcpStream {
     use causeway_wire::preface::{Decoded, FIXED_BYTES};
     let (mut stream, _) = listener.accept().unwrap();

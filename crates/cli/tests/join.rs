@@ -216,7 +216,7 @@ impl Grid {
     }
 }
 
-/// What a shim does in accept.
+/// Accepts as a shim does.
 fn accept(listener: &TcpListener) -> TcpStream {
     let (mut stream, _) = listener.accept().unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();

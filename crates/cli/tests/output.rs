@@ -80,7 +80,7 @@ fn answering(directory: &tempfile::TempDir, reply: Reply) -> std::thread::JoinHa
     })
 }
 
-/// What `causeway` says on both, the gateway having answered so.
+/// Runs `causeway` with a gateway that answers so, and returns both outputs.
 fn said(words: &[&str], reply: Reply) -> String {
     let directory = tempfile::tempdir().unwrap();
     let gateway = answering(&directory, reply);

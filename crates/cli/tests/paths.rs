@@ -476,7 +476,7 @@ fn start_job(grid: &Grid) -> (control::JobReply, std::os::unix::net::UnixStream)
     }
 }
 
-/// What a launcher does with an agent: a command on site two's node, under a job of site one.
+/// Starts an agent as a launcher does: a command on site two's node, under a job of site one.
 fn on_node(grid: &Grid, token: &str, command: &str) -> Child {
     let mut agent = grid.command(&["agent", "node2", command]);
     agent.env("CAUSEWAY_TOKEN", token).stdin(Stdio::piped());

@@ -16,8 +16,9 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 /// Names the gateway's control socket for commands; without it [`default_socket`] is used.
 pub const SOCKET_ENV: &str = "CAUSEWAY_CONTROL";
 
-/// Where a gateway listens for commands when nothing else is said: `$XDG_RUNTIME_DIR/causeway/gateway.sock`,
-/// or `/tmp/causeway-UID/gateway.sock` where there is no such directory.
+/// Returns the path at which a gateway listens for commands by default:
+/// `$XDG_RUNTIME_DIR/causeway/gateway.sock`, or `/tmp/causeway-UID/gateway.sock` where there is no such
+/// directory.
 pub fn default_socket() -> PathBuf {
     let base = match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(dir) if !dir.is_empty() => PathBuf::from(dir).join("causeway"),
@@ -100,7 +101,7 @@ pub fn ask(path: &Path, request: &Request) -> Result<(Reply, UnixStream), Contro
     }
 }
 
-/// What a line after the first answer says, without its newline.
+/// Reads a line after the first answer, without its newline.
 ///
 /// # Errors
 /// The line, where it is none of this version.

@@ -11,7 +11,7 @@ use common::member::{Member, shared};
 use common::{Grid, cross, wait_for};
 use std::io::Write;
 
-/// Why site one has no tunnel with site three.
+/// Returns the reason why site one has no tunnel with site three.
 fn trouble(grid: &Grid) -> Option<String> {
     let mut sites = grid.status(1).sites.into_iter();
     sites.find(|site| site.name == "site3").unwrap().unreachable

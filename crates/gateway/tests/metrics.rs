@@ -13,7 +13,7 @@ fn far_gateway() {
     common::serve_as_far_gateway();
 }
 
-/// What site one's gateway answers to these bytes.
+/// Sends these bytes to site one's gateway, and returns its answer.
 fn ask(grid: &Grid, pieces: &[&[u8]]) -> String {
     let mut stream = TcpStream::connect(grid.metrics(1)).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();

@@ -59,7 +59,7 @@ fn a_plain_connection_carries_nothing_but_its_bytes_and_comes_from_no_delivery_p
     grid.pair(&listener);
 }
 
-/// Why a connection to this port of site two's node is refused.
+/// Returns the reason why a connection to this port of site two's node is refused.
 fn refusal(grid: &Grid, token: Token, destination: SocketAddr) -> Reason {
     match connect(grid, token, destination).unwrap_err() {
         Verdict::Failed(reason) => reason,

@@ -120,7 +120,7 @@ impl Lab {
         &self.state.sites
     }
 
-    /// What other processes can know of it.
+    /// Returns what other processes can know of it.
     pub fn state(&self) -> &LabState {
         &self.state
     }
@@ -146,7 +146,7 @@ impl Lab {
         Ok(self.emulators.wan.change(a, b, change)?)
     }
 
-    /// What each link has carried and lost, two entries a link.
+    /// Returns what each link has carried and lost, two entries a link.
     pub fn link_stats(&self) -> Vec<LinkStats> {
         self.emulators.wan.stats()
     }

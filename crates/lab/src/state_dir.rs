@@ -78,7 +78,7 @@ impl Drop for StateDir {
     }
 }
 
-/// Where the directories of this user's labs lie when nobody says otherwise.
+/// Returns the default place of this user's labs' directories.
 pub(crate) fn default_root() -> PathBuf {
     let base = std::env::var_os("XDG_RUNTIME_DIR").filter(|base| Path::new(base).is_dir());
     let base = base.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);

@@ -97,7 +97,7 @@ impl Refusals {
     }
 }
 
-/// How many were left out before this one, if it is to be said.
+/// Returns how many were left out before this one, if it is to be said.
 fn take<K: Eq + std::hash::Hash>(
     all: &mut HashMap<K, Said>,
     key: K,

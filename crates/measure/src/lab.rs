@@ -108,7 +108,7 @@ impl Lab {
         Ok(())
     }
 
-    /// What `causeway status --json` says on `node`; `null` where it says something else.
+    /// Runs `causeway status --json` on `node`, and returns its object; `null` where it says something else.
     ///
     /// # Errors
     /// It fails.
@@ -117,7 +117,7 @@ impl Lab {
         Ok(serde_json::from_str(&program.succeed()?.stdout).unwrap_or_default())
     }
 
-    /// Where other sites reach `node`.
+    /// Returns the address at which other sites reach `node`.
     ///
     /// # Errors
     /// The lab does not know.

@@ -20,7 +20,7 @@ pub struct Sockaddr {
 }
 
 impl Sockaddr {
-    /// What to hand to the kernel or to copy to the caller.
+    /// Returns the bytes to hand to the kernel or to copy to the caller.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }

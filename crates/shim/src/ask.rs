@@ -103,7 +103,7 @@ fn begin(gateway: SocketAddr) -> Option<Asked> {
     }
 }
 
-/// When the first of the attempts to connect is over; far away where none is under way.
+/// Returns the time at which the first attempt to connect is over; a far one where none is under way.
 fn next_attempt(asked: &[Asked]) -> Instant {
     let connecting = asked.iter().filter(|one| !one.is_sent);
     let ends = connecting.map(|one| one.begun + ATTEMPT).min();

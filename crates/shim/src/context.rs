@@ -291,7 +291,7 @@ impl Context {
         self.translated(real, |ip| self.here.in_grid(ip))
     }
 
-    /// What an address of this site, as the grid knows it, really is; `None` where that is the same.
+    /// Returns the real address for one of this site's as the grid knows it; `None` where both are the same.
     pub fn real(&self, in_grid: SocketAddr) -> Option<SocketAddr> {
         self.translated(in_grid, |ip| self.here.real(ip))
     }

@@ -27,7 +27,7 @@ pub enum Fault<'a> {
 }
 
 impl Fault<'_> {
-    /// What connect() leaves for the application.
+    /// Returns the errno that connect() leaves for the application.
     pub fn errno(&self) -> Errno {
         Errno(match self {
             Fault::Kernel(errno) => errno.0,

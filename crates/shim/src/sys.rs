@@ -195,7 +195,7 @@ fn unready(fd: c_int, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// How many are ready.
+/// Waits, and returns how many are ready.
 fn poll_until(polls: &mut [libc::pollfd], deadline: Instant) -> Result<usize, Errno> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());

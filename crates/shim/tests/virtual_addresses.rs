@@ -280,7 +280,7 @@ for i in range(3):
     });
 }
 
-/// Who connects to this port of loopback hears a byte once the gateway is up.
+/// Opens a port of loopback. Whoever connects to it hears a byte once the gateway is up.
 fn gateway_on_demand() -> (u16, JoinHandle<Prefaces>) {
     let starter = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = starter.local_addr().unwrap().port();

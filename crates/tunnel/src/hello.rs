@@ -112,8 +112,8 @@ impl Hello {
         Ok(Some((hello, length)))
     }
 
-    /// What the speaker of `self` proves the grid key over, having heard `other`: both hellos, the prover's
-    /// first, so that a proof cannot be played back to the one who made it.
+    /// Returns the bytes over which the speaker of `self` proves the grid key, having heard `other`: both
+    /// hellos, the prover's first, so that a proof cannot be played back to the one who made it.
     pub fn transcript(&self, other: &Hello) -> Vec<u8> {
         let mut bytes = b"causeway lane 2".to_vec();
         bytes.extend(self.encode());

@@ -168,7 +168,7 @@ impl Lane {
         Some(self.waits_since?.max(self.heard) + settings.lane_timeout)
     }
 
-    /// When a rival is due that has not been asked for yet.
+    /// Returns the time at which a rival is due that has not been asked for yet.
     fn falls_silent_at(&self) -> Option<Instant> {
         let since = self.waits_since?.max(self.heard);
         (!self.silent).then_some(since + SILENCE.max(self.round_trip * 4))
@@ -185,7 +185,7 @@ impl Lane {
         falls
     }
 
-    /// When the frames on it go to other lanes.
+    /// Returns the time at which the frames on it go to other lanes.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         Some(self.waits_since? + MIN_STALL.max(self.round_trip * 4))
     }
@@ -195,7 +195,7 @@ impl Lane {
         self.retransmitted.max(self.ring.acked()) < self.asked
     }
 
-    /// When this lane wants to be looked at next.
+    /// Returns the time at which this lane wants to be looked at next.
     pub(crate) fn deadline(&self, settings: &Settings) -> Instant {
         let ack = self.owes_since.map(|since| since + ACK_DELAY);
         let keepalive = self.spoke + settings.keepalive;

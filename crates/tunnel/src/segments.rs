@@ -31,7 +31,7 @@ impl Segments {
         self.held.len()
     }
 
-    /// Where the last segment ends; 0 when there is none.
+    /// Returns the position where the last segment ends; 0 when there is none.
     pub(crate) fn end(&self) -> u64 {
         self.held
             .last_key_value()
@@ -80,7 +80,7 @@ impl Segments {
         }
     }
 
-    /// What follows position `at`, if it is here. Segments that lie before are dropped.
+    /// Takes the bytes that follow position `at`, if they are here. Drops segments that lie before.
     pub(crate) fn take(&mut self, at: u64) -> Option<Vec<u8>> {
         while let Some(first) = self.held.first_entry().filter(|first| *first.key() <= at) {
             steps::step();

@@ -28,7 +28,7 @@ impl Tunnel {
         }
     }
 
-    /// How many lanes are up.
+    /// Counts the lanes that are up.
     pub fn lanes_up(&self) -> usize {
         self.lanes.iter().flatten().count()
     }
@@ -228,7 +228,8 @@ impl Tunnel {
         }
     }
 
-    /// When [`Tunnel::on_time`] wants to be called at the latest. Without lanes, when the tunnel expires.
+    /// Returns the latest time at which [`Tunnel::on_time`] is to be called. Without lanes that is when the
+    /// tunnel expires.
     pub fn deadline(&self) -> Option<Instant> {
         let dark = self.dark_since.map(|since| since + self.settings.resume);
         let lanes = self
@@ -270,7 +271,8 @@ impl Tunnel {
         }
     }
 
-    /// When a lane's frames go to others, where there are others and frames they do not have.
+    /// Returns the time at which a lane's frames go to others, where there are others and frames that they
+    /// lack.
     fn stalls_at(&self, lane: usize) -> Option<Instant> {
         let state = self.lanes[lane].as_ref()?;
         let mut others = self.lanes.iter().enumerate();

@@ -136,7 +136,7 @@ impl Tunnel {
         self.put(Kind::Opened, 0, id.0, limit, &[]);
     }
 
-    /// How many bytes one data frame of this stream may carry now; 0 when it must wait for
+    /// Returns how many bytes one data frame of this stream may carry now; 0 when it must wait for
     /// [`Event::Sendable`] or has ended.
     pub fn sendable(&self, id: StreamId) -> usize {
         // Fits: at most MAX_PAYLOAD.

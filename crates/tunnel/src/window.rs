@@ -42,7 +42,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// What was granted to these windows.
+    /// Counts what was granted to these windows.
     pub(crate) fn of(limits: &Limits, windows: impl Iterator<Item = u64>) -> Budget {
         let extra = windows.map(|window| window.saturating_sub(limits.least));
         Budget {

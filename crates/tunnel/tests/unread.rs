@@ -25,7 +25,7 @@ fn request() -> OpenRequest {
     }
 }
 
-/// What the far end sends to open a stream.
+/// Returns the frame with which the far end opens a stream.
 fn open(stream: u32) -> Vec<u8> {
     let payload = [&0u64.to_be_bytes()[..], &request().encode()].concat();
     let header = Header {

@@ -80,8 +80,8 @@ fn units(letter: char) -> impl Iterator<Item = u16> {
     units.into_iter().take(count)
 }
 
-/// What changes the order of a line, breaks it, or is not seen (Unicode 16, general categories Cf, Zl and Zp;
-/// those of Cf that scripts need to be written, as joiners, are left).
+/// Whether a letter changes the order of a line, breaks it, or is not seen (Unicode 16, general categories
+/// Cf, Zl and Zp; those of Cf that scripts need to be written, as joiners, are left).
 fn is_hidden(letter: char) -> bool {
     matches!(
         letter,

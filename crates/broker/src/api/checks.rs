@@ -181,7 +181,7 @@ fn is_hexadecimal(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// What a message shows of somebody else's words.
+/// Makes somebody else's words fit for a message.
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }

@@ -31,7 +31,7 @@ struct Kept {
     members: BTreeMap<String, Member>,
 }
 
-/// What the grid was last known to know of a site, if that was kept.
+/// Returns the last record of a site that was kept, if any.
 pub fn known_member(directory: &Path, grid: &str, site: &str) -> Option<Member> {
     Cache::open(directory, grid).ok()?.members.remove(site)
 }

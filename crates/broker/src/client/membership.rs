@@ -171,7 +171,7 @@ pub(super) fn is_of_time(reason: &TrustError) -> bool {
     )
 }
 
-/// How many seconds this host's clock is ahead of the broker's.
+/// Returns by how many seconds this host's clock is ahead of the broker's.
 pub(super) async fn clock_difference(
     broker: &str,
     authority: Fingerprint,
@@ -258,7 +258,7 @@ impl Membership {
         }))
     }
 
-    /// What a gateway of this site believes.
+    /// Returns the trust of a gateway of this site.
     ///
     /// # Errors
     /// An authority's certificate that cannot be read.
@@ -266,8 +266,8 @@ impl Membership {
         Trust::new(&self.grid, &self.credentials.authority, revocations, clock)
     }
 
-    /// When the certificate is to be renewed, in seconds since 1970: after two thirds of its life. A
-    /// [`super::Client`] does that by itself.
+    /// Returns the time at which the certificate is to be renewed, in seconds since 1970: after two thirds of
+    /// its life. A [`super::Client`] does that by itself.
     pub fn renew_at(&self) -> u64 {
         self.certified.renew_at()
     }

@@ -227,7 +227,7 @@ impl Client {
         })
     }
 
-    /// What this gateway believes; revocations that arrive are in it at once.
+    /// Returns this gateway's trust. Revocations that arrive are in it at once.
     pub fn trust(&self) -> &Trust {
         &self.trust
     }
@@ -247,7 +247,7 @@ impl Client {
         self.record.send_replace(record);
     }
 
-    /// How busy this gateway is as a relay, 0 to 1000; told with the next poll.
+    /// Notes how busy this gateway is as a relay, 0 to 1000. The next poll tells the broker.
     pub fn set_load(&self, load: u32) {
         self.load.send_replace(load.min(1000));
     }

@@ -123,7 +123,7 @@ fn too_slow(shared: &Shared, address: SocketAddr) {
     shared.log.refuse("slow handshake", address.ip(), why);
 }
 
-/// What a failed handshake's end says.
+/// Words the end of a failed handshake.
 fn why(error: &io::Error) -> String {
     let tls = error
         .get_ref()

@@ -277,7 +277,7 @@ impl Broker {
         })
     }
 
-    /// Where it listens.
+    /// Returns the addresses at which it listens.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }

@@ -62,7 +62,7 @@ pub struct ListedToken {
 }
 
 impl State {
-    /// What an administrator sees.
+    /// Lists the grid.
     pub(crate) fn listing(&self) -> Listing {
         let revocations = self.trust.revocations().now();
         let mut sites: Vec<ListedSite> = self

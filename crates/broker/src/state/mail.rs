@@ -86,7 +86,8 @@ impl Mail {
         }
     }
 
-    /// What waits for a site after message `until`, which has arrived there, as much as an answer takes.
+    /// Returns the messages that wait for a site after message `until`, which has arrived there, as many as
+    /// fit in an answer.
     pub(super) fn fetch(&mut self, site: &str, until: u64, now: u64) -> Vec<Message> {
         self.drop_from(site, |expires, message| expires <= now || message.number <= until);
         let mut left = ANSWER_BYTES;

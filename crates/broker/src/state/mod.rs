@@ -177,12 +177,12 @@ impl State {
         &self.members
     }
 
-    /// Why the store's last change failed, if it did.
+    /// Returns the reason why the store's last change failed, if it did.
     pub(crate) fn store_trouble(&self) -> Option<String> {
         self.store.trouble().map(str::to_owned)
     }
 
-    /// Why this broker can never keep anything again, if so.
+    /// Returns the reason why this broker can never write again, if that is so.
     pub(crate) fn store_lost(&self) -> Option<&str> {
         self.store.lost()
     }

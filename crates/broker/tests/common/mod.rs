@@ -104,12 +104,12 @@ impl Grid {
         self.broker.take().unwrap().stop();
     }
 
-    /// What the broker's log says of something so far.
+    /// Returns the lines of the broker's log so far that have this text.
     pub fn said(&self, what: &str) -> Vec<String> {
         matching(&self.lines.0.lock().unwrap(), what)
     }
 
-    /// What it says of something that it says after its peer has noticed.
+    /// Waits for lines that the broker may write after its peer has noticed, and returns them.
     pub fn says(&self, what: &str) -> Vec<String> {
         let lines = self.lines.0.lock().unwrap();
         let (lines, _) = (self.lines.1)
@@ -145,7 +145,7 @@ impl Grid {
         self.ask(&AdminRequest::Revoke { site: site.into() })
     }
 
-    /// Where a site keeps what it has.
+    /// Returns the directory of a site.
     pub fn home(&self, site: &str) -> PathBuf {
         self.dir.path().join(site)
     }

@@ -210,8 +210,8 @@ impl Test {
     }
 }
 
-/// Where the MPI's library may be: beside its launcher, or where the system looks. Distributions give MPICH
-/// another name.
+/// Lists the places where the MPI's library may be: beside its launcher, or where the system looks.
+/// Distributions give MPICH another name.
 fn libraries(launcher: &Launcher) -> String {
     let names: &[&str] = match launcher.mpi.is_open_mpi() {
         true => &["libmpi.so.40"],

@@ -8,7 +8,7 @@ use causeway_gateway::config::Transport;
 use causeway_gateway::{Config, ports};
 use std::path::Path;
 
-/// What the gateway's own reader says of the file.
+/// Reads the file with the gateway's own reader.
 pub fn configuration(subject: &Subject, file: Option<&Path>) -> Vec<Step> {
     let (Some(config), Some(file)) = (&subject.config, file) else {
         return Vec::new();

@@ -55,7 +55,7 @@ pub fn look(subject: &Subject) -> Vec<Step> {
     steps.collect()
 }
 
-/// What `look` finds at each node, [`AT_ONCE`] at a time; none where it panicked.
+/// Runs `look` on each node, [`AT_ONCE`] at a time; none where it panicked.
 pub fn on_each<T: Send>(nodes: &[NodeInfo], look: impl Fn(&NodeInfo) -> T + Sync) -> Vec<Option<T>> {
     let look = &look;
     let batches = nodes.chunks(AT_ONCE).flat_map(|batch| {
@@ -85,7 +85,7 @@ pub fn ask(shell: &[String], node: &str, script: &str) -> Remote {
     }
 }
 
-/// What a command on a node says on both outputs, and whether it succeeded.
+/// Runs a command on a node. Returns both its outputs, and whether it succeeded.
 fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bool), String> {
     let words = shell_words(shell, node);
     let (program, arguments) = words
@@ -141,7 +141,7 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
     }
 }
 
-/// What it says on both outputs until it ends, and whether it succeeded.
+/// Waits until it ends. Returns both its outputs, and whether it succeeded.
 fn answer(mut child: Child) -> Result<(String, String, bool), String> {
     let end = Instant::now() + DEADLINE;
     let said = Output::of(&mut child, OUTPUT_BYTES, Beyond::Closed).all(end);

@@ -77,7 +77,7 @@ fn reached(site: &SiteStatus, tunnel: Option<&TunnelStatus>) -> Step {
     }
 }
 
-/// How the two gateways meet, and what keeps them from a better way.
+/// Says how the two gateways meet, and what keeps them from a better way.
 fn technique(tunnel: &TunnelStatus) -> Option<Step> {
     let name = "technique";
     let has = |technique: &str| {
@@ -146,7 +146,7 @@ fn better_way(why: &str) -> &'static str {
     found.map_or_else(|| remedy(why), |(_, remedy)| remedy)
 }
 
-/// What to do about a reason that the gateway gives; it often says so itself.
+/// Returns the remedy for a reason that the gateway gives. The reason often says it itself.
 fn remedy(why: &str) -> &'static str {
     let known = [
         (

@@ -113,7 +113,7 @@ pub fn start_job(name: String, host: &str, lingers: bool) -> Result<(JobReply, U
     }
 }
 
-/// What a shim does for a blocking connect.
+/// Connects through the gateway, as a shim does for a blocking connect.
 pub fn through(
     job: &JobReply,
     site: &str,

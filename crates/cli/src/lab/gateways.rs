@@ -142,7 +142,8 @@ impl Drop for Gateways {
     }
 }
 
-/// What a command in a node needs to find causeway and its gateway, and what MPIs ask of root.
+/// Returns the variables by which a command in a node finds causeway and its gateway, and those that MPIs
+/// want from root.
 pub fn environment() -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = vec![("CAUSEWAY_CONTROL".into(), CONTROL.into())];
     if let Some(dir) = std::env::current_exe()
@@ -262,7 +263,7 @@ fn configuration(lab: &Lab, index: usize, grid: &[String]) -> Result<String, Fai
     Ok(text)
 }
 
-/// What the grid calls the addresses of a site that another one has too.
+/// Returns the virtual subnet of a site whose addresses another one has, too.
 fn virtual_range(lab: &Lab, index: usize) -> Option<Cidr> {
     let subnet = |site: &SiteView| site.subnet.to_string().parse::<Cidr>().ok();
     let own = subnet(&lab.sites()[index])?;
@@ -286,7 +287,7 @@ fn head_of<'a>(lab: &'a Lab, site: &SiteView) -> Result<&'a Node, Failure> {
     head.ok_or_else(|| Failure::new(format!("site {} has no head node", site.name)))
 }
 
-/// Where other sites can dial this site's gateway.
+/// Returns the address and port at which other sites can dial this site's gateway.
 fn reachable(lab: &Lab, site: &SiteView) -> Result<Option<(IpAddr, u16)>, Failure> {
     let head = head_of(lab, site)?;
     Ok(head.wan.zip(wan_port(&site.firewall)))

@@ -80,7 +80,7 @@ impl Trips {
         self.sent += 1;
     }
 
-    /// What they add up to.
+    /// Summarises them.
     pub fn summary(&self) -> Summary {
         Summary {
             sent: self.sent,

@@ -117,7 +117,7 @@ impl Parts {
         }
     }
 
-    /// When [`Parts::due_line`] is to be asked.
+    /// Returns the time at which [`Parts::due_line`] is to be asked.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }

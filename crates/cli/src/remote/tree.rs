@@ -46,7 +46,7 @@ impl Haste {
         }
     }
 
-    /// What a SIGTERM says that was waited for.
+    /// Returns the haste that a SIGTERM asks for.
     pub fn told_by(signal: &libc::siginfo_t) -> Haste {
         // SAFETY: a signal with this code has a value.
         let told =

@@ -35,12 +35,12 @@ impl RunDirectory {
         Ok(directory)
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What launchers call in place of ssh.
+    /// Returns the path of the program that launchers call in place of ssh.
     pub fn agent(&self) -> PathBuf {
         self.path.join(crate::remote::AGENT_NAME)
     }

@@ -129,7 +129,7 @@ impl Launcher {
         })
     }
 
-    /// Where its daemons are.
+    /// Returns the directory of its daemons.
     pub fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }

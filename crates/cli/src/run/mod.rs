@@ -328,7 +328,7 @@ fn gateway_status() -> Result<Status, RunError> {
     }
 }
 
-/// What only the command line can say, before the user's own words.
+/// Returns the options that only a command line can give; they go before the user's own.
 fn extra_arguments(
     launcher: &Launcher,
     line: &CommandLine,

@@ -41,8 +41,8 @@ impl Patience {
         }
     }
 
-    /// How long to wait after so many requests; `None` without a limit after the first and at once after the
-    /// third.
+    /// Returns how long to wait after so many requests; `None` without a limit after the first and at once
+    /// after the third.
     pub fn after(&self, requests: u32) -> Option<Duration> {
         match requests {
             1 => self.first,

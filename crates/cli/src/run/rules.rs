@@ -54,7 +54,7 @@ pub fn with_rules(own: Option<OsString>, rules: &str) -> OsString {
     all
 }
 
-/// What the program says of rules and variables that it understands: names of before.
+/// Passes on the program's notes on old names in rules and variables.
 pub fn tell(said: &[u8]) {
     let said = String::from_utf8_lossy(said);
     if !said.trim().is_empty() {

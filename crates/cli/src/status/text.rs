@@ -134,7 +134,7 @@ fn lane_line(lane: &LaneStatus, rate: Option<Rate>, width: Width) -> String {
     width.lines(2, fields.iter().map(String::as_str))
 }
 
-/// What went wrong, as far as each kind of lane counts it.
+/// Lists what went wrong, as far as each kind of lane counts it.
 fn troubles(lane: &LaneStatus) -> Vec<String> {
     let again = format!("sent again {}", lane.retransmits);
     if lane.carrier == "QUIC" {
@@ -150,7 +150,7 @@ fn troubles(lane: &LaneStatus) -> Vec<String> {
     ]
 }
 
-/// What crosses at present, as the end of a line.
+/// Writes the present rates, as the end of a line.
 fn now(rate: Option<Rate>) -> String {
     rate.map_or_else(String::new, |rate| {
         format!(
@@ -172,7 +172,7 @@ fn job_line(job: &JobStatus, width: Width) -> String {
     width.lines(0, fields)
 }
 
-/// What only wide lines have.
+/// Writes the columns that only wide lines have.
 fn wide(width: Width, text: String) -> String {
     match width {
         Width::Narrow => String::new(),

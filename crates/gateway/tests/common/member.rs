@@ -23,7 +23,8 @@ fn proof(prover: &Hello, other: &Hello) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// What two sites call a job between themselves; see `membership::pair_token` of the gateway.
+/// Returns the name that two sites give a job between themselves; see `membership::pair_token` of the
+/// gateway.
 pub fn shared(token: &Token, one: &str, other: &str) -> Token {
     let number = Sha256::new().chain_update(b"causeway job number");
     let number = number.chain_update(token.0).finalize();
@@ -74,7 +75,7 @@ impl Member {
         member
     }
 
-    /// What site three says of itself: that it has the addresses of this site, and this node.
+    /// Returns site three's announcement: it claims the addresses of this site, and this node.
     pub fn site(grid: &Grid, subnet: u8, node: &str) -> String {
         let (net, address) = (grid.address(subnet, 0, 0).ip(), grid.address(3, 1, 0).ip());
         let lan = grid.address(3, 253, 7000);

@@ -99,7 +99,7 @@ impl Grid {
         grid.with_job()
     }
 
-    /// Where a site's gateway listens for others.
+    /// Returns the address at which a site's gateway listens for others.
     pub fn wan(&self, site: u8) -> SocketAddr {
         SocketAddr::from(([127, self.net, 0, site], 7001))
     }
@@ -251,7 +251,7 @@ impl Grid {
         self.dir.path().join(format!("audit-site{site}.jsonl"))
     }
 
-    /// What a site's gateway has written down.
+    /// Reads the audit of a site's gateway.
     pub fn audit(&self, site: u8) -> Vec<AuditEntry> {
         let mut entries = Vec::new();
         let damaged = control::audit::read(&self.audit_file(site), |entry| entries.push(entry));
@@ -414,7 +414,7 @@ impl Grid {
         )
     }
 
-    /// Where a site's gateway tells its metrics.
+    /// Returns the address at which a site's gateway serves its metrics.
     pub fn metrics(&self, site: u8) -> SocketAddr {
         self.address(site, 253, 9464)
     }
@@ -423,7 +423,7 @@ impl Grid {
         self.dir.path().join(format!("{site}.sock"))
     }
 
-    /// Why site one does not reach site two.
+    /// Returns the reason why site one does not reach site two.
     pub fn trouble(&self) -> String {
         let sites = self.status(1).sites;
         let far = sites.into_iter().find(|site| site.name == "site2").unwrap();
@@ -500,7 +500,7 @@ impl Grid {
         }
     }
 
-    /// What a shim does for a blocking connect.
+    /// Connects as a shim does for a blocking connect.
     pub fn connect(&self, destination: SocketAddr) -> Result<TcpStream, Verdict> {
         let stream = self.dial();
         let preface = self.preface(&stream, destination, true);
@@ -584,7 +584,7 @@ pub fn send_preface(mut stream: TcpStream, preface: &Preface) -> Result<TcpStrea
     }
 }
 
-/// What a shim does in accept.
+/// Accepts as a shim does.
 pub fn accept(listener: &TcpListener) -> (TcpStream, Preface) {
     use causeway_wire::preface::{Decoded, FIXED_BYTES};
     let (mut stream, peer) = listener.accept().unwrap();

@@ -123,7 +123,7 @@ impl Proxy {
         self.0.heard.load(SeqCst)
     }
 
-    /// What connections began with, in either direction.
+    /// Returns the first bytes of connections, in either direction.
     pub fn beginnings(&self) -> Vec<Vec<u8>> {
         self.0.beginnings.lock().unwrap().clone()
     }

@@ -141,7 +141,7 @@ impl Sites {
         Proxy::start(address, self.wan(other))
     }
 
-    /// Where a gateway listens for others, if it does.
+    /// Returns the address at which a gateway listens for others, if it does.
     pub fn wan(&self, site: u8) -> SocketAddr {
         SocketAddr::from(([127, self.net, 0, site], 7001))
     }
@@ -217,14 +217,14 @@ impl Sites {
         lanes.flat_map(|tunnel| tunnel.lanes).collect()
     }
 
-    /// How each of them came about.
+    /// Returns how each of them came about.
     pub fn techniques(&self, site: u8) -> Vec<String> {
         let lanes = self.lanes(site).into_iter();
         lanes.map(|lane| lane.technique).collect()
     }
 
-    /// How all lanes between sites that cannot be dialled came about, as the gateways see it that asked for
-    /// them.
+    /// Returns how all lanes between sites that cannot be dialled came about, as the gateways see it that
+    /// asked for them.
     pub fn all_techniques(&self) -> Vec<String> {
         let asked = |asks: u8| {
             let tunnels = self.status(asks).tunnels.into_iter();
@@ -237,7 +237,7 @@ impl Sites {
         lanes.map(|lane| lane.technique).collect()
     }
 
-    /// Why one does not reach two.
+    /// Returns the reason why one does not reach two.
     pub fn trouble(&self) -> String {
         let mut sites = self.status(1).sites.into_iter();
         let far = sites.find(|site| site.name == "site2").unwrap();

@@ -46,7 +46,7 @@ impl NodeChild {
         }
     }
 
-    /// How it ended, if it has.
+    /// Returns its status, if it has ended.
     ///
     /// # Errors
     /// The kernel's answer, if somebody else has waited for it.

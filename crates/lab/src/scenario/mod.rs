@@ -103,7 +103,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// What the emulator is told of it.
+    /// Returns it as the emulator takes it.
     pub(crate) fn spec(&self) -> LinkSpec {
         LinkSpec {
             rtt: self.rtt,

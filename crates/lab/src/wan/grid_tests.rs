@@ -42,7 +42,7 @@ fn arrived(grid: &mut Grid, now_ns: u64) -> Vec<(u64, u64)> {
     pieces
 }
 
-/// When how many bytes arrive, looking at the link whenever something is due.
+/// Looks at the link whenever something is due, and returns when how many bytes arrive.
 fn arrivals(grid: &mut Grid) -> Vec<(u64, Vec<(u64, u64)>)> {
     std::iter::from_fn(|| {
         let due_ns = grid.next_due_ns()?;

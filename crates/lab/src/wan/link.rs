@@ -144,7 +144,7 @@ impl<P> Direction<P> {
         Verdict::DueAt(due_ns)
     }
 
-    /// When the next packet arrives, if any is under way.
+    /// Returns the time at which the next packet arrives, if any is under way.
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         self.travelling.front().map(|first| first.due_ns)
     }
@@ -198,7 +198,7 @@ impl<P> Direction<P> {
         Vec::new()
     }
 
-    /// How this direction has fared.
+    /// Returns the counters of this direction.
     pub(crate) fn counters(&self) -> Counters {
         self.counters
     }
@@ -247,7 +247,7 @@ impl<P> Direction<P> {
     }
 }
 
-/// How long `wire_bytes` occupy a wire of `rate_bits_per_second`.
+/// Computes how long `wire_bytes` occupy a wire of `rate_bits_per_second`.
 fn serialisation_ns(wire_bytes: u64, rate_bits_per_second: u64) -> u64 {
     // The largest packet (64 KiB) times 8e9 stays far below 2^64.
     wire_bytes * 8_000_000_000 / rate_bits_per_second

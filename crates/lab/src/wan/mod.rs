@@ -158,7 +158,7 @@ impl Wan {
             .unwrap_or_default()
     }
 
-    /// What concerns no single link.
+    /// Returns the counters that belong to no single link.
     ///
     /// # Errors
     /// The emulator thread has ended.

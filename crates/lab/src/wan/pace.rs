@@ -61,7 +61,7 @@ impl Pace {
         self.lateness_ns = (7 * self.lateness_ns + lateness_ns) / 8;
     }
 
-    /// How to wait for the packet due at `due_ns`.
+    /// Decides how to wait for the packet due at `due_ns`.
     pub(crate) fn rest(&mut self, due_ns: Option<u64>, now_ns: u64) -> Rest {
         if self.turns_paid_ns > now_ns {
             self.stop_polling(now_ns);

@@ -111,7 +111,7 @@ impl Packet {
         self.bytes
     }
 
-    /// How many packets of the path's size it stands for.
+    /// Counts the packets of the path's size for which it stands.
     pub(crate) fn segments(&self) -> usize {
         self.cut.map_or(1, |cut| cut.segments)
     }
@@ -166,7 +166,7 @@ impl Cut {
         })
     }
 
-    /// Where the payload of these segments lies in a packet of `total` bytes.
+    /// Returns where the payload of these segments lies in a packet of `total` bytes.
     fn payload(&self, segments: Range<usize>, total: usize) -> Range<usize> {
         let at = |segment: usize| (self.header_bytes + segment * self.payload_bytes).min(total);
         at(segments.start)..at(segments.end)
@@ -213,7 +213,7 @@ impl Piece<'_> {
         }
     }
 
-    /// What to write; headers that differ from those that came are built in `room`.
+    /// Returns the parts to write. Headers that differ from those that came are built in `room`.
     pub(crate) fn parts<'a>(&'a self, room: &'a mut HeaderRoom) -> Parts<'a> {
         let packet = self.packet;
         match packet.cut {
@@ -301,8 +301,8 @@ fn put(header: &mut [u8], at: usize, value: u16) {
     header[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// What an open checksum field holds: the sum over addresses, length and protocol (RFC 9293 section 3.1, RFC
-/// 8200 section 8.1; a lab has no routing headers, whose last address would count).
+/// Computes the content of an open checksum field: the sum over addresses, length and protocol (RFC 9293
+/// section 3.1, RFC 8200 section 8.1; a lab has no routing headers, whose last address would count).
 fn pseudo_header_sum(ip: &[u8], transport_bytes: usize, protocol: u32) -> u32 {
     let addresses = if is_ipv4(ip) { &ip[12..20] } else { &ip[8..40] };
     sum(addresses) + transport_bytes as u32 + protocol

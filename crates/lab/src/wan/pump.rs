@@ -28,7 +28,7 @@ pub(crate) trait Fabric: Send + 'static {
     /// Takes a packet read from port `from`; what it drops goes back to `pool`.
     fn on_packet(&mut self, from: usize, packet: Packet, now_ns: u64, pool: &mut Pool);
 
-    /// When [`Fabric::deliver_due`] next has something to do.
+    /// Returns the time at which [`Fabric::deliver_due`] next has something to do.
     fn next_due_ns(&self) -> Option<u64>;
 
     /// Hands every packet that has arrived to `deliver`, which says whether the port took it.

@@ -97,7 +97,7 @@ pub fn sh(lab: &mut Lab, node: &str, script: &str) -> Output {
     }
 }
 
-/// What a node and its router were doing when a command did not end.
+/// Describes what a node and its router were doing when a command did not end.
 fn look_around(lab: &Lab, node: &str) -> String {
     let site = node.split('-').next().unwrap_or_default();
     let places = [

@@ -75,7 +75,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
     Ok(part)
 }
 
-/// What was found of one MPI, each way's times in seconds.
+/// Writes one MPI's times into the table, those of each way in seconds.
 fn show(part: &mut Part, table: &mut Table, mpi: &str, limit: f64, seconds: [Vec<f64>; 2]) {
     let found = seconds.map(|seconds| summary(&seconds));
     for (way, found) in Way::BOTH.into_iter().zip(&found) {

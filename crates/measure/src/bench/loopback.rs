@@ -139,7 +139,7 @@ fn claims(found: &[(String, Vec<Carried>)]) -> Vec<Claim> {
     found.iter().filter_map(claim).chain(added(found)).collect()
 }
 
-/// What both gateways add to the way of one byte.
+/// Computes what both gateways add to the way of one byte.
 fn added(found: &[(String, Vec<Carried>)]) -> Option<Claim> {
     let one_way = |name: &str| {
         let (_, carried) = found.iter().find(|(what, _)| what == name)?;

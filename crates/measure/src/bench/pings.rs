@@ -290,7 +290,7 @@ impl Start<'_> {
     }
 }
 
-/// What a program left in `rows`.
+/// Reads what a program left in `rows`.
 ///
 /// # Errors
 /// The file cannot be read.

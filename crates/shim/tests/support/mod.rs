@@ -229,7 +229,7 @@ pub fn passes(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// How many lines of the shim a stderr has.
+/// Counts the shim's lines in a stderr.
 pub fn lines_of_the_shim(stderr: &str) -> usize {
     stderr.lines().filter(|line| line.starts_with("causeway")).count()
 }
@@ -304,7 +304,7 @@ pub fn gateway(address: &str, on_intake: impl Fn(Intake) + Clone + Send + 'stati
     asked_gateway(address, answer_as_rennes, on_intake)
 }
 
-/// What the gateway of the node's site does about a question.
+/// Answers a question as the gateway of the node's site does.
 pub fn answer_as_rennes(stream: &mut TcpStream, question: &Question) {
     if question.is_of(&TOKEN) {
         let _ = stream.write_all(&question.answer(&TOKEN, "rennes"));
@@ -340,7 +340,7 @@ pub fn answering_gateway(address: &str, answer: &'static [u8]) -> Prefaces {
     gateway(address, answering(answer))
 }
 
-/// What such a gateway does about a preface.
+/// Returns a function that answers a preface as such a gateway does.
 pub fn answering(answer: &'static [u8]) -> impl Fn(Intake) + Clone + Send + 'static {
     move |mut intake| {
         if intake.preface.wants_verdict {

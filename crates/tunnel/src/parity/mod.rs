@@ -199,7 +199,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// How many of a thousand datagrams were missed lately.
+    /// Returns how many of a thousand datagrams were missed lately.
     pub fn missed(&self) -> u8 {
         self.missed.permille
     }

@@ -298,7 +298,7 @@ impl Target {
         }
     }
 
-    /// What a driver does with a lane that broke the protocol, or with one that is dialled again.
+    /// Replaces a lane, as a driver does when the lane broke the protocol or is dialled again.
     fn replace(&mut self, lane: usize) {
         self.tunnel.lane_up(lane, self.now);
         self.input[lane].clear();

@@ -552,8 +552,8 @@ impl World {
     }
 }
 
-/// What stands from position `at` on of the bytes that `end` sends on a stream. Slices of a table, because a
-/// fuzzer counts every comparison of a loop.
+/// Returns the bytes that `end` sends on a stream from position `at` on. They are slices of a table, because
+/// a fuzzer counts every comparison of a loop.
 fn pattern(id: StreamId, end: usize, at: u64, length: usize) -> Vec<u8> {
     const PERIOD: usize = 65_521;
     static TABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {

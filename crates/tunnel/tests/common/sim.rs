@@ -128,7 +128,7 @@ impl End {
         }
     }
 
-    /// What a driver does with a lane that takes bytes.
+    /// Fills a lane that takes bytes, as a driver does.
     fn fill(&mut self, lane: usize, now: Instant, random: &mut Random) {
         if !self.tunnel.prepare(lane, BATCH, now) {
             return;
@@ -309,7 +309,7 @@ impl Sim {
         }
     }
 
-    /// What `from` sent on a lane reaches the other end.
+    /// Lets what `from` sent on a lane reach the other end.
     fn deliver(&mut self, lane: usize, from: usize) {
         let (wire, to) = (&mut self.wires[lane], 1 - from);
         let stalled = wire.stalled_until > self.now;

@@ -189,7 +189,7 @@ impl Grid {
         self.sites.iter().filter(has).collect()
     }
 
-    /// Where `destination` lies for a process at `here`. The own site wins where ranges overlap.
+    /// Says where `destination` lies for a process at `here`. The own site wins where ranges overlap.
     pub fn place(&self, here: &Site, destination: IpAddr) -> Place<'_> {
         let destination = destination.to_canonical();
         if destination.is_loopback() || here.contains(destination) || here.has_node(destination) {
