@@ -4,7 +4,8 @@ anchor to a heading there.
 
 A path begins with a folder of the repository's root, in backticks or not, or is in backticks and
 either has a slash or ends as a file of source or text does. The second kind may be given from the
-page, or by its last parts alone (`lanes/mod.rs`): then some tracked file or folder must end so.
+page, or by its last parts alone (`lanes/mod.rs`): then some tracked file or folder must end so. A
+page in results/ also names files of rows that lie beside it (rows.csv, which may be rows.csv.gz).
 Links to other hosts are not followed, nor paths behind a commit (`94fb3ff:results/x`), in code
 blocks, or with a word in capitals that stands for something (`results/DATE-NAME`). Prints what
 leads nowhere as FILE:LINE: TARGET: REASON; the status is 1 then."""
@@ -22,6 +23,7 @@ CODE = re.compile(r"`([^`]+)`")
 PATH = re.compile(r"[a-z0-9_.][\w.-]*(?:/[\w.-]+)*/?")
 SUFFIXES = (".rs", ".md", ".py", ".c", ".h", ".sh", ".toml")
 
+ROWS = re.compile(r"(?<![\w/:.-])[\w-]+\.(?:csv|txt)\b")
 # A word in capitals that stands for something.
 PLACEHOLDER = re.compile(r"\b(DATE|NAME|TARGET)\b")
 
@@ -89,6 +91,10 @@ def main() -> int:
             for path in sorted(paths(line, top)):
                 if not is_there(source, path, top, files):
                     print(f"{source}:{number}: {path}: there is no such file")
+                    broken += 1
+            for rows in ROWS.findall(line) if source.parts[0] == "results" else ():
+                if not any((source.parent / f"{rows}{end}").exists() for end in ("", ".gz")):
+                    print(f"{source}:{number}: {rows}: there are no such rows here")
                     broken += 1
     return broken > 0
 
