@@ -195,8 +195,7 @@ struct Job {
 }
 
 impl Job {
-    /// As many ranks at one site as at the other; `seconds` is the time the test takes for what it does to
-    /// them.
+    /// Starts a job with as many ranks at one site as at the other. The test disturbs them for `seconds`.
     fn start(scenario: &str, label: &str, grid: &[&str], mpi: &Mpi, seconds: u32) -> Option<Job> {
         let item = format!("{}-traffic-{}", mpi.name, mpi.suite_ranks);
         let command = format!(
@@ -302,7 +301,7 @@ impl Job {
         });
     }
 
-    /// Each site's gateway is handed to a new program, one after the other.
+    /// Hands each site's gateway to a new program, one after the other.
     fn gets_new_gateways(&mut self) {
         for site in ["rennes", "nancy"] {
             let rounds = self.rounds();
@@ -354,7 +353,7 @@ impl Job {
 const RESETS: &str = "add table inet resets; \
     add chain inet resets forward { type filter hook forward priority -10; policy accept; }";
 
-/// How many rounds the job in this directory has ended; none before its first.
+/// Counts the rounds that the job in this directory has ended; none before its first.
 fn rounds_in(place: &Path) -> u64 {
     let text = fs::read_to_string(place.join("rounds")).unwrap_or_default();
     text.trim().parse().unwrap_or(0)

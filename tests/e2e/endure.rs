@@ -261,7 +261,7 @@ impl Job {
         text.trim().parse().unwrap_or(0)
     }
 
-    /// What it has said.
+    /// Returns what it has said.
     fn said(&self) -> String {
         let said = ["stdout", "stderr"].map(|name| fs::read_to_string(self.place.join(name)).unwrap());
         said.concat()

@@ -72,7 +72,7 @@ impl Fresh {
         self.any_on(site, &[&[program.as_str()], words].concat())
     }
 
-    /// Any command on a head node. Every site has a home of its own, which the emulated nodes share.
+    /// Makes any command on a head node. Every site has a home of its own, which the emulated nodes share.
     fn any_on(&self, site: &str, words: &[&str]) -> Command {
         let head = format!("{site}-head");
         let config = format!("XDG_CONFIG_HOME={}", self.directory.join(site).display());
@@ -94,7 +94,7 @@ impl Fresh {
         self.lab(&[&["exec", "--lab", &self.name, node, "--"], words].concat())
     }
 
-    /// What a command says that ends well, and before it hangs: `timeout` then ends it with status 124.
+    /// Returns what a command says, which must end well. Where it hangs, `timeout` ends it with status 124.
     pub fn says(&self, site: &str, words: &[&str]) -> String {
         let program = causeway().display().to_string();
         let bounded = ["timeout", "-k", "10", COMMAND_SECONDS, &program];
@@ -132,7 +132,7 @@ impl Fresh {
         right(&self.any_on(site, &["sh", "-c", &kill]).output().unwrap());
     }
 
-    /// What the gateway of a site says of itself; nothing while there is none.
+    /// Asks the gateway of a site for its status; none while there is no gateway.
     pub fn status(&self, site: &str) -> Option<Status> {
         let output = self.on(site, &["status", "--json"]).output().unwrap();
         serde_json::from_slice(&output.stdout).ok()
@@ -167,7 +167,7 @@ impl Fresh {
 }
 
 impl Fresh {
-    /// What all that was left running has said.
+    /// Returns what all that was left running has said.
     pub fn logs(&self) -> String {
         let files = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "log"));

@@ -113,7 +113,7 @@ impl Lab {
         })
     }
 
-    /// Where an item runs and leaves its files.
+    /// Returns the directory in which an item runs and leaves its files.
     pub fn place(&self, item: &str) -> PathBuf {
         self.directory.join(item)
     }
@@ -288,7 +288,7 @@ fn wrong_answer(directory: &Path, item: &Item, stdout: &str) -> Option<String> {
     }
 }
 
-/// What each rank of mpi4py's suite said in the end, times left out: how many tests ran, and `OK`.
+/// Returns what each rank of mpi4py's suite said in the end, times left out: how many tests ran, and `OK`.
 fn verdicts(item: &Path) -> Result<Vec<String>, String> {
     let all = by_rank(item).into_iter().map(|(name, text)| {
         let ran = text.lines().find(|line| line.starts_with("Ran "));

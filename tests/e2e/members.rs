@@ -111,7 +111,7 @@ impl Grid {
             });
     }
 
-    /// How the lane of two sites came about; empty while there is none.
+    /// Returns how the lane of two sites came about; empty while there is none.
     pub fn technique(&self, site: &str, other: &str) -> String {
         let lane = self
             .tunnel(site, other)

@@ -20,7 +20,7 @@ pub enum PingPong {
 /// One MPI implementation.
 #[derive(Clone)]
 pub struct Mpi {
-    /// As in target/mpi/NAME, with the transport where there are several.
+    /// The NAME of target/mpi/NAME, with the transport where there are several.
     pub name: &'static str,
     /// `mpirun` of this MPI, and what must stand before it.
     pub launcher: String,
@@ -42,7 +42,7 @@ pub struct Mpi {
     pub data: String,
 }
 
-/// What crates/cli/src/run/versions.toml says of the version that an MPI has.
+/// Reads what crates/cli/src/run/versions.toml says of the version that an MPI has.
 fn data(mpi: &str, series: &str) -> String {
     let table: toml::Table = include_str!("../../crates/cli/src/run/versions.toml")
         .parse()

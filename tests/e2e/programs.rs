@@ -45,7 +45,7 @@ pub enum Expected {
 pub struct Item {
     /// Unique in its lab; a directory name.
     pub name: String,
-    /// For bash, on the head node.
+    /// The command, which bash runs on the head node.
     pub command: String,
     /// Deadline in seconds.
     pub seconds: u32,
@@ -130,7 +130,7 @@ pub fn sockets(mpi: &Mpi) -> Vec<Item> {
     ]
 }
 
-/// What reaches another site without an MPI, and what looks at the way there.
+/// Lists what reaches another site without an MPI, and what looks at the way there.
 pub fn reaching() -> Vec<Item> {
     let ssh = "ssh -o BatchMode=yes -o ProxyCommand='causeway connect %h %p'";
     let item = |name: &str, command: String, says: &str| Item {

@@ -60,7 +60,7 @@ fn config(fresh: &Fresh, site: &str) -> String {
     fresh.directory.join(format!("{site}.toml")).display().to_string()
 }
 
-/// What the administrator of a site types, on a node.
+/// Types on a node what the administrator of a site types.
 fn administers(fresh: &Fresh, node: &str, script: &str) -> String {
     let output = fresh.typed(node, &["sh", "-ec", script]).output().unwrap();
     right(&output, script)
@@ -111,7 +111,7 @@ fn job(fresh: &Fresh, options: &[&str], launcher: &str, program: &[&str]) -> Str
     )
 }
 
-/// What both ranks of `truth` say, the first at rennes, the second on nancy-1.
+/// Checks what both ranks of `truth` say, the first at rennes, the second on nancy-1.
 fn sees_the_truth(said: &str, first: &str) {
     for (rank, peer) in [(0, "10.2.0.1"), (1, first)] {
         for how in ["calls", "is called by"] {

@@ -158,7 +158,7 @@ impl FromStr for JoinToken {
     }
 }
 
-/// Without the secret, so that a log line cannot leak it.
+/// Leaves the secret out, so that a log line cannot leak it.
 impl fmt::Debug for JoinToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JoinToken({} at {})", self.site, self.brokers.join(", "))

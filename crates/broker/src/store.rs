@@ -95,7 +95,7 @@ impl Change {
         self
     }
 
-    /// Both, together or not at all.
+    /// Joins two changes, which are made together or not at all.
     pub(crate) fn and(mut self, other: Change) -> Change {
         self.writes.extend(other.writes);
         self

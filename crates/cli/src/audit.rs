@@ -92,7 +92,7 @@ fn since(text: &str) -> Result<String, String> {
     is_date.then(|| text.to_owned()).ok_or_else(wrong)
 }
 
-/// One line for people.
+/// Writes an entry as one line for people.
 fn readable(entry: &AuditEntry) -> String {
     let event = match entry.event {
         AuditEvent::Start => "start",

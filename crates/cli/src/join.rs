@@ -248,7 +248,7 @@ fn own_addresses(subnets: &[Cidr]) -> Vec<SocketAddr> {
     found.map(|address| SocketAddr::new(*address, LAN_PORT)).collect()
 }
 
-/// Name, address and slots.
+/// Reads name, address and slots.
 fn read_node(text: &str) -> Result<(&str, IpAddr, u32), JoiningError> {
     let wrong = |why: String| JoiningError::Node(text.to_owned(), why);
     let (place, slots) = match text.rsplit_once(':') {

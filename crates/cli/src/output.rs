@@ -53,8 +53,8 @@ impl Output {
         }
     }
 
-    /// Everything that the child said, once all who hold its outputs have closed them; then no thread is
-    /// left. `None` at the deadline: a later call waits for the rest.
+    /// Returns everything that the child said, once all who hold its outputs have closed them; then no thread
+    /// is left. `None` at the deadline: a later call waits for the rest.
     pub fn all(&mut self, deadline: Instant) -> Option<Said> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());

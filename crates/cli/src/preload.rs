@@ -17,7 +17,7 @@ pub const OPEN_MPI_5: &[&str] = &["libcauseway_mpi_openmpi5.so"];
 /// The same as [`OPEN_MPI`] for MPICH and those of its interface.
 pub const MPICH: &[&str] = &["libcauseway_mpi_abi.so", "libcauseway_mpi_mpich.so"];
 
-/// All of them.
+/// Names all of them.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let collectives = [OPEN_MPI, OPEN_MPI_5, MPICH].into_iter().flatten();
     [SHIM, UCX].into_iter().chain(collectives.copied())

@@ -54,7 +54,7 @@ fn agent(directory: &std::path::Path) -> (Child, UnixStream) {
     (agent, stream)
 }
 
-/// All that the agent says from now on.
+/// Returns all that the agent says from now on.
 fn said_until_its_end(agent: &mut Child, stream: &mut UnixStream) -> Vec<u8> {
     let mut said = Vec::new();
     stream.read_to_end(&mut said).unwrap();

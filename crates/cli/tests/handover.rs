@@ -335,7 +335,7 @@ fn pattern(seed: usize) -> Vec<u8> {
         .collect()
 }
 
-/// One message each way.
+/// Sends one message each way.
 fn cross(near: &TcpStream, far: &TcpStream) {
     for (mut from, mut to) in [(near, far), (far, near)] {
         let bytes = pattern(3);

@@ -230,7 +230,7 @@ fn accept(listener: &TcpListener) -> TcpStream {
     stream
 }
 
-/// Some megabytes, more than any window at the start, and the end of that half.
+/// Sends some megabytes, more than any window at the start, and the end of that half.
 fn cross(mut from: &TcpStream, mut to: &TcpStream) {
     let bytes: Vec<u8> = (0..5_000_000_usize)
         .map(|at| (at * 31 + at / 251) as u8)

@@ -42,7 +42,7 @@ impl Drop for Gateway {
 }
 
 impl Gateway {
-    /// Apart from another run: `net` is a number of this test's.
+    /// Starts a gateway apart from those of other runs: `net` is a number of this test's.
     fn start(names: &[String], net: u8) -> Gateway {
         let net = 20 + (std::process::id() % 50) as u8 * 4 + net;
         let dir = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ impl Gateway {
         lines.join("\n")
     }
 
-    /// `causeway run` with a launcher that does what `script` says.
+    /// Runs `causeway run` with a launcher that does what `script` says.
     fn run(&self, script: &str, words: &[&str]) -> Output {
         let launcher = self.path("mpirun");
         let text = format!(

@@ -208,7 +208,7 @@ fn shake_hands(stranger: &mut Stranger, site: &str, authority: &[u8]) -> io::Res
     stranger.write_all(&mac.finalize().into_bytes())
 }
 
-/// Until the gateway closes, or something comes.
+/// Waits until the gateway closes, which is true, or something comes.
 fn is_ended(stranger: &mut Stranger) -> bool {
     matches!(stranger.read(&mut [0]), Ok(0) | Err(_))
 }

@@ -143,7 +143,7 @@ fn counters_do_not_go_down_when_the_far_gateway_is_another_one() {
     never_less(&before, &metrics(&grid));
 }
 
-/// Each counter of a site is at least what it was.
+/// Checks that each counter of a site is at least what it was.
 fn never_less(before: &str, after: &str) {
     let mut compared = 0;
     for line in before.lines().filter(|line| line.contains("_total{site")) {

@@ -192,7 +192,7 @@ fn ends_within(pid: i32, deadline: Duration) -> bool {
     !matches!(poll(&mut events, timeout), Ok(0))
 }
 
-/// Everything the nodes will mount, written before they exist.
+/// Writes everything that the nodes will mount, before they exist.
 fn write_files(plan: &Plan, dir: &Path, tools: &Tools) -> Result<(), LabError> {
     ssh::write_directory(&dir.join("ssh"), &tools.ssh_keygen)?;
     for site in &plan.sites {

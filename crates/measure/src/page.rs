@@ -34,7 +34,7 @@ impl Page {
         self.body.push_str(&format!("<p>{}</p>\n", escape(text)));
     }
 
-    /// Output of a program as it was.
+    /// Shows a program's output as it was.
     pub fn verbatim(&mut self, text: &str) {
         self.body
             .push_str(&format!("<pre>{}</pre>\n", escape(text.trim_end())));

@@ -216,7 +216,7 @@ impl Running {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// First the way a user would, which lets it clean up; then everything in its group.
+    /// Stops it first as a user would, which lets it clean up, and then everything in its group.
     fn stop(&mut self) {
         use nix::sys::signal::{Signal, killpg};
         let Ok(group) = i32::try_from(self.child.id()).map(nix::unistd::Pid::from_raw) else {

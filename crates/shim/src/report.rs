@@ -46,7 +46,7 @@ pub fn once(matter: Matter, which: usize, line: Arguments<'_>) {
     }
 }
 
-/// One line of debugging.
+/// Writes one line of debugging.
 pub fn debug(line: Arguments<'_>) {
     tell(format_args!("causeway[{}]: {line}", std::process::id()));
 }

@@ -47,7 +47,7 @@ impl Tunnel {
         }
     }
 
-    /// Something to tell that no input brought: see [`Tunnel::on_time`].
+    /// Returns an event that no input brought: see [`Tunnel::on_time`].
     pub fn poll_event(&mut self) -> Option<Event<'static>> {
         self.events.pop_front()
     }

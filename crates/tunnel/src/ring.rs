@@ -63,7 +63,7 @@ impl Ring {
         self.end - self.sent
     }
 
-    /// Space of at least `least` bytes for the next frame. [`Ring::commit`] says how many it took.
+    /// Returns space of at least `least` bytes for the next frame. [`Ring::commit`] says how many it took.
     pub(crate) fn space(&mut self, least: usize) -> &mut [u8] {
         debug_assert!(least <= BLOCK_BYTES);
         let fits = |block: &Block| block.bytes.len() - block.filled >= least;

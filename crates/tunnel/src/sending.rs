@@ -114,8 +114,8 @@ impl Tunnel {
         }
     }
 
-    /// Room for the next bytes of a stream on a lane; empty when the stream or the lane must wait. Say with
-    /// [`Tunnel::commit`] how many it took.
+    /// Returns room for the next bytes of a stream on a lane; empty when the stream or the lane must wait.
+    /// Say with [`Tunnel::commit`] how many it took.
     pub fn reserve(&mut self, lane: usize, id: StreamId) -> &mut [u8] {
         let most = self.sendable(id);
         let lane_bytes = self.settings.lane_bytes;

@@ -30,7 +30,7 @@ fn answer(id: u32) -> Vec<u8> {
     pattern(id as usize + 1000, 3000 * id as usize)
 }
 
-/// Ten streams, opened half by each end, each with a message before it.
+/// Opens ten streams, half of them from each end, each with a message before it.
 fn start(sim: &mut Sim, most: usize) -> Vec<(usize, StreamId, Vec<u8>)> {
     sim.ends.iter_mut().for_each(|end| end.answer = answer);
     let streams = (0..10).map(|index| {

@@ -73,7 +73,7 @@ pub enum Decoded {
         /// Length of the preface; the application's bytes begin after it.
         length: usize,
     },
-    /// No preface of a connection, but a node's [`crate::question`].
+    /// A node's [`crate::question`] in the place of a preface.
     Question {
         /// What was asked, and proof of the job.
         question: Question,
@@ -203,7 +203,7 @@ fn port(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |port, byte| port << 8 | u16::from(*byte))
 }
 
-/// Token and flags of the job TLV; TLVs of other types are passed over, as the protocol asks.
+/// Reads token and flags of the job TLV. It passes over TLVs of other types, as the protocol asks.
 fn job_tlv(tlvs: &[u8]) -> Result<(Token, u8), PrefaceError> {
     let Some([JOB_VERSION, flags, token @ ..]) = find_tlv(tlvs, TLV_JOB)? else {
         return Err(PrefaceError::NoToken);

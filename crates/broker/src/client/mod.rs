@@ -126,7 +126,7 @@ pub enum Event {
     Failed {
         /// Such as `send to nancy`.
         what: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// Something of this host, such as a file that cannot be written. The session goes on.

@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// One question and its answer.
+    /// Asks one question and takes its answer.
     async fn round(&self, connection: &mut Option<Connection>) -> Result<(), CallError> {
         if self.renew_if_due().await? {
             // The broker looks at the certificate of the connection at each request.

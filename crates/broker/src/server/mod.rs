@@ -136,7 +136,7 @@ pub(crate) struct Shared {
     reaching: Semaphore,
     reach_local: bool,
     stopping: watch::Sender<bool>,
-    /// Why the broker cannot go on, once it cannot.
+    /// The reason why the broker cannot go on, once there is one.
     failed: watch::Sender<Option<String>>,
 }
 
@@ -176,7 +176,8 @@ impl Shared {
         }
     }
 
-    /// Without it gateways go on, but those that nobody can dial do not meet.
+    /// Answers the question "from where do you see me?" here. Without it gateways go on, but those that
+    /// nobody can dial do not meet.
     fn reflect_at(self: &Arc<Shared>, runtime: &Runtime, address: SocketAddr) {
         match runtime.block_on(UdpSocket::bind(address)) {
             Ok(socket) => drop(runtime.spawn(reflect::serve(self.clone(), socket))),

@@ -74,7 +74,7 @@ impl State {
         })
     }
 
-    /// What a site is by what it says of itself, where nobody else has any of that.
+    /// Makes a member of what a site says of itself, where nobody else has any of that.
     fn announced(
         &self,
         certified: &Certified,
@@ -134,7 +134,7 @@ impl State {
         let _ = self.store.change(change);
     }
 
-    /// What there is to tell now, and whether that is worth an answer.
+    /// Returns what there is to tell now, and whether that is worth an answer.
     pub(crate) fn sync(
         &mut self,
         turn: &Turn,

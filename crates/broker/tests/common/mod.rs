@@ -126,7 +126,7 @@ impl Grid {
         self.token_for(site, &[])
     }
 
-    /// One that grants ranges.
+    /// Makes a token that grants ranges.
     pub fn token_for(&self, site: &str, subnets: &[&str]) -> JoinToken {
         let request = AdminRequest::Token {
             site: site.into(),

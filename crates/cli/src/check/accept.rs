@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The authority's key, in the grid's directory.
 const AUTHORITY_KEY: &str = "ca.key";
 
-/// Nothing where no configuration is known.
+/// Looks at the configuration; says nothing where none is known.
 pub fn look(subject: &Subject) -> Vec<Step> {
     let Some(config) = subject.config() else {
         return Vec::new();

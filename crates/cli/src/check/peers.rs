@@ -17,7 +17,7 @@ const MAX_LOSS: f64 = 0.01;
 /// Least packet of IPv6 (RFC 8200, section 5): a path that takes less is broken or a tunnel in a tunnel.
 const MIN_MTU: u32 = 1280;
 
-/// One group for each other site.
+/// Looks at each other site, and makes a group of each.
 pub fn look(subject: &Subject) -> Vec<Group> {
     let Some(status) = subject.status() else {
         return Vec::new();

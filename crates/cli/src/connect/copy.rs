@@ -53,7 +53,7 @@ fn end_half(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
 }
 
-/// Each piece goes on at once: people type.
+/// Copies each piece at once: people type.
 fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {

@@ -56,7 +56,7 @@ pub struct Times {
 }
 
 impl Trips {
-    /// One more.
+    /// Counts one more answer.
     pub fn answered(&mut self, pong: &Pong) {
         let milliseconds = pong.round_trip_microseconds as f64 / 1e3;
         self.sent += 1;
@@ -75,7 +75,7 @@ impl Trips {
         }
     }
 
-    /// One more that nobody answered.
+    /// Counts one more question that nobody answered.
     pub fn unanswered(&mut self) {
         self.sent += 1;
     }

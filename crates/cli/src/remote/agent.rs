@@ -113,7 +113,8 @@ pub fn main(args: Args) -> ExitCode {
     }
 }
 
-/// Host and command in ssh's arguments. Options mean nothing here, because the site's own settings apply.
+/// Finds host and command in ssh's arguments. Options mean nothing here, because the site's own settings
+/// apply.
 fn split(words: &[OsString]) -> Option<(OsString, &[OsString])> {
     let mut rest = words;
     while let Some((word, more)) = rest.split_first() {

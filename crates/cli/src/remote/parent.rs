@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How often a kernel without pidfd_open (before Linux 5.3) is asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// From now on the end of this process's parent is a SIGTERM for this process. Ends with an exec.
+/// Has the kernel send SIGTERM to this process when its parent ends, up to an exec.
 ///
 /// # Errors
 /// Those of pidfd_open, but for a kernel that has none, and of starting a thread.

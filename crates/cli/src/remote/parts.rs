@@ -44,7 +44,7 @@ pub fn tell(node: &str, runs: bool) {
     }
 }
 
-/// Beside the link by which this process was called.
+/// Returns the path of the pipe, which lies beside the link by which this process was called.
 fn own_pipe() -> Option<PathBuf> {
     let called = PathBuf::from(std::env::args_os().next()?);
     let is_link = called.file_name()? == super::AGENT_NAME;

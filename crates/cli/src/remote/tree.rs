@@ -115,7 +115,7 @@ pub fn end_all(main: Pid, children: &SignalFd, haste: Haste) -> Option<u8> {
     }
 }
 
-/// Every process below this one at this moment.
+/// Lists every process below this one at this moment.
 pub fn descendants() -> Vec<Pid> {
     let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {

@@ -126,7 +126,8 @@ fn sum(nodes: &[NodeInfo]) -> u32 {
         .fold(0, |sum: u32, node| sum.saturating_add(node.slots))
 }
 
-/// Each rank to the site that is furthest below its part (Sainte-Laguë's rule), the first one where equal.
+/// Gives each rank to the site that is furthest below its part (Sainte-Laguë's rule), the first one where
+/// equal.
 fn in_proportion(wanted: u32, slots: &[u32], oversubscribe: bool) -> Vec<u32> {
     let mut ranks = vec![0_u32; slots.len()];
     let claim = |site: usize, ranks: u32| Claim {
@@ -174,7 +175,7 @@ impl PartialEq for Claim {
 
 impl Eq for Claim {}
 
-/// One rank per node in turn, as long as the node has slots.
+/// Gives one rank to each node in turn, as long as the node has slots.
 fn evenly(wanted: u32, nodes: &[NodeInfo], oversubscribe: bool) -> Vec<u32> {
     let mut ranks = vec![0_u32; nodes.len()];
     let mut left = wanted;

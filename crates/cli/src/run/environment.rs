@@ -39,7 +39,7 @@ enum When {
     /// Only where the processes use IPv4: addresses of the other version, which the grid map need not know,
     /// would be tried natively, and hang.
     Ipv4,
-    /// Only where they use IPv6, likewise.
+    /// Only where the processes use IPv6, for the same reason.
     Ipv6,
     /// Only where MPICH was built with both ofi and ucx.
     TwoNetmods,

@@ -23,7 +23,7 @@ pub struct Job<'a> {
 /// Why a profile is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupsError {
-    /// No such file, say.
+    /// The file cannot be read.
     #[error("--groups: read {}: {source}", .file.display())]
     Read {
         /// The profile.

@@ -285,8 +285,8 @@ fn groups_of(args: &Args, job: &JobReply, sites: &[String], wish: &Wish) -> Resu
     Ok(Some(groups::load(file, groups::Job { sites, ranks })?))
 }
 
-/// Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with `--direct`,
-/// too, where it hangs and errs as often.
+/// Lists Causeway's libraries for the processes of the job. The cure for MPICH over UCX is needed with
+/// `--direct`, too, where it hangs and errs as often.
 fn preloads(own: &Path, mpi: Mpi, redirects: bool) -> Result<Vec<PathBuf>, RunError> {
     let wanted = [(SHIM, redirects), (UCX, mpi == Mpi::Mpich)];
     let wanted = wanted.into_iter().filter(|(_, wanted)| *wanted);

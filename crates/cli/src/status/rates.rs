@@ -61,7 +61,7 @@ fn lane_rates(last: Option<&TunnelStatus>, tunnel: &TunnelStatus, elapsed: Durat
     lanes.collect()
 }
 
-/// Sent and received bytes, before and now.
+/// Computes the rates from sent and received bytes, before and now.
 fn rate(before: Option<(u64, u64)>, now: (u64, u64), elapsed: Duration) -> Rate {
     let before = before.unwrap_or_default();
     let per_second = |before: u64, now: u64| {

@@ -5,7 +5,7 @@ use super::rates::{Rate, TunnelRate};
 use causeway_broker::clock::date;
 use causeway_control::{GridStatus, JobStatus, LaneStatus, SiteStatus, Status, TunnelStatus};
 
-/// Some lines; with `rates`, tunnels and lanes say what crosses them.
+/// Writes the status as lines. With `rates`, tunnels and lanes say what crosses them.
 pub fn readable(status: &Status, rates: Option<&[TunnelRate]>, width: Width) -> String {
     let mut text = head_lines(status, width);
     if let Some(grid) = &status.grid {

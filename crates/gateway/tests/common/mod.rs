@@ -259,7 +259,7 @@ impl Grid {
         entries
     }
 
-    /// No line can be written any more.
+    /// Sees to it that no line can be written any more.
     pub fn spoil_audit(&self, site: u8) {
         std::fs::create_dir(self.audit_file(site)).unwrap();
     }

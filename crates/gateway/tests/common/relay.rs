@@ -81,7 +81,7 @@ impl Relay {
         self.0.delays.store(delays, SeqCst);
     }
 
-    /// Nothing passes any more, or all does.
+    /// Lets nothing pass any more, or all.
     pub fn stop(&self, stopped: bool) {
         self.0.stopped.store(stopped, SeqCst);
     }

@@ -41,7 +41,7 @@ impl Drop for Sites {
 }
 
 impl Sites {
-    /// With these in the middle; nothing runs yet.
+    /// Plans sites with these relays between them. Nothing runs yet.
     pub fn plan(extra: &str, relays: &[u8]) -> Sites {
         let dir = tempfile::tempdir().unwrap();
         write_key(&dir.path().join("grid.key"), "one key for all sites");
@@ -116,7 +116,7 @@ impl Sites {
         self.children.insert(site, child.unwrap());
     }
 
-    /// As a power cut would.
+    /// Kills a relay, as a power cut would.
     pub fn kill_relay(&mut self, site: u8) {
         let mut child = self.children.remove(&site).unwrap();
         child.kill().unwrap();
@@ -250,7 +250,7 @@ impl Sites {
         status.map_or(0, |status| status.refused.get(kind).copied().unwrap_or(0))
     }
 
-    /// Somebody of no site, connected to where a gateway waits for others.
+    /// Connects a stranger to where a gateway waits for others.
     pub fn stranger(&self, host: u8, site: u8) -> TcpStream {
         let own = SocketAddr::from(([127, self.net, 0, host], 0));
         connect_from(own, self.wan(site))

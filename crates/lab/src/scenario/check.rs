@@ -227,7 +227,7 @@ pub(super) fn overlap_reason(subnet: &Subnet, first: &Subnet, name: &str) -> Str
     format!("{subnet} overlaps {first} of site \"{name}\", which cannot be routed; set routed = false")
 }
 
-/// Every pair has exactly one link, and every link is between two known sites.
+/// Checks that every pair has exactly one link, and that every link is between two known sites.
 fn pairs(typed: &TypedScenario, mistakes: &mut Mistakes) {
     let mut names: Vec<&str> = typed
         .sites

@@ -133,7 +133,7 @@ pub fn on_a_node<F: FnOnce(&Node)>(body: F) {
     );
 }
 
-/// One more address of the node.
+/// Adds an address to the node.
 pub fn add_address(address: &str) {
     let mut ip = Command::new("ip");
     let status = ip.args(["addr", "add", address, "dev", "site0"]).status();

@@ -6,7 +6,7 @@ fn datagrams(lengths: &[usize]) -> Vec<Vec<u8>> {
     lengths.iter().enumerate().map(filled).collect()
 }
 
-/// All that leaves for these, a parity behind every `group` of them and the last.
+/// Returns all that leaves for these: they, and a parity behind every `group` of them and the last.
 fn sent(datagrams: &[Vec<u8>], group: u8) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(5);
     let mut all = Vec::new();

@@ -492,7 +492,7 @@ impl World {
         }
     }
 
-    /// Every lane works from now on, every reader reads, every stream ends.
+    /// Lets every lane work from now on, every reader read and every stream end.
     fn heal(&mut self) {
         let mut quiet = 0;
         let waiting: u64 = self.ends.iter().map(|end| end.tunnel.kept_bytes()).sum();

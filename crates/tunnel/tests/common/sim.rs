@@ -159,7 +159,7 @@ impl End {
 }
 
 impl Sim {
-    /// One lane per delay in milliseconds, all up.
+    /// Makes one lane for each delay in milliseconds, all up.
     pub fn new(seed: u64, settings: Settings, delays: &[u64]) -> Sim {
         println!("seed {seed}");
         let now = Instant::now();

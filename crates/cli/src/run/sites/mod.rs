@@ -202,7 +202,7 @@ pub fn plan(sites: Option<&str>, line: &CommandLine) -> Plan {
     }
 }
 
-/// `name=ranks` or `name`, all of one kind.
+/// Reads `name=ranks` or `name`, all of one kind.
 fn parse(text: &str) -> Result<Vec<(&str, Option<u32>)>, RunError> {
     let wrong = |reason| RunError::Sites(text.to_owned(), reason);
     let mut sites: Vec<(&str, Option<u32>)> = Vec::new();
