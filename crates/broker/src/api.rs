@@ -9,6 +9,7 @@ mod checks;
 use crate::identity::hexadecimal;
 use crate::revocation::SignedRevocations;
 use causeway_wire::Cidr;
+use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
@@ -60,7 +61,7 @@ pub trait Checked {
     ///
     /// # Errors
     /// The sentence.
-    fn check(&self) -> Result<(), String>;
+    fn check(&self) -> Result<(), TextError>;
 }
 
 /// What every refusal looks like.
@@ -258,10 +259,10 @@ fn one() -> u32 {
 pub struct Subnet(pub Cidr);
 
 impl TryFrom<String> for Subnet {
-    type Error = String;
+    type Error = TextError;
 
-    fn try_from(text: String) -> Result<Subnet, String> {
-        text.parse().map(Subnet).map_err(|error| format!("{error}"))
+    fn try_from(text: String) -> Result<Subnet, TextError> {
+        text.parse().map(Subnet).map_err(TextError::of)
     }
 }
 

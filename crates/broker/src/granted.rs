@@ -7,12 +7,13 @@
 use crate::api::{Record, Subnet};
 use crate::virtual_addresses::may_be_virtual;
 use causeway_wire::Cidr;
+use causeway_wire::TextError;
 
 /// Ranges that a token grants at most, as many as a record has.
 pub(crate) const MAX_GRANTED: usize = 64;
 
 /// Whether all that a record has lies where the site may be.
-pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(), String> {
+pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(), TextError> {
     let may_have = |range: &Cidr| match granted {
         [] => may_be_virtual(range) || is_loopback(range),
         granted => granted.iter().any(|granted| holds(&granted.0, range)),
@@ -31,7 +32,7 @@ pub(crate) fn check(site: &str, record: &Record, granted: &[Subnet]) -> Result<(
         "site {site} may have {allowed}, not {0}; who runs the grid can say otherwise, with the token by which the site \
          joins: 'causeway grid token --site {site} --subnet {0}'",
         outside.0
-    ))
+    ).into())
 }
 
 /// Whether all of a range lies in another.
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
     use crate::members::tests::member;
 
-    fn outcome(subnet: &str, granted: &[&str]) -> Result<(), String> {
+    fn outcome(subnet: &str, granted: &[&str]) -> Result<(), TextError> {
         let granted: Vec<Subnet> = granted.iter().map(|text| Subnet(text.parse().unwrap())).collect();
         check("rennes", &member("rennes", subnet, "rennes-1").record, &granted)
     }

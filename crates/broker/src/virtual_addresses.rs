@@ -7,6 +7,7 @@
 use crate::api::{Record, Subnet};
 use crate::members::Members;
 use causeway_wire::Cidr;
+use causeway_wire::TextError;
 use sha2::{Digest, Sha256};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,14 +22,14 @@ const SHARE: u32 = 3;
 ///
 /// # Errors
 /// Why it cannot be, in one sentence.
-pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subnet>, String> {
+pub fn assign(members: &Members, site: &str, record: &Record) -> Result<Vec<Subnet>, TextError> {
     let clash = |subnet: &Subnet| Some((*subnet, members.virtual_clash(&subnet.0, site)?));
     if let Some((subnet, (theirs, other))) = record.subnets.iter().find_map(clash) {
         return Err(format!(
             "subnet {} overlaps with {theirs}, by which the grid knows site {other}: give that site other virtual_subnets, or \
              this one other subnets",
             subnet.0
-        ));
+        ).into());
     }
     if !record.overlap_ok {
         return Ok(Vec::new());
@@ -79,7 +80,7 @@ fn choose(
     site: &str,
     subnets: &[Subnet],
     blocking: impl Fn(&Cidr, &[Subnet]) -> Option<Cidr>,
-) -> Result<Vec<Subnet>, String> {
+) -> Result<Vec<Subnet>, TextError> {
     let digest = Sha256::digest(site);
     let start = digest[..16]
         .iter()
@@ -168,7 +169,7 @@ mod tests {
         member
     }
 
-    fn join(members: &mut Members, mut member: Member) -> Result<String, String> {
+    fn join(members: &mut Members, mut member: Member) -> Result<String, TextError> {
         member.virtual_subnets = assign(members, &member.site, &member.record)?;
         let text: Vec<String> = member
             .virtual_subnets

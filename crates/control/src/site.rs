@@ -1,5 +1,6 @@
 //! The messages by which a gateway describes its site, its nodes and its links.
 
+use causeway_wire::TextError;
 use causeway_wire::grid::{self, GridError};
 use causeway_wire::{Cidr, Site};
 use serde::{Deserialize, Serialize};
@@ -50,25 +51,25 @@ pub struct SiteInfo {
 
 impl SiteInfo {
     /// Looks at the bounds, before anything else is read from the record.
-    fn check_bounds(&self) -> Result<(), String> {
+    fn check_bounds(&self) -> Result<(), TextError> {
         let counts = [
             ("subnets", self.subnets.len(), MAX_SUBNETS),
             ("real subnets", self.real_subnets.len(), MAX_SUBNETS),
             ("nodes", self.nodes.len(), MAX_NODES),
         ];
         if let Some((what, count, most)) = counts.iter().find(|(_, count, most)| count > most) {
-            return Err(format!("announces {count} {what}; {most} are allowed"));
+            return Err(format!("announces {count} {what}; {most} are allowed").into());
         }
         if !grid::is_site_name(&self.name) {
-            return Err("announces itself by what is no name of a site".to_owned());
+            return Err("announces itself by what is no name of a site".into());
         }
         let of_v4 = self.gateways.iter().filter(|gateway| gateway.is_ipv4()).count();
         if of_v4 > 1 || self.gateways.len() - of_v4 > 1 {
-            return Err("announces more than one gateway of an address family".to_owned());
+            return Err("announces more than one gateway of an address family".into());
         }
         if let Some(node) = self.nodes.iter().find(|node| !grid::is_node_name(&node.name)) {
             let name: String = node.name.chars().take(64).collect();
-            return Err(format!("announces {name:?}, which is no name of a node"));
+            return Err(format!("announces {name:?}, which is no name of a node").into());
         }
         Ok(())
     }
@@ -77,28 +78,28 @@ impl SiteInfo {
     ///
     /// # Errors
     /// What of it cannot be, in one sentence.
-    pub fn site(&self) -> Result<Site, String> {
+    pub fn site(&self) -> Result<Site, TextError> {
         self.check_bounds()?;
-        let read = |texts: &[String]| -> Result<Vec<Cidr>, String> {
+        let read = |texts: &[String]| -> Result<Vec<Cidr>, TextError> {
             let subnets = texts.iter().map(|text| text.parse());
             subnets
                 .collect::<Result<_, _>>()
-                .map_err(|error: GridError| error.to_string())
+                .map_err(|error: GridError| TextError::of(error))
         };
         let (subnets, real_subnets) = (read(&self.subnets)?, read(&self.real_subnets)?);
         if subnets.is_empty() || self.gateways.is_empty() {
-            return Err("announces no subnet or no gateway".to_owned());
+            return Err("announces no subnet or no gateway".into());
         }
         let mut pairs = subnets.iter().zip(&real_subnets);
         let fits = real_subnets.is_empty() || real_subnets.len() == subnets.len();
         if !fits || !pairs.all(|(subnet, real)| subnet.is_of_size(real)) {
-            return Err("announces virtual subnets that are not of its real ones' size".to_owned());
+            return Err("announces virtual subnets that are not of its real ones' size".into());
         }
         let mut earlier = subnets.iter().enumerate();
         if !real_subnets.is_empty()
             && earlier.any(|(at, one)| subnets[..at].iter().any(|other| one.overlaps(other)))
         {
-            return Err("announces virtual subnets that overlap with each other".to_owned());
+            return Err("announces virtual subnets that overlap with each other".into());
         }
         Ok(Site {
             name: self.name.clone(),

@@ -12,6 +12,7 @@ use crate::tunnels::origin::Through;
 use crate::tunnels::pair::Pair;
 use causeway_control::Reply;
 use causeway_wire::Reason;
+use causeway_wire::TextError;
 use std::time::Duration;
 
 impl Gateway {
@@ -49,7 +50,7 @@ impl Gateway {
                 let considered =
                     self.lifecycle
                         .consider_successor(&self.driver, state_version, program, config);
-                let considered = considered.map_err(|refusal| refusal.to_string());
+                let considered = considered.map_err(TextError::of);
                 self.commands
                     .on_successor(&mut command_context!(self), command, considered);
             }

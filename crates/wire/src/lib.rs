@@ -10,11 +10,13 @@ pub mod preface;
 mod proxy;
 pub mod question;
 pub mod shown;
+pub mod text_error;
 pub mod token;
 pub mod verdict;
 
 pub use grid::{Cidr, Grid, Place, Site};
 pub use preface::{Preface, PrefaceError};
+pub use text_error::TextError;
 pub use token::Token;
 pub use verdict::{Reason, Verdict};
 

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::authority::MAX_PEM;
 use crate::revocation::{self, SignedRevocations};
+use causeway_wire::TextError;
 use causeway_wire::grid;
 use std::net::IpAddr;
 
@@ -17,9 +18,9 @@ const MAX_VERSION: usize = 64;
 const MAX_SIGNATURE: usize = 128;
 
 impl Checked for EnrolRequest {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TextError> {
         if !is_hexadecimal(&self.authority, 64) || !is_hexadecimal(&self.secret, 64) {
-            return Err("authority and secret are 64 hexadecimal digits each".to_owned());
+            return Err("authority and secret are 64 hexadecimal digits each".into());
         }
         check_site(&self.site)?;
         check_length("request", &self.request, MAX_PEM)
@@ -27,7 +28,7 @@ impl Checked for EnrolRequest {
 }
 
 impl Checked for RenewRequest {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TextError> {
         check_length("request", &self.request, MAX_PEM)
     }
 }
@@ -35,21 +36,21 @@ impl Checked for RenewRequest {
 impl Checked for SyncRequest {
     const MAX_BYTES: usize = MAX_LIST_BODY;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TextError> {
         check_instance(&self.instance)?;
         if let Some(since) = &self.since {
             check_instance(&since.history)
                 .map_err(|_| "since.history is 32 hexadecimal digits".to_owned())?;
         }
         if !self.revocations_digest.is_empty() && !is_hexadecimal(&self.revocations_digest, 64) {
-            return Err("revocations_digest is 64 hexadecimal digits or empty".to_owned());
+            return Err("revocations_digest is 64 hexadecimal digits or empty".into());
         }
         if self.load > 1000 {
-            return Err("load is 0 to 1000".to_owned());
+            return Err("load is 0 to 1000".into());
         }
         match &self.record {
             Some(record) if record.instance != self.instance => {
-                Err("the record is of another instance than the request".to_owned())
+                Err("the record is of another instance than the request".into())
             }
             Some(record) => record.check(),
             None => Ok(()),
@@ -58,7 +59,7 @@ impl Checked for SyncRequest {
 }
 
 impl Checked for Record {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TextError> {
         check_instance(&self.instance)?;
         check_length("version", &self.version, MAX_VERSION)?;
         check_count("subnets", self.subnets.len(), MAX_SUBNETS)?;
@@ -71,11 +72,11 @@ impl Checked for Record {
             .ports
             .is_some_and(|(first, last)| first > last || first == 0)
         {
-            return Err("reach.ports is the first and the last port of a range".to_owned());
+            return Err("reach.ports is the first and the last port of a range".into());
         }
         let in_subnets = |address: IpAddr| self.subnets.iter().any(|subnet| subnet.0.contains(address));
         if let Some(address) = self.lan.iter().find(|address| !in_subnets(address.ip())) {
-            return Err(format!("lan: {address} is in none of the site's subnets"));
+            return Err(format!("lan: {address} is in none of the site's subnets").into());
         }
         for node in &self.nodes {
             let name = &node.name;
@@ -84,7 +85,8 @@ impl Checked for Record {
                     "{:?} is no name of a node: 1 to {} letters, digits, '-', '_', '.', ':' or '@'",
                     shortened(name),
                     grid::MAX_NODE_NAME
-                ));
+                )
+                .into());
             }
             check_count(
                 &format!("the addresses of {name}"),
@@ -94,7 +96,8 @@ impl Checked for Record {
             if let Some(address) = node.addresses.iter().find(|address| !in_subnets(**address)) {
                 return Err(format!(
                     "node {name} has address {address}, which is in none of the site's subnets"
-                ));
+                )
+                .into());
             }
         }
         Ok(())
@@ -104,14 +107,14 @@ impl Checked for Record {
 impl Checked for SignedRevocations {
     const MAX_BYTES: usize = MAX_LIST_BODY;
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TextError> {
         check_length("list", &self.list, revocation::MAX_BYTES)?;
         check_length("signature", &self.signature, MAX_SIGNATURE)
     }
 }
 
 impl Checked for SendRequest {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TextError> {
         check_site(&self.to)?;
         check_length("kind", &self.kind, MAX_KIND)?;
         check_length("body", &self.body, MAX_MESSAGE)
@@ -119,18 +122,18 @@ impl Checked for SendRequest {
 }
 
 impl Checked for ReachRequest {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TextError> {
         check_count("addresses", self.addresses.len(), MAX_REACH)
     }
 }
 
 impl Checked for JobsRequest {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), TextError> {
         let id = |id: &str| {
             let right = (1..=32).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
             right
                 .then_some(())
-                .ok_or_else(|| "id is 1 to 32 hexadecimal digits".to_owned())
+                .ok_or_else(|| TextError::from("id is 1 to 32 hexadecimal digits"))
         };
         match self {
             JobsRequest::Start(job) => {
@@ -145,33 +148,33 @@ impl Checked for JobsRequest {
     }
 }
 
-fn check_instance(text: &str) -> Result<(), String> {
+fn check_instance(text: &str) -> Result<(), TextError> {
     if is_hexadecimal(text, 32) {
         Ok(())
     } else {
-        Err("instance is 32 hexadecimal digits".to_owned())
+        Err("instance is 32 hexadecimal digits".into())
     }
 }
 
-fn check_site(text: &str) -> Result<(), String> {
+fn check_site(text: &str) -> Result<(), TextError> {
     if grid::is_site_name(text) {
         Ok(())
     } else {
-        Err(format!("{:?} is no name of a site", shortened(text)))
+        Err(format!("{:?} is no name of a site", shortened(text)).into())
     }
 }
 
-fn check_length(what: &str, text: &str, most: usize) -> Result<(), String> {
+fn check_length(what: &str, text: &str, most: usize) -> Result<(), TextError> {
     if text.len() > most {
-        Err(format!("{what} has {} bytes; {most} are allowed", text.len()))
+        Err(format!("{what} has {} bytes; {most} are allowed", text.len()).into())
     } else {
         Ok(())
     }
 }
 
-fn check_count(what: &str, count: usize, most: usize) -> Result<(), String> {
+fn check_count(what: &str, count: usize, most: usize) -> Result<(), TextError> {
     if count > most {
-        Err(format!("{what}: {count} entries; {most} are allowed"))
+        Err(format!("{what}: {count} entries; {most} are allowed").into())
     } else {
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::identity::{Certified, hexadecimal};
 use crate::join_token::{Fingerprint, JoinToken};
 use crate::revocation::Revocations;
 use crate::tls::{self, Expect, Trust, TrustError};
+use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -219,7 +220,7 @@ fn accept(
         certificate: answer.certificate,
         key,
     };
-    Membership::from_texts(texts, &trust).map_err(wrong)
+    Membership::from_texts(texts, &trust).map_err(|error| wrong(error.into()))
 }
 
 impl Membership {
@@ -283,7 +284,7 @@ impl Membership {
         answer: CertificateAnswer,
         key: String,
         trust: &Trust,
-    ) -> Result<Membership, String> {
+    ) -> Result<Membership, TextError> {
         let texts = Texts {
             certificate: answer.certificate,
             key,
@@ -299,7 +300,7 @@ impl Membership {
     }
 
     /// A new certificate, once it is what it has to be and of this key.
-    fn from_texts(texts: Texts, trust: &Trust) -> Result<Membership, String> {
+    fn from_texts(texts: Texts, trust: &Trust) -> Result<Membership, TextError> {
         let credentials = Credentials::from_pem(&texts.certificate, &texts.authority, &texts.key);
         let credentials = credentials.map_err(|error| error.to_string())?;
         let shown = std::slice::from_ref(&credentials.certificate);

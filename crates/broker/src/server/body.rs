@@ -39,7 +39,7 @@ pub(super) async fn read<T: Checked + DeserializeOwned>(shared: &Shared, body: B
     let bad = |message: String| Refusal::new(ErrorKind::BadRequest, message);
     let body: T = serde_json::from_slice(&bytes)
         .map_err(|error| bad(format!("the body is not understood: {error}")))?;
-    body.check().map_err(bad)?;
+    body.check().map_err(|error| bad(error.into()))?;
     Ok(body)
 }
 

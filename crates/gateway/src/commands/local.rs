@@ -10,6 +10,7 @@ use crate::membership::jobs::{Job, Origin};
 use crate::sys::source::Class;
 use crate::sys::timers::Deadline;
 use causeway_control::{Envelope, MAX_WEIGHT, Reply, Request, VERSION};
+use causeway_wire::TextError;
 use mio::Interest;
 use mio::net::UnixStream;
 use std::collections::{BTreeSet, VecDeque};
@@ -53,7 +54,7 @@ impl Commands {
         &mut self,
         context: &mut CommandContext<'_>,
         key: CommandKey,
-        considered: Result<(), String>,
+        considered: Result<(), TextError>,
     ) {
         match considered {
             Ok(()) => {
@@ -61,7 +62,7 @@ impl Commands {
                     command.stage = Stage::HandingOver;
                 }
             }
-            Err(refusal) => self.answer(context, key, Reply::Error(refusal)),
+            Err(refusal) => self.answer(context, key, Reply::Error(refusal.into())),
         }
     }
 

@@ -24,7 +24,7 @@ impl Commands {
         let Some(site) = pair.map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
-        match GatewayToGateway::decode(bytes).map_err(LaneEnd::Refused)? {
+        match GatewayToGateway::decode(bytes).map_err(|why| LaneEnd::Refused(why.into()))? {
             GatewayToGateway::Accepts(acceptance) => {
                 context
                     .membership
@@ -162,7 +162,9 @@ fn learn_job(
     (entry.job, entry.user, entry.name) = (token.hint(), job.user.clone(), job.name.clone());
     let learnt = match consent::why_not(&driver.config, &job) {
         Some(why) => Err((why, why.in_log().to_owned())),
-        None => { membership.jobs_mut().learn(token, job) }.map_err(|text| (JobRefusal::Bounds, text)),
+        None => {
+            { membership.jobs_mut().learn(token, job) }.map_err(|error| (JobRefusal::Bounds, error.into()))
+        }
     };
     let answer = match learnt {
         Ok(()) => GatewayToGateway::JobKnown {

@@ -6,6 +6,7 @@ use crate::commands::{CommandContext, Commands};
 use crate::keys::{CommandKey, PairKey};
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{Pong, Reply};
+use causeway_wire::TextError;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 impl Commands {
@@ -18,7 +19,7 @@ impl Commands {
     ) {
         let pair = match self.way_to(context, &site) {
             Ok(pair) => pair,
-            Err(why) => return self.answer(context, key, Reply::Error(why)),
+            Err(why) => return self.answer(context, key, Reply::Error(why.into())),
         };
         let Some(command) = self.connections.get_mut(key) else {
             return;
@@ -31,9 +32,9 @@ impl Commands {
     }
 
     /// The pair with a site that can be reached now, or why there is none.
-    fn way_to(&self, context: &CommandContext<'_>, site: &str) -> Result<PairKey, String> {
+    fn way_to(&self, context: &CommandContext<'_>, site: &str) -> Result<PairKey, TextError> {
         if site == context.driver.config.site {
-            return Err(format!("{site} is this site"));
+            return Err(format!("{site} is this site").into());
         }
         let Some(peer) = context.tunnels.peer_of(site) else {
             let known: Vec<&str> = context
@@ -43,9 +44,7 @@ impl Commands {
                 .map(|peer| peer.site())
                 .collect();
             let known = known.join(", ");
-            return Err(format!(
-                "no [[peer]] of this gateway is called {site} (there are: {known})"
-            ));
+            return Err(format!("no [[peer]] of this gateway is called {site} (there are: {known})").into());
         };
         match context.tunnels.key_of(site) {
             Some(pair)
@@ -56,10 +55,7 @@ impl Commands {
             {
                 Ok(pair)
             }
-            _ => Err(format!(
-                "no tunnel to {site}: {}",
-                context.tunnels.peer(peer).trouble()
-            )),
+            _ => Err(format!("no tunnel to {site}: {}", context.tunnels.peer(peer).trouble()).into()),
         }
     }
 

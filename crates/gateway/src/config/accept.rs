@@ -2,6 +2,7 @@
 
 use super::reader::{Reader, Table};
 use causeway_wire::Cidr;
+use causeway_wire::TextError;
 use causeway_wire::grid::{self, ALL_SITES};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -49,10 +50,14 @@ impl std::fmt::Display for ConnectFrom {
 }
 
 impl std::str::FromStr for ConnectFrom {
-    type Err = String;
+    type Err = TextError;
 
-    fn from_str(text: &str) -> Result<ConnectFrom, String> {
-        let wrong = || format!("{text:?} is not SITE:PORT or SITE:FIRST-LAST, such as rennes:22");
+    fn from_str(text: &str) -> Result<ConnectFrom, TextError> {
+        let wrong = || {
+            TextError::from(format!(
+                "{text:?} is not SITE:PORT or SITE:FIRST-LAST, such as rennes:22"
+            ))
+        };
         let (site, ports) = text.rsplit_once(':').ok_or_else(wrong)?;
         let (first, last) = ports.split_once('-').unwrap_or((ports, ports));
         let (first, last) = (
@@ -102,13 +107,11 @@ impl ConnectFrom {
 ///
 /// # Errors
 /// It is neither, in one sentence.
-pub fn site_or_all(text: &str) -> Result<String, String> {
+pub fn site_or_all(text: &str) -> Result<String, TextError> {
     if text == ALL_SITES || grid::is_site_name(text) {
         Ok(text.to_owned())
     } else {
-        Err(format!(
-            "{text:?} is neither the name of a site nor \"{ALL_SITES}\""
-        ))
+        Err(format!("{text:?} is neither the name of a site nor \"{ALL_SITES}\"").into())
     }
 }
 
@@ -125,7 +128,7 @@ pub(super) fn read_accept<'a>(reader: &mut Reader<'a>, root: &Table<'a>, subnets
         let range = range.ok_or_else(|| format!("{text:?} is neither an address nor a range of them"))?;
         // Beyond its subnets nothing is delivered: an entry there would only look as if.
         let inside = subnets.is_empty() || subnets.iter().any(|subnet| holds(subnet, &range));
-        let outside = || format!("{text} is not in the site's subnets");
+        let outside = || TextError::from(format!("{text} is not in the site's subnets"));
         inside.then_some(range).ok_or_else(outside)
     };
     let read = Accept {

@@ -8,6 +8,7 @@ mod reader;
 mod values;
 
 use accept::{Accept, read_accept};
+use causeway_wire::TextError;
 
 use causeway_broker::client::MEMBERSHIP_FILE;
 use causeway_broker::may_be_virtual;
@@ -168,7 +169,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let grid = reader.table(&root, "grid", true)?;
     let name = site_name(reader, &site, "name");
     let subnets = reader.required_list(&site, "subnets", |text| {
-        text.parse::<Cidr>().map_err(|e| e.to_string())
+        text.parse::<Cidr>().map_err(TextError::of)
     });
     let remote_shell = reader.list(&site, "remote_shell", |word| Ok(word.to_owned()));
     let accept = read_accept(reader, &root, subnets.as_deref().unwrap_or_default());
@@ -187,7 +188,7 @@ fn read(reader: &mut Reader<'_>, file: &Path) -> Option<Config> {
     let metrics = reader.string(&listen, "metrics", loopback_address);
     let transparent = reader.string(&listen, "transparent", redirected_address);
     let delivery_ports = reader.string(&listen, "delivery_ports", |text| {
-        grid::parse_ports(text).map_err(|e| e.to_string())
+        grid::parse_ports(text).map_err(TextError::of)
     });
     let public = read_public(reader, &listen, wan);
     let membership = reader.string(&grid, "membership", |text| Ok(file.with_file_name(text)));
@@ -373,7 +374,7 @@ fn site_name<'a>(reader: &mut Reader<'a>, table: &Table<'a>, key: &str) -> Optio
         if grid::is_site_name(text) {
             Ok(text.to_owned())
         } else {
-            Err("a site name has 1 to 63 letters, digits, '-', '_' or '.'".to_owned())
+            Err("a site name has 1 to 63 letters, digits, '-', '_' or '.'".into())
         }
     })
 }
@@ -401,7 +402,7 @@ fn read_lan<'a>(reader: &mut Reader<'a>, listen: &Table<'a>, subnets: &[Cidr]) -
 
 /// A range for each of the subnets, of its size, and apart from all of them.
 fn read_virtual<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -> Vec<Cidr> {
-    let parse = |text: &str| text.parse::<Cidr>().map_err(|error| error.to_string());
+    let parse = |text: &str| text.parse::<Cidr>().map_err(TextError::of);
     let ranges = reader.list(site, "virtual_subnets", parse).unwrap_or_default();
     if ranges.is_empty() || subnets.is_empty() {
         return ranges;
@@ -437,8 +438,8 @@ fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -
     let mut nodes: Vec<NodeInfo> = Vec::new();
     for table in reader.tables(site, "nodes") {
         let name = reader.required_string(&table, "name", |text| match text {
-            "" => Err("is empty".to_owned()),
-            _ if !grid::is_node_name(text) => Err("is no host name".to_owned()),
+            "" => Err("is empty".into()),
+            _ if !grid::is_node_name(text) => Err("is no host name".into()),
             _ => Ok(text.to_owned()),
         });
         let address = reader.required_string(&table, "address", |text| {
@@ -447,7 +448,7 @@ fn read_nodes<'a>(reader: &mut Reader<'a>, site: &Table<'a>, subnets: &[Cidr]) -
             if inside {
                 Ok(address)
             } else {
-                Err(format!("{address} is not in the site's subnets"))
+                Err(format!("{address} is not in the site's subnets").into())
             }
         });
         let slots = reader.integer(&table, "slots", 1..=100_000).unwrap_or(1);

@@ -1,5 +1,6 @@
 //! Walks a TOML document, keeps every mistake with its line, and goes on.
 
+use causeway_wire::TextError;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -105,7 +106,7 @@ impl<'a> Reader<'a> {
         &mut self,
         table: &Table<'a>,
         key: &str,
-        read: impl Fn(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, TextError>,
     ) -> Option<T> {
         let value = table.entries.get(key)?;
         let DeValue::String(text) = value.get_ref() else {
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
         &mut self,
         table: &Table<'a>,
         key: &str,
-        read: impl Fn(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, TextError>,
     ) -> Option<T> {
         if table.entries.contains_key(key) {
             self.string(table, key, read)
@@ -133,7 +134,7 @@ impl<'a> Reader<'a> {
         &mut self,
         table: &Table<'a>,
         key: &str,
-        read: impl Fn(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, TextError>,
     ) -> Option<Vec<T>> {
         let is_empty = matches!(table.entries.get(key)?.get_ref(), DeValue::Array(items) if items.is_empty());
         if is_empty {
@@ -146,7 +147,7 @@ impl<'a> Reader<'a> {
         &mut self,
         table: &Table<'a>,
         key: &str,
-        read: impl Fn(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, TextError>,
     ) -> Option<Vec<T>> {
         let value: &Found = table.entries.get(key)?;
         let DeValue::Array(items) = value.get_ref() else {
@@ -169,7 +170,7 @@ impl<'a> Reader<'a> {
         &mut self,
         table: &Table<'a>,
         key: &str,
-        read: impl Fn(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, TextError>,
     ) -> Option<Vec<T>> {
         if table.entries.contains_key(key) {
             self.list(table, key, read)

@@ -2,6 +2,7 @@
 
 use super::Transport;
 use causeway_control::private;
+use causeway_wire::TextError;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ const WAITS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::f
 /// Rates a reservation may have: TCP cannot pace below some packets a second, and no lane reaches beyond.
 const RATES: RangeInclusive<f64> = 100e3..=1e12;
 
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, TextError> {
     let units = [("ms", 0.001), ("min", 60.0), ("h", 3600.0), ("s", 1.0)];
     let parsed = units.into_iter().find_map(|(unit, seconds)| {
         let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
@@ -29,14 +30,13 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
             "{text:?} is not between {:?} and {:?}",
             WAITS.start(),
             WAITS.end()
-        )),
-        None => Err(format!(
-            "{text:?} is not a time such as \"10min\", \"15s\" or \"500ms\""
-        )),
+        )
+        .into()),
+        None => Err(format!("{text:?} is not a time such as \"10min\", \"15s\" or \"500ms\"").into()),
     }
 }
 
-pub(super) fn bits_per_second(text: &str) -> Result<u64, String> {
+pub(super) fn bits_per_second(text: &str) -> Result<u64, TextError> {
     let units = [("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
     let parsed = units.into_iter().find_map(|(unit, factor)| {
         let number: f64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
@@ -45,54 +45,52 @@ pub(super) fn bits_per_second(text: &str) -> Result<u64, String> {
     match parsed {
         // Fits: at most 1e12.
         Some(rate) if RATES.contains(&rate) => Ok(rate as u64),
-        Some(_) => Err(format!("{text:?} is not between 100 kbit/s and 1000 Gbit/s")),
-        None => Err(format!(
-            "{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\""
-        )),
+        Some(_) => Err(format!("{text:?} is not between 100 kbit/s and 1000 Gbit/s").into()),
+        None => Err(format!("{text:?} is not a rate such as \"400Mbit/s\" or \"1Gbit/s\"").into()),
     }
 }
 
-pub(super) fn transport(text: &str) -> Result<Transport, String> {
+pub(super) fn transport(text: &str) -> Result<Transport, TextError> {
     match text {
         "auto" => Ok(Transport::Auto),
         "tcp" => Ok(Transport::Tcp),
         "quic" => Ok(Transport::Quic),
-        _ => Err(format!("{text:?} is none of \"auto\", \"tcp\" and \"quic\"")),
+        _ => Err(format!("{text:?} is none of \"auto\", \"tcp\" and \"quic\"").into()),
     }
 }
 
-pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn socket_address(text: &str) -> Result<SocketAddr, TextError> {
     text.parse()
-        .map_err(|_| format!("{text:?} is not an address such as 10.1.0.253:7000"))
+        .map_err(|_| format!("{text:?} is not an address such as 10.1.0.253:7000").into())
 }
 
-pub(super) fn loopback_address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn loopback_address(text: &str) -> Result<SocketAddr, TextError> {
     let address = socket_address(text)?;
     if !address.ip().to_canonical().is_loopback() {
         return Err(format!(
             "{address} is not a loopback address such as 127.0.0.1: metrics are sent to whoever asks, unencrypted, so \
              other hosts read them through ssh or a proxy of your choice"
-        ));
+        ).into());
     }
     if address.port() == 0 {
-        return Err("port 0 would be another one at every start".to_owned());
+        return Err("port 0 would be another one at every start".into());
     }
     Ok(address)
 }
 
 /// Redirected connections keep their addresses, whatever the listener's is: one that nobody can dial is as
 /// good as any.
-pub(super) fn redirected_address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn redirected_address(text: &str) -> Result<SocketAddr, TextError> {
     let address = socket_address(text)?;
     if !address.is_ipv4() || !address.ip().is_loopback() || address.port() == 0 {
-        return Err(format!(
-            "{address} is not an IPv4 loopback address and port such as 127.0.0.1:7002"
-        ));
+        return Err(
+            format!("{address} is not an IPv4 loopback address and port such as 127.0.0.1:7002").into(),
+        );
     }
     Ok(address)
 }
 
-pub(super) fn read_key(file: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn read_key(file: &Path) -> Result<Vec<u8>, TextError> {
     let key = private::read_secret(file).map_err(|error| format!("read {}: {error}", file.display()))?;
     let key = key.trim_ascii().to_vec();
     if key.len() < KEY_BYTES {
@@ -100,7 +98,8 @@ pub(super) fn read_key(file: &Path) -> Result<Vec<u8>, String> {
             "{} holds {} bytes; a grid key has at least {KEY_BYTES}",
             file.display(),
             key.len()
-        ));
+        )
+        .into());
     }
     Ok(key)
 }

@@ -7,6 +7,7 @@ use causeway_broker::api::{Node, Record, Subnet};
 use causeway_broker::holds;
 use causeway_broker::members::Members;
 use causeway_control::SiteInfo;
+use causeway_wire::TextError;
 use std::collections::HashMap;
 
 /// What becomes of what a site says of itself.
@@ -23,7 +24,7 @@ pub(crate) enum Claims {
 ///
 /// # Errors
 /// A claim of what is another's, or that contradicts the record.
-pub(super) fn judge(members: &Members, site: &str, info: &SiteInfo) -> Result<Claims, String> {
+pub(super) fn judge(members: &Members, site: &str, info: &SiteInfo) -> Result<Claims, TextError> {
     let said = info.site()?;
     let Some(known) = members.site(site) else {
         return Ok(Claims::Unrecorded("itself".to_owned()));
@@ -44,7 +45,8 @@ pub(super) fn judge(members: &Members, site: &str, info: &SiteInfo) -> Result<Cl
             "announces itself as {}, but the grid knows it as {}",
             info.subnets.join(", "),
             texts(is_known_as).join(", ")
-        ));
+        )
+        .into());
     }
     let real = if said.is_virtual() {
         &said.real_subnets

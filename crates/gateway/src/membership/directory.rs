@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::membership::places::Places;
 use causeway_control::{NodeInfo, SiteInfo};
+use causeway_wire::TextError;
 use causeway_wire::{Cidr, Grid, Site};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -118,9 +119,9 @@ impl Directory {
     }
 
     /// Keeps what another site announced; refuses what cannot be true.
-    pub(crate) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), String> {
+    pub(crate) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), TextError> {
         if info.name != from {
-            return Err(format!("announces itself as {}", info.name));
+            return Err(format!("announces itself as {}", info.name).into());
         }
         let site = info.site()?;
         let is_virtual = |other: &str| self.known(other).is_some_and(|known| known.site.is_virtual());
@@ -130,13 +131,13 @@ impl Directory {
                 return Err(format!(
                     "subnet {subnet} is also at {other}, and virtual at one of them at least: name another range in \
                      virtual_subnets"
-                ));
+                ).into());
             }
             Some((subnet, other, false)) => {
                 return Err(format!(
                     "subnet {subnet} is also at {other}; sites with the same addresses need virtual ones, both of them: \
                      overlap_ok or virtual_subnets in [site]"
-                ));
+                ).into());
             }
         }
         self.check_nodes(from, &info)?;
@@ -153,7 +154,7 @@ impl Directory {
 
     /// A node is started by its name, by the gateway of its site: another one's name, or address, is not to
     /// be had.
-    fn check_nodes(&self, from: &str, info: &SiteInfo) -> Result<(), String> {
+    fn check_nodes(&self, from: &str, info: &SiteInfo) -> Result<(), TextError> {
         // Sites with virtual addresses were made without thought of each other, their nodes' names too:
         // addresses tell these apart.
         let may_share = |other: &str| {
@@ -163,13 +164,14 @@ impl Directory {
         for node in &info.nodes {
             let mut named = self.places.named(&node.name);
             if let Some(other) = named.find(|other| *other != from && !may_share(other)) {
-                return Err(format!("announces node {}, which is also at {other}", node.name));
+                return Err(format!("announces node {}, which is also at {other}", node.name).into());
             }
             if let Some(other) = self.places.at(node.address).find(|other| *other != from) {
                 return Err(format!(
                     "announces node {} at {}, which is at {other}",
                     node.name, node.address
-                ));
+                )
+                .into());
             }
         }
         Ok(())

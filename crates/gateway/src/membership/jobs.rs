@@ -5,6 +5,7 @@ use crate::membership::pair_token;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use causeway_broker::clock::Clock;
 use causeway_control::Plan;
+use causeway_wire::TextError;
 use causeway_wire::Token;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -197,24 +198,23 @@ impl Jobs {
 
     /// Takes a job that another site says it has started. Every site knows the tokens of all jobs, and none
     /// may end or change another's by calling it its own.
-    pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), String> {
+    pub(crate) fn learn(&mut self, token: Token, job: Job) -> Result<(), TextError> {
         let named: usize = { self.known.values() }
             .filter(|known| known.origin == job.origin)
             .map(|known| known.told.len())
             .sum();
         if named + job.told.len() > MAX_TOLD_OF_A_SITE {
-            return Err(format!(
-                "its jobs name more than {MAX_TOLD_OF_A_SITE} sites together"
-            ));
+            return Err(format!("its jobs name more than {MAX_TOLD_OF_A_SITE} sites together").into());
         }
         if job.name.len() > MAX_NAME_BYTES || job.user.len() > MAX_USER_BYTES {
             return Err(format!(
                 "a job's name is longer than {MAX_NAME_BYTES} bytes, or its user's than {MAX_USER_BYTES}"
-            ));
+            )
+            .into());
         }
         match self.known.get(&token) {
             Some(known) if known.origin != job.origin => {
-                return Err(format!("job {} is of another site", token.hint()));
+                return Err(format!("job {} is of another site", token.hint()).into());
             }
             Some(_) => {
                 if let Some(known) = self.known.get_mut(&token) {
@@ -225,7 +225,7 @@ impl Jobs {
             None => {
                 let theirs = self.known.values().filter(|known| known.origin == job.origin);
                 if theirs.count() >= MAX_OF_A_SITE {
-                    return Err(format!("more than {MAX_OF_A_SITE} of its jobs run"));
+                    return Err(format!("more than {MAX_OF_A_SITE} of its jobs run").into());
                 }
             }
         }

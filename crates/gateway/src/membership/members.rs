@@ -14,6 +14,7 @@ use causeway_broker::api::{ErrorKind, Member, Reached};
 use causeway_broker::client::{Event, SKEW_SECONDS};
 use causeway_broker::identity::Certified;
 use causeway_control::SiteInfo;
+use causeway_wire::TextError;
 
 impl Membership {
     /// The session with the broker has something to tell.
@@ -137,7 +138,7 @@ impl Membership {
 
     /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there
     /// is a broker: that somebody says something first makes it none of its own.
-    pub(crate) fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), String> {
+    pub(crate) fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), TextError> {
         self.unrecorded.remove(site);
         let claims = match &self.session {
             None => Claims::Recorded,

@@ -3,6 +3,7 @@
 use crate::keys::PeerIndex;
 use crate::tunnels::origin::Through;
 use causeway_tunnel::ticket::{MET, Ticket};
+use causeway_wire::TextError;
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -43,9 +44,9 @@ impl Errand {
     }
 
     /// Goes on over a connection that stands; true when the far gateway is at its other end.
-    pub(crate) fn advance(&mut self, mut socket: &TcpStream) -> Result<bool, String> {
+    pub(crate) fn advance(&mut self, mut socket: &TcpStream) -> Result<bool, TextError> {
         let relay = &self.through.site;
-        let failed = |error: io::Error| format!("relay {relay}: {error}");
+        let failed = |error: io::Error| TextError::from(format!("relay {relay}: {error}"));
         if self.stage == Stage::Arriving {
             let preface = self.ticket.preface();
             // Some bytes on a fresh connection: they fit its buffer or it is broken.
@@ -61,9 +62,9 @@ impl Errand {
                 Ok(0) => {
                     return Err(format!(
                         "relay {relay} closed: the far gateway did not come there in time, or the ticket was not taken"
-                    ));
+                    ).into());
                 }
-                Ok(_) => return Err(format!("relay {relay} answers something else")),
+                Ok(_) => return Err(format!("relay {relay} answers something else").into()),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(error)),

@@ -1,6 +1,7 @@
 //! What gateways tell each other beside the streams: one JSON message each.
 
 use causeway_control::{Link, SiteInfo};
+use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -221,14 +222,11 @@ impl GatewayToGateway {
         })
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Result<GatewayToGateway, String> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<GatewayToGateway, TextError> {
         let envelope: Result<Envelope, _> = serde_json::from_slice(bytes);
-        match envelope.map_err(|error| error.to_string()) {
+        match envelope.map_err(TextError::of) {
             Ok(envelope) if envelope.version == VERSION => Ok(envelope.message),
-            Ok(envelope) => Err(format!(
-                "message version {}, expected {VERSION}",
-                envelope.version
-            )),
+            Ok(envelope) => Err(format!("message version {}, expected {VERSION}", envelope.version).into()),
             Err(error) if error.starts_with("unknown variant") => Ok(GatewayToGateway::Unknown),
             Err(error) => Err(error),
         }

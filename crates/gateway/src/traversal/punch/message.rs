@@ -10,6 +10,7 @@
 
 use crate::tunnels::peers::reach::is_of_a_host;
 use crate::tunnels::quic::KNOCK;
+use causeway_wire::TextError;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -60,16 +61,16 @@ impl Punch {
     }
 
     /// The broker bounds its length.
-    pub(crate) fn decode(text: &str) -> Result<Punch, String> {
+    pub(crate) fn decode(text: &str) -> Result<Punch, TextError> {
         let punch: Punch = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if punch.version != VERSION {
-            return Err(format!("version {}, expected {VERSION}", punch.version));
+            return Err(format!("version {}, expected {VERSION}", punch.version).into());
         }
         if punch.key.is_some() && punch.key().is_none() {
-            return Err("its key is not one of 32 hexadecimal digits".to_owned());
+            return Err("its key is not one of 32 hexadecimal digits".into());
         }
         if punch.local.len() >= MAX_ADDRESSES {
-            return Err(format!("more than {} local addresses", MAX_ADDRESSES - 1));
+            return Err(format!("more than {} local addresses", MAX_ADDRESSES - 1).into());
         }
         Ok(punch)
     }

@@ -379,7 +379,7 @@ impl Traversal {
         let punch = match Punch::decode(&message.body) {
             Ok(punch) if punch.key().is_some() || way == Way::Tcp => punch,
             other => {
-                let why = other.err().unwrap_or_else(|| "it has no key".to_owned());
+                let why = other.err().unwrap_or_else(|| "it has no key".into());
                 let text = format!("a message about punching that is not understood: {why}");
                 return base.driver.log.refuse("punch", &message.from, text);
             }

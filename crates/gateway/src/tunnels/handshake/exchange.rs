@@ -10,6 +10,7 @@ use crate::tunnels::errand::Errand;
 use crate::tunnels::tls::Binding;
 use causeway_tunnel::hello::{self, Hello, PROOF_BYTES};
 use causeway_tunnel::ticket::{Opening, PREFACE_BYTES, Ticket};
+use causeway_wire::TextError;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use std::io::{ErrorKind, Read};
@@ -48,6 +49,12 @@ pub(in crate::tunnels) struct Failure {
     /// What it is counted under at the accepting side.
     pub(in crate::tunnels) kind: &'static str,
     pub(in crate::tunnels) why: String,
+}
+
+impl From<TextError> for Failure {
+    fn from(error: TextError) -> Failure {
+        String::from(error).into()
+    }
 }
 
 impl From<String> for Failure {
@@ -225,11 +232,11 @@ impl Handshake {
     }
 
     /// A hundred bytes on a fresh connection: they fit its buffer or it is broken.
-    pub(in crate::tunnels) fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(in crate::tunnels) fn send(&mut self, bytes: &[u8]) -> Result<(), TextError> {
         match self.carrier.write(bytes) {
             Ok(count) if count == bytes.len() => Ok(()),
-            Ok(_) => Err("the kernel took only a part of the handshake".to_owned()),
-            Err(error) => Err(error.to_string()),
+            Ok(_) => Err("the kernel took only a part of the handshake".into()),
+            Err(error) => Err(TextError::of(error)),
         }
     }
 }
@@ -239,7 +246,7 @@ fn proof(
     prover: &Hello,
     other: &Hello,
     binding: Option<Binding>,
-) -> Result<Hmac<Sha256>, String> {
+) -> Result<Hmac<Sha256>, TextError> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| error.to_string())?;
     mac.update(&prover.transcript(other));
     if let Some(binding) = binding {

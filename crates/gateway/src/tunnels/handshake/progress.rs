@@ -17,6 +17,7 @@ use causeway_admission::network_of;
 use causeway_broker::tls::Expect;
 use causeway_tunnel::hello::{Hello, NONCE_BYTES};
 use causeway_tunnel::ticket::Ticket;
+use causeway_wire::TextError;
 use mio::net::TcpStream;
 use rustls::pki_types::CertificateDer;
 use std::io;
@@ -309,7 +310,7 @@ impl Tunnels {
         errand: Option<&Errand>,
         dialled: Option<(PeerIndex, LaneNumber)>,
         site: &str,
-    ) -> Result<(), String> {
+    ) -> Result<(), TextError> {
         let (index, place) = match (errand, dialled) {
             (Some(errand), _) => (errand.peer, "that came there "),
             (None, Some((index, _))) => (index, "there "),
@@ -317,7 +318,7 @@ impl Tunnels {
         };
         match self.peers[index].site == site {
             true => Ok(()),
-            false => Err(format!("the gateway {place}is of site {site}")),
+            false => Err(format!("the gateway {place}is of site {site}").into()),
         }
     }
 
@@ -374,11 +375,11 @@ impl Tunnels {
 
     /// Who is at the far end of a connection must be the gateway of this site by its certificate, where there
     /// are certificates.
-    fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), String> {
+    fn vouch(&self, shown: &[CertificateDer<'_>], site: &str) -> Result<(), TextError> {
         let Some(trust) = &self.trust else {
             return Ok(());
         };
         let checked = trust.check(shown, &Expect::Site(site.to_owned()));
-        checked.map(drop).map_err(|error| error.to_string())
+        checked.map(drop).map_err(TextError::of)
     }
 }
