@@ -4,6 +4,7 @@ use crate::{join, say};
 use causeway_broker::clock::{Clock, timestamp};
 use causeway_control::audit::{self, AuditEntry, AuditEvent};
 use causeway_gateway::Config;
+use causeway_wire::TextError;
 use causeway_wire::shown::Line;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -78,7 +79,7 @@ fn is_wanted(args: &Args, entry: &AuditEntry) -> bool {
 }
 
 /// A length of time before now, or a time as it is written.
-fn since(text: &str) -> Result<String, String> {
+fn since(text: &str) -> Result<String, TextError> {
     let units = [("min", 60), ("h", 3600), ("d", 86_400), ("s", 1)];
     let length = units.into_iter().find_map(|(unit, seconds)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
@@ -89,7 +90,7 @@ fn since(text: &str) -> Result<String, String> {
     }
     let is_date = text.len() >= 10 && text.bytes().all(|byte| b"0123456789-:TZ".contains(&byte));
     let wrong = || format!("{text:?} is neither a length of time (2h) nor a time (2026-11-24T18:30)");
-    is_date.then(|| text.to_owned()).ok_or_else(wrong)
+    Ok(is_date.then(|| text.to_owned()).ok_or_else(wrong)?)
 }
 
 /// Writes an entry as one line for people.

@@ -4,6 +4,7 @@ use crate::grid::default_directory;
 use crate::say;
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{Broker, BrokerConfig, Options};
+use causeway_wire::TextError;
 use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -40,7 +41,7 @@ pub fn main(args: BrokerArgs) -> ExitCode {
     }
 }
 
-fn run(config: &BrokerConfig) -> Result<(), String> {
+fn run(config: &BrokerConfig) -> Result<(), TextError> {
     // A thousand gateways have more than the usual 1024 descriptors.
     if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
@@ -74,5 +75,5 @@ fn run(config: &BrokerConfig) -> Result<(), String> {
     let ended = end.recv().map_err(|error| error.to_string())?;
     let done = ended.map(|signal| say::error(format_args!("causeway broker: stops at {signal}")));
     broker.stop();
-    done
+    Ok(done?)
 }

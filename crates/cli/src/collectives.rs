@@ -8,6 +8,7 @@ use crate::run::collectives::{MEGABITS, RTT_MICROSECONDS, is_set, links_of, sett
 use crate::run::rules::{PROGRAM, RULES, RulesError, rules, tell, with_rules};
 use crate::{ask, say};
 use causeway_control::{self as control, Status};
+use causeway_wire::TextError;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -59,7 +60,7 @@ pub fn main(task: Task) -> ExitCode {
     }
 }
 
-fn explain(args: &Explain) -> Result<String, String> {
+fn explain(args: &Explain) -> Result<String, TextError> {
     let own = std::env::current_exe().map_err(|error| format!("find causeway's own path: {error}"))?;
     let program = own.with_file_name(PROGRAM);
     let mut command = Command::new(&program);
@@ -94,7 +95,7 @@ fn explain(args: &Explain) -> Result<String, String> {
             tell(&output.stderr);
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         }
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().into()),
     }
 }
 
@@ -130,7 +131,7 @@ struct Link {
     megabits: u64,
 }
 
-fn link(text: &str) -> Result<Link, String> {
+fn link(text: &str) -> Result<Link, TextError> {
     let (time, rate) = text
         .split_once(',')
         .ok_or("is no time and rate, as 11.6ms,1Gbit/s is")?;
@@ -141,7 +142,7 @@ fn link(text: &str) -> Result<Link, String> {
 }
 
 /// A number with one of the units, in the first one's; at least one.
-fn number(text: &str, units: &[(&str, f64)]) -> Result<u64, String> {
+fn number(text: &str, units: &[(&str, f64)]) -> Result<u64, TextError> {
     let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

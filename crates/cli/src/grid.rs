@@ -7,6 +7,7 @@ use causeway_broker::clock::{Clock, date, seconds, span};
 use causeway_broker::new_grid::CONFIG_FILE;
 use causeway_broker::{BrokerConfig, ListedSite, Listing, MAX_TTL_SECONDS};
 use causeway_wire::Cidr;
+use causeway_wire::TextError;
 use causeway_wire::shown::Line;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -108,7 +109,7 @@ pub fn main(task: Task) -> ExitCode {
     })
 }
 
-fn create(args: &CreateArgs) -> Result<ExitCode, String> {
+fn create(args: &CreateArgs) -> Result<ExitCode, TextError> {
     let broker = match &args.broker {
         Some(broker) => broker.clone(),
         None => {
@@ -135,7 +136,7 @@ fn create(args: &CreateArgs) -> Result<ExitCode, String> {
     )))
 }
 
-fn token(args: &TokenArgs) -> Result<ExitCode, String> {
+fn token(args: &TokenArgs) -> Result<ExitCode, TextError> {
     let request = AdminRequest::Token {
         site: args.site.clone(),
         ttl_seconds: args.ttl,
@@ -151,11 +152,11 @@ fn token(args: &TokenArgs) -> Result<ExitCode, String> {
             ));
             Ok(say::result(token))
         }
-        (other, _) => Err(format!("the broker answered something else: {other:?}")),
+        (other, _) => Err(format!("the broker answered something else: {other:?}").into()),
     }
 }
 
-fn revoke(args: &RevokeArgs) -> Result<ExitCode, String> {
+fn revoke(args: &RevokeArgs) -> Result<ExitCode, TextError> {
     let request = AdminRequest::Revoke {
         site: args.site.clone(),
     };
@@ -165,13 +166,13 @@ fn revoke(args: &RevokeArgs) -> Result<ExitCode, String> {
             args.site,
             note(via)
         ))),
-        (other, _) => Err(format!("the broker answered something else: {other:?}")),
+        (other, _) => Err(format!("the broker answered something else: {other:?}").into()),
     }
 }
 
-fn list(args: &ListArgs) -> Result<ExitCode, String> {
+fn list(args: &ListArgs) -> Result<ExitCode, TextError> {
     let (AdminReply::Listing(listing), via) = ask(&args.place, &AdminRequest::List {})? else {
-        return Err("the broker answered something else".to_owned());
+        return Err("the broker answered something else".into());
     };
     if args.json {
         let json = serde_json::to_string(&listing).map_err(|error| error.to_string())?;
@@ -180,12 +181,12 @@ fn list(args: &ListArgs) -> Result<ExitCode, String> {
     Ok(say::result(text(&listing, via)))
 }
 
-fn ask(place: &Place, request: &AdminRequest) -> Result<(AdminReply, Via), String> {
+fn ask(place: &Place, request: &AdminRequest) -> Result<(AdminReply, Via), TextError> {
     let file = place.directory().join(CONFIG_FILE);
     let config = BrokerConfig::load(&file).map_err(|mistakes| {
         format!("{mistakes}\nmake a grid with 'causeway grid create NAME', or name its directory with --dir")
     })?;
-    admin::ask(&config, request).map_err(|error| error.to_string())
+    admin::ask(&config, request).map_err(TextError::of)
 }
 
 fn note(via: Via) -> &'static str {
@@ -260,11 +261,11 @@ fn line(site: &ListedSite, now: u64) -> String {
     )
 }
 
-fn lifetime(text: &str) -> Result<u64, String> {
+fn lifetime(text: &str) -> Result<u64, TextError> {
     match seconds(text) {
         Some(seconds) if (1..=MAX_TTL_SECONDS).contains(&seconds) => Ok(seconds),
-        Some(_) => Err(format!("at most {}", span(MAX_TTL_SECONDS))),
-        None => Err("a time such as 30min, 1h or 2d".to_owned()),
+        Some(_) => Err(format!("at most {}", span(MAX_TTL_SECONDS)).into()),
+        None => Err("a time such as 30min, 1h or 2d".into()),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::output::{Beyond, Output};
 use crate::remote::start_node::{quoted, shell_words};
 use causeway_control::NodeInfo;
 use causeway_gateway::config::REMOTE_SHELL;
+use causeway_wire::TextError;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -81,12 +82,12 @@ pub fn ask(shell: &[String], node: &str, script: &str) -> Remote {
     match run(shell, node, script) {
         Ok((said, _, true)) => Remote::Said(said),
         Ok((_, complaint, false)) => Remote::Failed(complaint.trim().to_owned()),
-        Err(why) => Remote::Failed(why),
+        Err(why) => Remote::Failed(why.into()),
     }
 }
 
 /// Runs a command on a node. Returns both its outputs, and whether it succeeded.
-fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bool), String> {
+fn run(shell: &[String], node: &str, script: &str) -> Result<(String, String, bool), TextError> {
     let words = shell_words(shell, node);
     let (program, arguments) = words
         .split_first()
@@ -142,7 +143,7 @@ fn reach(shell: &[String], node: &str, own: &Path) -> Step {
 }
 
 /// Waits until it ends. Returns both its outputs, and whether it succeeded.
-fn answer(mut child: Child) -> Result<(String, String, bool), String> {
+fn answer(mut child: Child) -> Result<(String, String, bool), TextError> {
     let end = Instant::now() + DEADLINE;
     let said = Output::of(&mut child, OUTPUT_BYTES, Beyond::Closed).all(end);
     // Both outputs have ended, and so has it, or is about to.

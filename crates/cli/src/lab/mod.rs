@@ -8,6 +8,7 @@ mod supervise;
 use crate::say;
 use causeway_lab::wan::LinkChange;
 use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all, units};
+use causeway_wire::TextError;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -210,7 +211,7 @@ impl Shape {
     }
 }
 
-fn parse_nodes(text: &str) -> Result<Nodes, String> {
+fn parse_nodes(text: &str) -> Result<Nodes, TextError> {
     let number = |text: &str| {
         text.parse::<u32>()
             .map_err(|_| format!("{text:?} is not a number of nodes"))

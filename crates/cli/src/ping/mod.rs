@@ -7,6 +7,7 @@ pub mod trips;
 
 use crate::{ask, say};
 use causeway_control::{self as control, ControlError, Pong};
+use causeway_wire::TextError;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -45,12 +46,12 @@ const LONGEST: f64 = 3600.0;
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn seconds(text: &str) -> Result<Duration, String> {
+pub fn seconds(text: &str) -> Result<Duration, TextError> {
     let seconds: f64 = text.parse().map_err(|_| "is no number of seconds".to_owned())?;
     if (SHORTEST..=LONGEST).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
     } else {
-        Err(format!("is not between {SHORTEST} and {LONGEST}"))
+        Err(format!("is not between {SHORTEST} and {LONGEST}").into())
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::connect::place::{self, Place};
 use crate::connect::{ConnectError, start_job, through};
 use causeway_control::SINK_PORT;
+use causeway_wire::TextError;
 use serde::Serialize;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -34,15 +35,13 @@ pub struct Measured {
 ///
 /// # Errors
 /// In one sentence.
-pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured, String> {
+pub fn measure(site: &str, bytes: u64, round_trip: Duration) -> Result<Measured, TextError> {
     let (stream, _job) = open(site).map_err(|error| error.to_string())?;
     let began = Instant::now();
     let counted = send(stream, bytes).map_err(|error| format!("the stream to {site} broke: {error}"))?;
     let taken = began.elapsed();
     if counted.trim().parse() != Ok(bytes) {
-        return Err(format!(
-            "{bytes} bytes were sent to {site}, which says {counted:?}"
-        ));
+        return Err(format!("{bytes} bytes were sent to {site}, which says {counted:?}").into());
     }
     Ok(measured(bytes, taken, round_trip))
 }

@@ -11,6 +11,7 @@ use crate::ping::seconds;
 use crate::ping::trips::{Summary, Trips};
 use crate::{ask, say};
 use causeway_control::{self as control, ControlError, Status};
+use causeway_wire::TextError;
 use causeway_wire::shown::Line;
 use measure::Measured;
 use serde::Serialize;
@@ -100,13 +101,13 @@ fn run(args: &Args) -> Result<bool, ExitCode> {
         ));
         return Err(ExitCode::from(2));
     }
-    let trips: Vec<Result<Summary, String>> = thread::scope(|scope| {
+    let trips: Vec<Result<Summary, TextError>> = thread::scope(|scope| {
         let (socket, time) = (&socket, args.seconds);
         let ask = |site| scope.spawn(move || round_trips(socket, site, time));
         let running: Vec<_> = wanted.iter().map(|site| ask(site.as_str())).collect();
         let ended = running.into_iter().map(|thread| thread.join());
         ended
-            .map(|result| result.unwrap_or_else(|_| Err("could not be measured".to_owned())))
+            .map(|result| result.unwrap_or_else(|_| Err("could not be measured".into())))
             .collect()
     });
     let mut paths: Vec<Pair> = wanted
@@ -141,15 +142,15 @@ fn run(args: &Args) -> Result<bool, ExitCode> {
 }
 
 /// An unanswered round trip is one that takes long; any other error ends it.
-fn round_trips(socket: &Path, site: &str, time: Duration) -> Result<Summary, String> {
+fn round_trips(socket: &Path, site: &str, time: Duration) -> Result<Summary, TextError> {
     let end = Instant::now() + time;
     let mut trips = Trips::default();
     loop {
         match ask::ping(socket, site) {
             Ok(pong) => trips.answered(&pong),
-            Err(ControlError::Refused(why)) if trips.summary().received == 0 => return Err(why),
+            Err(ControlError::Refused(why)) if trips.summary().received == 0 => return Err(why.into()),
             Err(ControlError::Refused(_)) => trips.unanswered(),
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(TextError::of(error)),
         }
         if Instant::now() + PAUSE >= end {
             return Ok(trips.summary());
@@ -167,10 +168,10 @@ impl Pair {
     }
 }
 
-fn path(status: &Status, site: &str, trips: Result<Summary, String>) -> Pair {
+fn path(status: &Status, site: &str, trips: Result<Summary, TextError>) -> Pair {
     let (round_trips, unreachable) = match trips {
         Ok(summary) => (Some(summary), None),
-        Err(why) => (None, Some(why)),
+        Err(why) => (None, Some(why.into())),
     };
     Pair {
         from: status.site.clone(),

@@ -1,6 +1,7 @@
 //! Groups of a job's ranks, from its profile (`--groups FILE`, docs/topology.md): a program asks which one it
 //! is in. Pure, but for `load`.
 
+use causeway_wire::TextError;
 use causeway_wire::grid::is_site_name;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -138,39 +139,33 @@ impl<'a> Profile<'a> {
         }
     }
 
-    fn add_ranks(&mut self, group: &'a str, text: &str) -> Result<(), String> {
+    fn add_ranks(&mut self, group: &'a str, text: &str) -> Result<(), TextError> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else {
-            return Err(format!("{text:?} is neither a rank nor a range such as 4-7"));
+            return Err(format!("{text:?} is neither a rank nor a range such as 4-7").into());
         };
         if first > last {
-            return Err(format!("{text:?} ends before it begins; say {last}-{first}"));
+            return Err(format!("{text:?} ends before it begins; say {last}-{first}").into());
         }
         if let Some(ranks) = self.job.ranks.filter(|ranks| last >= *ranks) {
-            return Err(format!(
-                "there is no rank {last}; the job has {ranks}, counted from 0"
-            ));
+            return Err(format!("there is no rank {last}; the job has {ranks}, counted from 0").into());
         }
         let overlaps = |(from, to, _): &&(u32, u32, &str)| first <= *to && *from <= last;
         if let Some((from, _, other)) = self.ranks.iter().find(overlaps) {
             let twice = first.max(*from);
-            return Err(format!(
-                "rank {twice} is in group {other} already; leave it out of one"
-            ));
+            return Err(format!("rank {twice} is in group {other} already; leave it out of one").into());
         }
         self.ranks.push((first, last, group));
         Ok(())
     }
 
-    fn add_site(&mut self, group: &'a str, site: &'a str) -> Result<(), String> {
+    fn add_site(&mut self, group: &'a str, site: &'a str) -> Result<(), TextError> {
         if !self.job.sites.iter().any(|known| known == site) {
             let known = self.job.sites.join(", ");
-            return Err(format!("no rank is at a site {site:?}; this job's are {known}"));
+            return Err(format!("no rank is at a site {site:?}; this job's are {known}").into());
         }
         if let Some((_, other)) = self.sites.iter().find(|(known, _)| *known == site) {
-            return Err(format!(
-                "site {site} is in group {other} already; leave it out of one"
-            ));
+            return Err(format!("site {site} is in group {other} already; leave it out of one").into());
         }
         self.sites.push((site, group));
         Ok(())
@@ -191,13 +186,13 @@ impl<'a> Profile<'a> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<String, String> {
+    fn read(text: &str) -> Result<String, TextError> {
         let sites = ["rennes".to_owned(), "nancy".to_owned()];
         let job = Job {
             sites: &sites,
             ranks: Some(8),
         };
-        parse(text, Path::new("job.toml"), job).map_err(|error| error.to_string())
+        parse(text, Path::new("job.toml"), job).map_err(TextError::of)
     }
 
     fn mistakes(text: &str) -> Vec<String> {

@@ -10,6 +10,7 @@ mod watch;
 
 use crate::say;
 use causeway_control::{self as control, ControlError, Reply, Request, Status};
+use causeway_wire::TextError;
 use columns::Width;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -34,12 +35,12 @@ const LONGEST: f64 = 86_400.0;
 /// Shortest: a gateway has more to do than to answer.
 const SHORTEST: f64 = 0.1;
 
-fn seconds(text: &str) -> Result<Duration, String> {
+fn seconds(text: &str) -> Result<Duration, TextError> {
     let seconds: f64 = text.parse().map_err(|_| "is no number of seconds".to_owned())?;
     if (SHORTEST..=LONGEST).contains(&seconds) {
         Ok(Duration::from_secs_f64(seconds))
     } else {
-        Err(format!("is not between {SHORTEST} and {LONGEST}"))
+        Err(format!("is not between {SHORTEST} and {LONGEST}").into())
     }
 }
 

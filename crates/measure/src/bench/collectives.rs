@@ -9,6 +9,7 @@ use crate::limit::Link;
 use crate::results::Part;
 use crate::samples::{Summary, summary};
 use crate::table::{Table, size};
+use causeway_wire::TextError;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -102,11 +103,11 @@ impl Placement {
 ///
 /// # Errors
 /// It is none; says which are.
-pub fn operation(name: &str) -> Result<String, String> {
+pub fn operation(name: &str) -> Result<String, TextError> {
     let names = OPERATIONS.map(|(name, ..)| name);
     match names.contains(&name) {
         true => Ok(name.to_owned()),
-        false => Err(format!("measured are: {}", names.join(", "))),
+        false => Err(format!("measured are: {}", names.join(", ")).into()),
     }
 }
 
