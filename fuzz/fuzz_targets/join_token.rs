@@ -2,7 +2,7 @@
 //! claim to be a token too, which random text never is: the check over them is made here.
 #![no_main]
 
-use causeway_broker::token::{JoinToken, MAX_BYTES};
+use causeway_broker::join_token::{JoinToken, MAX_BYTES};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     if let Ok(token) = text.parse::<JoinToken>() {
