@@ -105,3 +105,39 @@ fn a_node_that_looks_like_an_option_is_refused() {
     assert!(said.contains("is no name of a node"), "{said:?}");
     assert!(!directory.path().join("started").exists());
 }
+
+#[test]
+fn start_node_ends_with_the_process_that_started_it_though_its_input_stays_open() {
+    let script = "\"$0\" start-node --word=sh --word=-c --word='echo begun >&2; exec sleep 300' -- n1 <&0 & echo $!; wait";
+    let mut gateway = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_causeway")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _input = gateway.stdin.take().unwrap();
+    let mut number = Vec::new();
+    let mut output = gateway.stdout.take().unwrap();
+    let mut byte = [0];
+    while output.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
+        number.push(byte[0]);
+    }
+    let process = String::from_utf8(number).unwrap();
+    let file = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    // It has a remote shell: it watches by now.
+    while file(&format!("task/{process}/children")).is_empty() {
+        assert!(std::time::Instant::now() < until, "start-node starts nothing");
+        std::thread::yield_now();
+    }
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    let runs = || !matches!(file("stat").rsplit(')').next(), Some(rest) if rest.is_empty() || rest.starts_with(" Z"));
+    while runs() {
+        assert!(
+            std::time::Instant::now() < until,
+            "start-node goes on without its parent"
+        );
+        std::thread::yield_now();
+    }
+}

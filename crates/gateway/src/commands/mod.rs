@@ -41,7 +41,8 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
-    /// A gateway's, which has served none yet. To be called after it has taken its signals.
+    /// Begins with no command, and starts the thread that starts programs. Call it after the gateway has taken
+    /// its signals.
     ///
     /// # Errors
     /// Those of starting the thread that starts programs.
