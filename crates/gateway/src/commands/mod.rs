@@ -41,8 +41,8 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
-    /// Begins with no command, and starts the thread that starts programs. Call it after the gateway has taken
-    /// its signals.
+    /// Begins with no command, and starts the thread that starts programs. Call it after the gateway has
+    /// taken its signals.
     ///
     /// # Errors
     /// Those of starting the thread that starts programs.
