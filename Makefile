@@ -27,7 +27,7 @@ setup: ## install what is missing: Debian packages, and mpi4py with its tests
 	@tools/setup/install.sh
 	@tools/setup/pypi.sh suite
 
-build: $(TARGET)/release/libcauseway_ucx.so $(TARGET)/release/collectives.stamp $(TARGET)/release/data.stamp ## target/release/causeway and the preload libraries beside it
+build: $(TARGET)/release/libcauseway_ucx.so $(TARGET)/release/collectives.stamp $(TARGET)/release/programs.stamp ## target/release/causeway and the preload libraries beside it
 	cargo build --release --workspace --bins --lib
 
 $(TARGET)/%/libcauseway_ucx.so: $(wildcard mpich-ucx/*.[ch])
@@ -40,9 +40,9 @@ $(TARGET)/%/collectives.stamp: mpi/build.sh mpi/explain.c $(wildcard mpi/include
 	@mpi/build.sh $(@D)
 	@touch $@
 
-# The data test for `causeway check --data`, likewise.
-$(TARGET)/%/data.stamp: tests/programs/data/build.sh tests/programs/data/loader/loader.c $(wildcard tests/programs/data/*.[ch])
-	@tests/programs/data/build.sh $(@D)
+# The programs of `causeway bench` and `causeway check --data`, likewise.
+$(TARGET)/%/programs.stamp: $(wildcard programs/build.sh programs/*/*.[ch] tests/programs/data/*.[ch])
+	@programs/build.sh $(@D)
 	@touch $@
 
 programs: setup
@@ -116,7 +116,7 @@ test-suites: setup build ## all of mpi4py's own tests with every MPI, on one sit
 fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of processor time for each target; needs nightly Rust and cargo-fuzz
 	@fuzz/run.sh $(FUZZ_SECONDS)
 
-C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c tests/programs/*.c tests/programs/data/*.c tests/programs/data/*/*.c)
+C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c)
 
 lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, sizes, first sentences; warnings are errors
 	cargo fmt --all --check

@@ -15,6 +15,7 @@ mod output;
 mod ping;
 mod preload;
 mod probe;
+mod programs;
 mod remote;
 mod run;
 mod say;

@@ -2,13 +2,14 @@
 //! does not, NetPIPE beside the physical limit. Five parts in order, on the terminal, in a log and in one
 //! HTML page.
 
-use crate::lab::Lab;
-use crate::limit::Link;
+use crate::checkout::repository;
 use crate::netpipe;
 use crate::page::Page;
 use crate::plot::{COLOURS, Plot, Series};
-use crate::program::{Ended, Program, ProgramError, io, repository};
-use crate::table::{Table, size};
+use causeway_bench::lab::Lab;
+use causeway_bench::limit::Link;
+use causeway_bench::program::{Ended, Program, ProgramError, io};
+use causeway_bench::table::{Table, size};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -299,7 +300,10 @@ fn times(curves: &[Curve]) -> Table {
                 Some(found) => row.extend([
                     format!("{:.3}", found.one_way_us / 1e3),
                     format!("{:.2}", found.one_way_us / limit),
-                    format!("{:.1}", crate::limit::mbit_per_second(bytes, found.one_way_us)),
+                    format!(
+                        "{:.1}",
+                        causeway_bench::limit::mbit_per_second(bytes, found.one_way_us)
+                    ),
                 ]),
                 None => row.extend(["-".to_owned(), "-".to_owned(), "-".to_owned()]),
             }
@@ -321,7 +325,7 @@ fn rate_plot(curves: &[Curve]) -> Plot {
         "throughput (Mbit/s)",
         false,
         curves,
-        crate::limit::mbit_per_second,
+        causeway_bench::limit::mbit_per_second,
     )
 }
 

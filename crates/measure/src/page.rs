@@ -1,7 +1,7 @@
 //! One self-contained HTML page: headings, text, tables and plots, readable without a network and in print.
 
 use crate::plot::{Plot, escape};
-use crate::table::Table;
+use causeway_bench::table::Table;
 
 /// A page that grows downwards.
 #[derive(Debug, Clone, Default)]

@@ -147,7 +147,7 @@ impl Plot {
                 "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{floor}\" stroke=\"#eee\"/>\
                  <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 floor + 16.0,
-                crate::table::size(size as u64)
+                causeway_bench::table::size(size as u64)
             );
             size *= 16.0;
         }

@@ -1,11 +1,12 @@
 //! The measurements of a bench, section by section, and their files: every row as CSV, README.md with a
 //! summary first, report.html with the plots.
 
+use crate::checkout::repository;
 use crate::claim::Claim;
 use crate::page::Page;
 use crate::plot::Plot;
-use crate::program::{ProgramError, io, repository};
-use crate::table::Table;
+use causeway_bench::program::{ProgramError, io};
+use causeway_bench::table::Table;
 use std::fmt::Write as _;
 use std::path::Path;
 

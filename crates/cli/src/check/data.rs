@@ -7,20 +7,18 @@
 use super::Subject;
 use super::steps::Step;
 use crate::output::{Beyond, Output};
+use crate::programs::MpiProgram;
 use crate::remote::guard;
-use crate::run::launcher::{Launcher, Mpi};
+use crate::run::launcher::Launcher;
 use crate::run::versions;
 use crate::say;
 use causeway_control::NodeInfo;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-/// File name of the program that loads the test, beside the causeway binary; see tests/programs/data/loader.
-const PROGRAM: &str = "causeway-data";
 
 /// Time that a job has to start and to end, beyond the test's own: a large message of the last turn may cross
 /// a slow link.
@@ -65,15 +63,11 @@ pub fn look(subject: &Subject, wanted: Option<&OsStr>, seconds: u32) -> Step {
             "start 'causeway gateway'",
         );
     };
-    for file in [
-        own.with_file_name(PROGRAM),
-        own.with_file_name(library(launcher.mpi)),
-    ] {
-        if !file.is_file() {
-            let remedy =
-                "put it beside causeway on every node ('make build' makes it where the MPI's headers are)";
-            return Step::fail("data", format!("{} is not there", file.display()), remedy);
-        }
+    let program = MpiProgram::new(&own, "data", &launcher);
+    if let Some(file) = program.missing() {
+        let remedy =
+            "put it beside causeway on every node ('make build' makes it where the MPI's headers are)";
+        return Step::fail("data", format!("{} is not there", file.display()), remedy);
     }
     let reached = status.sites.iter().filter(|site| site.unreachable.is_none());
     let nodes = reached.filter_map(|site| Some((site.name.as_str(), site.info.as_ref()?.nodes.as_slice())));
@@ -88,6 +82,7 @@ pub fn look(subject: &Subject, wanted: Option<&OsStr>, seconds: u32) -> Step {
     Test {
         own,
         launcher,
+        program,
         placed,
         seconds,
     }
@@ -104,20 +99,10 @@ fn placement<'a>(sites: impl Iterator<Item = (&'a str, &'a [NodeInfo])>) -> Vec<
     all.filter(|(_, ranks)| *ranks > 0).collect()
 }
 
-fn interface(mpi: Mpi) -> &'static str {
-    match mpi.is_open_mpi() {
-        true => "openmpi",
-        false => "mpich",
-    }
-}
-
-fn library(mpi: Mpi) -> String {
-    format!("libcauseway_data_{}.so", interface(mpi))
-}
-
 struct Test {
     own: PathBuf,
     launcher: Launcher,
+    program: MpiProgram,
     placed: Vec<(String, u32)>,
     seconds: u32,
 }
@@ -163,8 +148,7 @@ impl Test {
     fn test(&self, command: &mut Command, ranks: u32, seconds: u32) {
         let known = versions::known(self.launcher.mpi, &self.launcher.version);
         command.arg("-n").arg(ranks.to_string());
-        command.arg(self.own.with_file_name(PROGRAM));
-        command.args([interface(self.launcher.mpi), &libraries(&self.launcher)]);
+        command.args(self.program.words());
         command.args(["--seconds", &seconds.to_string()]);
         command.args(known.map_or("", |known| &known.data).split_whitespace());
     }
@@ -208,30 +192,6 @@ impl Test {
             Ran::NotStarted(why) => Step::fail(name, alone(&why), "try it there by hand"),
         }
     }
-}
-
-/// Lists the places where the MPI's library may be: beside its launcher, or where the system looks.
-/// Distributions give MPICH another name.
-fn libraries(launcher: &Launcher) -> String {
-    let names: &[&str] = match launcher.mpi.is_open_mpi() {
-        true => &["libmpi.so.40"],
-        false => &["libmpi.so.12", "libmpich.so.12"],
-    };
-    let real = launcher.path.canonicalize().unwrap_or_default();
-    let prefixes = [launcher.path.as_path(), real.as_path()].map(|path| path.parent().and_then(Path::parent));
-    let mut all = Vec::new();
-    for prefix in prefixes.into_iter().flatten() {
-        for directory in ["lib", "lib64"] {
-            let paths = names.iter().map(|name| prefix.join(directory).join(name));
-            all.extend(
-                paths
-                    .filter(|path| path.is_file())
-                    .map(|path| path.display().to_string()),
-            );
-        }
-    }
-    all.extend(names.iter().map(|name| (*name).to_owned()));
-    all.join(":")
 }
 
 /// Runs a command to its end, or to the deadline; Ctrl-C reaches it, too.

@@ -2,12 +2,12 @@
 
 use super::pings::read;
 use super::{Bench, BenchError, DEADLINE, HEAD, MPIS, ROUTED, Way, numbers};
+use crate::checkout::test_program;
 use crate::claim::{Bar, Claim};
-use crate::lab::test_program;
-use crate::limit::Link;
 use crate::results::Part;
-use crate::samples::summary;
-use crate::table::{Table, size};
+use causeway_bench::limit::Link;
+use causeway_bench::samples::summary;
+use causeway_bench::table::{Table, size};
 use std::fmt::Write as _;
 
 /// Bytes that each rank sends to each other one.

@@ -3,12 +3,12 @@
 
 use super::pings::read;
 use super::{Bench, BenchError, DEADLINE, HEAD, INTEL, MPIS, Mpi, ROUTED};
+use crate::checkout::test_program;
 use crate::claim::{Bar, Claim};
-use crate::lab::test_program;
-use crate::limit::Link;
 use crate::results::Part;
-use crate::samples::{Summary, summary};
-use crate::table::{Table, size};
+use causeway_bench::limit::Link;
+use causeway_bench::samples::{Summary, summary};
+use causeway_bench::table::{Table, size};
 use causeway_wire::TextError;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

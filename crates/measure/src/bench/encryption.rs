@@ -3,9 +3,9 @@
 use super::pings::{Pings, Start};
 use super::{Bench, BenchError, MPIS, ROUTED, Way};
 use crate::claim::{Bar, Claim};
-use crate::lab::Lab;
 use crate::results::Part;
-use crate::table::size;
+use causeway_bench::lab::Lab;
+use causeway_bench::table::size;
 
 const PLAIN: &str = "plain";
 const ENCRYPTED: &str = "encrypted";

@@ -3,8 +3,8 @@
 use super::pingpong::bars;
 use super::pings::{Pings, Start, in_turn, read};
 use super::{Bench, BenchError, MPIS, ROUTED, Way};
-use crate::lab::Lab;
 use crate::results::Part;
+use causeway_bench::lab::Lab;
 use std::thread::sleep;
 use std::time::Duration;
 

@@ -4,8 +4,8 @@ use super::pings::{DIRECT, Pings, in_turn};
 use super::{Bench, BenchError, ROUTED, Way};
 use crate::claim::{Bar, Claim};
 use crate::results::Part;
-use crate::samples::Summary;
-use crate::table::Table;
+use causeway_bench::samples::Summary;
+use causeway_bench::table::Table;
 
 /// See the module.
 ///
@@ -75,7 +75,7 @@ fn compared(title: &str, way: &str, direct: &Summary, causeway: &Summary) -> [Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::summary;
+    use causeway_bench::samples::summary;
 
     #[test]
     fn what_is_added_is_the_difference_of_the_medians_and_of_the_percentiles() {

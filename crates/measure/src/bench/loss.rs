@@ -3,9 +3,9 @@
 use super::pings::{DIRECT, Pings, Start};
 use super::{Bench, BenchError, MPIS, Mpi, ROUTED, Way};
 use crate::claim::{Bar, Claim};
-use crate::lab::Lab;
-use crate::limit::Link;
 use crate::results::Part;
+use causeway_bench::lab::Lab;
+use causeway_bench::limit::Link;
 use std::ops::RangeInclusive;
 
 /// What the link loses, and how near to the limit the bars want every size from 64 kB.

@@ -22,10 +22,11 @@ mod start;
 mod streams;
 mod twin;
 
-use crate::lab::{Lab, quoted};
+use crate::checkout::repository;
 use crate::pingpong::NotPingPong;
-use crate::program::{ProgramError, io, repository};
 use crate::results::{Part, Report};
+use causeway_bench::lab::{Lab, quoted};
+use causeway_bench::program::{ProgramError, io};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,15 +2,17 @@
 //! share.
 
 use super::{Bench, BenchError, Mpi, Way};
+use crate::checkout::repository;
+use crate::checkout::test_program;
 use crate::claim::{Bar, Claim};
-use crate::lab::{Lab, test_program};
-use crate::limit::{Link, mbit_per_second};
 use crate::pingpong::{self, NotPingPong, Times};
 use crate::plot::{COLOURS, Plot, Series};
-use crate::program::{Program, io, repository};
 use crate::results::Part;
-use crate::samples::{Summary, summary};
-use crate::table::{Table, size};
+use causeway_bench::lab::Lab;
+use causeway_bench::limit::{Link, mbit_per_second};
+use causeway_bench::program::{Program, io};
+use causeway_bench::samples::{Summary, summary};
+use causeway_bench::table::{Table, size};
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};

@@ -3,9 +3,10 @@
 
 use super::pings::{DIRECT, Pings, read};
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, Way};
-use crate::lab::{Lab, quoted};
-use crate::program::{io, repository};
+use crate::checkout::repository;
 use crate::results::Part;
+use causeway_bench::lab::{Lab, quoted};
+use causeway_bench::program::io;
 
 /// The way through a relay at each head node.
 const RELAYS: &str = "relays";

@@ -2,13 +2,15 @@
 
 use super::pings::read;
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, MPIS, ROUTED, Way, numbers};
+use crate::checkout::repository;
+use crate::checkout::test_program;
 use crate::claim::{Bar, Claim};
-use crate::lab::{Lab, test_program};
-use crate::limit::Link;
-use crate::program::{ProgramError, repository};
 use crate::results::Part;
-use crate::samples::summary;
-use crate::table::Table;
+use causeway_bench::lab::Lab;
+use causeway_bench::limit::Link;
+use causeway_bench::program::ProgramError;
+use causeway_bench::samples::summary;
+use causeway_bench::table::Table;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -3,8 +3,8 @@
 use super::{Bench, BenchError, DEADLINE, HEAD, MPIS, Mpi, ROUTED, Way};
 use crate::claim::{Bar, Claim};
 use crate::results::Part;
-use crate::samples::{Summary, summary};
-use crate::table::Table;
+use causeway_bench::samples::{Summary, summary};
+use causeway_bench::table::Table;
 use std::fmt::Write as _;
 
 /// See the module.

@@ -1,11 +1,12 @@
 //! Section `streams`: ten thousand streams at once, what each costs in memory, and how fast they open.
 
 use super::{Bench, BenchError, DEADLINE, FAR_HEAD, HEAD, ROUTED, Way};
+use crate::checkout::test_program;
 use crate::claim::{Bar, Claim};
-use crate::lab::{Lab, test_program};
-use crate::program::io;
 use crate::results::Part;
-use crate::table::Table;
+use causeway_bench::lab::Lab;
+use causeway_bench::program::io;
+use causeway_bench::table::Table;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -75,7 +76,7 @@ pub fn measure(bench: &Bench) -> Result<Part, BenchError> {
 fn show_rates(part: &mut Part, rates: &[(Way, f64)]) {
     let found = |of| {
         let rates = rates.iter().filter(|(way, _)| *way == of);
-        crate::samples::summary(&rates.map(|(_, rate)| *rate).collect::<Vec<_>>())
+        causeway_bench::samples::summary(&rates.map(|(_, rate)| *rate).collect::<Vec<_>>())
     };
     let mut opened = Table::new(&["way", "opened per second, median", "min", "max", "runs"]);
     for way in Way::BOTH {

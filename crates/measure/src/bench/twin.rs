@@ -1,8 +1,8 @@
 //! Two gateways of this host on loopback addresses, each a process of its own, and streams through both: what
 //! a shim does, done here, so that nothing but the gateways lies between the two ends.
 
-use crate::lab::{causeway, quoted};
-use crate::program::{Program, ProgramError, Running, io};
+use causeway_bench::lab::{causeway, quoted};
+use causeway_bench::program::{Program, ProgramError, Running, io};
 use causeway_control::{self as control, Reply, Request, Status};
 use causeway_wire::preface::{Decoded, FIXED_BYTES};
 use causeway_wire::{Preface, Token, Verdict};

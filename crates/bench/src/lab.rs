@@ -1,7 +1,7 @@
 //! A lab of our own, driven from outside: started under a name nobody else uses, ended with this value or
 //! this process.
 
-use crate::program::{Program, ProgramError, Running, io, repository};
+use crate::program::{Program, ProgramError, Running, io};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{Error, ErrorKind};
@@ -164,12 +164,6 @@ fn gone(what: &str) -> ProgramError {
 pub fn causeway() -> Result<String, ProgramError> {
     let me = std::env::current_exe().map_err(io("find this program"))?;
     Ok(me.with_file_name("causeway").display().to_string())
-}
-
-/// Path of one of the programs of tests/programs, built for the MPI whose directory is `mpi`.
-pub fn test_program(mpi: &str, name: &str) -> String {
-    let path = repository().join("target/mpi").join(mpi).join(name);
-    path.display().to_string()
 }
 
 /// One word for a shell, whatever it holds.

@@ -79,12 +79,6 @@ pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> ProgramError {
     |source| ProgramError::Io { what, source }
 }
 
-/// The checkout this program was built from: its test programs are run and its results written.
-pub fn repository() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.canonicalize().unwrap_or(root)
-}
-
 /// A bash command line, the directory it runs in and how long it may take.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -246,7 +240,7 @@ mod tests {
     use super::*;
 
     fn scratch(name: &str) -> PathBuf {
-        let directory = std::env::temp_dir().join(format!("causeway-measure-{}-{name}", std::process::id()));
+        let directory = std::env::temp_dir().join(format!("causeway-bench-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         directory
     }

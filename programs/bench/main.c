@@ -1,0 +1,99 @@
+/* causeway_bench pingpong|operations [--sizes BYTES,...] [--count N] [--seconds S] [--idle MILLISECONDS]
+ *     [--operations NAME,...]
+ *
+ * `causeway bench` starts it through the loader beside it, or as a program of its own that the user's mpicc
+ * has built. The status is 0, 1 where data arrived wrong, 2 for wrong arguments. */
+#include "bench.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const long LOOK_EVERY_NS = 2000000;
+
+/* Rounds that a median needs, however long they take. */
+static const int LEAST_ROUNDS = 5;
+
+static const size_t MOST_BYTES = 1u << 30;
+
+static int sizes_read(struct bench_plan *plan, const char *text)
+{
+    char *end;
+    plan->n_sizes = 0;
+    do {
+        size_t size = strtoul(text, &end, 10);
+        if (plan->n_sizes == BENCH_MOST_SIZES || end == text || size > MOST_BYTES || (*end && *end != ','))
+            return 1;
+        plan->sizes[plan->n_sizes++] = size;
+        text = end + 1;
+    } while (*end);
+    return 0;
+}
+
+static int plan_read(int argc, char **argv, struct bench_plan *plan)
+{
+    int wrong = 0;
+    *plan = (struct bench_plan){.sizes = {1}, .n_sizes = 1, .count = 200, .seconds = 4, .operations = ""};
+    for (int i = 2; i < argc; i++) {
+        if (i + 1 == argc)
+            return 1;
+        if (!strcmp(argv[i], "--sizes"))
+            wrong |= sizes_read(plan, argv[++i]);
+        else if (!strcmp(argv[i], "--count"))
+            plan->count = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--seconds"))
+            plan->seconds = atof(argv[++i]);
+        else if (!strcmp(argv[i], "--idle"))
+            plan->idle_milliseconds = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--operations"))
+            plan->operations = argv[++i];
+        else
+            return 1;
+    }
+    return wrong || plan->count < 1 || plan->seconds < 0 || plan->idle_milliseconds < 0;
+}
+
+int bench_rounds(const struct bench_plan *plan, double round_seconds)
+{
+    double fitting = plan->seconds / (round_seconds > 1e-9 ? round_seconds : 1e-9);
+    int least = plan->count < LEAST_ROUNDS ? plan->count : LEAST_ROUNDS;
+    if (fitting >= plan->count)
+        return plan->count;
+    return fitting > least ? (int)fitting : least;
+}
+
+void bench_wait_asleep(MPI_Request *request)
+{
+    struct timespec pause = {.tv_nsec = LOOK_EVERY_NS};
+    for (int done = 0;;) {
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (done)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+#ifdef CAUSEWAY_BENCH_LIBRARY
+__attribute__((visibility("default"))) int causeway_bench(int argc, char **argv);
+int causeway_bench(int argc, char **argv)
+#else
+int main(int argc, char **argv)
+#endif
+{
+    MPI_Init(&argc, &argv);
+    int rank, ranks, status = 2;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    struct bench_plan plan;
+    int wrong = argc < 2 || ranks < 2 || plan_read(argc, argv, &plan);
+    if (!wrong && !strcmp(argv[1], "pingpong"))
+        status = bench_pingpong(&plan);
+    else if (!wrong && !strcmp(argv[1], "operations"))
+        status = bench_operations(&plan);
+    else if (rank == 0)
+        fprintf(stderr,
+                "usage: mpirun -n RANKS causeway_bench pingpong|operations [--sizes BYTES,...] [--count N] "
+                "[--seconds S] [--idle MILLISECONDS] [--operations NAME,...]; RANKS is at least 2\n");
+    MPI_Finalize();
+    return status;
+}

@@ -1,0 +1,281 @@
+/* How long operations take over all ranks. Two times of each:
+ *
+ *     bench: operation NAME BYTES once MICROSECONDS...       the last end minus the first start, each round
+ *     bench: operation NAME BYTES loop MINIMUM MEAN MAXIMUM  a rank's own time for one round of a loop, over
+ *                                                            ranks, as Intel's and OSU's benchmarks count
+ *
+ * For `once` all ranks sleep until one instant, then start: behind a barrier that crosses a WAN they would
+ * start half a round trip apart. BYTES are one rank's message, of reductions the vector. PingPong and
+ * PingPing are between rank 0 and the last rank, and half of a round trip stands for PingPong. */
+#include "bench.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAG_DATA = 7021 };
+
+/* No operation uses more memory than this for one buffer. */
+static const size_t MOST_BUFFER_BYTES = 1u << 30;
+
+/* Time for every rank to hear of the instant and to fall asleep, beyond the round trips. */
+static const double LEAD_SECONDS = 0.01;
+
+/* The clocks are compared again after so many seconds. */
+static const double COMPARE_AGAIN_SECONDS = 5;
+
+static int rank, ranks;
+static char *out, *in;
+/* For Allgatherv and Reduce_scatter. */
+static int *counts, *places;
+
+static void pingpong(int bytes, int root)
+{
+    (void)root;
+    int last = ranks - 1;
+    if (rank == 0) {
+        MPI_Send(out, bytes, MPI_BYTE, last, TAG_DATA, MPI_COMM_WORLD);
+        MPI_Recv(in, bytes, MPI_BYTE, last, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == last) {
+        MPI_Recv(in, bytes, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(out, bytes, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD);
+    }
+}
+
+static void pingping(int bytes, int root)
+{
+    (void)root;
+    int peer = rank == 0 ? ranks - 1 : 0;
+    MPI_Request request;
+    if (rank != 0 && rank != ranks - 1)
+        return;
+    MPI_Isend(out, bytes, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request);
+    MPI_Recv(in, bytes, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void sendrecv(int bytes, int root)
+{
+    (void)root;
+    MPI_Sendrecv(out, bytes, MPI_BYTE, (rank + 1) % ranks, TAG_DATA, in, bytes, MPI_BYTE,
+                 (rank + ranks - 1) % ranks, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void exchange(int bytes, int root)
+{
+    (void)root;
+    int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    MPI_Isend(out, bytes, MPI_BYTE, right, TAG_DATA, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, bytes, MPI_BYTE, left, TAG_DATA, MPI_COMM_WORLD, &requests[1]);
+    MPI_Recv(in, bytes, MPI_BYTE, left, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(in, bytes, MPI_BYTE, right, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Waitall(2, requests, statuses);
+}
+
+static void allreduce(int bytes, int root)
+{
+    (void)root;
+    MPI_Allreduce(out, in, bytes / (int)sizeof(float), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void reduce(int bytes, int root)
+{
+    MPI_Reduce(out, in, bytes / (int)sizeof(float), MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
+}
+
+static void reduce_scatter(int bytes, int root)
+{
+    (void)root;
+    int floats = bytes / (int)sizeof(float);
+    for (int i = 0; i < ranks; i++)
+        counts[i] = floats / ranks + (i < floats % ranks);
+    MPI_Reduce_scatter(out, in, counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void allgather(int bytes, int root)
+{
+    (void)root;
+    MPI_Allgather(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void allgatherv(int bytes, int root)
+{
+    (void)root;
+    for (int i = 0; i < ranks; i++) {
+        counts[i] = bytes;
+        places[i] = i * bytes;
+    }
+    MPI_Allgatherv(out, bytes, MPI_BYTE, in, counts, places, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void alltoall(int bytes, int root)
+{
+    (void)root;
+    MPI_Alltoall(out, bytes, MPI_BYTE, in, bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static void bcast(int bytes, int root) { MPI_Bcast(out, bytes, MPI_BYTE, root, MPI_COMM_WORLD); }
+
+static void barrier(int bytes, int root)
+{
+    (void)bytes;
+    (void)root;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Buffers are so many messages long. */
+enum extent { ONE, ALL_RANKS };
+
+/* Who takes part. */
+enum ranks_that { EVERY_RANK, TWO_RANKS };
+
+static const struct operation {
+    const char *name;
+    void (*run)(int bytes, int root);
+    enum extent out, in;
+    enum ranks_that take_part;
+    /* What is reported is the time divided by this. */
+    double parts;
+} OPERATIONS[] = {
+    {"pingpong", pingpong, ONE, ONE, TWO_RANKS, 2},
+    {"pingping", pingping, ONE, ONE, TWO_RANKS, 1},
+    {"sendrecv", sendrecv, ONE, ONE, EVERY_RANK, 1},
+    {"exchange", exchange, ONE, ONE, EVERY_RANK, 1},
+    {"allreduce", allreduce, ONE, ONE, EVERY_RANK, 1},
+    {"reduce", reduce, ONE, ONE, EVERY_RANK, 1},
+    {"reduce_scatter", reduce_scatter, ONE, ONE, EVERY_RANK, 1},
+    {"allgather", allgather, ONE, ALL_RANKS, EVERY_RANK, 1},
+    {"allgatherv", allgatherv, ONE, ALL_RANKS, EVERY_RANK, 1},
+    {"alltoall", alltoall, ALL_RANKS, ALL_RANKS, EVERY_RANK, 1},
+    {"bcast", bcast, ONE, ONE, EVERY_RANK, 1},
+    {"barrier", barrier, ONE, ONE, EVERY_RANK, 1},
+};
+
+static const struct operation *operation_named(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof OPERATIONS / sizeof *OPERATIONS; i++)
+        if (strlen(OPERATIONS[i].name) == length && !strncmp(OPERATIONS[i].name, name, length))
+            return &OPERATIONS[i];
+    return NULL;
+}
+
+/* One round, in seconds from the first start to the last end. The result is right at rank 0. */
+static double once(const struct operation *operation, int bytes, double round_trip)
+{
+    double times[2], latest[2], at;
+    at = clocks_at_first(clocks_now()) + LEAD_SECONDS + 2 * round_trip;
+    MPI_Bcast(&at, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    clocks_sleep_until(at);
+    /* The largest of minus the start is the first start. */
+    times[0] = -clocks_at_first(clocks_now());
+    operation->run(bytes, 0);
+    times[1] = clocks_at_first(clocks_now());
+    MPI_Reduce(times, latest, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return rank == 0 ? latest[1] + latest[0] : 0;
+}
+
+/* Of the ranks that take part, as Intel's benchmark counts them. */
+static void loop(const struct operation *operation, int bytes, int rounds)
+{
+    int takes_part = operation->take_part == EVERY_RANK || rank == 0 || rank == ranks - 1;
+    double own, least, most, sum;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = clocks_now();
+    for (int i = 0; i < rounds; i++)
+        operation->run(bytes, i % ranks);
+    own = (clocks_now() - start) / rounds / operation->parts;
+    double at_least = takes_part ? own : 1e9, at_most = takes_part ? own : 0;
+    MPI_Reduce(&at_least, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&at_most, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&at_most, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    int all = operation->take_part == EVERY_RANK ? ranks : 2;
+    if (rank == 0)
+        printf("bench: operation %s %d loop %.3f %.3f %.3f\n", operation->name, bytes, least * 1e6,
+               sum / all * 1e6, most * 1e6);
+}
+
+static void measure(const struct bench_plan *plan, const struct operation *operation, int bytes)
+{
+    static double compared = -1e9, round_trip;
+    double seconds;
+    int is_late = clocks_now() > compared + COMPARE_AGAIN_SECONDS;
+    MPI_Bcast(&is_late, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (is_late) {
+        round_trip = clocks_compare();
+        compared = clocks_now();
+    }
+    /* One round goes before the clock counts: it makes connections. The second tells how long one takes. */
+    operation->run(bytes, 0);
+    seconds = once(operation, bytes, round_trip);
+    int rounds = bench_rounds(plan, (seconds + LEAD_SECONDS + 4 * round_trip) * 2);
+    MPI_Bcast(&rounds, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    double *times = malloc((size_t)rounds * sizeof *times);
+    if (!times)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    for (int i = 0; i < rounds; i++)
+        times[i] = once(operation, bytes, round_trip);
+    if (rank == 0) {
+        printf("bench: operation %s %d once", operation->name, bytes);
+        for (int i = 0; i < rounds; i++)
+            printf(" %.3f", times[i] / operation->parts * 1e6);
+        printf("\n");
+    }
+    free(times);
+    loop(operation, bytes, rounds);
+    if (rank == 0)
+        fflush(stdout);
+}
+
+/* Returns 1, with a line from rank 0, where a buffer would be too large. */
+static int buffers_make(const struct operation *operation, size_t bytes)
+{
+    size_t out_bytes = (operation->out == ALL_RANKS ? (size_t)ranks : 1) * bytes;
+    size_t in_bytes = (operation->in == ALL_RANKS ? (size_t)ranks : 1) * bytes;
+    if (out_bytes > MOST_BUFFER_BYTES || in_bytes > MOST_BUFFER_BYTES) {
+        if (rank == 0)
+            printf("bench: skipped %s %zu needs more than 1 GB for a buffer of each rank\n", operation->name,
+                   bytes);
+        return 1;
+    }
+    out = calloc(out_bytes + 1, 1);
+    in = calloc(in_bytes + 1, 1);
+    if (!out || !in) {
+        fprintf(stderr, "bench: no memory for %s of %zu bytes\n", operation->name, bytes);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    return 0;
+}
+
+int bench_operations(const struct bench_plan *plan)
+{
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    counts = calloc((size_t)ranks, sizeof *counts);
+    places = calloc((size_t)ranks, sizeof *places);
+    if (!counts || !places)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    for (const char *name = plan->operations; *name;) {
+        size_t length = strcspn(name, ",");
+        const struct operation *operation = operation_named(name, length);
+        if (!operation) {
+            if (rank == 0)
+                fprintf(stderr, "bench: there is no operation %.*s\n", (int)length, name);
+            MPI_Abort(MPI_COMM_WORLD, 2);
+            return 2;
+        }
+        for (int i = 0; i < plan->n_sizes; i++) {
+            if (buffers_make(operation, plan->sizes[i]))
+                continue;
+            measure(plan, operation, (int)plan->sizes[i]);
+            free(out);
+            free(in);
+            if (operation->run == barrier)
+                break;
+        }
+        name += length + (name[length] == ',');
+    }
+    free(counts);
+    free(places);
+    return 0;
+}
