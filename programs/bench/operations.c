@@ -135,7 +135,7 @@ static const struct operation {
     void (*run)(int bytes, int root);
     enum extent out, in;
     enum ranks_that take_part;
-    /* What is reported is the time divided by this. */
+    /* Divides the measured time: 2 gives half a round trip. */
     double parts;
 } OPERATIONS[] = {
     {"pingpong", pingpong, ONE, ONE, TWO_RANKS, 2},
@@ -175,7 +175,7 @@ static double once(const struct operation *operation, int bytes, double round_tr
     return rank == 0 ? latest[1] + latest[0] : 0;
 }
 
-/* Of the ranks that take part, as Intel's benchmark counts them. */
+/* Prints the mean time of the ranks that take part, as Intel's benchmark counts them. */
 static void loop(const struct operation *operation, int bytes, int rounds)
 {
     int takes_part = operation->take_part == EVERY_RANK || rank == 0 || rank == ranks - 1;

@@ -1,11 +1,27 @@
 //! Measures a grid and the MPIs on it: runs programs under deadlines, keeps rows, and sets them beside the
 //! physical limit.
 //!
-//! `program` runs one program, `lab` an emulated grid. `limit` and `samples` are the numbers, `table`
-//! shows them.
+//! A measurement is a matrix of cells (`cell`), which a `plan` names. `matrix` runs them in the order that
+//! `schedule` says, and `store` keeps each row (`row`). `summary` is what they come to, by `samples`,
+//! `interval`, `fit` and `limit`; `table` shows it.
+//!
+//! `program` runs one program, `lab` an emulated grid, `output` reads what programs print, `tcp` is the
+//! ping-pong without an MPI, and `host` describes the machine.
 
+pub mod cell;
+pub mod fit;
+pub mod host;
+pub mod interval;
 pub mod lab;
 pub mod limit;
+pub mod matrix;
+pub mod output;
+pub mod plan;
 pub mod program;
+pub mod row;
 pub mod samples;
+pub mod schedule;
+pub mod store;
+pub mod summary;
 pub mod table;
+pub mod tcp;

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a child is looked at: short beside any program that crosses a WAN,
@@ -57,6 +59,12 @@ pub enum ProgramError {
         /// Its standard error.
         stderr: String,
     },
+    /// Somebody asked to stop.
+    #[error("{command}\n  was stopped")]
+    Stopped {
+        /// The command line.
+        command: String,
+    },
     /// It ended with another status than 0.
     #[error("{command}\n  in {directory} ended with {status}\nstdout:\n{stdout}\nstderr:\n{stderr}")]
     Failed {
@@ -71,6 +79,37 @@ pub enum ProgramError {
         /// Its standard error.
         stderr: String,
     },
+}
+
+impl ProgramError {
+    /// Why, in one line: for a row, where the whole story lies in files.
+    pub fn reason(&self) -> String {
+        match self {
+            ProgramError::Io { what, source } => format!("{what}: {source}"),
+            ProgramError::Stopped { .. } => "it was stopped".to_owned(),
+            ProgramError::Deadline { seconds, stderr, .. } => match last_line(stderr) {
+                said if said.is_empty() => format!("it did not end within {seconds} s"),
+                said => format!("it did not end within {seconds} s; it said last: {said}"),
+            },
+            ProgramError::Failed { status, stderr, .. } => match last_line(stderr) {
+                said if said.is_empty() => format!("it ended with {status}"),
+                said => format!("it ended with {status}; it said last: {said}"),
+            },
+        }
+    }
+}
+
+/// The last line that says something.
+fn last_line(text: &str) -> String {
+    let quiet = |line: &&str| line.trim_matches(['-', '=', ' ', '*']).is_empty();
+    let mut lines = text.lines().rev().skip_while(quiet);
+    lines
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .chars()
+        .take(200)
+        .collect()
 }
 
 /// Names `what` in an I/O error.
@@ -88,6 +127,8 @@ pub struct Program {
     pub directory: PathBuf,
     /// Time after which it is stopped.
     pub deadline: Duration,
+    /// Becomes true when it is to be stopped before; a signal handler may set it.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// A program that is running.
@@ -105,6 +146,15 @@ impl Program {
             command: command.into(),
             directory: directory.to_owned(),
             deadline,
+            stop: Arc::default(),
+        }
+    }
+
+    /// The same, which also ends when `stop` becomes true.
+    pub fn until(self, stop: &Arc<AtomicBool>) -> Program {
+        Program {
+            stop: Arc::clone(stop),
+            ..self
         }
     }
 
@@ -164,6 +214,12 @@ impl Running {
                     stdout: self.left("stdout"),
                     stderr: self.left("stderr"),
                     elapsed,
+                });
+            }
+            if self.program.stop.load(Ordering::Relaxed) {
+                self.stop();
+                return Err(ProgramError::Stopped {
+                    command: self.program.command.clone(),
                 });
             }
             std::thread::sleep((self.start.elapsed() / POLLS_OF_ELAPSED).clamp(POLL, SELDOM));
@@ -263,6 +319,19 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part:?} is missing in {text}");
         }
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_is_told_to_stop_ends_with_its_children() {
+        let directory = scratch("stop");
+        let stop = Arc::new(AtomicBool::new(false));
+        let line = "echo begun; sleep 1000 & wait";
+        let running = Program::new(line, &directory, Duration::from_secs(500)).until(&stop);
+        let running = running.start().unwrap();
+        stop.store(true, Ordering::Relaxed);
+        let error = running.end().unwrap_err();
+        assert!(matches!(error, ProgramError::Stopped { .. }), "{error}");
         std::fs::remove_dir_all(directory).unwrap();
     }
 

@@ -1,7 +1,9 @@
 //! Summarises a set of measured values. No outlier is removed.
 
+use serde::{Deserialize, Serialize};
+
 /// The figures every table quotes.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// How many values.
     pub count: usize,
@@ -34,6 +36,11 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
         p99,
         max: sorted[sorted.len() - 1],
     })
+}
+
+/// Median of `values`; `None` when there are none.
+pub fn median(values: &[f64]) -> Option<f64> {
+    summary(values).map(|found| found.median)
 }
 
 #[cfg(test)]

@@ -1,24 +1,13 @@
 //! Describes the machine of a measurement: processor, cores, memory, kernel, commit, MPI versions. What is
 //! unknown is called unknown, and not guessed.
 
+use causeway_bench::host::{self, first_line, unknown};
 use std::process::Command;
 
 /// Lines `what: value` for the head of a result.
 pub fn describe(launchers: &[(&str, String)]) -> Vec<(String, String)> {
-    let mut lines = vec![
-        (
-            "date (UTC)".to_owned(),
-            first_line("date", &["-u", "+%Y-%m-%d %H:%M"]),
-        ),
-        ("causeway".to_owned(), commit()),
-        ("processor".to_owned(), proc_value("/proc/cpuinfo", "model name")),
-        (
-            "cores".to_owned(),
-            std::thread::available_parallelism().map_or_else(|_| unknown(), |n| n.to_string()),
-        ),
-        ("memory".to_owned(), proc_value("/proc/meminfo", "MemTotal")),
-        ("kernel".to_owned(), first_line("uname", &["-srm"])),
-    ];
+    let mut lines = host::describe();
+    lines.insert(1, ("causeway".to_owned(), commit()));
     for (name, launcher) in launchers {
         lines.push(((*name).to_owned(), mpi_version(launcher)));
     }
@@ -64,29 +53,4 @@ fn mpi_version(launcher: &str) -> String {
                 .join(" ")
                 .replace("Version:", "MPICH")
         })
-}
-
-fn first_line(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program)
-        .args(arguments)
-        .output()
-        .ok()
-        .filter(|output| output.status.success());
-    let text = output
-        .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
-        .unwrap_or_default();
-    text.lines()
-        .next()
-        .map_or_else(unknown, |line| line.trim().to_owned())
-}
-
-fn proc_value(path: &str, key: &str) -> String {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with(key));
-    line.and_then(|line| line.split_once(':'))
-        .map_or_else(unknown, |(_, value)| value.trim().to_owned())
-}
-
-fn unknown() -> String {
-    "unknown".to_owned()
 }

@@ -73,6 +73,9 @@ pub struct Args {
     /// Give an MPI version that was not tested with Causeway all that a tested one gets (docs/settings.md).
     #[arg(long, conflicts_with = "direct")]
     pub tune_untested: bool,
+    /// Leave the MPI's limits and its collective operations as they come, to see what tuning gives.
+    #[arg(long, conflicts_with_all = ["direct", "tune_untested", "collectives", "groups", "same_bits"])]
+    pub no_tune: bool,
     /// Print which MPI was found, where its ranks go and what its environment gets.
     #[arg(long, short)]
     pub verbose: bool,
@@ -115,7 +118,8 @@ fn run(args: &Args) -> Result<u8, RunError> {
     // The baseline of comparisons is the MPI as it comes.
     let status = (!args.direct).then(gateway_status).transpose()?;
     let ranks = chosen.shares.iter().map(|share| share.ranks).sum();
-    let is_tuned = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
+    let is_known = args.tune_untested || versions::known(launcher.mpi, &launcher.version).is_some();
+    let is_tuned = is_known && !args.no_tune;
     let eager = { status.filter(|_| is_tuned) }.and_then(|status| tuning::eager(&status, ranks));
     let sites: Vec<String> = chosen.sites.iter().map(|site| site.name.clone()).collect();
     let groups = groups_of(args, &job, &sites, &chosen.wish)?;
@@ -239,7 +243,7 @@ fn libraries(
     // is nothing else to do but for keeping an order.
     let wants_library = has_groups || args.same_bits || args.collectives.is_some();
     let hierarchical = redirects && !args.no_collectives && (wants_library || (ranks.sites != 1 && is_tuned));
-    if !args.direct && !is_tuned {
+    if !args.direct && !args.no_tune && !is_tuned {
         say::error(format_args!("causeway: {}", untested(launcher)));
     }
     let collectives = match hierarchical {

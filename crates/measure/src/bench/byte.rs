@@ -1,19 +1,14 @@
-//! Messages to and fro over TCP, without an MPI: what the section `plain` starts.
+//! What the section `plain` starts: the two ends of a ping-pong over TCP without an MPI, and relays that only
+//! copy.
 
 use super::relay;
+use causeway_bench::tcp::{Plan, accept, connect, measure, rank, send_back};
 use clap::Subcommand;
 use std::fmt::Write as _;
-use std::io::{Error, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::io::Error;
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
-
-/// Whoever is connected to may be started a little later.
-const START: Duration = Duration::from_secs(10);
-const AGAIN: Duration = Duration::from_millis(10);
-
-/// Rounds before the clock counts.
-const WARM_UP: u32 = 20;
+use std::time::Duration;
 
 /// A part, one connection long.
 #[derive(Debug, Subcommand)]
@@ -30,7 +25,7 @@ pub enum Byte {
         count: u32,
         /// Bytes of a message.
         #[arg(long, default_value_t = 1)]
-        size: usize,
+        size: u64,
         /// Milliseconds before each round trip.
         #[arg(long, default_value_t = 0)]
         idle: u64,
@@ -45,9 +40,6 @@ pub enum Byte {
         to: String,
     },
 }
-
-/// What a launcher tells a rank.
-const RANK: &str = "OMPI_COMM_WORLD_RANK";
 
 /// See [`Byte`].
 ///
@@ -66,72 +58,31 @@ pub fn main(part: &Byte) -> Result<(), Error> {
             size,
             idle,
             file,
-        } => match std::env::var(RANK).as_deref() {
-            Ok("0") => std::fs::write(
-                file,
-                ping(&connect(to)?, *count, *size, Duration::from_millis(*idle))?,
-            ),
-            Ok(_) => echo(&accept(*port)?, *size),
-            Err(_) => Err(Error::other(format!(
-                "{RANK} is not set: start this by a launcher"
-            ))),
+        } => match rank() {
+            Some(0) => {
+                let plan = Plan {
+                    sizes: vec![*size],
+                    count: *count,
+                    seconds: f64::INFINITY,
+                    idle: Duration::from_millis(*idle),
+                };
+                std::fs::write(file, rows(&connect(to)?, &plan)?)
+            }
+            Some(_) => send_back(&accept(*port)?),
+            None => Err(Error::other("no launcher has set a rank: start this by mpirun")),
         },
     }
 }
 
-fn echo(stream: &TcpStream, size: usize) -> Result<(), Error> {
-    stream.set_nonblocking(true)?;
-    let mut message = vec![0; size];
-    while take(stream, &mut message)? {
-        give(stream, &message)?;
-    }
-    Ok(())
-}
-
 /// Rows as the MPI ping-pong writes them.
-fn ping(stream: &TcpStream, count: u32, size: usize, idle: Duration) -> Result<String, Error> {
-    stream.set_nonblocking(true)?;
-    let mut message = vec![1; size];
+fn rows(stream: &TcpStream, plan: &Plan) -> Result<String, Error> {
     let mut rows = "size_bytes,iteration,one_way_us\n".to_owned();
-    for round in 0..WARM_UP + count {
-        std::thread::sleep(idle);
-        let began = Instant::now();
-        give(stream, &message)?;
-        if !take(stream, &mut message)? {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        let one_way = began.elapsed().as_secs_f64() * 1e6 / 2.0;
-        if let Some(iteration) = round.checked_sub(WARM_UP) {
+    measure(stream, plan, |size, times| {
+        for (iteration, one_way) in times.iter().enumerate() {
             let _ = writeln!(rows, "{size},{iteration},{one_way:.3}");
         }
-    }
+    })?;
     Ok(rows)
-}
-
-/// False at the end of what arrives.
-fn take(mut stream: &TcpStream, message: &mut [u8]) -> Result<bool, Error> {
-    let mut got = 0;
-    while got < message.len() {
-        match stream.read(&mut message[got..]) {
-            Ok(0) => return Ok(false),
-            Ok(count) => got += count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(true)
-}
-
-fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
-    let mut sent = 0;
-    while sent < message.len() {
-        match stream.write(&message[sent..]) {
-            Ok(count) => sent += count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// Passes bytes on in both directions until both ends have ended.
@@ -144,29 +95,10 @@ fn pass_on(near: &TcpStream, far: &TcpStream) -> Result<(), Error> {
     })
 }
 
-fn accept(port: u16) -> Result<TcpStream, Error> {
-    let (stream, _) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?.accept()?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
-fn connect(to: &str) -> Result<TcpStream, Error> {
-    let end = Instant::now() + START;
-    loop {
-        match TcpStream::connect(to) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Err(error) if Instant::now() > end => return Err(error),
-            Err(_) => std::thread::sleep(AGAIN),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{Ipv4Addr, TcpListener};
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -177,10 +109,16 @@ mod tests {
     #[test]
     fn a_message_comes_back_through_a_relay_as_often_as_it_is_sent() {
         let ((near, entry), (exit, far)) = (pair(), pair());
+        let plan = Plan {
+            sizes: vec![100_000],
+            count: 3,
+            seconds: f64::INFINITY,
+            idle: Duration::ZERO,
+        };
         let rows = std::thread::scope(|scope| {
             scope.spawn(|| pass_on(&entry, &exit).unwrap());
-            scope.spawn(|| echo(&far, 100_000).unwrap());
-            let rows = ping(&near, 3, 100_000, Duration::ZERO).unwrap();
+            scope.spawn(|| send_back(&far).unwrap());
+            let rows = rows(&near, &plan).unwrap();
             near.shutdown(std::net::Shutdown::Write).unwrap();
             far.shutdown(std::net::Shutdown::Write).unwrap();
             rows

@@ -1,0 +1,403 @@
+//! What the rows of a measurement come to: for each cell and quantity a median with its interval, beside the
+//! limit and beside the first cell.
+
+use crate::cell::{Cell, Way};
+use crate::fit::{Line, line};
+use crate::interval::{Interval, of_median};
+use crate::plan::Head;
+use crate::row::{Quantity, Row};
+use crate::samples::median;
+use crate::schedule::medians;
+use crate::table::{Table, size};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// One cell and quantity.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    /// See [`Cell`].
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// See [`Quantity`].
+    #[serde(flatten)]
+    pub quantity: Quantity,
+    /// Runs that gave a value.
+    pub runs: usize,
+    /// The median of the runs' medians.
+    #[serde(flatten)]
+    pub interval: Interval,
+    /// The least value of all runs.
+    pub min: f64,
+    /// The median of the runs' 99th percentiles.
+    pub p99: f64,
+    /// The physical limit in the same unit, where the quantity is of a message between sites.
+    pub limit: Option<f64>,
+    /// The median divided by that of the base, run by run: see [`Summaries::base`].
+    pub of_base: Option<Interval>,
+}
+
+impl Entry {
+    /// The median as a ratio to the limit.
+    pub fn of_limit(&self) -> Option<f64> {
+        Some(self.interval.median / self.limit?)
+    }
+
+    /// Mbit/s of the median of a message.
+    pub fn mbit_per_second(&self) -> Option<f64> {
+        let bytes = self.quantity.size_bytes.filter(|&bytes| bytes > 0)?;
+        (self.quantity.unit == "us").then(|| crate::limit::mbit_per_second(bytes, self.interval.median))
+    }
+}
+
+/// A cell's latency and rate.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fit {
+    /// See [`Cell`].
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// See [`Line`].
+    #[serde(flatten)]
+    pub line: Line,
+    /// Latency and rate as shares of the link's.
+    pub of_limit: Option<(f64, f64)>,
+}
+
+/// Everything.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summaries {
+    /// All cells and quantities that have a value.
+    pub entries: Vec<Entry>,
+    /// Of ping-pongs over several sizes.
+    pub fits: Vec<Fit>,
+    /// Cells with a run that failed: how often, and why the last time.
+    pub failures: Vec<(Cell, usize, String)>,
+}
+
+impl Summaries {
+    /// Summarises the rows of a measurement.
+    pub fn of(head: &Head, rows: &[Row]) -> Summaries {
+        let cells = &head.plan.cells;
+        let mut entries = Vec::new();
+        for cell in cells {
+            let own: Vec<&Row> = rows.iter().filter(|row| row.cell == *cell).collect();
+            let base = Summaries::base(cells, cell).map(|base| of_cell(rows, base));
+            for (quantity, values) in medians(own.iter().copied()) {
+                entries.extend(entry(head, cell, quantity, &values, &own, base.as_deref()));
+            }
+        }
+        let fits = cells.iter().filter_map(|cell| fit(head, cell, &entries));
+        let failures = cells.iter().filter_map(|cell| {
+            let own: Vec<&str> = of_cell(rows, cell)
+                .iter()
+                .filter_map(|row| row.failure())
+                .collect();
+            Some((cell.clone(), own.len(), (*own.last()?).to_owned()))
+        });
+        Summaries {
+            fits: fits.collect(),
+            failures: failures.collect(),
+            entries,
+        }
+    }
+
+    /// The cell that another is compared with: the first of its program, MPI and traffic; between sites where
+    /// there is such a one. `None` for the base itself.
+    pub fn base<'a>(cells: &'a [Cell], cell: &Cell) -> Option<&'a Cell> {
+        let like = |other: &&Cell| {
+            other.program == cell.program && other.mpi == cell.mpi && other.traffic == cell.traffic
+        };
+        let mut between = cells.iter().filter(like).filter(|other| other.way != Way::Site);
+        let base = between.next().or_else(|| cells.iter().find(like))?;
+        (base != cell).then_some(base)
+    }
+
+    /// One line for each entry.
+    pub fn csv(&self) -> String {
+        let mut text = "program,mpi,way,settings,traffic,operation,measure,size_bytes,unit,runs,median,low,high,min,p99,limit,of_limit,\
+                        of_base,of_base_low,of_base_high\n"
+            .to_owned();
+        let optional = |value: Option<f64>| value.map(|value| format!("{value:.4}")).unwrap_or_default();
+        for entry in &self.entries {
+            let (cell, quantity, found) = (&entry.cell, &entry.quantity, &entry.interval);
+            let bytes = quantity
+                .size_bytes
+                .map(|bytes| bytes.to_string())
+                .unwrap_or_default();
+            let _ = write!(
+                text,
+                "{},{},{},{},{},",
+                quoted(&cell.program),
+                quoted(&cell.mpi),
+                cell.way.name(),
+                cell.settings.name(),
+                cell.traffic.name()
+            );
+            let _ = write!(
+                text,
+                "{},{},{bytes},{},{},{:.3},{:.3},{:.3},{:.3},{:.3},",
+                quoted(&quantity.operation),
+                quantity.measure,
+                quantity.unit,
+                entry.runs,
+                found.median,
+                found.low,
+                found.high,
+                entry.min,
+                entry.p99
+            );
+            let base = entry.of_base;
+            let rest = [
+                entry.limit,
+                entry.of_limit(),
+                base.map(|base| base.median),
+                base.map(|base| base.low),
+                base.map(|base| base.high),
+            ];
+            let _ = writeln!(text, "{}", rest.map(optional).join(","));
+        }
+        text
+    }
+
+    /// Tables for a terminal, each under its title: one for each operation and measure, sizes down, cells
+    /// beside each other.
+    pub fn tables(&self) -> Vec<(String, Table)> {
+        let mut groups: BTreeMap<(&str, &str, &str, &str), Vec<&Entry>> = BTreeMap::new();
+        for entry in &self.entries {
+            let (cell, quantity) = (&entry.cell, &entry.quantity);
+            let key = (
+                quantity.operation.as_str(),
+                quantity.measure.as_str(),
+                cell.program.as_str(),
+                cell.mpi.as_str(),
+            );
+            groups.entry(key).or_default().push(entry);
+        }
+        let tables = groups
+            .into_iter()
+            .map(|((operation, measure, program, mpi), entries)| {
+                let name = match program.is_empty() {
+                    true => operation,
+                    false => program,
+                };
+                (format!("{name}, {measure}, {mpi}"), table(&entries))
+            });
+        tables.collect()
+    }
+}
+
+/// A field of CSV.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+fn of_cell<'a>(rows: &'a [Row], cell: &Cell) -> Vec<&'a Row> {
+    rows.iter().filter(|row| row.cell == *cell).collect()
+}
+
+fn entry(
+    head: &Head,
+    cell: &Cell,
+    quantity: Quantity,
+    values: &[f64],
+    own: &[&Row],
+    base: Option<&[&Row]>,
+) -> Option<Entry> {
+    let seed = head.plan.bounds.seed;
+    let summaries = || {
+        let values = own.iter().flat_map(|row| row.values());
+        values
+            .filter(|value| value.quantity == quantity)
+            .map(|value| value.summary)
+    };
+    let p99s: Vec<f64> = summaries().map(|summary| summary.p99).collect();
+    let ratios = base.map(|base| ratios(&quantity, own, base));
+    Some(Entry {
+        cell: cell.clone(),
+        runs: values.len(),
+        interval: of_median(values, seed)?,
+        min: summaries()
+            .map(|summary| summary.min)
+            .fold(f64::INFINITY, f64::min),
+        p99: median(&p99s)?,
+        limit: limit(head, cell, &quantity),
+        of_base: ratios.and_then(|ratios| of_median(&ratios, seed)),
+        quantity,
+    })
+}
+
+/// Runs of the same number followed each other: their ratio does not have what drifts on the machine.
+fn ratios(quantity: &Quantity, own: &[&Row], base: &[&Row]) -> Vec<f64> {
+    let of = |row: &Row| {
+        let mut values = row.values().iter();
+        let found = values.find(|value| value.quantity == *quantity)?;
+        Some(found.summary.median)
+    };
+    let pairs = own.iter().filter_map(|row| {
+        let twin = base.iter().find(|twin| twin.run == row.run)?;
+        Some(of(row)? / of(twin)?)
+    });
+    pairs.filter(|ratio| ratio.is_finite()).collect()
+}
+
+/// The limit of a message that crosses once, in microseconds.
+fn limit(head: &Head, cell: &Cell, quantity: &Quantity) -> Option<f64> {
+    let link = head.link.as_ref().filter(|_| cell.way != Way::Site)?.link();
+    let crosses_once = matches!(
+        quantity.operation.as_str(),
+        "pingpong" | "pingping" | "tcp" | "bcast" | "allreduce"
+    );
+    let bytes = quantity
+        .size_bytes
+        .filter(|_| crosses_once && quantity.unit == "us")?;
+    (quantity.measure != "loop").then(|| link.one_way_us(bytes))
+}
+
+fn fit(head: &Head, cell: &Cell, entries: &[Entry]) -> Option<Fit> {
+    let points: Vec<(u64, f64)> = entries
+        .iter()
+        .filter(|entry| entry.cell == *cell && entry.quantity.measure == "one way")
+        .filter_map(|entry| Some((entry.quantity.size_bytes?, entry.interval.median)))
+        .collect();
+    let line = line(&points)?;
+    let link = head.link.as_ref().filter(|_| cell.way != Way::Site);
+    Some(Fit {
+        cell: cell.clone(),
+        line,
+        of_limit: link.map(|known| line.of_limit(&known.link())),
+    })
+}
+
+fn table(entries: &[&Entry]) -> Table {
+    let has_sizes = entries.iter().any(|entry| entry.quantity.size_bytes.is_some());
+    let mut sizes: Vec<Option<u64>> = entries.iter().map(|entry| entry.quantity.size_bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let mut cells: Vec<&Cell> = Vec::new();
+    for entry in entries {
+        if !cells.contains(&&entry.cell) {
+            cells.push(&entry.cell);
+        }
+    }
+    let has_limit = entries.iter().any(|entry| entry.limit.is_some());
+    let unit = match entries.first().map(|entry| entry.quantity.unit.as_str()) {
+        Some("us") => "ms",
+        Some(unit) => unit,
+        None => "",
+    };
+    let mut table = Table {
+        head: head_of(&cells, has_sizes, has_limit, unit),
+        ..Table::default()
+    };
+    let shown = |value: f64| match unit {
+        "ms" => format!("{:.3}", value / 1e3),
+        _ => format!("{value:.2}"),
+    };
+    for bytes in sizes {
+        let of = |cell: &Cell| {
+            let mut own = entries.iter().filter(|entry| entry.cell == *cell);
+            own.find(|entry| entry.quantity.size_bytes == bytes)
+        };
+        let mut row = vec![bytes.map(size).unwrap_or_default()];
+        if has_limit {
+            let limit = cells.iter().find_map(|cell| of(cell)?.limit);
+            row.push(limit.map_or_else(|| "-".to_owned(), shown));
+        }
+        for cell in &cells {
+            let Some(entry) = of(cell) else {
+                row.extend(["-", "-"].map(str::to_owned));
+                continue;
+            };
+            row.push(shown(entry.interval.median));
+            row.push(match (has_limit && cell.way != Way::Site, entry.of_limit()) {
+                (true, Some(ratio)) => format!("{ratio:.3}"),
+                (true, None) => "-".to_owned(),
+                (false, _) => format!("{:.1} %", entry.interval.relative_half_width() * 100.0),
+            });
+        }
+        table.rows.push(row);
+    }
+    table
+}
+
+fn head_of(cells: &[&Cell], has_sizes: bool, has_limit: bool, unit: &str) -> Vec<String> {
+    let mut head = vec![if has_sizes { "size" } else { "" }.to_owned()];
+    if has_limit {
+        head.push(format!("limit ({unit})"));
+    }
+    for cell in cells {
+        head.push(format!("{} ({unit})", cell.condition()));
+        let beside = match has_limit && cell.way != Way::Site {
+            true => "of limit",
+            false => "+-",
+        };
+        head.push(beside.to_owned());
+    }
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::head;
+    use crate::row::tests::{failed, measured};
+
+    fn rows() -> Vec<Row> {
+        let times = |factor: f64| [(1, 5800.0 * factor), (1 << 20, 14_189.0 * factor)];
+        let mut rows = Vec::new();
+        for run in 0..3 {
+            // The machine drifts: both ways meet it.
+            let drift = 1.0 + f64::from(run) / 10.0;
+            rows.push(measured(Way::Direct, run, &times(2.0 * drift)));
+            rows.push(measured(Way::Causeway, run, &times(1.05 * drift)));
+        }
+        rows.push(failed(Way::Causeway, 3));
+        rows
+    }
+
+    #[test]
+    fn a_ratio_of_runs_in_turn_does_not_have_the_drift() {
+        let found = Summaries::of(&head(), &rows());
+        let entry = found
+            .entries
+            .iter()
+            .find(|entry| entry.cell.way == Way::Causeway)
+            .unwrap();
+        let ratio = entry.of_base.unwrap();
+        assert!((ratio.median - 0.525).abs() < 1e-9 && ratio.relative_half_width() < 1e-9);
+        assert!(entry.interval.relative_half_width() > 0.05);
+        assert!((entry.of_limit().unwrap() - 1.05 * 1.1).abs() < 1e-3);
+        let direct = &found.entries[0];
+        assert!(direct.cell.way == Way::Direct && direct.of_base.is_none());
+    }
+
+    #[test]
+    fn failures_and_fits_are_told_by_cell() {
+        let found = Summaries::of(&head(), &rows());
+        assert_eq!(found.failures.len(), 1);
+        assert!(found.failures[0].2.contains("badly"));
+        let direct = &found.fits[0];
+        let (latency, rate) = direct.of_limit.unwrap();
+        assert!(
+            (latency - 2.2).abs() < 0.01 && (rate - 1.0 / 2.2).abs() < 0.01,
+            "{direct:?}"
+        );
+    }
+
+    #[test]
+    fn tables_and_csv_have_a_place_for_every_value() {
+        let found = Summaries::of(&head(), &rows());
+        let tables = found.tables();
+        assert_eq!(tables.len(), 1);
+        let (title, table) = &tables[0];
+        assert_eq!(title, "pingpong, one way, Open MPI 4.1.4");
+        assert_eq!(table.rows.len(), 2);
+        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
+        let text = found.csv();
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        assert_eq!(reader.records().filter_map(Result::ok).count(), 4);
+    }
+}

@@ -1,0 +1,255 @@
+//! Messages to and fro over TCP, without an MPI: what the path gives by itself. And the flows that keep a link
+//! busy meanwhile.
+//!
+//! Two ranks of a launcher: the first connects, sends and waits busily; the other sends back what arrives.
+//! Before each series goes its head: the size and the number of messages, eight bytes each, little-endian.
+
+use std::io::{Error, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Whoever is connected to may be started a little later.
+const START: Duration = Duration::from_secs(20);
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// Rounds before the clock counts; they also tell how long one takes.
+const WARM_UP: u64 = 5;
+
+/// Rounds that a median needs, however long they take.
+const LEAST: u64 = 5;
+
+/// The longest message. Who asks for a longer one is no rank of ours.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// One write of a flow.
+const FLOW_BYTES: usize = 256 << 10;
+
+/// What is measured.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Bytes of a message, each at least 1.
+    pub sizes: Vec<u64>,
+    /// Rounds of each size, at most.
+    pub count: u32,
+    /// Time after which fewer rounds do.
+    pub seconds: f64,
+    /// Silence before each round.
+    pub idle: Duration,
+}
+
+/// The number that a launcher has given this process; `None` where none has started it.
+pub fn rank() -> Option<u32> {
+    let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+    let value = names.iter().find_map(|name| std::env::var(name).ok());
+    value?.parse().ok()
+}
+
+/// Keeps this process on one core: the first or the last of the host. The nodes of an emulated grid share
+/// its cores, and two that wait busily on one of them would measure its time slices.
+///
+/// # Errors
+/// The system refuses.
+pub fn stay_on_core(is_first: bool) -> Result<(), Error> {
+    let cores = std::thread::available_parallelism()?.get();
+    let mut set = nix::sched::CpuSet::new();
+    set.set(if is_first { 0 } else { cores - 1 })?;
+    Ok(nix::sched::sched_setaffinity(
+        nix::unistd::Pid::from_raw(0),
+        &set,
+    )?)
+}
+
+/// Measures the sizes in turn; `each` gets the one-way times of a size, in microseconds: half of each round
+/// trip.
+///
+/// # Errors
+/// The connection ended or broke.
+pub fn measure(stream: &TcpStream, plan: &Plan, mut each: impl FnMut(u64, &[f64])) -> Result<(), Error> {
+    stream.set_nonblocking(true)?;
+    for &size in &plan.sizes {
+        let warm = series(stream, size, WARM_UP, Duration::ZERO)?;
+        let round = warm.last().map_or(0.0, |one_way| one_way * 2.0 / 1e6);
+        let fitting = (plan.seconds / round.max(1e-9)) as u64;
+        let count = u64::from(plan.count);
+        let rounds = fitting.clamp(LEAST.min(count), count);
+        each(size, &series(stream, size, rounds, plan.idle)?);
+    }
+    Ok(())
+}
+
+fn series(stream: &TcpStream, size: u64, rounds: u64, idle: Duration) -> Result<Vec<f64>, Error> {
+    let mut message = vec![1; message_bytes(size)?];
+    let mut head = [0; 16];
+    head[..8].copy_from_slice(&size.to_le_bytes());
+    head[8..].copy_from_slice(&rounds.to_le_bytes());
+    give(stream, &head)?;
+    let mut times = Vec::new();
+    for _ in 0..rounds {
+        if !idle.is_zero() {
+            std::thread::sleep(idle);
+        }
+        let began = Instant::now();
+        give(stream, &message)?;
+        if !take(stream, &mut message)? {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        times.push(began.elapsed().as_secs_f64() * 1e6 / 2.0);
+    }
+    Ok(times)
+}
+
+/// Sends back what arrives, until the other end has ended.
+///
+/// # Errors
+/// The connection broke, or what arrives is no series.
+pub fn send_back(stream: &TcpStream) -> Result<(), Error> {
+    stream.set_nonblocking(true)?;
+    let mut head = [0; 16];
+    while take(stream, &mut head)? {
+        let [size, rounds] = [0, 8].map(|at| {
+            let bytes = head[at..].iter().take(8).enumerate();
+            bytes.fold(0, |sum, (i, &byte)| sum | u64::from(byte) << (8 * i))
+        });
+        let mut message = vec![0; message_bytes(size)?];
+        for _ in 0..rounds {
+            if !take(stream, &mut message)? {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            give(stream, &message)?;
+        }
+    }
+    Ok(())
+}
+
+fn message_bytes(size: u64) -> Result<usize, Error> {
+    let fits = (1..=MOST_BYTES).contains(&size);
+    let bytes = usize::try_from(size).ok().filter(|_| fits);
+    bytes.ok_or_else(|| {
+        Error::other(format!(
+            "messages of {size} bytes are not sent: 1 to {MOST_BYTES}"
+        ))
+    })
+}
+
+/// Sends over `flows` connections as fast as they go, until one of them ends.
+///
+/// # Errors
+/// No connection, or one that broke.
+pub fn flood(to: &str, flows: usize) -> Result<(), Error> {
+    let streams: Result<Vec<_>, _> = (0..flows).map(|_| connect(to)).collect();
+    let buffer = vec![0x5a; FLOW_BYTES];
+    std::thread::scope(|scope| {
+        for stream in streams? {
+            let buffer = &buffer;
+            scope.spawn(move || while (&stream).write_all(buffer).is_ok() {});
+        }
+        Ok(())
+    })
+}
+
+/// Reads from `flows` connections until they end.
+///
+/// # Errors
+/// It cannot listen.
+pub fn drain(port: u16, flows: usize) -> Result<(), Error> {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+    std::thread::scope(|scope| {
+        for _ in 0..flows {
+            let (mut stream, _) = listener.accept()?;
+            scope.spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
+        }
+        Ok(())
+    })
+}
+
+/// False at the end of what arrives.
+fn take(mut stream: &TcpStream, message: &mut [u8]) -> Result<bool, Error> {
+    let mut got = 0;
+    while got < message.len() {
+        match stream.read(&mut message[got..]) {
+            Ok(0) => return Ok(false),
+            Ok(count) => got += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
+    let mut sent = 0;
+    while sent < message.len() {
+        match stream.write(&message[sent..]) {
+            Ok(count) => sent += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Waits for one connection to `port`.
+///
+/// # Errors
+/// It cannot listen.
+pub fn accept(port: u16) -> Result<TcpStream, Error> {
+    let (stream, _) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?.accept()?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Connects to HOST:PORT, and tries again for a while where nobody listens yet.
+///
+/// # Errors
+/// Nobody does in time.
+pub fn connect(to: &str) -> Result<TcpStream, Error> {
+    let end = Instant::now() + START;
+    loop {
+        match TcpStream::connect(to) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) if Instant::now() > end => {
+                return Err(Error::new(error.kind(), format!("connect to {to}: {error}")));
+            }
+            Err(_) => std::thread::sleep(AGAIN),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn every_size_comes_back_as_often_as_it_is_sent() {
+        let (near, far) = pair();
+        let plan = Plan {
+            sizes: vec![1, 100_000],
+            count: 7,
+            seconds: 100.0,
+            idle: Duration::ZERO,
+        };
+        let mut seen = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| send_back(&far).unwrap());
+            measure(&near, &plan, |size, times| seen.push((size, times.len()))).unwrap();
+            near.shutdown(std::net::Shutdown::Write).unwrap();
+        });
+        assert_eq!(seen, [(1, 7), (100_000, 7)]);
+    }
+
+    #[test]
+    fn a_head_that_asks_for_too_much_is_refused() {
+        let (near, far) = pair();
+        (&near).write_all(&[0xff; 16]).unwrap();
+        assert!(send_back(&far).unwrap_err().to_string().contains("not sent"));
+    }
+}
