@@ -19,6 +19,8 @@ struct bench_plan {
     int idle_milliseconds;
     /* Names of operations, separated by commas. */
     const char *operations;
+    /* Whether the first and the last rank keep each to a core of its own. */
+    int own_cores;
 };
 
 /* Each is called by every rank; the result is 0, or 1 where data arrived wrong. */

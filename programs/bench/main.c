@@ -1,13 +1,16 @@
 /* causeway_bench pingpong|operations [--sizes BYTES,...] [--count N] [--seconds S] [--idle MILLISECONDS]
- *     [--operations NAME,...]
+ *     [--operations NAME,...] [--own-cores 0|1]
  *
  * `causeway bench` starts it through the loader beside it, or as a program of its own that the user's mpicc
  * has built. The status is 0, 1 where data arrived wrong, 2 for wrong arguments. */
+#define _GNU_SOURCE
 #include "bench.h"
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const long LOOK_EVERY_NS = 2000000;
 
@@ -47,10 +50,26 @@ static int plan_read(int argc, char **argv, struct bench_plan *plan)
             plan->idle_milliseconds = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--operations"))
             plan->operations = argv[++i];
+        else if (!strcmp(argv[i], "--own-cores"))
+            plan->own_cores = atoi(argv[++i]);
         else
             return 1;
     }
     return wrong || plan->count < 1 || plan->seconds < 0 || plan->idle_milliseconds < 0;
+}
+
+/* Keeps the first and the last rank each on a core of its own. The nodes of an emulated grid share the cores
+ * of one host: two ranks that busy-wait on one of them would measure its time slices. */
+static void stay_on_own_core(int rank, int ranks)
+{
+    cpu_set_t core;
+    long last = sysconf(_SC_NPROCESSORS_CONF) - 1;
+    if (rank != 0 && rank != ranks - 1)
+        return;
+    CPU_ZERO(&core);
+    CPU_SET(rank == 0 || last < 1 ? 0 : (int)last, &core);
+    if (sched_setaffinity(0, sizeof core, &core))
+        perror("bench: keep to one core");
 }
 
 int bench_rounds(const struct bench_plan *plan, double round_seconds)
@@ -86,6 +105,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     struct bench_plan plan;
     int wrong = argc < 2 || ranks < 2 || plan_read(argc, argv, &plan);
+    if (!wrong && plan.own_cores)
+        stay_on_own_core(rank, ranks);
     if (!wrong && !strcmp(argv[1], "pingpong"))
         status = bench_pingpong(&plan);
     else if (!wrong && !strcmp(argv[1], "operations"))
@@ -93,7 +114,8 @@ int main(int argc, char **argv)
     else if (rank == 0)
         fprintf(stderr,
                 "usage: mpirun -n RANKS causeway_bench pingpong|operations [--sizes BYTES,...] [--count N] "
-                "[--seconds S] [--idle MILLISECONDS] [--operations NAME,...]; RANKS is at least 2\n");
+                "[--seconds S] [--idle MILLISECONDS] [--operations NAME,...] [--own-cores 0|1]; RANKS is at "
+                "least 2\n");
     MPI_Finalize();
     return status;
 }

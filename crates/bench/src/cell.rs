@@ -15,7 +15,7 @@ pub enum Way {
     Causeway,
 }
 
-/// Whose settings the MPI has.
+/// Who has set the MPI's limits and buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Settings {

@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(of_median(&[5.0], 7).unwrap().relative_half_width(), 0.0);
     }
 
-    /// Of a hundred samples of ten from a known distribution, about 95 intervals hold its true median.
+    /// About 95 intervals of a hundred samples of ten from a known distribution hold its true median.
     #[test]
     fn nineteen_of_twenty_intervals_hold_the_true_median() {
         let mut random = fastrand::Rng::with_seed(3);

@@ -3,7 +3,7 @@
 //!
 //! A measurement is a matrix of cells (`cell`), which a `plan` names. `matrix` runs them in the order that
 //! `schedule` says, and `store` keeps each row (`row`). `summary` is what they come to, by `samples`,
-//! `interval`, `fit` and `limit`; `table` shows it.
+//! `interval`, `fit` and `limit`; `tables` shows it.
 //!
 //! `program` runs one program, `lab` an emulated grid, `output` reads what programs print, `tcp` is the
 //! ping-pong without an MPI, and `host` describes the machine.
@@ -24,4 +24,5 @@ pub mod schedule;
 pub mod store;
 pub mod summary;
 pub mod table;
+pub mod tables;
 pub mod tcp;

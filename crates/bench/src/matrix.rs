@@ -15,6 +15,8 @@ pub trait Runner {
 /// How far the matrix is.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
+    /// The row that was added last in this sitting.
+    pub last: Option<&'a Row>,
     /// The cell that runs now; `None` at the end.
     pub cell: Option<&'a Cell>,
     /// Runs that ended.
@@ -36,9 +38,10 @@ pub fn measure(
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), StoreError> {
     let (cells, bounds) = (store.head().plan.cells.clone(), store.head().plan.bounds);
+    let before = store.rows().len();
     while let Some((at, run)) = next(&cells, store.rows(), &bounds) {
         let cell = &cells[at];
-        watch(progress(store, &cells, Some(cell)));
+        watch(progress(store, before, Some(cell)));
         if stopped() {
             return Ok(());
         }
@@ -55,12 +58,12 @@ pub fn measure(
             outcome,
         })?;
     }
-    watch(progress(store, &cells, None));
+    watch(progress(store, before, None));
     Ok(())
 }
 
-fn progress<'a>(store: &Store, cells: &[Cell], cell: Option<&'a Cell>) -> Progress<'a> {
-    let rows = store.rows();
+fn progress<'a>(store: &'a Store, before: usize, cell: Option<&'a Cell>) -> Progress<'a> {
+    let (rows, cells) = (store.rows(), &store.head().plan.cells);
     let come = to_come(cells, rows, &store.head().plan.bounds);
     let mean = |rows: &[&Row]| {
         let sum: f64 = rows.iter().map(|row| row.seconds).sum();
@@ -73,6 +76,7 @@ fn progress<'a>(store: &Store, cells: &[Cell], cell: Option<&'a Cell>) -> Progre
     };
     let left: Option<f64> = cells.iter().zip(&come).map(seconds).sum();
     Progress {
+        last: rows.get(before..).and_then(<[Row]>::last),
         cell,
         done: rows.len() as u64,
         to_come: come.iter().map(|&runs| u64::from(runs)).sum(),

@@ -1,4 +1,4 @@
-//! What is asked for: the matrix, how long it goes on, and what stands beside it in results.
+//! Names what is asked for: the matrix, how long it goes on, and what stands beside it in results.
 
 use crate::cell::Cell;
 use crate::limit::Link;
@@ -29,7 +29,7 @@ impl KnownLink {
     }
 }
 
-/// What is measured: a directory that holds another plan is not gone on with.
+/// Names what is measured: a directory that holds another plan is not gone on with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// See [`FORMAT`].

@@ -43,12 +43,12 @@ impl Value {
 pub enum Outcome {
     /// It gave values.
     Measured {
-        /// At least one.
+        /// There is at least one.
         values: Vec<Value>,
     },
     /// It crashed, took too long or printed no result.
     Failed {
-        /// In one line.
+        /// One line.
         reason: String,
     },
 }

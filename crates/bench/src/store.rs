@@ -21,7 +21,7 @@ pub enum StoreError {
     Io {
         /// What was tried.
         what: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -33,7 +33,7 @@ pub enum StoreError {
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// Another measurement.

@@ -8,9 +8,7 @@ use crate::plan::Head;
 use crate::row::{Quantity, Row};
 use crate::samples::median;
 use crate::schedule::medians;
-use crate::table::{Table, size};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// One cell and quantity.
@@ -68,7 +66,7 @@ pub struct Fit {
 pub struct Summaries {
     /// All cells and quantities that have a value.
     pub entries: Vec<Entry>,
-    /// Of ping-pongs over several sizes.
+    /// One for each ping-pong over several sizes.
     pub fits: Vec<Fit>,
     /// Cells with a run that failed: how often, and why the last time.
     pub failures: Vec<(Cell, usize, String)>,
@@ -158,32 +156,6 @@ impl Summaries {
         }
         text
     }
-
-    /// Tables for a terminal, each under its title: one for each operation and measure, sizes down, cells
-    /// beside each other.
-    pub fn tables(&self) -> Vec<(String, Table)> {
-        let mut groups: BTreeMap<(&str, &str, &str, &str), Vec<&Entry>> = BTreeMap::new();
-        for entry in &self.entries {
-            let (cell, quantity) = (&entry.cell, &entry.quantity);
-            let key = (
-                quantity.operation.as_str(),
-                quantity.measure.as_str(),
-                cell.program.as_str(),
-                cell.mpi.as_str(),
-            );
-            groups.entry(key).or_default().push(entry);
-        }
-        let tables = groups
-            .into_iter()
-            .map(|((operation, measure, program, mpi), entries)| {
-                let name = match program.is_empty() {
-                    true => operation,
-                    false => program,
-                };
-                (format!("{name}, {measure}, {mpi}"), table(&entries))
-            });
-        tables.collect()
-    }
 }
 
 /// A field of CSV.
@@ -271,81 +243,13 @@ fn fit(head: &Head, cell: &Cell, entries: &[Entry]) -> Option<Fit> {
     })
 }
 
-fn table(entries: &[&Entry]) -> Table {
-    let has_sizes = entries.iter().any(|entry| entry.quantity.size_bytes.is_some());
-    let mut sizes: Vec<Option<u64>> = entries.iter().map(|entry| entry.quantity.size_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let mut cells: Vec<&Cell> = Vec::new();
-    for entry in entries {
-        if !cells.contains(&&entry.cell) {
-            cells.push(&entry.cell);
-        }
-    }
-    let has_limit = entries.iter().any(|entry| entry.limit.is_some());
-    let unit = match entries.first().map(|entry| entry.quantity.unit.as_str()) {
-        Some("us") => "ms",
-        Some(unit) => unit,
-        None => "",
-    };
-    let mut table = Table {
-        head: head_of(&cells, has_sizes, has_limit, unit),
-        ..Table::default()
-    };
-    let shown = |value: f64| match unit {
-        "ms" => format!("{:.3}", value / 1e3),
-        _ => format!("{value:.2}"),
-    };
-    for bytes in sizes {
-        let of = |cell: &Cell| {
-            let mut own = entries.iter().filter(|entry| entry.cell == *cell);
-            own.find(|entry| entry.quantity.size_bytes == bytes)
-        };
-        let mut row = vec![bytes.map(size).unwrap_or_default()];
-        if has_limit {
-            let limit = cells.iter().find_map(|cell| of(cell)?.limit);
-            row.push(limit.map_or_else(|| "-".to_owned(), shown));
-        }
-        for cell in &cells {
-            let Some(entry) = of(cell) else {
-                row.extend(["-", "-"].map(str::to_owned));
-                continue;
-            };
-            row.push(shown(entry.interval.median));
-            row.push(match (has_limit && cell.way != Way::Site, entry.of_limit()) {
-                (true, Some(ratio)) => format!("{ratio:.3}"),
-                (true, None) => "-".to_owned(),
-                (false, _) => format!("{:.1} %", entry.interval.relative_half_width() * 100.0),
-            });
-        }
-        table.rows.push(row);
-    }
-    table
-}
-
-fn head_of(cells: &[&Cell], has_sizes: bool, has_limit: bool, unit: &str) -> Vec<String> {
-    let mut head = vec![if has_sizes { "size" } else { "" }.to_owned()];
-    if has_limit {
-        head.push(format!("limit ({unit})"));
-    }
-    for cell in cells {
-        head.push(format!("{} ({unit})", cell.condition()));
-        let beside = match has_limit && cell.way != Way::Site {
-            true => "of limit",
-            false => "+-",
-        };
-        head.push(beside.to_owned());
-    }
-    head
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::plan::tests::head;
     use crate::row::tests::{failed, measured};
 
-    fn rows() -> Vec<Row> {
+    pub(crate) fn rows() -> Vec<Row> {
         let times = |factor: f64| [(1, 5800.0 * factor), (1 << 20, 14_189.0 * factor)];
         let mut rows = Vec::new();
         for run in 0..3 {
@@ -388,14 +292,8 @@ mod tests {
     }
 
     #[test]
-    fn tables_and_csv_have_a_place_for_every_value() {
+    fn csv_has_a_line_for_every_value() {
         let found = Summaries::of(&head(), &rows());
-        let tables = found.tables();
-        assert_eq!(tables.len(), 1);
-        let (title, table) = &tables[0];
-        assert_eq!(title, "pingpong, one way, Open MPI 4.1.4");
-        assert_eq!(table.rows.len(), 2);
-        assert!(table.rows.iter().all(|row| row.len() == table.head.len()));
         let text = found.csv();
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         assert_eq!(reader.records().filter_map(Result::ok).count(), 4);

@@ -1,5 +1,5 @@
-//! Messages to and fro over TCP, without an MPI: what the path gives by itself. And the flows that keep a link
-//! busy meanwhile.
+//! Sends messages to and fro over TCP, without an MPI: what the path gives by itself. Also keeps a link busy
+//! meanwhile.
 //!
 //! Two ranks of a launcher: the first connects, sends and waits busily; the other sends back what arrives.
 //! Before each series goes its head: the size and the number of messages, eight bytes each, little-endian.
@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// One write of a flow.
 const FLOW_BYTES: usize = 256 << 10;
 
-/// What is measured.
+/// Names what is measured.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Bytes of a message, each at least 1.
@@ -50,9 +50,11 @@ pub fn rank() -> Option<u32> {
 /// # Errors
 /// The system refuses.
 pub fn stay_on_core(is_first: bool) -> Result<(), Error> {
-    let cores = std::thread::available_parallelism()?.get();
+    // All of the host: a launcher may have bound this process to one of them.
+    let cores = nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_CONF)?.unwrap_or(1);
+    let last = usize::try_from(cores).unwrap_or(1).max(1) - 1;
     let mut set = nix::sched::CpuSet::new();
-    set.set(if is_first { 0 } else { cores - 1 })?;
+    set.set(if is_first { 0 } else { last })?;
     Ok(nix::sched::sched_setaffinity(
         nix::unistd::Pid::from_raw(0),
         &set,
@@ -147,17 +149,18 @@ pub fn flood(to: &str, flows: usize) -> Result<(), Error> {
     })
 }
 
-/// Reads from `flows` connections until they end.
+/// Reads from `flows` connections until they end; calls `all_there` when each has begun.
 ///
 /// # Errors
 /// It cannot listen.
-pub fn drain(port: u16, flows: usize) -> Result<(), Error> {
+pub fn drain(port: u16, flows: usize, all_there: impl FnOnce()) -> Result<(), Error> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
     std::thread::scope(|scope| {
         for _ in 0..flows {
             let (mut stream, _) = listener.accept()?;
             scope.spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
         }
+        all_there();
         Ok(())
     })
 }

@@ -3,6 +3,7 @@
 
 mod ask;
 mod audit;
+mod bench;
 mod broker;
 mod check;
 mod collectives;
@@ -57,6 +58,9 @@ enum Task {
     Ping(ping::Args),
     /// Measure the paths to other sites.
     Probe(probe::Args),
+    /// Measure the grid and the MPIs on it, or an emulated grid, beside the physical limit.
+    #[command(subcommand)]
+    Bench(bench::Task),
     /// Connect standard input and output to a port at another site, for ssh's ProxyCommand.
     Connect(connect::Args),
     /// Run an emulated grid on this machine.
@@ -68,6 +72,9 @@ enum Task {
     /// Start on a node of this site; called by its gateway.
     #[command(hide = true)]
     StartNode(remote::start_node::Args),
+    /// Send messages or keep a link busy, as ranks of a launcher; called by bench.
+    #[command(hide = true, subcommand)]
+    BenchPart(bench::part::Part),
     /// Read to the end and say how much came; called by a gateway.
     #[command(hide = true)]
     Sink,
@@ -91,6 +98,8 @@ fn main() -> ExitCode {
         Task::Collectives(task) => collectives::main(task),
         Task::Ping(args) => ping::main(args),
         Task::Probe(args) => probe::main(args),
+        Task::Bench(task) => bench::main(task),
+        Task::BenchPart(part) => bench::part::main(&part),
         Task::Connect(args) => connect::main(args),
         Task::Lab(task) => lab::main(task),
         Task::Agent(args) => remote::agent::main(args),

@@ -2,20 +2,9 @@
 
 use super::steps::Step;
 use crate::preload::UCX;
-use crate::run::launcher::{Launcher, LauncherError, Mpi};
+use crate::run::launcher::{Launcher, Mpi};
 use crate::run::versions;
-use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
-
-/// Launchers' names, as users and distributions call them.
-const NAMES: [&str; 6] = [
-    "mpirun",
-    "mpiexec",
-    "mpirun.openmpi",
-    "mpirun.mpich",
-    "mpiexec.hydra",
-    "prterun",
-];
+use std::ffi::OsStr;
 
 /// The one that is to be used, or all that PATH has.
 pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
@@ -28,15 +17,11 @@ pub fn look(wanted: Option<&OsStr>) -> Vec<Step> {
             }
         }];
     }
-    let mut seen = HashSet::new();
     let mut steps = Vec::new();
-    for name in NAMES.map(OsString::from) {
-        match Launcher::find(&name) {
-            // `mpirun` and `mpiexec` are often links to one program.
-            Ok(launcher) if !seen.insert(launcher.path.canonicalize().unwrap_or_default()) => {}
+    for (name, launcher) in Launcher::in_path() {
+        match launcher {
             // Another one may well be the one that is used.
             Ok(launcher) => steps.push(found(&launcher, Step::warn)),
-            Err(LauncherError::NotFound(_)) => {}
             Err(error) => {
                 let remedy = "use another one with 'causeway run', or take this one out of PATH";
                 steps.push(Step::warn(name.to_string_lossy(), error.to_string(), remedy));

@@ -5,6 +5,7 @@
 use crate::output::{Beyond, Output};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,16 @@ impl Mpi {
 /// Names of launchers; Debian and others add the MPI's, as in `mpirun.openmpi`, and hydra its own.
 const NAMES: &[&str] = &["mpirun", "mpiexec", "orterun", "prterun"];
 
+/// Names in full, as users and distributions call them.
+const USUAL: [&str; 6] = [
+    "mpirun",
+    "mpiexec",
+    "mpirun.openmpi",
+    "mpirun.mpich",
+    "mpiexec.hydra",
+    "prterun",
+];
+
 /// Why a command cannot be run over sites.
 #[derive(Debug, thiserror::Error)]
 pub enum LauncherError {
@@ -96,6 +107,24 @@ pub enum LauncherError {
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Launcher {
+    /// Finds every launcher that PATH has under one of the usual names, each once, and those that answer like
+    /// none.
+    ///
+    /// Takes at most five seconds for each.
+    pub fn in_path() -> Vec<(OsString, Result<Launcher, LauncherError>)> {
+        let mut seen = HashSet::new();
+        let all = USUAL.map(OsString::from).into_iter().map(|name| {
+            let found = Launcher::find(&name);
+            (name, found)
+        });
+        all.filter(|(_, found)| match found {
+            // `mpirun` and `mpiexec` are often links to one program.
+            Ok(launcher) => seen.insert(launcher.path.canonicalize().unwrap_or_default()),
+            Err(error) => !matches!(error, LauncherError::NotFound(_)),
+        })
+        .collect()
+    }
+
     /// Finds the launcher and asks it.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ pub mod launcher;
 mod patience;
 pub mod rules;
 mod sites;
-mod tuning;
+pub mod tuning;
 pub mod versions;
 
 use crate::preload::{SHIM, UCX};

@@ -41,24 +41,28 @@ pub struct Eager {
     pub rxm_bytes: u64,
 }
 
-/// The sizes for a job of `ranks`: powers of two and room for a header, within the bounds above. `None`
-/// without a tunnel.
+/// The sizes for a job of `ranks`. `None` without a tunnel.
 pub fn eager(status: &Status, ranks: u32) -> Option<Eager> {
     let tunnels = status.tunnels.iter();
-    let largest = tunnels
-        .map(|tunnel| bandwidth_delay_product(tunnel.rtt_microseconds, tunnel.rate_bits_per_second))
-        .max()?;
-    let wanted = largest
+    let products =
+        tunnels.map(|tunnel| bandwidth_delay_product(tunnel.rtt_microseconds, tunnel.rate_bits_per_second));
+    products.max().map(|largest| eager_for(largest, ranks))
+}
+
+/// The sizes for a link that holds so many bytes: powers of two and room for a header, within the bounds
+/// above.
+pub fn eager_for(on_the_way_bytes: u64, ranks: u32) -> Eager {
+    let wanted = on_the_way_bytes
         .saturating_mul(PRODUCTS)
         .clamp(MIN_EAGER_BYTES, MAX_EAGER_BYTES)
         .next_power_of_two();
     let peers = u64::from(ranks.max(1)).next_power_of_two();
     let most = (MAX_TOGETHER_BYTES / peers).max(MIN_EAGER_BYTES);
-    Some(Eager {
+    Eager {
         usual_bytes: wanted.min(most) + HEADER_BYTES,
         ucx_bytes: (wanted * UCX_TIMES).min(most) + HEADER_BYTES,
         rxm_bytes: wanted.min(most).min(MAX_RXM_BYTES) + HEADER_BYTES,
-    })
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,349 @@
+//! `causeway bench`: measures this grid and the MPIs on it, or an emulated one.
+//!
+//! crates/bench counts and keeps; here is what only the command knows: `options`, the MPIs (`mpis`), the
+//! sites (`grid`), what runs (`work`, `npb`, `part`), where (`place`) and how (`runner`, `by_hand`), and how far
+//! it is (`progress`).
+
+mod by_hand;
+mod grid;
+mod mpis;
+mod npb;
+mod options;
+pub mod part;
+mod place;
+mod progress;
+mod runner;
+mod work;
+
+pub use options::Task;
+
+use crate::say;
+use causeway_bench::cell::{Cell, Settings, Way, matrix};
+use causeway_bench::plan::{Head, Plan};
+use causeway_bench::schedule::Bounds;
+use causeway_bench::store::{Store, StoreError};
+use causeway_bench::summary::Summaries;
+use causeway_bench::tables::tables;
+use causeway_bench::{host, matrix as run};
+use grid::Grid;
+use mpis::NamedMpi;
+use npb::Sources;
+use options::{Common, Messages};
+use place::Place;
+use progress::Shown;
+use runner::Runner;
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use work::{OPERATIONS, Work, message_words};
+
+/// What shells report for a program that Ctrl-C has ended.
+const INTERRUPTED: u8 = 128 + 2;
+
+/// Rounds of one size and the seconds after which fewer do: as many as Hablot et al. (2007) made,
+const PING_PONG: (u32, f64) = (200, 4.0);
+
+/// and fewer of operations, of which there are a hundred with all sizes.
+const OPERATION: (u32, f64) = (30, 0.5);
+
+/// Why nothing is measured, and the exit status that says so: 2 for what the user can mend in the command.
+#[derive(Debug)]
+pub struct Failure {
+    text: String,
+    code: u8,
+}
+
+impl Failure {
+    fn usage(text: impl Display) -> Failure {
+        Failure {
+            text: text.to_string(),
+            code: 2,
+        }
+    }
+
+    fn new(text: impl Display) -> Failure {
+        Failure {
+            text: text.to_string(),
+            code: 1,
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        match error {
+            StoreError::Other { .. } => Failure::usage(error),
+            _ => Failure::new(error),
+        }
+    }
+}
+
+/// The status is 0 where every cell has a value, 1 where one has none, 2 for a wrong command, 130 after
+/// Ctrl-C.
+pub fn main(task: Task) -> ExitCode {
+    measure(task).unwrap_or_else(|failure| {
+        say::error(format_args!("causeway bench: {}", failure.text));
+        ExitCode::from(failure.code)
+    })
+}
+
+fn measure(task: Task) -> Result<ExitCode, Failure> {
+    let stop = stop_flag().map_err(Failure::new)?;
+    if let Task::Npb(npb) = &task
+        && !npb.source.exists()
+    {
+        let source = npb.source.display();
+        say::error(format_args!(
+            "causeway bench: skipped: {source} is not there; --source names your copy of the NAS Parallel Benchmarks"
+        ));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (common, work, wanted) = work_of(task)?;
+    check(&common)?;
+    let mpis = mpis::find(&wanted)?;
+    let out = common.out.clone();
+    let out = out.unwrap_or_else(|| PathBuf::from(format!("bench-{}", work.name())));
+    let out = std::path::absolute(&out).map_err(Failure::new)?;
+    let work = in_directory(work, &out);
+    std::fs::create_dir_all(&out)
+        .map_err(|error| Failure::new(format_args!("create {}: {error}", out.display())))?;
+    let routed = common.ways.contains(&Way::Direct) || common.traffic.len() > 1;
+    let place = Place::start(common.lab.as_deref(), routed, &out.join("lab"))?;
+    let grid = grid_of(&common, &place, &work)?;
+    let mut store = Store::open(&out, head(&common, &work, &mpis, &grid)?)?;
+    let mut runner = Runner {
+        place: &place,
+        grid: &grid,
+        work: &work,
+        mpis: &mpis,
+        outputs: out.join("failed"),
+        limit: Duration::from_secs(common.time_limit),
+        flows: common.flows,
+        stop: Arc::clone(&stop),
+    };
+    let shown = Shown::new();
+    let stopped = || stop.load(Ordering::Relaxed);
+    let measured = run::measure(&mut store, &mut runner, &stopped, &mut |progress| {
+        shown.show(&progress)
+    });
+    drop(shown);
+    // Where nothing failed, nothing lies there.
+    let _ = std::fs::remove_dir(&runner.outputs);
+    // What there is is summed up also where the disk is full now.
+    let finished = store.finish();
+    measured.and(finished)?;
+    Ok(tell(&store, common.json, stopped()))
+}
+
+fn stop_flag() -> Result<Arc<AtomicBool>, std::io::Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+/// What the commands have in common, what is to run, and the launchers that are named.
+fn work_of(task: Task) -> Result<(Common, Work, Vec<OsString>), Failure> {
+    let words =
+        |messages: &Messages| message_words(&messages.sizes, &messages.rounds, PING_PONG, messages.idle);
+    let (common, work) = match task {
+        Task::Tcp { messages, common } => (common, Work::Tcp(words(&messages))),
+        Task::Pingpong { messages, common } => (common, Work::Ours("pingpong", words(&messages))),
+        Task::Operations(task) => {
+            let names = operations(&task.operations)?;
+            let work = match task.program.is_empty() {
+                true => {
+                    let mut words = message_words(&task.sizes, &task.rounds, OPERATION, 0);
+                    words.extend(["--operations".into(), names.join(",").to_lowercase()]);
+                    Work::Ours("operations", words)
+                }
+                false => Work::Others(absolute(&task.program)?, names),
+            };
+            (task.common, work)
+        }
+        Task::App { common, command } => {
+            let wanted = match common.mpi.is_empty() {
+                true => command.first().cloned().into_iter().collect(),
+                false => common.mpi.clone(),
+            };
+            return Ok((common, Work::App(command), wanted));
+        }
+        Task::Npb(npb) => {
+            let sources = Sources {
+                source: npb.source,
+                class: npb.class,
+                fflags: npb.fflags,
+                directory: PathBuf::new(),
+            };
+            (npb.common, Work::Npb(sources, npb.benchmarks))
+        }
+    };
+    let wanted = common.mpi.clone();
+    Ok((common, work, wanted))
+}
+
+/// The names as they are spelt; all of them where none is asked for.
+fn operations(wanted: &[String]) -> Result<Vec<String>, Failure> {
+    if wanted.is_empty() {
+        return Ok(OPERATIONS.map(str::to_owned).into());
+    }
+    let known = |name: &String| {
+        let found = OPERATIONS.iter().find(|known| known.eq_ignore_ascii_case(name));
+        found.map(|known| (*known).to_owned()).ok_or_else(|| {
+            let all = OPERATIONS.join(", ");
+            Failure::usage(format_args!("there is no operation {name:?}, but {all}"))
+        })
+    };
+    wanted.iter().map(known).collect()
+}
+
+fn absolute(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let all = paths.iter().map(|path| match path.is_file() {
+        true => std::path::absolute(path).map_err(Failure::new),
+        false => Err(Failure::usage(format_args!("{} is no file", path.display()))),
+    });
+    all.collect()
+}
+
+fn in_directory(work: Work, out: &Path) -> Work {
+    match work {
+        Work::Npb(sources, names) => {
+            let directory = out.join("npb");
+            Work::Npb(Sources { directory, ..sources }, names)
+        }
+        other => other,
+    }
+}
+
+fn check(common: &Common) -> Result<(), Failure> {
+    if common.most < common.least {
+        let (least, most) = (common.least, common.most);
+        return Err(Failure::usage(format_args!(
+            "--most {most} is less than --least {least}"
+        )));
+    }
+    match common.interval.is_finite() && common.interval >= 0.0 {
+        true => Ok(()),
+        false => Err(Failure::usage("--interval is a number of percent, 0 or more")),
+    }
+}
+
+fn grid_of(common: &Common, place: &Place, work: &Work) -> Result<Grid, Failure> {
+    let status = place.status()?;
+    let sites = grid::sites(&status, &common.sites)?;
+    let link = common.link.clone();
+    Ok(Grid {
+        causeway: std::env::current_exe().map_err(Failure::new)?,
+        link: link.or_else(|| place.link(&status, &sites[0].name, &sites[1].name)),
+        shares_cores: place.is_lab(),
+        seed: common.seed,
+        sites,
+        ranks_each: common.ranks.unwrap_or(work.ranks()),
+        named: !common.sites.is_empty(),
+    })
+}
+
+fn head(common: &Common, work: &Work, mpis: &[NamedMpi], grid: &Grid) -> Result<Head, Failure> {
+    let has_mpi = !matches!(work, Work::Tcp(_));
+    let names = match has_mpi {
+        true => mpis.iter().map(|mpi| mpi.name.clone()).collect(),
+        false => vec!["TCP".to_owned()],
+    };
+    let settings: &[Settings] = match has_mpi {
+        true => &common.settings,
+        // There is no MPI to be tuned.
+        false => &[Settings::Default],
+    };
+    let cells: Vec<Cell> = matrix(
+        &work.programs(),
+        &names,
+        (&common.ways, settings, &common.traffic),
+    );
+    if cells.is_empty() {
+        return Err(Failure::usage(
+            "nothing is left to measure: one site has no traffic between sites",
+        ));
+    }
+    let bounds = Bounds {
+        least: common.least,
+        most: common.most,
+        narrow: common.interval / 100.0,
+        seed: common.seed,
+    };
+    let mut plan = Plan::new(work.name(), cells, bounds);
+    plan.sites = grid.sites_option(Way::Causeway, matches!(work, Work::App(_)));
+    plan.lab = common.lab.clone().unwrap_or_default();
+    plan.arguments = work.arguments();
+    let mut host = host::describe();
+    let launchers = mpis
+        .iter()
+        .map(|mpi| (mpi.name.clone(), mpi.launcher.path.display().to_string()));
+    host.extend(launchers);
+    Ok(Head {
+        plan,
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host,
+        link: grid.link.clone(),
+    })
+}
+
+/// Prints what the rows come to.
+fn tell(store: &Store, json: bool, stopped: bool) -> ExitCode {
+    let summary = Summaries::of(store.head(), store.rows());
+    let text = match json {
+        true => serde_json::to_string_pretty(&summary).unwrap_or_default(),
+        false => text(store, &summary),
+    };
+    let status = say::result(text);
+    let out = store.directory().display();
+    if stopped {
+        say::error(format_args!(
+            "causeway bench: stopped; {} rows are in {out}, and the same command goes on there",
+            store.rows().len()
+        ));
+        return ExitCode::from(INTERRUPTED);
+    }
+    say::error(format_args!("causeway bench: rows and summaries are in {out}"));
+    let cells = &store.head().plan.cells;
+    let has_value = |cell: &&Cell| summary.entries.iter().any(|entry| entry.cell == **cell);
+    match cells.iter().all(|cell| has_value(&cell)) {
+        true => status,
+        false => ExitCode::FAILURE,
+    }
+}
+
+fn text(store: &Store, summary: &Summaries) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(link) = &store.head().link {
+        parts.push(format!(
+            "link: round trip {:.2} ms, {:.0} Mbit/s ({})",
+            link.round_trip_us / 1e3,
+            link.rate_bits_per_second / 1e6,
+            link.source
+        ));
+    }
+    for (title, table) in tables(summary) {
+        parts.push(format!("{title}\n\n{}", table.markdown().trim_end()));
+    }
+    for fit in &summary.fits {
+        let (latency, rate) = (fit.line.latency_us / 1e3, fit.line.rate_mbit_per_second);
+        let of_limit = fit.of_limit.map_or_else(String::new, |(latency, rate)| {
+            format!(" ({latency:.3} and {rate:.3} of the limit)")
+        });
+        parts.push(format!(
+            "{}: latency {latency:.3} ms, rate {rate:.0} Mbit/s{of_limit}",
+            fit.cell
+        ));
+    }
+    for (cell, count, reason) in &summary.failures {
+        parts.push(format!("{cell}: failed {count} times; the last time: {reason}"));
+    }
+    parts.join("\n\n")
+}

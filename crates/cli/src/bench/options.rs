@@ -1,0 +1,256 @@
+//! The command line of `causeway bench`.
+
+use causeway_bench::cell::{Settings, Traffic, Way};
+use causeway_bench::plan::KnownLink;
+use causeway_lab::units;
+use causeway_wire::TextError;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Measure the grid and the MPIs on it.
+#[derive(Debug, clap::Subcommand)]
+pub enum Task {
+    /// Send messages to and fro over TCP, without an MPI.
+    Tcp {
+        #[command(flatten)]
+        messages: Messages,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Send messages to and fro between two MPI ranks.
+    Pingpong {
+        #[command(flatten)]
+        messages: Messages,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Time MPI operations: those of Intel's MPI benchmarks.
+    Operations(Operations),
+    /// Time a program of your own.
+    App {
+        #[command(flatten)]
+        common: Common,
+        /// The launcher and its arguments, as for 'causeway run'; with --mpi, those launchers take its place.
+        #[arg(last = true, required = true, value_name = "mpirun ...")]
+        command: Vec<OsString>,
+    },
+    /// Build and time the NAS Parallel Benchmarks from your copy of their sources.
+    Npb(Npb),
+}
+
+/// See [`Task::Operations`].
+#[derive(Debug, clap::Args)]
+pub struct Operations {
+    /// Operations [default: all].
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub operations: Vec<String>,
+    /// Measure with this program instead, at the same path on every node: IMB-MPI1 of Intel's MPI benchmarks,
+    /// or one of the OSU micro-benchmarks, built for the MPI; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub program: Vec<PathBuf>,
+    /// Bytes of a message, such as 8,64k,4M.
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size,
+          default_value = "0,8,64,1k,16k,64k,256k,1M,4M")]
+    pub sizes: Vec<u64>,
+    #[command(flatten)]
+    pub rounds: Rounds,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// See [`Task::Npb`].
+#[derive(Debug, clap::Args)]
+pub struct Npb {
+    /// Their directory or archive. Without one there is nothing to measure: that is said, and the status is 0.
+    #[arg(long, value_name = "DIR|TAR")]
+    pub source: PathBuf,
+    /// Which of them.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "NAME,...",
+        default_value = "ep,is,cg,mg,ft,lu,bt,sp"
+    )]
+    pub benchmarks: Vec<String>,
+    /// Problem size.
+    #[arg(long, default_value = "A", value_parser = ["S", "W", "A", "B", "C", "D", "E"])]
+    pub class: String,
+    /// Options of the Fortran compiler. These are gfortran's.
+    #[arg(
+        long,
+        allow_hyphen_values = true,
+        default_value = "-O3 -fallow-argument-mismatch -fallow-invalid-boz -mcmodel=medium"
+    )]
+    pub fflags: String,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// How messages go to and fro.
+#[derive(Debug, clap::Args)]
+pub struct Messages {
+    /// Bytes of a message, such as 1,64k,64M.
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,...", value_parser = size,
+          default_value = "1,8,64,256,1k,4k,16k,64k,256k,1M,4M,16M,64M")]
+    pub sizes: Vec<u64>,
+    #[command(flatten)]
+    pub rounds: Rounds,
+    /// Pause before each round, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    pub idle: u64,
+}
+
+/// How often one size is measured in a run.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Rounds {
+    /// Rounds of each size [default: 200; of operations 30].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub count: Option<u32>,
+    /// Seconds after which fewer rounds of a size do, but never fewer than five [default: 4; of operations 0.5].
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f64>,
+}
+
+/// What all have in common.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// Directory of the results [default: bench-NAME]. The same command goes on where an earlier one stopped.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Measure on an emulated grid: a scenario that comes with Causeway, or a file.
+    #[arg(long, value_name = "SCENARIO")]
+    pub lab: Option<String>,
+    /// A launcher of an MPI to measure; may be given several times [default: all in PATH].
+    #[arg(long, value_name = "MPIRUN")]
+    pub mpi: Vec<OsString>,
+    /// How ranks reach each other: site (all at the first site), direct (plain connections between the
+    /// sites, which need a route), causeway.
+    #[arg(long, value_delimiter = ',', value_name = "WAY,...", value_parser = way,
+          default_value = "direct,causeway")]
+    pub ways: Vec<Way>,
+    /// Settings of the MPI: default (as it comes), tuned (for the link, by Causeway or as by hand).
+    #[arg(long, value_delimiter = ',', value_name = "SETTINGS,...", value_parser = settings,
+          default_value = "tuned")]
+    pub settings: Vec<Settings>,
+    /// What else crosses the link: quiet (nothing), busy (TCP flows from the first site to the second).
+    #[arg(long, value_delimiter = ',', value_name = "TRAFFIC,...", value_parser = traffic,
+          default_value = "quiet")]
+    pub traffic: Vec<Traffic>,
+    /// Flows of busy traffic.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub flows: u32,
+    /// Sites [default: this one, and the first other one that has nodes].
+    #[arg(long, value_delimiter = ',', value_name = "SITE,...")]
+    pub sites: Vec<String>,
+    /// Ranks at each site [default: 1 for ping-pongs, otherwise 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks: Option<u32>,
+    /// Runs of each cell of the matrix, at least.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub least: u32,
+    /// Runs of each cell, at most.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub most: u32,
+    /// A cell is done when the 95 % interval of each median is within so many percent of it, to either side.
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    pub interval: f64,
+    /// Seconds after which a run is stopped and counts as failed.
+    #[arg(long, value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    pub time_limit: u64,
+    /// Where random numbers begin.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Round-trip time and rate of the link, such as 11.6ms,1Gbit/s [default: what the gateways have seen].
+    #[arg(long, value_name = "TIME,RATE", value_parser = link)]
+    pub link: Option<KnownLink>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn named<T: Copy>(text: &str, all: &[(&str, T)]) -> Result<T, TextError> {
+    let found = all.iter().find(|(name, _)| *name == text);
+    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+    found
+        .map(|(_, value)| *value)
+        .ok_or_else(|| format!("it is none of {}", names.join(", ")).into())
+}
+
+fn way(text: &str) -> Result<Way, TextError> {
+    let all = [Way::Site, Way::Direct, Way::Causeway];
+    named(text, &all.map(|way| (way.name(), way)))
+}
+
+fn settings(text: &str) -> Result<Settings, TextError> {
+    let all = [Settings::Default, Settings::Tuned];
+    named(text, &all.map(|settings| (settings.name(), settings)))
+}
+
+fn traffic(text: &str) -> Result<Traffic, TextError> {
+    let all = [Traffic::Quiet, Traffic::Busy];
+    named(text, &all.map(|traffic| (traffic.name(), traffic)))
+}
+
+fn link(text: &str) -> Result<KnownLink, TextError> {
+    let (time, rate) = text.split_once(',').ok_or("it is not TIME,RATE")?;
+    let time = units::duration(time).map_err(|error| error.to_string())?;
+    let rate = units::rate_bits_per_second(rate).map_err(|error| error.to_string())?;
+    Ok(KnownLink {
+        round_trip_us: time.as_secs_f64() * 1e6,
+        rate_bits_per_second: rate as f64,
+        source: "given".into(),
+    })
+}
+
+/// Bytes: 8, 64k, 4M, 1G, each a power of 1024.
+fn size(text: &str) -> Result<u64, TextError> {
+    let (digits, shift) = match text.trim_end_matches(['k', 'K', 'M', 'G']) {
+        digits if digits.len() + 1 < text.len() => (text, 0),
+        digits => match text.chars().last() {
+            Some('k' | 'K') => (digits, 10),
+            Some('M') => (digits, 20),
+            Some('G') => (digits, 30),
+            _ => (digits, 0),
+        },
+    };
+    let number = digits.parse::<u64>().ok();
+    let bytes = number.and_then(|number| number.checked_mul(1 << shift));
+    let fits = bytes.filter(|&bytes| bytes <= MOST_BYTES);
+    fits.ok_or_else(|| "it is no size up to 1G, such as 8, 64k or 4M".into())
+}
+
+/// The longest message of the programs that are started.
+const MOST_BYTES: u64 = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_1024_and_nothing_else_is_a_size() {
+        let read = |text| size(text).ok();
+        assert_eq!(
+            ["0", "8", "64k", "4M", "1G"].map(read),
+            [Some(0), Some(8), Some(65_536), Some(4 << 20), Some(1 << 30)]
+        );
+        assert_eq!(["", "k", "2G", "4Mk", "-1", "4 M"].map(read), [None; 6]);
+    }
+
+    #[test]
+    fn a_link_is_a_time_and_a_rate() {
+        let given = link("11.6ms,1Gbit/s").unwrap();
+        assert_eq!((given.round_trip_us, given.rate_bits_per_second), (11_600.0, 1e9));
+        assert!(link("11.6ms").is_err() && link("fast,1Gbit/s").is_err());
+    }
+
+    #[test]
+    fn an_unknown_word_is_answered_with_the_known_ones() {
+        assert_eq!(way("site").ok(), Some(Way::Site));
+        assert!(
+            way("wan")
+                .unwrap_err()
+                .to_string()
+                .contains("site, direct, causeway")
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! What `causeway bench` starts as ranks of a launcher where no MPI is measured.
+
+use crate::say;
+use causeway_bench::tcp::{self, Plan};
+use std::fmt::Write as _;
+use std::io::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What a rank does.
+#[derive(Debug, clap::Subcommand)]
+pub enum Part {
+    /// Send messages to and fro, between rank 0 and rank 1.
+    Tcp(TcpPart),
+    /// Keep the link busy, from rank 0 to rank 1.
+    Flows {
+        /// HOST:PORT of rank 1.
+        to: String,
+        /// Connections.
+        flows: usize,
+    },
+}
+
+/// See [`Part::Tcp`].
+#[derive(Debug, clap::Args)]
+pub struct TcpPart {
+    /// HOST:PORT of rank 1.
+    to: String,
+    #[arg(long, value_delimiter = ',')]
+    sizes: Vec<u64>,
+    #[arg(long)]
+    count: u32,
+    #[arg(long)]
+    seconds: f64,
+    #[arg(long, default_value_t = 0)]
+    idle: u64,
+    /// Keep each rank to a core of its own.
+    #[arg(long)]
+    own_cores: bool,
+}
+
+/// The status is 1, with the reason, where it fails.
+pub fn main(part: &Part) -> ExitCode {
+    let done = match part {
+        Part::Tcp(part) => to_and_fro(part),
+        Part::Flows { to, flows } => keep_busy(to, *flows),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say::error(format_args!("causeway bench: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The printed line that says that all connections of the flows are there.
+pub const FLOWING: &str = "bench: flowing";
+
+fn to_and_fro(part: &TcpPart) -> Result<(), Error> {
+    let rank = rank()?;
+    if part.own_cores {
+        tcp::stay_on_core(rank == 0)?;
+    }
+    if rank != 0 {
+        return tcp::send_back(&tcp::accept(port(&part.to)?)?);
+    }
+    let plan = Plan {
+        sizes: part.sizes.clone(),
+        count: part.count,
+        seconds: part.seconds,
+        idle: Duration::from_millis(part.idle),
+    };
+    tcp::measure(&tcp::connect(&part.to)?, &plan, |size, times| {
+        let mut line = format!("bench: tcp {size}");
+        for time in times {
+            let _ = write!(line, " {time:.3}");
+        }
+        let _ = say::output(line);
+    })
+}
+
+fn keep_busy(to: &str, flows: usize) -> Result<(), Error> {
+    match rank()? {
+        0 => tcp::flood(to, flows),
+        _ => tcp::drain(port(to)?, flows, || {
+            let _ = say::output(FLOWING);
+        }),
+    }
+}
+
+fn rank() -> Result<u32, Error> {
+    tcp::rank().ok_or_else(|| Error::other("no launcher has set a rank: 'causeway bench' starts this"))
+}
+
+fn port(to: &str) -> Result<u16, Error> {
+    let port = to.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+    port.ok_or_else(|| Error::other(format!("{to:?} is not HOST:PORT")))
+}

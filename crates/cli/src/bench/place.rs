@@ -1,0 +1,95 @@
+//! Where commands are run: on this host, or on the first head node of an emulated grid.
+
+use super::Failure;
+use crate::ask;
+use causeway_bench::lab::Lab;
+use causeway_bench::plan::KnownLink;
+use causeway_bench::program::{Program, ProgramError};
+use causeway_control::{self as control, Status};
+use causeway_lab::Scenario;
+use std::path::Path;
+use std::time::Duration;
+
+/// See the module.
+pub enum Place {
+    /// This host's gateway and its grid.
+    Here,
+    /// An emulated grid, which ends with this value.
+    Lab {
+        lab: Box<Lab>,
+        scenario: Box<Scenario>,
+        head: String,
+    },
+}
+
+impl Place {
+    /// This host, or a lab of `scenario` that is started now; its messages go to `directory`.
+    pub fn start(scenario: Option<&str>, routed: bool, directory: &Path) -> Result<Place, Failure> {
+        let Some(name) = scenario else {
+            return Ok(Place::Here);
+        };
+        let scenario = Scenario::find(name).map_err(Failure::usage)?;
+        let first = scenario.sites.first();
+        let head = first
+            .map(|site| format!("{}-head", site.name))
+            .unwrap_or_default();
+        let shape: &[&str] = match routed && !scenario.routed {
+            true => &["--routed", "true", name],
+            false => &[name],
+        };
+        let lab = Lab::start(shape, directory).map_err(|error| Failure::new(error.reason()))?;
+        Ok(Place::Lab {
+            lab: Box::new(lab),
+            scenario: Box::new(scenario),
+            head,
+        })
+    }
+
+    /// A bash command line there. Its outputs go to `directory`.
+    pub fn program(&self, line: &str, directory: &Path, limit: Duration) -> Result<Program, ProgramError> {
+        match self {
+            Place::Here => Ok(Program::new(line, directory, limit)),
+            Place::Lab { lab, head, .. } => lab.program(head, line, directory, limit),
+        }
+    }
+
+    /// What the gateway there says.
+    pub fn status(&self) -> Result<Status, Failure> {
+        match self {
+            Place::Here => ask::status(&control::socket()).map_err(|error| {
+                Failure::usage(format_args!(
+                    "{error}; 'causeway bench --lab rennes-nancy ...' measures on an emulated grid"
+                ))
+            }),
+            Place::Lab { lab, head, .. } => {
+                let value = lab.status(head).map_err(|error| Failure::new(error.reason()))?;
+                serde_json::from_value(value).map_err(Failure::new)
+            }
+        }
+    }
+
+    /// Whether the nodes share the cores of this host.
+    pub fn is_lab(&self) -> bool {
+        matches!(self, Place::Lab { .. })
+    }
+
+    /// The link between two sites: as the scenario has it, or as the gateways' lanes see it.
+    pub fn link(&self, status: &Status, near: &str, far: &str) -> Option<KnownLink> {
+        match self {
+            Place::Lab { scenario, .. } => scenario.link(near, far).map(|link| KnownLink {
+                round_trip_us: link.rtt.as_secs_f64() * 1e6,
+                rate_bits_per_second: link.rate_bits_per_second as f64,
+                source: "scenario".into(),
+            }),
+            Place::Here => {
+                let tunnel = status.tunnels.iter().find(|tunnel| tunnel.site == far)?;
+                let link = tunnel.link().filter(|link| link.rate_bits_per_second > 0)?;
+                Some(KnownLink {
+                    round_trip_us: f64::from(link.rtt_microseconds),
+                    rate_bits_per_second: link.rate_bits_per_second as f64,
+                    source: "probed".into(),
+                })
+            }
+        }
+    }
+}

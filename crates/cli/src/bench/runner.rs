@@ -1,0 +1,164 @@
+//! Runs one cell: the work, and the traffic beside it.
+
+use super::Grid;
+use super::by_hand::{self, Allowed};
+use super::mpis::NamedMpi;
+use super::part::FLOWING;
+use super::place::Place;
+use super::work::Work;
+use causeway_bench::cell::{Cell, Settings, Traffic, Way};
+use causeway_bench::lab::quoted;
+use causeway_bench::matrix;
+use causeway_bench::program::{Program, Running};
+use causeway_bench::row::{Outcome, Value};
+use causeway_wire::TextError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long busy traffic may take to begin.
+const TRAFFIC_BEGINS: Duration = Duration::from_secs(30);
+
+/// Busy traffic that lasts longer than any run beside it.
+const TRAFFIC_LASTS: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The port of busy traffic: below those of [`Work`].
+const TRAFFIC_PORT: u16 = 60_999;
+
+/// See the module.
+pub struct Runner<'a> {
+    pub place: &'a Place,
+    pub grid: &'a Grid,
+    pub work: &'a Work,
+    pub mpis: &'a [NamedMpi],
+    /// Where outputs of runs that failed are kept.
+    pub outputs: PathBuf,
+    pub limit: Duration,
+    pub flows: u32,
+    pub stop: Arc<AtomicBool>,
+}
+
+impl matrix::Runner for Runner<'_> {
+    fn run(&mut self, cell: &Cell, run: u32) -> Outcome {
+        let directory = self.outputs.join(format!("{}-{run}", cell.slug()));
+        match self.measure(cell, run, &directory) {
+            Ok(values) => {
+                let _ = std::fs::remove_dir_all(&directory);
+                Outcome::Measured { values }
+            }
+            Err(error) => Outcome::Failed {
+                reason: error.to_string(),
+            },
+        }
+    }
+}
+
+impl Runner<'_> {
+    fn measure(&self, cell: &Cell, run: u32, directory: &Path) -> Result<Vec<Value>, TextError> {
+        // Where no MPI is measured, any of them starts the ranks.
+        let mpi = self.mpis.iter().find(|mpi| mpi.name == cell.mpi);
+        let mpi = mpi
+            .or_else(|| self.mpis.first())
+            .ok_or("there is no MPI to start it")?;
+        make(directory)?;
+        let _traffic = match cell.traffic {
+            Traffic::Busy => Some(self.traffic(mpi, directory)?),
+            Traffic::Quiet => None,
+        };
+        let command = self.work.command((cell, run), mpi, self.grid, &self.stop)?;
+        let options = self.work.options(cell, mpi);
+        let environment = match (cell.way, cell.settings) {
+            (Way::Causeway, _) | (_, Settings::Default) => vec![],
+            (_, Settings::Tuned) => by_hand::environment(
+                &mpi.launcher,
+                self.grid.link.as_ref(),
+                self.grid.ranks(),
+                Allowed::here(),
+            ),
+        };
+        let sites = self
+            .grid
+            .sites_option(cell.way, matches!(self.work, Work::App(_)));
+        let line = self.line(&environment, &options, &sites, &command)?;
+        let ended = self.program(&line, directory, self.limit)?.succeed();
+        let ended = ended
+            .map_err(|error| format!("{}; its outputs are in {}", error.reason(), directory.display()))?;
+        self.work.values(cell, &ended)
+    }
+
+    fn program(&self, line: &str, directory: &Path, limit: Duration) -> Result<Program, TextError> {
+        let program = self.place.program(line, directory, limit);
+        let program = program.map_err(|error| error.reason())?;
+        Ok(program.until(&self.stop))
+    }
+
+    /// A line for bash, which runs in the user's directory.
+    fn line(
+        &self,
+        environment: &[(&str, String)],
+        options: &[&str],
+        sites: &str,
+        command: &[String],
+    ) -> Result<String, TextError> {
+        let here = std::env::current_dir().map_err(TextError::of)?;
+        let mut words = vec!["exec".to_owned(), "env".to_owned()];
+        // Set by the user, a variable stays as it is.
+        let unset = environment
+            .iter()
+            .filter(|(name, _)| std::env::var_os(name).is_none());
+        words.extend(unset.map(|(name, value)| format!("{name}={value}")));
+        words.extend([self.grid.causeway.display().to_string(), "run".into()]);
+        words.extend(options.iter().map(|&option| option.to_owned()));
+        if !sites.is_empty() {
+            words.extend(["--sites".to_owned(), sites.to_owned()]);
+        }
+        words.push("--".to_owned());
+        words.extend(command.iter().cloned());
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        Ok(format!(
+            "cd {} && {}",
+            quoted(&here.display().to_string()),
+            words.join(" ")
+        ))
+    }
+
+    /// Starts the flows and waits until all are there. They end with the value.
+    fn traffic(&self, mpi: &NamedMpi, directory: &Path) -> Result<Running, TextError> {
+        let directory = directory.join("traffic");
+        make(&directory)?;
+        let to = format!("{}:{TRAFFIC_PORT}", self.grid.second_rank(Way::Direct));
+        let command = [
+            mpi.launcher.path.display().to_string(),
+            "-n".into(),
+            "2".into(),
+            self.grid.causeway.display().to_string(),
+            "bench-part".into(),
+            "flows".into(),
+            to,
+            self.flows.to_string(),
+        ];
+        let line = self.line(&[], &["--direct"], &self.grid.one_at_each(), &command)?;
+        let program = self.program(&line, &directory, TRAFFIC_LASTS)?;
+        let mut running = program.start().map_err(|error| error.reason())?;
+        let end = Instant::now() + TRAFFIC_BEGINS;
+        let said = || std::fs::read_to_string(directory.join("stdout")).unwrap_or_default();
+        while !said().contains(FLOWING) {
+            let is_over = running.ended().map_err(|error| error.reason())?.is_some();
+            if is_over || Instant::now() > end || self.stop.load(Ordering::Relaxed) {
+                return Err(format!(
+                    "the traffic beside it did not begin: is there a route between the sites? What it said is in {}",
+                    directory.display()
+                )
+                .into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(running)
+    }
+}
+
+fn make(directory: &Path) -> Result<(), TextError> {
+    let made = std::fs::create_dir_all(directory);
+    made.map_err(|error| format!("create {}: {error}", directory.display()).into())
+}

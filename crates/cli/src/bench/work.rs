@@ -1,0 +1,273 @@
+//! What runs in a cell: the words after `causeway run`, and what is read from the output.
+
+use super::Grid;
+use super::mpis::NamedMpi;
+use super::npb::Sources;
+use super::options::Rounds;
+use crate::programs::MpiProgram;
+use causeway_bench::cell::{Cell, Settings, Way};
+use causeway_bench::output;
+use causeway_bench::program::Ended;
+use causeway_bench::row::{Quantity, Value};
+use causeway_wire::TextError;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Ports that neither gateways nor the kernel's choice for connections take.
+const PORTS: std::ops::Range<u64> = 61_000..65_000;
+
+/// See the module.
+#[derive(Debug)]
+pub enum Work {
+    /// Messages without an MPI.
+    Tcp(Vec<String>),
+    /// Programs of `programs/bench`: `pingpong` or `operations`, and their arguments.
+    Ours(&'static str, Vec<String>),
+    /// IMB or OSU programs, and the operations that IMB is asked for.
+    Others(Vec<PathBuf>, Vec<String>),
+    /// The user's launcher and its arguments.
+    App(Vec<OsString>),
+    /// Names of NAS Parallel Benchmarks.
+    Npb(Sources, Vec<String>),
+}
+
+/// Names of the operations, as `programs/bench/operations.c` and IMB spell them; cases are not told apart.
+pub const OPERATIONS: [&str; 12] = [
+    "PingPong",
+    "PingPing",
+    "Sendrecv",
+    "Exchange",
+    "Allreduce",
+    "Reduce",
+    "Reduce_scatter",
+    "Allgather",
+    "Allgatherv",
+    "Alltoall",
+    "Bcast",
+    "Barrier",
+];
+
+/// The arguments of our programs for sizes and rounds; `usual` are rounds and seconds where the user says
+/// nothing.
+pub fn message_words(sizes: &[u64], rounds: &Rounds, usual: (u32, f64), idle: u64) -> Vec<String> {
+    let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    let words = [
+        ["--sizes".to_owned(), sizes.join(",")],
+        ["--count".to_owned(), rounds.count.unwrap_or(usual.0).to_string()],
+        [
+            "--seconds".to_owned(),
+            rounds.seconds.unwrap_or(usual.1).to_string(),
+        ],
+        ["--idle".to_owned(), idle.to_string()],
+    ];
+    words.into_iter().flatten().collect()
+}
+
+impl Work {
+    /// The word on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Work::Tcp(_) => "tcp",
+            Work::Ours(name, _) => name,
+            Work::Others(..) => "operations",
+            Work::App(_) => "app",
+            Work::Npb(..) => "npb",
+        }
+    }
+
+    /// Everything that tells it from other work of the same name.
+    pub fn arguments(&self) -> String {
+        match self {
+            Work::Tcp(words) | Work::Ours(_, words) => words.join(" "),
+            Work::Others(_, operations) => operations.join(" "),
+            Work::App(words) => {
+                let words = words.iter().map(|word| word.to_string_lossy());
+                words.collect::<Vec<_>>().join(" ")
+            }
+            Work::Npb(sources, _) => format!("{} {}", sources.class, sources.fflags),
+        }
+    }
+
+    /// The programs of the matrix; one without a name where there is no choice.
+    pub fn programs(&self) -> Vec<String> {
+        match self {
+            Work::Others(paths, _) => paths.iter().map(|path| file_name(path)).collect(),
+            Work::Npb(sources, names) => names
+                .iter()
+                .map(|name| format!("{name}.{}", sources.class))
+                .collect(),
+            _ => vec![String::new()],
+        }
+    }
+
+    /// Ranks at each site, unless the user says something else.
+    pub fn ranks(&self) -> u32 {
+        match self {
+            Work::Tcp(_) | Work::Ours("pingpong", _) => 1,
+            _ => 2,
+        }
+    }
+
+    /// The launcher and its arguments, for one run.
+    ///
+    /// # Errors
+    /// The program is not there, and why.
+    pub fn command(
+        &self,
+        (cell, run): (&Cell, u32),
+        mpi: &NamedMpi,
+        grid: &Grid,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Vec<String>, TextError> {
+        let launcher = mpi.launcher.path.display().to_string();
+        if let Work::App(words) = self {
+            let rest = words
+                .iter()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned());
+            return Ok(std::iter::once(launcher).chain(rest).collect());
+        }
+        let mut words = vec![launcher, "-n".into(), grid.ranks().to_string()];
+        match self {
+            Work::Tcp(arguments) => {
+                words.extend(tcp_words(grid, cell, run));
+                words.extend(arguments.iter().cloned());
+            }
+            Work::Ours(name, arguments) => {
+                let program = MpiProgram::new(&grid.causeway, "bench", &mpi.launcher);
+                if let Some(missing) = program.missing() {
+                    let path = missing.display();
+                    return Err(format!("{path} is missing; 'make build' makes it").into());
+                }
+                words.extend(program.words().map(|word| word.to_string_lossy().into_owned()));
+                words.push((*name).to_owned());
+                words.extend(arguments.iter().cloned());
+                // Ranks between would be kept from running by those that wait busily.
+                if grid.shares_cores && grid.ranks() == 2 {
+                    words.extend(["--own-cores".into(), "1".into()]);
+                }
+            }
+            Work::Others(paths, operations) => {
+                let path = paths.iter().find(|path| file_name(path) == cell.program);
+                words.extend(path.map(|path| path.display().to_string()));
+                if is_imb(&cell.program) {
+                    words.extend(["-npmin".into(), grid.ranks().to_string()]);
+                    words.extend(operations.iter().cloned());
+                }
+            }
+            Work::Npb(sources, names) => {
+                let name = names
+                    .iter()
+                    .find(|name| cell.program.starts_with(&format!("{name}.")));
+                let name = name.ok_or("it is none of the benchmarks that were asked for")?;
+                let program = sources.program((name, grid.ranks()), mpi, stop)?;
+                words.push(program.display().to_string());
+            }
+            Work::App(_) => {}
+        }
+        Ok(words)
+    }
+
+    /// Options of `causeway run`.
+    pub fn options(&self, cell: &Cell, mpi: &NamedMpi) -> Vec<&'static str> {
+        match (cell.way, cell.settings) {
+            (Way::Site | Way::Direct, _) => vec!["--direct"],
+            // No MPI call is made that could be helped.
+            (Way::Causeway, _) if matches!(self, Work::Tcp(_)) => vec!["--no-collectives"],
+            (Way::Causeway, Settings::Default) => vec!["--no-tune"],
+            (Way::Causeway, Settings::Tuned) if mpi.is_tested() => vec![],
+            (Way::Causeway, Settings::Tuned) => vec!["--tune-untested"],
+        }
+    }
+
+    /// What a run that ended well has measured.
+    ///
+    /// # Errors
+    /// Its output has no result, and why.
+    pub fn values(&self, cell: &Cell, ended: &Ended) -> Result<Vec<Value>, TextError> {
+        match self {
+            Work::Tcp(_) | Work::Ours(..) => output::values(&ended.stdout).map_err(TextError::of),
+            Work::Others(..) if is_imb(&cell.program) => output::imb(&ended.stdout).map_err(TextError::of),
+            Work::Others(..) => output::osu(&ended.stdout).map_err(TextError::of),
+            Work::App(words) => {
+                let name = words
+                    .get(1..)
+                    .and_then(program_name)
+                    .unwrap_or_else(|| "app".into());
+                seconds(&name, "run time", ended.elapsed.as_secs_f64())
+            }
+            Work::Npb(..) => {
+                let time = output::npb_seconds(&ended.stdout).map_err(TextError::of)?;
+                seconds(&cell.program, "time that it tells", time)
+            }
+        }
+    }
+}
+
+/// The words that start our two ends of a TCP connection, but for what they send.
+fn tcp_words(grid: &Grid, cell: &Cell, run: u32) -> Vec<String> {
+    let port = PORTS.start + grid.seed.wrapping_add(run.into()) % (PORTS.end - PORTS.start);
+    let to = format!("{}:{port}", grid.second_rank(cell.way));
+    let mut words = vec![
+        grid.causeway.display().to_string(),
+        "bench-part".into(),
+        "tcp".into(),
+        to,
+    ];
+    words.extend(grid.shares_cores.then(|| "--own-cores".to_owned()));
+    words
+}
+
+fn seconds(operation: &str, measure: &str, time: f64) -> Result<Vec<Value>, TextError> {
+    let quantity = Quantity {
+        operation: operation.to_owned(),
+        measure: measure.to_owned(),
+        size_bytes: None,
+        unit: "s".to_owned(),
+    };
+    Ok(Value::new(quantity, &[time]).into_iter().collect())
+}
+
+fn is_imb(program: &str) -> bool {
+    program.starts_with("IMB")
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// The first word after a launcher's options that is a file: what the user calls the program.
+fn program_name(words: &[OsString]) -> Option<String> {
+    let mut files = words.iter().map(Path::new).filter(|path| path.is_file());
+    files.next().map(file_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_rounds_are_words_of_our_programs() {
+        let rounds = Rounds {
+            count: None,
+            seconds: Some(0.5),
+        };
+        assert_eq!(
+            message_words(&[1, 1024], &rounds, (200, 4.0), 0).join(" "),
+            "--sizes 1,1024 --count 200 --seconds 0.5 --idle 0"
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_program_is_that_of_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("heat");
+        std::fs::write(&program, "").unwrap();
+        let words = ["-n".into(), "4".into(), program.into_os_string(), "8".into()];
+        assert_eq!(program_name(&words).as_deref(), Some("heat"));
+        assert_eq!(program_name(&["-n".into()]), None);
+    }
+}

@@ -1,0 +1,216 @@
+//! `causeway bench` as users call it: on an emulated grid, with real MPIs.
+
+use crate::grid::{causeway, root};
+use crate::namespaces;
+use causeway_bench::row::Row;
+use causeway_bench::store;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A lab takes seconds to start, a minute beside fifteen compilers. What takes longer hangs.
+const DEADLINE: Duration = Duration::from_secs(180);
+
+/// A command in an empty directory of its own; none where the machine has no namespaces.
+struct Bench {
+    directory: PathBuf,
+    words: Vec<String>,
+}
+
+impl Bench {
+    fn new(name: &str, words: &[&str]) -> Option<Bench> {
+        if let Err(reason) = namespaces::probe() {
+            println!("skipped: {reason}");
+            return None;
+        }
+        let directory = root().join("target/e2e").join(format!("bench-{name}"));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).unwrap();
+        let words = words.iter().map(|&word| word.to_owned()).collect();
+        Some(Bench { directory, words })
+    }
+
+    fn out(&self) -> PathBuf {
+        self.directory.join("out")
+    }
+
+    fn command(&self) -> Command {
+        let mut words = self.words.iter();
+        let mut command = Command::new("timeout");
+        command.arg(DEADLINE.as_secs().to_string()).arg(causeway());
+        command.arg("bench").args(words.next());
+        command.args(["--lab", "rennes-nancy", "--out"]).arg(self.out());
+        command
+            .args(words)
+            .current_dir(&self.directory)
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self) -> Output {
+        let output = self.command().output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        println!("{}\n{}", text(&output.stdout), text(&output.stderr));
+        output
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        store::read(&self.out()).unwrap().1
+    }
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_mpis_are_measured_on_every_way_and_a_second_call_measures_nothing_again() {
+    let words = [
+        "pingpong",
+        "--mpi=mpirun.openmpi",
+        "--mpi=mpirun.mpich",
+        "--ways=site,direct,causeway",
+        "--settings=default,tuned",
+        "--traffic=quiet,busy",
+        "--sizes=1,64k",
+        "--count=5",
+        "--least=1",
+        "--most=1",
+    ];
+    let Some(bench) = Bench::new("matrix", &words) else {
+        return;
+    };
+    assert_eq!(bench.run().status.code(), Some(0));
+    let rows = bench.rows();
+    // Two settings of each: one site quiet, two ways quiet and busy.
+    assert_eq!(rows.len(), 2 * 2 * (1 + 2 * 2));
+    for row in &rows {
+        assert_eq!(row.values().len(), 2, "{row:?}");
+        assert!(
+            row.values().iter().all(|value| value.summary.count == 5),
+            "{row:?}"
+        );
+    }
+    let summary = fs::read_to_string(bench.out().join("summary.csv")).unwrap();
+    assert_eq!(summary.lines().count(), 1 + 2 * rows.len(), "{summary}");
+    let before = fs::read(bench.out().join("rows.jsonl")).unwrap();
+    assert_eq!(bench.run().status.code(), Some(0));
+    assert_eq!(fs::read(bench.out().join("rows.jsonl")).unwrap(), before);
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's MPIs; run by make test"]
+fn debian_open_mpi_and_plain_tcp_give_operations_and_messages_their_times() {
+    let operations = [
+        "operations",
+        "--mpi=mpirun.openmpi",
+        "--sizes=0,8",
+        "--count=5",
+        "--least=1",
+        "--most=1",
+    ];
+    let Some(bench) = Bench::new("operations", &operations) else {
+        return;
+    };
+    assert_eq!(bench.run().status.code(), Some(0));
+    for row in bench.rows() {
+        let once = row
+            .values()
+            .iter()
+            .filter(|value| value.quantity.measure == "once");
+        let names: std::collections::BTreeSet<_> =
+            once.map(|value| value.quantity.operation.clone()).collect();
+        assert_eq!(names.len(), 12, "{names:?}");
+    }
+    let tcp = [
+        "tcp",
+        "--ways=site,direct,causeway",
+        "--sizes=1,64k",
+        "--count=5",
+        "--least=1",
+        "--most=1",
+    ];
+    let Some(bench) = Bench::new("tcp", &tcp) else {
+        return;
+    };
+    assert_eq!(bench.run().status.code(), Some(0));
+    assert!(bench.rows().iter().all(|row| row.values().len() == 2));
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_whose_program_crashes_hangs_or_is_absent_leaves_a_row_with_the_reason() {
+    for (name, program, reason) in [
+        ("crash", "kill -SEGV $$", "ended with"),
+        ("hang", "sleep 1000", "within 4 s"),
+    ] {
+        let words = [
+            "app",
+            "--ways=causeway",
+            "--time-limit=4",
+            "--least=1",
+            "--most=1",
+            "--",
+            "mpirun.openmpi",
+            "-n",
+            "2",
+            "sh",
+            "-c",
+            program,
+        ];
+        let Some(bench) = Bench::new(name, &words) else {
+            return;
+        };
+        assert_eq!(bench.run().status.code(), Some(1), "{name}");
+        let rows = bench.rows();
+        let failure = rows[0].failure().unwrap();
+        assert!(rows.len() == 1 && failure.contains(reason), "{failure}");
+        assert!(is_kept(&bench.out().join("failed")), "{name}");
+    }
+}
+
+/// Whether outputs of a run that failed lie there.
+fn is_kept(directory: &Path) -> bool {
+    let mut runs = fs::read_dir(directory).unwrap();
+    runs.any(|run| run.unwrap().path().join("stderr").is_file())
+}
+
+#[test]
+#[ignore = "needs namespaces and Debian's Open MPI; run by make test"]
+fn debian_open_mpi_that_is_interrupted_leaves_its_rows_and_is_measured_on_later() {
+    let words = [
+        "app",
+        "--ways=causeway",
+        "--interval=0",
+        "--least=3",
+        "--most=3",
+        "--",
+        "mpirun.openmpi",
+        "-n",
+        "2",
+        "true",
+    ];
+    let Some(bench) = Bench::new("interrupted", &words) else {
+        return;
+    };
+    let child = bench
+        .command()
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = child.unwrap();
+    let rows = bench.out().join("rows.jsonl");
+    let end = Instant::now() + DEADLINE;
+    while fs::read_to_string(&rows).unwrap_or_default().lines().count() < 1 {
+        assert!(Instant::now() < end, "no row in time");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // timeout passes it on.
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    child.wait().unwrap();
+    let kept = bench.rows();
+    assert!((1..3).contains(&kept.len()), "{} rows", kept.len());
+    assert!(bench.out().join("summary.json").is_file());
+    assert_eq!(bench.run().status.code(), Some(0));
+    let all = bench.rows();
+    assert_eq!((all.len(), &all[..kept.len()]), (3, &kept[..]));
+}
