@@ -94,6 +94,20 @@ pub fn osu(text: &str) -> Result<Vec<Value>, OutputError> {
     some(all)
 }
 
+/// All values in what NetPIPE 3 says on standard error: the best of its trials for each size.
+///
+/// # Errors
+/// There is none.
+pub fn netpipe(text: &str) -> Result<Vec<Value>, OutputError> {
+    let value = |line: &str| {
+        let (head, time) = line.split_once(" times -->")?;
+        let size = head.split_whitespace().nth(1)?.parse().ok()?;
+        let time = time.split_once(" in ")?.1.trim().strip_suffix("usec")?;
+        in_loop("pingpong", size, time.trim().parse().ok()?)
+    };
+    some(text.lines().filter_map(value).collect())
+}
+
 /// A loop's mean, in microseconds.
 fn in_loop(operation: &str, size_bytes: u64, time: f64) -> Option<Value> {
     let quantity = Quantity {
@@ -241,6 +255,11 @@ mod tests {
             short(osu(text).unwrap()),
             [("allreduce".to_owned(), Some(4), 7.5)]
         );
-        assert!(imb("").is_err() && osu("killed").is_err());
+        let text = "0: host\nNow starting the main loop\n  0:       1 bytes     10 times -->      0.00 Mbps in    5900.15 usec\n";
+        assert_eq!(
+            short(netpipe(text).unwrap()),
+            [("pingpong".to_owned(), Some(1), 5900.15)]
+        );
+        assert!(imb("").is_err() && osu("killed").is_err() && netpipe("0: host").is_err());
     }
 }

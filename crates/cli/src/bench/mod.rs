@@ -51,6 +51,9 @@ const PING_PONG: (u32, f64) = (200, 4.0);
 /// and fewer of operations, of which there are a hundred with all sizes.
 const OPERATION: (u32, f64) = (30, 0.5);
 
+/// More ranks than a job has: IMB then measures with all of them, and not with two, four and so on as well.
+const IMB_RANKS: &str = "1000000";
+
 /// Why nothing is measured, and the exit status that says so: 2 for what the user can mend in the command.
 #[derive(Debug)]
 pub struct Failure {
@@ -163,7 +166,22 @@ fn work_of(task: Task) -> Result<(Common, Work, Vec<OsString>), Failure> {
                     words.extend(["--operations".into(), names.join(",").to_lowercase()]);
                     Work::Ours("operations", words)
                 }
-                false => Work::Others(absolute(&task.program)?, names),
+                false => {
+                    let rounds = task.rounds;
+                    let words = [
+                        [
+                            "-iter".to_owned(),
+                            rounds.count.unwrap_or(OPERATION.0).to_string(),
+                        ],
+                        [
+                            "-time".to_owned(),
+                            rounds.seconds.unwrap_or(OPERATION.1).to_string(),
+                        ],
+                        ["-npmin".to_owned(), IMB_RANKS.to_owned()],
+                    ];
+                    let words = words.into_iter().flatten().chain(names).collect();
+                    Work::Others(absolute(&task.program)?, words)
+                }
             };
             (task.common, work)
         }

@@ -45,7 +45,8 @@ pub struct Operations {
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
     pub operations: Vec<String>,
     /// Measure with this program instead, at the same path on every node: IMB-MPI1 of Intel's MPI benchmarks,
-    /// or one of the OSU micro-benchmarks, built for the MPI; may be given several times.
+    /// one of the OSU micro-benchmarks, or NetPIPE, built for the MPI; may be given several times. These have
+    /// sizes of their own.
     #[arg(long, value_name = "FILE")]
     pub program: Vec<PathBuf>,
     /// Bytes of a message, such as 8,64k,4M.

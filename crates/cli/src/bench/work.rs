@@ -25,13 +25,17 @@ pub enum Work {
     Tcp(Vec<String>),
     /// Programs of `programs/bench`: `pingpong` or `operations`, and their arguments.
     Ours(&'static str, Vec<String>),
-    /// IMB or OSU programs, and the operations that IMB is asked for.
+    /// IMB, OSU or NetPIPE programs, and the arguments of IMB.
     Others(Vec<PathBuf>, Vec<String>),
     /// The user's launcher and its arguments.
     App(Vec<OsString>),
     /// Names of NAS Parallel Benchmarks.
     Npb(Sources, Vec<String>),
 }
+
+/// Sizes that are powers of two and half-way between, up to 4 MB; its file is not looked at, and may lie at
+/// another site.
+const NETPIPE: [&str; 6] = ["-p", "0", "-u", "4194304", "-o", "/dev/null"];
 
 /// Names of the operations, as `programs/bench/operations.c` and IMB spell them; cases are not told apart.
 pub const OPERATIONS: [&str; 12] = [
@@ -153,8 +157,9 @@ impl Work {
                 let path = paths.iter().find(|path| file_name(path) == cell.program);
                 words.extend(path.map(|path| path.display().to_string()));
                 if is_imb(&cell.program) {
-                    words.extend(["-npmin".into(), grid.ranks().to_string()]);
                     words.extend(operations.iter().cloned());
+                } else if is_netpipe(&cell.program) {
+                    words.extend(NETPIPE.map(str::to_owned));
                 }
             }
             Work::Npb(sources, names) => {
@@ -190,6 +195,9 @@ impl Work {
         match self {
             Work::Tcp(_) | Work::Ours(..) => output::values(&ended.stdout).map_err(TextError::of),
             Work::Others(..) if is_imb(&cell.program) => output::imb(&ended.stdout).map_err(TextError::of),
+            Work::Others(..) if is_netpipe(&cell.program) => {
+                output::netpipe(&ended.stderr).map_err(TextError::of)
+            }
             Work::Others(..) => output::osu(&ended.stdout).map_err(TextError::of),
             Work::App(words) => {
                 let name = words
@@ -232,6 +240,10 @@ fn seconds(operation: &str, measure: &str, time: f64) -> Result<Vec<Value>, Text
 
 fn is_imb(program: &str) -> bool {
     program.starts_with("IMB")
+}
+
+fn is_netpipe(program: &str) -> bool {
+    program.starts_with("NP")
 }
 
 fn file_name(path: &Path) -> String {
