@@ -117,6 +117,16 @@ impl Lab {
         Ok(serde_json::from_str(&program.succeed()?.stdout).unwrap_or_default())
     }
 
+    /// Reads files of `node`, one after the other.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn read(&self, node: &str, paths: &[&str]) -> Result<String, ProgramError> {
+        let command = format!("cat {}", paths.join(" "));
+        let program = self.program(node, &command, &self.aside()?, ANSWER)?;
+        Ok(program.succeed()?.stdout)
+    }
+
     /// Returns the address at which other sites reach `node`.
     ///
     /// # Errors

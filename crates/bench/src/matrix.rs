@@ -1,15 +1,16 @@
 //! Runs the matrix: one cell after the other, every row kept, until all have left or somebody stops it.
 
 use crate::cell::Cell;
-use crate::row::{Outcome, Row};
+use crate::row::{Network, Outcome, Row};
 use crate::schedule::{next, to_come};
 use crate::store::{Store, StoreError};
 use std::time::{Duration, Instant};
 
 /// Runs one cell once.
 pub trait Runner {
-    /// Runs `cell` to its end; `run` counts its runs from 0.
-    fn run(&mut self, cell: &Cell, run: u32) -> Outcome;
+    /// Runs `cell` to its end; `run` counts its runs from 0. Also returns what TCP did meanwhile, where that is
+    /// seen.
+    fn run(&mut self, cell: &Cell, run: u32) -> (Outcome, Option<Network>);
 }
 
 /// How far the matrix is.
@@ -46,7 +47,7 @@ pub fn measure(
             return Ok(());
         }
         let began = Instant::now();
-        let outcome = runner.run(cell, run);
+        let (outcome, network) = runner.run(cell, run);
         // What was stopped is no row: it did not fail by itself.
         if stopped() {
             return Ok(());
@@ -55,6 +56,7 @@ pub fn measure(
             cell: cell.clone(),
             run,
             seconds: began.elapsed().as_secs_f64(),
+            network,
             outcome,
         })?;
     }
@@ -94,9 +96,9 @@ mod tests {
     struct Steady<'a>(&'a Counter<u32>);
 
     impl Runner for Steady<'_> {
-        fn run(&mut self, cell: &Cell, run: u32) -> Outcome {
+        fn run(&mut self, cell: &Cell, run: u32) -> (Outcome, Option<Network>) {
             self.0.set(self.0.get() + 1);
-            measured(cell.way, run, &[(1, 5900.0)]).outcome
+            (measured(cell.way, run, &[(1, 5900.0)]).outcome, None)
         }
     }
 

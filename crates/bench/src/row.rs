@@ -37,6 +37,67 @@ impl Value {
     }
 }
 
+/// What TCP between the sites did in a run: differences of counters, added up over those who count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// Segments sent.
+    pub segments: u64,
+    /// Segments sent again.
+    pub resent: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Segments that arrived out of order; each is answered with a duplicate ACK.
+    pub out_of_order: u64,
+    /// Sends after 200 ms or more of silence; `None` where nobody counts them: only gateways do.
+    pub idle_restarts: Option<u64>,
+}
+
+impl Network {
+    /// What has happened since an earlier look. A counter that went back belongs to another connection.
+    pub fn since(self, earlier: Network) -> Network {
+        let idle = self.idle_restarts.zip(earlier.idle_restarts);
+        Network {
+            segments: self.segments.saturating_sub(earlier.segments),
+            resent: self.resent.saturating_sub(earlier.resent),
+            timeouts: self.timeouts.saturating_sub(earlier.timeouts),
+            out_of_order: self.out_of_order.saturating_sub(earlier.out_of_order),
+            idle_restarts: idle.map(|(now, before)| now.saturating_sub(before)),
+        }
+    }
+
+    /// Both together.
+    pub fn and(self, other: Network) -> Network {
+        let idle = self.idle_restarts.zip(other.idle_restarts);
+        Network {
+            segments: self.segments + other.segments,
+            resent: self.resent + other.resent,
+            timeouts: self.timeouts + other.timeouts,
+            out_of_order: self.out_of_order + other.out_of_order,
+            idle_restarts: idle.map(|(one, two)| one + two),
+        }
+    }
+
+    /// What a kernel has counted, from the texts of /proc/net/snmp and /proc/net/netstat; `None` where a
+    /// counter is missing.
+    pub fn of_kernel(text: &str) -> Option<Network> {
+        // Each group has a line of names and a line of values.
+        let count = |group: &str, name: &str| -> Option<u64> {
+            let mut lines = text
+                .lines()
+                .filter_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
+            let at = lines.next()?.split(' ').position(|word| word == name)?;
+            lines.next()?.split(' ').nth(at)?.parse().ok()
+        };
+        Some(Network {
+            segments: count("Tcp", "OutSegs")?,
+            resent: count("Tcp", "RetransSegs")?,
+            timeouts: count("TcpExt", "TCPTimeouts")?,
+            out_of_order: count("TcpExt", "TCPOFOQueue")?,
+            idle_restarts: None,
+        })
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "result")]
@@ -63,6 +124,9 @@ pub struct Row {
     pub run: u32,
     /// How long it took with start and end of the job, in seconds.
     pub seconds: f64,
+    /// What TCP did meanwhile, where it can be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// See [`Outcome`].
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -87,7 +151,7 @@ impl Row {
 }
 
 /// Head of [`csv`].
-const HEAD: [&str; 19] = [
+const HEAD: [&str; 24] = [
     "program",
     "mpi",
     "way",
@@ -97,6 +161,11 @@ const HEAD: [&str; 19] = [
     "seconds",
     "result",
     "reason",
+    "segments",
+    "resent",
+    "timeouts",
+    "out_of_order",
+    "idle_restarts",
     "operation",
     "measure",
     "size_bytes",
@@ -131,6 +200,16 @@ pub fn csv(rows: &[Row]) -> Result<Vec<u8>, csv::Error> {
             result.to_owned(),
         ]);
         head.push(row.failure().unwrap_or_default().to_owned());
+        let network = row.network;
+        let counts = |of: fn(Network) -> Option<u64>| network.and_then(of).map(|count| count.to_string());
+        let counts = [
+            counts(|network| Some(network.segments)),
+            counts(|network| Some(network.resent)),
+            counts(|network| Some(network.timeouts)),
+            counts(|network| Some(network.out_of_order)),
+            counts(|network| network.idle_restarts),
+        ];
+        head.extend(counts.map(Option::unwrap_or_default));
         if let Some(empty) = row
             .failure()
             .map(|_| vec![String::new(); HEAD.len() - head.len()])
@@ -194,6 +273,7 @@ pub(crate) mod tests {
             cell: cell(way),
             run,
             seconds: 2.0,
+            network: None,
             outcome: Outcome::Measured {
                 values: values.collect(),
             },
@@ -205,6 +285,7 @@ pub(crate) mod tests {
             cell: cell(way),
             run,
             seconds: 1.0,
+            network: None,
             outcome: Outcome::Failed {
                 reason: "it ended with status 1, \"badly\"".into(),
             },
@@ -233,6 +314,24 @@ pub(crate) mod tests {
         let lines: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
         assert_eq!(lines.len(), 3);
         assert_eq!(&lines[2][8], "it ended with status 1, \"badly\"");
-        assert_eq!(&lines[1][11], "8");
+        assert_eq!(&lines[1][16], "8");
+    }
+
+    #[test]
+    fn counters_of_a_kernel_are_found_by_their_names() {
+        let text = "Tcp: RtoMin OutSegs RetransSegs\nTcp: 200 70 3\nUdp: OutSegs\nUdp: 9\n\
+                    TcpExt: TCPTimeouts TCPOFOQueue\nTcpExt: 2 5\nIpExt: InOctets\nIpExt: 1\n";
+        let now = Network::of_kernel(text).unwrap();
+        assert_eq!(
+            (now.segments, now.resent, now.timeouts, now.out_of_order),
+            (70, 3, 2, 5)
+        );
+        let before = Network {
+            segments: 60,
+            ..Network::default()
+        };
+        assert_eq!(now.since(before).segments, 10);
+        assert_eq!(now.since(before).idle_restarts, None);
+        assert_eq!(Network::of_kernel("Tcp: OutSegs\nTcp: 7\n"), None);
     }
 }

@@ -18,6 +18,7 @@ mod preload;
 mod probe;
 mod programs;
 mod remote;
+mod report;
 mod run;
 mod say;
 mod sink;
@@ -61,6 +62,8 @@ enum Task {
     /// Measure the grid and the MPIs on it, or an emulated grid, beside the physical limit.
     #[command(subcommand)]
     Bench(bench::Task),
+    /// Make one HTML page of what causeway bench has measured.
+    Report(report::Args),
     /// Connect standard input and output to a port at another site, for ssh's ProxyCommand.
     Connect(connect::Args),
     /// Run an emulated grid on this machine.
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Task::Ping(args) => ping::main(args),
         Task::Probe(args) => probe::main(args),
         Task::Bench(task) => bench::main(task),
+        Task::Report(args) => report::main(&args),
         Task::BenchPart(part) => bench::part::main(&part),
         Task::Connect(args) => connect::main(args),
         Task::Lab(task) => lab::main(task),

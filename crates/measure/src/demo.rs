@@ -4,12 +4,12 @@
 
 use crate::checkout::repository;
 use crate::netpipe;
-use crate::page::Page;
-use crate::plot::{COLOURS, Plot, Series};
 use causeway_bench::lab::Lab;
 use causeway_bench::limit::Link;
 use causeway_bench::program::{Ended, Program, ProgramError, io};
 use causeway_bench::table::{Table, size};
+use causeway_report::page::Page;
+use causeway_report::plot::{Plot, Series};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -338,25 +338,17 @@ fn plot(
 ) -> Plot {
     let mut series: Vec<Series> = curves
         .iter()
-        .zip(COLOURS)
-        .map(|((name, rows), colour)| Series {
-            name: format!("{name} through Causeway"),
-            colour,
-            dashed: false,
-            points: rows
-                .iter()
-                .map(|row| (row.size_bytes as f64, value(row.size_bytes, row.one_way_us)))
-                .collect(),
+        .map(|(name, rows)| {
+            let point = |row: &netpipe::Row| (row.size_bytes as f64, value(row.size_bytes, row.one_way_us));
+            Series::measured(
+                format!("{name} through Causeway"),
+                rows.iter().map(point).collect(),
+            )
         })
         .collect();
     let limit = |bytes: u64| (bytes as f64, value(bytes, Link::RENNES_NANCY.one_way_us(bytes)));
     let points = (0..=MAX_BYTES.ilog2()).map(|power| limit(1 << power)).collect();
-    series.push(Series {
-        name: "limit R/2 + s/B".into(),
-        colour: "#555",
-        dashed: true,
-        points,
-    });
+    series.push(Series::limit(points));
     Plot {
         title: title.into(),
         horizontal: "message size".into(),

@@ -5,7 +5,7 @@
 //! run` and a shim do, to have nothing but gateways between two sockets.
 //!
 //! `demo` and `bench` are the two workloads. `claim`, `netpipe` and `pingpong` hold the numbers, and those of
-//! the crate causeway-bench. `results`, `plot` and `page` make what people read. `host` and
+//! the crate causeway-bench. `results` makes what people read, with the crate causeway-report. `host` and
 //! `checkout` are the machine.
 
 pub mod bench;
@@ -14,7 +14,5 @@ pub mod claim;
 pub mod demo;
 pub mod host;
 pub mod netpipe;
-pub mod page;
 pub mod pingpong;
-pub mod plot;
 pub mod results;

@@ -3,10 +3,10 @@
 
 use crate::checkout::repository;
 use crate::claim::Claim;
-use crate::page::Page;
-use crate::plot::Plot;
 use causeway_bench::program::{ProgramError, io};
 use causeway_bench::table::Table;
+use causeway_report::page::Page;
+use causeway_report::plot::Plot;
 use std::fmt::Write as _;
 use std::path::Path;
 

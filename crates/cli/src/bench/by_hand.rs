@@ -24,7 +24,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Those of this host; 0 where they cannot be read.
+    /// Reads those of this host; 0 where they cannot be read.
     pub fn here() -> Allowed {
         let read = |name: &str| {
             let text = std::fs::read_to_string(format!("/proc/sys/net/core/{name}"));

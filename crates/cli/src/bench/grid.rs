@@ -3,7 +3,7 @@
 use super::Failure;
 use causeway_bench::cell::Way;
 use causeway_bench::plan::KnownLink;
-use causeway_control::{SiteStatus, Status};
+use causeway_control::{NodeInfo, SiteStatus, Status};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -17,8 +17,8 @@ pub struct Grid {
     /// The nodes share the cores of this host.
     pub shares_cores: bool,
     pub seed: u64,
-    /// At least two.
-    pub sites: Vec<Place>,
+    /// There are two at least.
+    pub sites: Vec<Members>,
     /// Ranks at each site.
     pub ranks_each: u32,
     /// The user has named sites.
@@ -27,24 +27,24 @@ pub struct Grid {
 
 /// A site and its nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Members {
     pub name: String,
-    nodes: Vec<IpAddr>,
+    pub nodes: Vec<NodeInfo>,
 }
 
 /// The sites of these names; without names the first two that have nodes, the gateway's own before others.
 ///
 /// # Errors
 /// A name is unknown, or there are fewer than two.
-pub fn sites(status: &Status, names: &[String]) -> Result<Vec<Place>, Failure> {
+pub fn sites(status: &Status, names: &[String]) -> Result<Vec<Members>, Failure> {
     let place = |site: &SiteStatus| {
         let info = site.info.as_ref().filter(|info| !info.nodes.is_empty())?;
-        Some(Place {
+        Some(Members {
             name: site.name.clone(),
-            nodes: info.nodes.iter().map(|node| node.address).collect(),
+            nodes: info.nodes.clone(),
         })
     };
-    let chosen: Vec<Place> = match names.is_empty() {
+    let chosen: Vec<Members> = match names.is_empty() {
         true => status.sites.iter().filter_map(place).take(2).collect(),
         false => {
             let found = names.iter().map(|name| {
@@ -76,8 +76,8 @@ impl Grid {
     pub fn second_rank(&self, way: Way) -> IpAddr {
         let [first, second] = [&self.sites[0].nodes, &self.sites[1].nodes];
         match way {
-            Way::Site => first.get(1).copied().unwrap_or(first[0]),
-            Way::Direct | Way::Causeway => second[0],
+            Way::Site => first.get(1).unwrap_or(&first[0]).address,
+            Way::Direct | Way::Causeway => second[0].address,
         }
     }
 
@@ -109,7 +109,7 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use causeway_control::{NodeInfo, SiteInfo};
+    use causeway_control::SiteInfo;
 
     fn site(name: &str, nodes: u8) -> SiteStatus {
         let node = |n: u8| NodeInfo {

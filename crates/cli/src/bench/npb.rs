@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The largest one takes half a minute.
 const BUILD: Duration = Duration::from_secs(600);
 
-/// What is built, and of what.
+/// Names what is built.
 #[derive(Debug)]
 pub struct Sources {
     /// A directory or an archive; it stays as it is.

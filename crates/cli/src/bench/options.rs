@@ -107,7 +107,7 @@ pub struct Rounds {
     /// Rounds of each size [default: 200; of operations 30].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub count: Option<u32>,
-    /// Seconds after which fewer rounds of a size do, but never fewer than five [default: 4; of operations 0.5].
+    /// Seconds after which fewer rounds of a size do, never fewer than five [default: 4; of operations 0.5].
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
 }

@@ -1,14 +1,20 @@
 //! Where commands are run: on this host, or on the first head node of an emulated grid.
 
 use super::Failure;
+use super::grid::Grid;
 use crate::ask;
+use causeway_bench::cell::Way;
 use causeway_bench::lab::Lab;
 use causeway_bench::plan::KnownLink;
 use causeway_bench::program::{Program, ProgramError};
+use causeway_bench::row::Network;
 use causeway_control::{self as control, Status};
 use causeway_lab::Scenario;
 use std::path::Path;
 use std::time::Duration;
+
+/// Where kernels show what TCP has done in a network namespace.
+const COUNTERS: [&str; 2] = ["/proc/net/snmp", "/proc/net/netstat"];
 
 /// See the module.
 pub enum Place {
@@ -68,6 +74,28 @@ impl Place {
         }
     }
 
+    /// What TCP has done so far: of plain connections what the nodes' kernels count, of the gateways' lanes
+    /// what these say. `None` where it cannot be seen: on a grid of others, only this gateway's lanes can.
+    pub fn network(&self, grid: &Grid, way: Way) -> Option<Network> {
+        match (self, way) {
+            (Place::Here, Way::Site | Way::Direct) => None,
+            (Place::Here, Way::Causeway) => Some(of_lanes(&self.status().ok()?)),
+            (Place::Lab { lab, .. }, Way::Causeway) => {
+                let heads = grid.sites.iter().map(|site| format!("{}-head", site.name));
+                let all = heads.map(|head| {
+                    let status = serde_json::from_value(lab.status(&head).ok()?);
+                    Some(of_lanes(&status.ok()?))
+                });
+                together(all)
+            }
+            (Place::Lab { lab, .. }, Way::Site | Way::Direct) => {
+                let nodes = grid.sites.iter().flat_map(|site| &site.nodes);
+                let all = nodes.map(|node| Network::of_kernel(&lab.read(&node.name, &COUNTERS).ok()?));
+                together(all)
+            }
+        }
+    }
+
     /// Whether the nodes share the cores of this host.
     pub fn is_lab(&self) -> bool {
         matches!(self, Place::Lab { .. })
@@ -92,4 +120,25 @@ impl Place {
             }
         }
     }
+}
+
+fn together(all: impl Iterator<Item = Option<Network>>) -> Option<Network> {
+    let all: Option<Vec<Network>> = all.collect();
+    all?.into_iter().reduce(Network::and)
+}
+
+fn of_lanes(status: &Status) -> Network {
+    let none = Network {
+        idle_restarts: Some(0),
+        ..Network::default()
+    };
+    let lanes = status.tunnels.iter().flat_map(|tunnel| &tunnel.lanes);
+    let all = lanes.map(|lane| Network {
+        segments: lane.segments.into(),
+        resent: lane.retransmits.into(),
+        timeouts: lane.timeouts.into(),
+        out_of_order: lane.out_of_order.into(),
+        idle_restarts: Some(lane.idle_restarts),
+    });
+    all.fold(none, Network::and)
 }

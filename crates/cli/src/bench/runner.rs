@@ -10,7 +10,7 @@ use causeway_bench::cell::{Cell, Settings, Traffic, Way};
 use causeway_bench::lab::quoted;
 use causeway_bench::matrix;
 use causeway_bench::program::{Program, Running};
-use causeway_bench::row::{Outcome, Value};
+use causeway_bench::row::{Network, Outcome, Value};
 use causeway_wire::TextError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,9 +40,13 @@ pub struct Runner<'a> {
 }
 
 impl matrix::Runner for Runner<'_> {
-    fn run(&mut self, cell: &Cell, run: u32) -> Outcome {
+    fn run(&mut self, cell: &Cell, run: u32) -> (Outcome, Option<Network>) {
         let directory = self.outputs.join(format!("{}-{run}", cell.slug()));
-        match self.measure(cell, run, &directory) {
+        let before = self.place.network(self.grid, cell.way);
+        let measured = self.measure(cell, run, &directory);
+        let after = self.place.network(self.grid, cell.way);
+        let network = after.zip(before).map(|(after, before)| after.since(before));
+        let outcome = match measured {
             Ok(values) => {
                 let _ = std::fs::remove_dir_all(&directory);
                 Outcome::Measured { values }
@@ -50,7 +54,8 @@ impl matrix::Runner for Runner<'_> {
             Err(error) => Outcome::Failed {
                 reason: error.to_string(),
             },
-        }
+        };
+        (outcome, network)
     }
 }
 

@@ -6,13 +6,13 @@ use crate::checkout::repository;
 use crate::checkout::test_program;
 use crate::claim::{Bar, Claim};
 use crate::pingpong::{self, NotPingPong, Times};
-use crate::plot::{COLOURS, Plot, Series};
 use crate::results::Part;
 use causeway_bench::lab::Lab;
 use causeway_bench::limit::{Link, mbit_per_second};
 use causeway_bench::program::{Program, io};
 use causeway_bench::samples::{Summary, summary};
 use causeway_bench::table::{Table, size};
+use causeway_report::plot::{Plot, Series};
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -191,23 +191,15 @@ impl Pings {
     }
 
     fn plot(&self, title: &str, vertical: &str, logarithmic: bool, value: fn(u64, f64) -> f64) -> Plot {
-        let series = |((way, times), colour): (&(String, Times), &'static str)| Series {
-            name: way.clone(),
-            colour,
-            dashed: false,
-            points: times
+        let series = |(way, times): &(String, Times)| {
+            let points = times
                 .iter()
-                .filter_map(|(&bytes, times)| Some((bytes as f64, value(bytes, summary(times)?.median))))
-                .collect(),
+                .filter_map(|(&bytes, times)| Some((bytes as f64, value(bytes, summary(times)?.median))));
+            Series::measured(way, points.collect())
         };
-        let mut all: Vec<Series> = self.ways.iter().zip(COLOURS).map(series).collect();
+        let mut all: Vec<Series> = self.ways.iter().map(series).collect();
         let limit = |bytes: u64| (bytes as f64, value(bytes, limit_us(bytes)));
-        all.push(Series {
-            name: "limit R/2 + s/B".into(),
-            colour: "#555",
-            dashed: true,
-            points: self.sizes().into_iter().map(limit).collect(),
-        });
+        all.push(Series::limit(self.sizes().into_iter().map(limit).collect()));
         Plot {
             title: format!("{title}, {}", self.title()),
             horizontal: "message size".into(),

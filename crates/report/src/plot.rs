@@ -1,6 +1,8 @@
-//! Line plots as inline SVG: both axes logarithmic or the vertical one linear, no script and no outside
-//! resource.
+//! Draws line plots as inline SVG: both axes logarithmic or the vertical one linear, no script and no outside
+//! resource. Colours are the page's, so that they follow its light and dark forms and print.
 
+use crate::escape::escape;
+use causeway_bench::table::size;
 use std::fmt::Write as _;
 
 /// One line of a plot.
@@ -8,12 +10,38 @@ use std::fmt::Write as _;
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// A CSS colour.
-    pub colour: &'static str,
     /// Dashed: a limit and not a measurement.
     pub dashed: bool,
     /// Horizontal and vertical values, positive.
     pub points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// A measurement.
+    pub fn measured(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+        Series {
+            name: name.into(),
+            dashed: false,
+            points,
+        }
+    }
+
+    /// The physical limit.
+    pub fn limit(points: Vec<(f64, f64)>) -> Series {
+        Series {
+            name: "limit R/2 + s/B".into(),
+            dashed: true,
+            points,
+        }
+    }
+
+    /// The class that gives it a colour; that of a limit is grey.
+    fn class(&self, index: usize) -> String {
+        match self.dashed {
+            true => "limit".to_owned(),
+            false => format!("s{}", index % COLOURS),
+        }
+    }
 }
 
 /// A plot with its axes.
@@ -32,16 +60,17 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-const WIDTH: f64 = 760.0;
+const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 420.0;
 /// Room for the marks and names of the axes.
-const LEFT: f64 = 76.0;
-const BOTTOM: f64 = 56.0;
-const TOP: f64 = 34.0;
+const LEFT: f64 = 80.0;
+const BOTTOM: f64 = 60.0;
+const TOP: f64 = 16.0;
 const RIGHT: f64 = 16.0;
 
-/// Colours that differ in lightness too, for printing and for eyes that do not tell red from green.
-pub const COLOURS: [&str; 4] = ["#0b62a4", "#e07b00", "#4d9a2a", "#a02c5d"];
+/// Colours of the page's style: `s0` and so on. They differ in lightness too, for printing and for eyes that
+/// do not tell red from green.
+pub const COLOURS: usize = 6;
 
 /// Where values lie on the canvas.
 struct Scale {
@@ -113,16 +142,17 @@ impl Plot {
         }
         let scale = Scale::of(self);
         let mut svg = format!(
-            "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <text x=\"{LEFT}\" y=\"18\" font-size=\"15\" font-weight=\"bold\">{}</text>\n",
-            escape(&self.title)
+            "<figure><figcaption>{title}</figcaption>{}<div class=\"wide\">\
+             <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}: {}\">\n",
+            self.legend(),
+            escape(&self.in_words()),
+            title = escape(&self.title)
         );
         self.axes(&scale, &mut svg);
-        for series in &self.series {
-            line(series, &scale, &mut svg);
+        for (index, series) in self.series.iter().enumerate() {
+            self.line(index, series, &scale, &mut svg);
         }
-        self.legend(&mut svg);
-        svg.push_str("</svg>\n");
+        svg.push_str("</svg></div></figure>\n");
         svg
     }
 
@@ -132,24 +162,24 @@ impl Plot {
             let y = scale.y(mark);
             let _ = writeln!(
                 svg,
-                "<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>\
+                "<line x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\" class=\"grid\"/>\
                  <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 LEFT - 6.0,
                 y + 4.0,
                 number(mark)
             );
         }
-        let mut size = scale.x.0.max(1.0);
-        while size <= scale.x.1 {
-            let x = scale.x(size);
+        let mut bytes = scale.x.0.max(1.0);
+        while bytes <= scale.x.1 {
+            let x = scale.x(bytes);
             let _ = writeln!(
                 svg,
-                "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{floor}\" stroke=\"#eee\"/>\
+                "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{floor}\" class=\"grid\"/>\
                  <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 floor + 16.0,
-                causeway_bench::table::size(size as u64)
+                size(bytes as u64)
             );
-            size *= 16.0;
+            bytes *= 16.0;
         }
         let _ = writeln!(
             svg,
@@ -163,62 +193,69 @@ impl Plot {
         );
     }
 
-    fn legend(&self, svg: &mut String) {
-        for (index, series) in self.series.iter().enumerate() {
-            let y = TOP + 14.0 + 18.0 * index as f64;
-            let dash = if series.dashed {
-                " stroke-dasharray=\"6 4\""
-            } else {
-                ""
-            };
+    /// Names beside lines, above the plot: lines go everywhere in it.
+    fn legend(&self) -> String {
+        let all = self.series.iter().enumerate().map(|(index, series)| {
+            let class = series.class(index);
+            format!(
+                "<li><svg viewBox=\"0 0 30 10\" aria-hidden=\"true\"><line x1=\"0\" x2=\"30\" y1=\"5\" y2=\"5\" class=\"line {class}\"/></svg>{}</li>",
+                escape(&series.name)
+            )
+        });
+        format!("<ul class=\"legend\">{}</ul>", all.collect::<String>())
+    }
+
+    /// What somebody hears who cannot see it.
+    fn in_words(&self) -> String {
+        let all = self.series.iter().filter_map(|series| {
+            let (first, last) = (series.points.first()?, series.points.last()?);
+            let place = |point: &(f64, f64)| format!("{} at {}", number(point.1), size(point.0 as u64));
+            Some(format!("{}: {} to {}", series.name, place(first), place(last)))
+        });
+        format!("{}; {}", self.vertical, all.collect::<Vec<_>>().join("; "))
+    }
+
+    fn line(&self, index: usize, series: &Series, scale: &Scale, svg: &mut String) {
+        let class = series.class(index);
+        let places = series.points.iter().map(|&(x, y)| (scale.x(x), scale.y(y)));
+        let points: Vec<String> = places.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(
+            svg,
+            "<polyline class=\"line {class}\" points=\"{}\"/>",
+            points.join(" ")
+        );
+        if series.dashed {
+            return;
+        }
+        for &(x, y) in &series.points {
             let _ = writeln!(
                 svg,
-                "<line x1=\"{}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\" stroke=\"{}\" stroke-width=\"2\"{dash}/>\
-                 <text x=\"{}\" y=\"{}\">{}</text>",
-                LEFT + 14.0,
-                LEFT + 44.0,
-                series.colour,
-                LEFT + 50.0,
-                y + 4.0,
-                escape(&series.name)
+                "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\"><title>{}, {}: {} {}</title></circle>",
+                scale.x(x),
+                scale.y(y),
+                escape(&series.name),
+                size(x as u64),
+                number(y),
+                escape(&self.vertical)
             );
         }
     }
 }
 
-fn line(series: &Series, scale: &Scale, svg: &mut String) {
-    let points: Vec<_> = series
-        .points
-        .iter()
-        .map(|&(x, y)| format!("{:.1},{:.1}", scale.x(x), scale.y(y)))
-        .collect();
-    let dash = if series.dashed {
-        " stroke-dasharray=\"6 4\""
-    } else {
-        ""
-    };
-    let _ = writeln!(
-        svg,
-        "<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{dash} points=\"{}\"/>",
-        series.colour,
-        points.join(" ")
-    );
-}
-
+/// Three digits that count.
 fn number(value: f64) -> String {
-    if value >= 1.0 || value == 0.0 {
-        format!("{value:.0}")
-    } else {
-        format!("{value}")
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 1.0 => {
+            let text = format!("{value:.2}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        _ => {
+            let text = format!("{value:.4}");
+            text.trim_end_matches('0').to_owned()
+        }
     }
-}
-
-/// Text for HTML and SVG.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -228,7 +265,6 @@ mod tests {
     fn plot(logarithmic: bool, points: Vec<(f64, f64)>) -> Plot {
         let series = vec![Series {
             name: "a <b>".into(),
-            colour: COLOURS[0],
             dashed: true,
             points,
         }];
@@ -244,7 +280,7 @@ mod tests {
     #[test]
     fn the_first_and_last_point_touch_the_edges() {
         let svg = plot(true, vec![(1.0, 1.0), (1024.0, 1000.0)]).svg();
-        assert!(svg.contains("points=\"76.0,364.0 744.0,34.0\""), "{svg}");
+        assert!(svg.contains("points=\"80.0,360.0 704.0,16.0\""), "{svg}");
         assert!(svg.contains("a &lt;b&gt;") && svg.contains("1 B"), "{svg}");
     }
 

@@ -1,0 +1,31 @@
+//! Holds what a report is made of.
+
+use causeway_bench::plan::Head;
+use causeway_bench::row::Row;
+use causeway_bench::summary::Summaries;
+
+/// A directory of `causeway bench`.
+#[derive(Debug)]
+pub struct Measurement {
+    /// The directory's name.
+    pub name: String,
+    /// What was asked for.
+    pub head: Head,
+    /// What was measured.
+    pub rows: Vec<Row>,
+    /// What the rows come to.
+    pub summary: Summaries,
+}
+
+impl Measurement {
+    /// Sums the rows up.
+    pub fn new(name: String, head: Head, rows: Vec<Row>) -> Measurement {
+        let summary = Summaries::of(&head, &rows);
+        Measurement {
+            name,
+            head,
+            rows,
+            summary,
+        }
+    }
+}
