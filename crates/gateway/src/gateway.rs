@@ -7,7 +7,6 @@ use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
 use crate::flow::flow;
-use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LegKey, SpliceKey};
 use crate::lifecycle::Lifecycle;
 use crate::lifecycle::handover;
 use crate::lifecycle::shutdown::shut_down;
@@ -18,7 +17,7 @@ use crate::membership::directory::Directory;
 use crate::site::SiteSide;
 use crate::sys::signals::Signals;
 use crate::sys::socket;
-use crate::sys::source::Class;
+use crate::sys::source::{Class, CommandsSource, LifecycleSource, Source, TraversalSource};
 use crate::sys::timers::Deadline;
 use crate::telemetry::{Telemetry, view};
 use crate::traversal::Traversal;
@@ -32,6 +31,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
@@ -181,7 +181,8 @@ impl Gateway {
             self.step(|gateway| flow!(gateway).receive(lane));
         }
         for splice in self.traversal.take_unread() {
-            self.step(|gateway| gateway.traversal.on_splice(&mut base!(gateway), splice));
+            let splice = TraversalSource::Splice(splice);
+            self.step(|gateway| gateway.traversal.on_ready(&mut base!(gateway), splice));
         }
         self.step(|gateway| flow!(gateway).look_after_tunnels());
         self.step(|gateway| gateway.traversal.look_after_meetings(&mut base!(gateway)));
@@ -218,80 +219,41 @@ impl Gateway {
         ));
     }
 
-    fn dispatch(&mut self, event: &mio::event::Event) -> std::ops::ControlFlow<()> {
-        let (class, key) = Class::of(event.token());
-        match class {
-            Class::Signals => {
-                while let Some(signal) = self.lifecycle.next_signal() {
-                    if signal != Signal::SIGCHLD {
-                        return std::ops::ControlFlow::Break(());
-                    }
-                    self.commands.look_after_starters(&mut self.driver);
-                }
-            }
-            Class::Lan => self.accept_shims(key),
-            Class::Wan => self.accept_gateways(),
-            Class::Control => self.accept_commands(),
-            Class::Intake => self.site.on_intake(&mut base!(self), IntakeKey(key)),
-            Class::Handshake => self.tunnels.on_handshake(&mut self.driver, HandshakeKey(key)),
-            Class::Lane => flow!(self).on_lane(LaneKey(key), event),
-            Class::Leg => self.site.on_leg(&mut base!(self), LegKey(key), event),
-            Class::Command => self
-                .commands
-                .on_command(&mut command_context!(self), CommandKey(key)),
-            Class::Metrics => self.accept_scrapes(),
-            Class::Transparent => self.accept_transparent(),
-            Class::Scrape => self.telemetry.on_scrape(&mut self.driver, &view!(self), key),
-            Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
-            Class::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
-            // Two ends each.
-            Class::Splice => self.traversal.on_splice(&mut base!(self), SpliceKey(key / 2)),
-            Class::Opening => self.traversal.on_opening(&mut base!(self), key),
-            Class::Vetting => self.on_vetted(),
-            Class::Spawner => self.commands.on_spawner(&mut command_context!(self)),
+    fn dispatch(&mut self, event: &mio::event::Event) -> ControlFlow<()> {
+        match Source::of(event.token()) {
+            Source::Listener(listener) => self.accept_from(listener),
+            Source::Lane(key) => flow!(self).on_lane(key, event),
+            Source::Tunnels(source) => self.tunnels.on_ready(&mut self.driver, source, event),
+            Source::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
+            Source::Site(source) => self.site.on_ready(&mut base!(self), source, event),
+            Source::Traversal(source) => self.traversal.on_ready(&mut base!(self), source),
+            Source::Telemetry(key) => self.telemetry.on_ready(&mut self.driver, &view!(self), key),
+            Source::Commands(source) => self.commands.on_ready(&mut command_context!(self), source),
+            Source::Lifecycle(LifecycleSource::Signals) => return self.on_signals(),
+            Source::Lifecycle(LifecycleSource::Vetting) => self.on_vetted(),
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
+    }
+
+    fn on_signals(&mut self) -> ControlFlow<()> {
+        while let Some(signal) = self.lifecycle.next_signal() {
+            if signal != Signal::SIGCHLD {
+                return ControlFlow::Break(());
+            }
+            let children = CommandsSource::Children;
+            self.commands.on_ready(&mut command_context!(self), children);
+        }
+        ControlFlow::Continue(())
     }
 
     fn on_deadline(&mut self, deadline: Deadline) {
         match deadline {
-            Deadline::Intake(key, generation) => {
-                self.site.on_intake_deadline(&mut base!(self), key, generation)
-            }
-            Deadline::Connect(key, generation) => {
-                self.tunnels
-                    .on_connect_deadline(&mut self.driver, key, generation)
-            }
-            Deadline::Handshake(key, generation) => {
-                self.tunnels
-                    .on_handshake_deadline(&mut self.driver, key, generation)
-            }
-            Deadline::Delivery(key, generation) => {
-                self.site.on_delivery_deadline(&mut base!(self), key, generation)
-            }
-            Deadline::Command(key, generation) => {
-                self.commands
-                    .on_command_deadline(&mut command_context!(self), key, generation)
-            }
-            Deadline::Scrape(key, generation) => {
-                self.telemetry
-                    .on_scrape_deadline(&mut self.driver, key, generation)
-            }
-            Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
-            Deadline::Seek(index, lane) => self.traversal.seek(&mut base!(self), index, lane),
-            Deadline::Ask(index, lane, id) => {
-                self.traversal.on_ask_deadline(&mut base!(self), index, lane, id)
-            }
-            Deadline::Splice(key, generation) => {
-                self.traversal
-                    .on_splice_deadline(&mut base!(self), key, generation)
-            }
-            Deadline::Offer => self.traversal.tell_offer(&mut base!(self)),
+            Deadline::Tunnels(deadline) => self.tunnels.on_deadline(&mut self.driver, deadline),
+            Deadline::Site(deadline) => self.site.on_deadline(&mut base!(self), deadline),
+            Deadline::Traversal(deadline) => self.traversal.on_deadline(&mut base!(self), deadline),
+            Deadline::Telemetry(deadline) => self.telemetry.on_deadline(&mut self.driver, deadline),
+            Deadline::Commands(deadline) => self.commands.on_deadline(&mut command_context!(self), deadline),
             Deadline::Accept => self.on_accept_deadline(),
-            Deadline::TailProbe(key) => self.tunnels.on_tail_probe(&mut self.driver, key),
-            Deadline::TrainingTurn(key) => self.tunnels.on_training_turn(&mut self.driver, key),
-            Deadline::Streams(token) => self.site.end_streams(&mut base!(self), &token),
-            Deadline::Starters => self.commands.look_after_starters(&mut self.driver),
         }
     }
 

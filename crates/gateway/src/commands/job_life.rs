@@ -7,7 +7,7 @@ use crate::commands::local::DEADLINE;
 use crate::commands::{CommandContext, Commands};
 use crate::keys::CommandKey;
 use crate::membership::jobs::{Job, Origin};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::SiteDeadline;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
@@ -115,7 +115,9 @@ impl Commands {
         // from the far side what was sent last.
         if job.plain {
             if !job.lingers {
-                context.driver.timers.set(FAREWELL, Deadline::Streams(*token));
+                context
+                    .driver
+                    .set_deadline(FAREWELL, SiteDeadline::Streams(*token));
             }
         } else {
             if job.transparent {

@@ -8,7 +8,7 @@ use crate::keys::CommandKey;
 use crate::membership::directory::{Directory, Whereabouts};
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::CommandsDeadline;
 use causeway_control::{Envelope, MAX_WEIGHT, Reply, Request, VERSION};
 use causeway_wire::TextError;
 use mio::Interest;
@@ -42,8 +42,7 @@ impl Commands {
             if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
                 context
                     .driver
-                    .timers
-                    .set(DEADLINE, Deadline::Command(key, command.generation));
+                    .set_deadline(DEADLINE, CommandsDeadline::Command(key, command.generation));
             }
         }
         Ok(())
@@ -95,12 +94,11 @@ impl Commands {
         });
         context
             .driver
-            .timers
-            .set(DEADLINE, Deadline::Command(key, generation));
+            .set_deadline(DEADLINE, CommandsDeadline::Command(key, generation));
         self.on_command(context, key);
     }
 
-    pub(crate) fn on_command(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
+    pub(in crate::commands) fn on_command(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         self.write_answer(context, key);
         let mut byte = [0; 1];
         loop {
@@ -150,7 +148,7 @@ impl Commands {
         }
     }
 
-    pub(crate) fn on_command_deadline(
+    pub(in crate::commands) fn on_command_deadline(
         &mut self,
         context: &mut CommandContext<'_>,
         key: CommandKey,
@@ -252,7 +250,12 @@ impl Commands {
         }
     }
 
-    pub(crate) fn answer(&mut self, context: &mut CommandContext<'_>, key: CommandKey, reply: Reply) {
+    pub(in crate::commands) fn answer(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        reply: Reply,
+    ) {
         self.put_answer(context, key, &reply);
         let Some(command) = self.connections.get_mut(key) else {
             return;

@@ -5,6 +5,8 @@ use crate::driver::Driver;
 use crate::keys::{CommandKey, Table};
 use crate::membership::Membership;
 use crate::site::SiteSide;
+use crate::sys::source::CommandsSource;
+use crate::sys::timers::CommandsDeadline;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
@@ -41,6 +43,21 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
+    pub(crate) fn on_ready(&mut self, context: &mut CommandContext<'_>, source: CommandsSource) {
+        match source {
+            CommandsSource::Command(key) => self.on_command(context, key),
+            CommandsSource::Spawner => self.on_spawner(context),
+            CommandsSource::Children => self.look_after_starters(context.driver),
+        }
+    }
+
+    pub(crate) fn on_deadline(&mut self, context: &mut CommandContext<'_>, deadline: CommandsDeadline) {
+        match deadline {
+            CommandsDeadline::Command(key, generation) => self.on_command_deadline(context, key, generation),
+            CommandsDeadline::Starters => self.look_after_starters(context.driver),
+        }
+    }
+
     /// Begins with no command, and starts the thread that starts programs. Call it after the gateway has
     /// taken its signals.
     ///

@@ -9,7 +9,7 @@ use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
 use crate::membership::jobs::Job;
 use crate::site::leg::{Socket, Stage};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::CommandsDeadline;
 use causeway_broker::clock::Clock;
 use causeway_control::audit::AuditEvent;
 use causeway_control::spawned::error_frame;
@@ -87,7 +87,7 @@ impl Commands {
     }
 
     /// Processes run, or could not be started.
-    pub(crate) fn on_spawner(&mut self, context: &mut CommandContext<'_>) {
+    pub(in crate::commands) fn on_spawner(&mut self, context: &mut CommandContext<'_>) {
         for outcome in self.spawner.outcomes() {
             self.on_outcome(context, outcome);
         }
@@ -155,7 +155,7 @@ impl Commands {
             doomed: job.is_none().then(|| Instant::now() + GRACE),
         };
         if job.is_none() {
-            driver.timers.set(GRACE, Deadline::Starters);
+            driver.set_deadline(GRACE, CommandsDeadline::Starters);
         }
         let mut entry = starter.entry(&driver.audit, AuditEvent::Start);
         if let Some(job) = job {
@@ -311,7 +311,7 @@ impl Commands {
         let now = Instant::now();
         for kept in kept {
             if let Some(left) = kept.doomed {
-                context.driver.timers.set(left, Deadline::Starters);
+                context.driver.set_deadline(left, CommandsDeadline::Starters);
             }
             self.starters.push(Starter::inherit(kept, now));
         }
@@ -324,11 +324,11 @@ impl Commands {
         for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
             starter.doomed = Some(doom);
         }
-        context.driver.timers.set(GRACE, Deadline::Starters);
+        context.driver.set_deadline(GRACE, CommandsDeadline::Starters);
     }
 
     /// Collects starters that have ended and kills those that should have.
-    pub(crate) fn look_after_starters(&mut self, driver: &mut Driver) {
+    pub(in crate::commands) fn look_after_starters(&mut self, driver: &mut Driver) {
         let now = Instant::now();
         self.starters.retain_mut(|starter| {
             if starter.doomed.is_some_and(|doom| doom <= now) {

@@ -8,7 +8,7 @@ use crate::membership::pair_token;
 use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::SiteDeadline;
 use causeway_admission::{Admission, network_of};
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
@@ -113,8 +113,7 @@ impl SiteSide {
                 .registry()
                 .register(&mut intake.socket, token, interest)?;
             base.driver
-                .timers
-                .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.generation));
+                .set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, intake.generation));
         }
         Ok(())
     }
@@ -152,13 +151,12 @@ impl SiteSide {
         self.intake_admission
             .enter(network_of(peer.ip()), generation, key);
         base.driver
-            .timers
-            .set(PREFACE_DEADLINE, Deadline::Intake(key, generation));
+            .set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, generation));
         self.on_intake(base, key);
     }
 
     /// Reads what is there of a preface, and never a byte of what follows it.
-    pub(crate) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey) {
+    pub(in crate::site) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey) {
         while let Some(intake) = self.intakes.get_mut(key) {
             match intake
                 .socket
@@ -186,7 +184,12 @@ impl SiteSide {
         }
     }
 
-    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: IntakeKey, generation: u64) {
+    pub(in crate::site) fn on_intake_deadline(
+        &mut self,
+        base: &mut Base<'_>,
+        key: IntakeKey,
+        generation: u64,
+    ) {
         if self
             .intakes
             .get(key)

@@ -7,7 +7,7 @@ use crate::site::deliver;
 use crate::site::intake::KeptIntake;
 use crate::site::leg::{KeptLeg, Leg};
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::SiteDeadline;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -58,11 +58,12 @@ impl SiteSide {
             }
             if !leg.lingers && !base.membership.jobs().knows(&leg.token) {
                 // Its job had ended, and it was to go.
-                base.driver.timers.set(farewell, Deadline::Streams(leg.token));
+                base.driver
+                    .set_deadline(farewell, SiteDeadline::Streams(leg.token));
             }
             if leg.is_connecting() {
-                let deadline = Deadline::Delivery(key, leg.generation);
-                base.driver.timers.set(deliver::CONNECT_DEADLINE, deadline);
+                let deadline = SiteDeadline::Delivery(key, leg.generation);
+                base.driver.set_deadline(deliver::CONNECT_DEADLINE, deadline);
             }
         }
         for key in self.legs.keys() {

@@ -1,6 +1,9 @@
 //! This site: connections of its processes, from their preface to the stream that carries them.
 
+use crate::base::Base;
 use crate::keys::{IntakeKey, LegKey, Table};
+use crate::sys::source::SiteSource;
+use crate::sys::timers::SiteDeadline;
 use causeway_admission::Admission;
 use deliver::DeliveryPorts;
 use intake::Intake;
@@ -11,6 +14,7 @@ use std::ops::RangeInclusive;
 
 mod consent;
 pub(crate) mod deliver;
+pub(crate) mod fill;
 pub(crate) mod intake;
 mod kept;
 pub(crate) mod leg;
@@ -34,6 +38,22 @@ pub(crate) struct SiteSide {
 }
 
 impl SiteSide {
+    /// Acts on what the kernel reports of a connection.
+    pub(crate) fn on_ready(&mut self, base: &mut Base<'_>, source: SiteSource, event: &mio::event::Event) {
+        match source {
+            SiteSource::Intake(key) => self.on_intake(base, key),
+            SiteSource::Leg(key) => self.on_leg(base, key, event),
+        }
+    }
+
+    pub(crate) fn on_deadline(&mut self, base: &mut Base<'_>, deadline: SiteDeadline) {
+        match deadline {
+            SiteDeadline::Intake(key, generation) => self.on_intake_deadline(base, key, generation),
+            SiteDeadline::Delivery(key, generation) => self.on_delivery_deadline(base, key, generation),
+            SiteDeadline::Streams(token) => self.end_streams(base, &token),
+        }
+    }
+
     /// Delivers connections from these ports, in a process that may have so many files open.
     pub(crate) fn new(ports: RangeInclusive<u16>, files: usize) -> SiteSide {
         SiteSide {
@@ -69,4 +89,3 @@ impl SiteSide {
         self.streams_opened += 1;
     }
 }
-pub(crate) mod fill;

@@ -7,7 +7,7 @@ use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
 use crate::site::transparent;
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::SiteDeadline;
 use causeway_control::audit::AuditEvent;
 use causeway_tunnel::{Event, StreamId};
 use causeway_wire::{Preface, Reason, Token, Verdict};
@@ -163,8 +163,7 @@ impl SiteSide {
         )?;
         let generation = self.legs[leg].generation;
         base.driver
-            .timers
-            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, generation));
+            .set_deadline(deliver::CONNECT_DEADLINE, SiteDeadline::Delivery(leg, generation));
         Ok(Delivery::Begun)
     }
 
@@ -223,7 +222,7 @@ impl SiteSide {
     }
 
     /// The kernel has news of a leg's socket.
-    pub(crate) fn on_leg(&mut self, base: &mut Base<'_>, key: LegKey, event: &mio::event::Event) {
+    pub(in crate::site) fn on_leg(&mut self, base: &mut Base<'_>, key: LegKey, event: &mio::event::Event) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };

@@ -168,7 +168,12 @@ impl SiteSide {
         Ok((pair.ok_or_else(no_tunnel)?, token))
     }
 
-    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64) {
+    pub(in crate::site) fn on_delivery_deadline(
+        &mut self,
+        base: &mut Base<'_>,
+        key: LegKey,
+        generation: u64,
+    ) {
         let leg = self.legs.get(key);
         if leg.is_some_and(|leg| leg.generation == generation && leg.is_connecting()) {
             self.tell_of_late_delivery(base, key);

@@ -1,6 +1,9 @@
 //! Ways between gateways neither of which can dial the other: punched holes, and relays.
 
+use crate::base::Base;
 use crate::keys::{PeerIndex, SpliceKey};
+use crate::sys::source::TraversalSource;
+use crate::sys::timers::TraversalDeadline;
 use punch::Meetings;
 use relay::client::Search;
 use relay::server::{KeptSplice, RelayServer};
@@ -21,6 +24,23 @@ pub(crate) struct Traversal {
 }
 
 impl Traversal {
+    /// Acts on what the kernel reports of a connection.
+    pub(crate) fn on_ready(&mut self, base: &mut Base<'_>, source: TraversalSource) {
+        match source {
+            TraversalSource::Splice(key) => self.on_splice(base, key),
+            TraversalSource::Opening(key) => self.on_opening(base, key),
+        }
+    }
+
+    pub(crate) fn on_deadline(&mut self, base: &mut Base<'_>, deadline: TraversalDeadline) {
+        match deadline {
+            TraversalDeadline::Seek(index, lane) => self.seek(base, index, lane),
+            TraversalDeadline::Ask(index, lane, id) => self.on_ask_deadline(base, index, lane, id),
+            TraversalDeadline::Splice(key, generation) => self.on_splice_deadline(base, key, generation),
+            TraversalDeadline::Offer => self.tell_offer(base),
+        }
+    }
+
     /// How looking for a relay to a peer goes. Peers are only ever added.
     pub(crate) fn search_mut(&mut self, peer: PeerIndex) -> &mut Search {
         while self.searches.len() <= peer.0 {

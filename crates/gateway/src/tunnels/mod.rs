@@ -2,7 +2,10 @@
 //! handshakes (`handshake/`) with peers (`peers/`) and learn how fast they may send (`pacing/`). A lane is
 //! carried by TCP, TLS (`tls/`) or QUIC (`quic/`): see `carrier`.
 
+use crate::driver::Driver;
 use crate::keys::{HandshakeKey, LaneKey, List, PairKey, PeerIndex, Table};
+use crate::sys::source::TunnelsSource;
+use crate::sys::timers::TunnelsDeadline;
 use causeway_admission::Admission;
 use causeway_broker::tls::Trust;
 use event::TunnelsEvent;
@@ -60,6 +63,26 @@ pub(crate) struct Tunnels {
 }
 
 impl Tunnels {
+    /// Acts on what the kernel reports of a handshake or of the UDP socket.
+    pub(crate) fn on_ready(&mut self, driver: &mut Driver, source: TunnelsSource, event: &mio::event::Event) {
+        match source {
+            TunnelsSource::Handshake(key) => self.on_handshake(driver, key),
+            TunnelsSource::Quic => self.on_quic(driver, event),
+        }
+    }
+
+    pub(crate) fn on_deadline(&mut self, driver: &mut Driver, deadline: TunnelsDeadline) {
+        match deadline {
+            TunnelsDeadline::Connect(key, generation) => self.on_connect_deadline(driver, key, generation),
+            TunnelsDeadline::Handshake(key, generation) => {
+                self.on_handshake_deadline(driver, key, generation)
+            }
+            TunnelsDeadline::Dial(index, lane) => self.dial(driver, index, lane),
+            TunnelsDeadline::TailProbe(lane) => self.on_tail_probe(driver, lane),
+            TunnelsDeadline::TrainingTurn(lane) => self.on_training_turn(driver, lane),
+        }
+    }
+
     pub(crate) fn new(
         peers: Vec<Peer>,
         tls: Option<tls::Context>,

@@ -55,7 +55,7 @@ impl Traversal {
     }
 
     /// One of the sockets of a round over TCP reports something.
-    pub(crate) fn on_opening(&mut self, base: &mut Base<'_>, key: usize) {
+    pub(in crate::traversal) fn on_opening(&mut self, base: &mut Base<'_>, key: usize) {
         let (index, slot, now) = (PeerIndex(key / SLOTS), key % SLOTS, base.driver.now);
         let Some(opening) = self.meetings.openings.get_mut(&index) else {
             return;

@@ -8,7 +8,7 @@ use super::selection::{Candidate, Offer, choose};
 use crate::base::Base;
 use crate::config::Transport;
 use crate::keys::{ByNumber, LaneNumber, PairKey, PeerIndex};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TraversalDeadline;
 use crate::traversal::Traversal;
 use crate::tunnels::errand::Errand;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
@@ -109,7 +109,8 @@ impl Traversal {
         let wanted = self.seeks(base, index) && lane.0 < base.tunnels.lanes_wanted(base.driver, index);
         let dial = &mut self.search_mut(index).dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
-            base.driver.timers.set(pause, Deadline::Seek(index, lane));
+            base.driver
+                .set_deadline(pause, TraversalDeadline::Seek(index, lane));
         }
     }
 
@@ -142,7 +143,7 @@ impl Traversal {
     }
 
     /// Asks a relay for a lane unless there is one, or a better one.
-    pub(crate) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::traversal) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
         let site = base.tunnels.peer(index).site().to_owned();
         let key = base.tunnels.key_of(&site);
         let is_well = base.tunnels.is_well(&site, lane);
@@ -157,7 +158,8 @@ impl Traversal {
         };
         let id = base.driver.next_generation();
         self.search_mut(index).asked[lane] = Some((id, relay));
-        base.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
+        base.driver
+            .set_deadline(ANSWER, TraversalDeadline::Ask(index, lane, id));
         base.tunnels
             .tell(base.driver, tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
@@ -233,7 +235,7 @@ impl Traversal {
         search.dials[lane].under_way = false;
     }
 
-    pub(crate) fn on_ask_deadline(
+    pub(in crate::traversal) fn on_ask_deadline(
         &mut self,
         base: &mut Base<'_>,
         index: PeerIndex,

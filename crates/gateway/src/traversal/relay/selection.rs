@@ -9,7 +9,7 @@
 
 use crate::base::Base;
 use crate::keys::{LaneNumber, PairKey, PeerIndex};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TraversalDeadline;
 use crate::traversal::Traversal;
 use crate::tunnels::message::GatewayToGateway;
 use std::collections::BTreeMap;
@@ -114,12 +114,11 @@ impl Traversal {
             let told_at = self.relay.told_at;
             let since = told_at.map_or(TELL_EVERY, |at| base.driver.now.saturating_duration_since(at));
             base.driver
-                .timers
-                .set(TELL_EVERY.saturating_sub(since), Deadline::Offer);
+                .set_deadline(TELL_EVERY.saturating_sub(since), TraversalDeadline::Offer);
         }
     }
 
-    pub(crate) fn tell_offer(&mut self, base: &mut Base<'_>) {
+    pub(in crate::traversal) fn tell_offer(&mut self, base: &mut Base<'_>) {
         self.relay.tells = false;
         self.relay.told_at = Some(base.driver.now);
         let reached = base.tunnels.pair_keys();

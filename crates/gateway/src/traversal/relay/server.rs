@@ -12,7 +12,7 @@ use crate::inherited::{InheritError, descriptor};
 use crate::keys::{PairKey, SpliceKey, Table};
 use crate::sys::socket;
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TraversalDeadline;
 use crate::traversal::Traversal;
 use crate::tunnels::carrier;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
@@ -160,8 +160,7 @@ impl Traversal {
                 base.driver.registry().register(socket, token, interest)?;
             }
             base.driver
-                .timers
-                .set(IDLE, Deadline::Splice(key, splice.generation));
+                .set_deadline(IDLE, TraversalDeadline::Splice(key, splice.generation));
             // Whatever the kernel has told of, it told the predecessor.
             self.relay.unread.push(key);
         }
@@ -220,7 +219,8 @@ impl Traversal {
         for (end, ticket) in shown.into_iter().enumerate() {
             self.relay.tickets.insert(ticket, (key, end));
         }
-        base.driver.timers.set(MEETING, Deadline::Splice(key, generation));
+        base.driver
+            .set_deadline(MEETING, TraversalDeadline::Splice(key, generation));
         self.tell_offer_soon(base);
         let go = GatewayToGateway::RelayGo {
             id: ask,
@@ -313,7 +313,7 @@ impl Traversal {
     }
 
     /// Something may move between the ends of a splice.
-    pub(crate) fn on_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
+    pub(in crate::traversal) fn on_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.get_mut(key).filter(|splice| splice.met) else {
             return;
         };
@@ -335,7 +335,12 @@ impl Traversal {
     }
 
     /// Who was to meet has not, or a splice has been idle for long.
-    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: SpliceKey, generation: u64) {
+    pub(in crate::traversal) fn on_splice_deadline(
+        &mut self,
+        base: &mut Base<'_>,
+        key: SpliceKey,
+        generation: u64,
+    ) {
         let Some(splice) = self
             .relay
             .splices
@@ -348,8 +353,7 @@ impl Traversal {
         if splice.met && idle < IDLE {
             return base
                 .driver
-                .timers
-                .set(IDLE - idle, Deadline::Splice(key, generation));
+                .set_deadline(IDLE - idle, TraversalDeadline::Splice(key, generation));
         }
         if !splice.met {
             let [one, other] = &splice.sites;

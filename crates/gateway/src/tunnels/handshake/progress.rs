@@ -4,7 +4,7 @@
 use crate::driver::Driver;
 use crate::keys::{HandshakeKey, LaneNumber, PairKey, PeerIndex};
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
@@ -126,10 +126,10 @@ impl Tunnels {
         if is_stranger {
             self.strangers.enter(network_of(address.ip()), generation, key);
         }
-        driver.timers.set(DEADLINE, Deadline::Handshake(key, generation));
+        driver.set_deadline(DEADLINE, TunnelsDeadline::Handshake(key, generation));
         if !is_stranger {
-            let connect = Deadline::Connect(key, generation);
-            driver.timers.set(CONNECT_DEADLINE, connect);
+            let connect = TunnelsDeadline::Connect(key, generation);
+            driver.set_deadline(CONNECT_DEADLINE, connect);
         }
         match connection {
             Some(connection) => self.attend_connections(driver, &[connection]),
@@ -158,7 +158,12 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, generation: u64) {
+    pub(in crate::tunnels) fn on_connect_deadline(
+        &mut self,
+        driver: &mut Driver,
+        key: HandshakeKey,
+        generation: u64,
+    ) {
         let handshake = self.handshakes.get(key);
         if handshake.is_some_and(|handshake| handshake.generation == generation && !handshake.connected) {
             self.end_handshake(
@@ -170,7 +175,12 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, generation: u64) {
+    pub(in crate::tunnels) fn on_handshake_deadline(
+        &mut self,
+        driver: &mut Driver,
+        key: HandshakeKey,
+        generation: u64,
+    ) {
         if self
             .handshakes
             .get(key)
@@ -181,7 +191,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_handshake(&mut self, driver: &mut Driver, key: HandshakeKey) {
+    pub(in crate::tunnels) fn on_handshake(&mut self, driver: &mut Driver, key: HandshakeKey) {
         let Some(handshake) = self.handshakes.get_mut(key) else {
             return;
         };

@@ -3,7 +3,7 @@
 use crate::config::Transport;
 use crate::driver::Driver;
 use crate::keys::{LaneNumber, PeerIndex};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
@@ -61,12 +61,12 @@ impl Tunnels {
     ) {
         let dials = self.peers[index].address.is_some();
         if dials && !std::mem::replace(&mut self.peers[index].dials[lane].under_way, true) {
-            driver.timers.set(pause, Deadline::Dial(index, lane));
+            driver.set_deadline(pause, TunnelsDeadline::Dial(index, lane));
         }
     }
 
     /// Dials a lane unless it is up and well.
-    pub(crate) fn dial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::tunnels) fn dial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         let peer = &self.peers[index];
         let Some(address) = peer.address else { return };
         let is_well = |pair: &Pair| {
