@@ -45,7 +45,7 @@ impl Gateway {
                 return;
             };
             match listener.accept() {
-                Ok((socket, peer)) => self.tunnels.on_tcp_gateway(&mut self.driver, socket, peer),
+                Ok((socket, peer)) => self.tunnels.connecting().accept(&mut self.driver, socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }

@@ -119,7 +119,9 @@ impl Gateway {
             }
             TunnelsEvent::DialFailed { peer, number, why } => {
                 if !self.traversal.punch_failed(&mut base!(self), peer, number, &why) {
-                    self.tunnels.dial_later(&mut self.driver, peer, number, &why);
+                    self.tunnels
+                        .connecting()
+                        .dial_later(&mut self.driver, peer, number, &why);
                 }
             }
             TunnelsEvent::ErrandFailed { errand, dialled, why } => {
@@ -148,7 +150,7 @@ impl Gateway {
     }
 
     fn on_lane_lost(&mut self, peer: PeerIndex, number: LaneNumber, through: Option<&Through>) {
-        let known = self.tunnels.pair_of(self.tunnels.peer(peer).site());
+        let known = self.tunnels.pairs().of(self.tunnels.peers()[peer].site());
         let introduced = known.is_some_and(Pair::is_introduced);
         self.traversal.meet_again(&mut base!(self), peer, introduced);
         self.traversal.seek_again(&mut base!(self), peer, number, through);

@@ -77,7 +77,7 @@ impl Flow<'_> {
 
     /// The kernel says that a lane is readable or writable.
     pub(crate) fn on_lane(&mut self, key: LaneKey, event: &mio::event::Event) {
-        if self.tunnels.on_lane_ready(key, event) {
+        if self.tunnels.traffic().on_lane_ready(key, event) {
             self.receive(key);
         }
     }
@@ -85,22 +85,22 @@ impl Flow<'_> {
     /// Takes in what has arrived.
     pub(crate) fn receive(&mut self, key: LaneKey) {
         match self.try_receive(key) {
-            Ok(true) => self.tunnels.read_later(key),
+            Ok(true) => self.tunnels.traffic().read_later(key),
             Ok(false) => {}
-            Err(end) => self.tunnels.fail_lane(self.driver, key, &end),
+            Err(end) => self.tunnels.traffic().fail_lane(self.driver, key, &end),
         }
     }
 
     /// True when there may be more to read.
     fn try_receive(&mut self, key: LaneKey) -> Result<bool, LaneEnd> {
-        let Some((mut turn, is_behind)) = self.tunnels.begin_turn(key) else {
+        let Some((mut turn, is_behind)) = self.tunnels.traffic().begin_turn(key) else {
             return Ok(false);
         };
         if is_behind && !self.digest(key, &mut turn)? {
             return Ok(true);
         }
         for _ in 0..ROUNDS {
-            let emptied = match self.tunnels.read_lane(key)? {
+            let emptied = match self.tunnels.traffic().read_lane(key)? {
                 Read::Bytes { emptied } => emptied,
                 Read::Interrupted => continue,
                 Read::Nothing => return Ok(false),
@@ -123,14 +123,14 @@ impl Flow<'_> {
     /// before.
     fn digest(&mut self, key: LaneKey, turn: &mut Turn) -> Result<bool, LaneEnd> {
         let now = self.driver.now;
-        let Some(input) = self.tunnels.take_input(key) else {
+        let Some(input) = self.tunnels.traffic().take_input(key) else {
             return Ok(true);
         };
         let mut rest = input.unread();
         let mut result = Ok(());
         let mut done = true;
         loop {
-            result = match self.tunnels.next_event(&input, &mut rest, now) {
+            result = match self.tunnels.traffic().next_event(&input, &mut rest, now) {
                 Ok(None) => break,
                 Ok(Some(event)) => self.on_tunnel_event(input.pair, event),
                 Err(end) => Err(end),
@@ -144,28 +144,28 @@ impl Flow<'_> {
             }
         }
         let left = rest.len();
-        self.tunnels.give_back(key, input, left, done);
+        self.tunnels.traffic().give_back(key, input, left, done);
         result.map(|()| done)
     }
 
     /// Lets time pass for the tunnels that wait for it, and goes on with what those have to tell that had no
     /// time for it in an earlier turn.
     pub(crate) fn look_after_tunnels(&mut self) {
-        for key in self.tunnels.on_time(self.driver.now) {
+        for key in self.tunnels.traffic().on_time(self.driver.now) {
             self.take_events(key);
-            self.tunnels.touch(key);
+            self.tunnels.pairs_mut().touch(key);
         }
     }
 
     /// Acts on what a tunnel has to tell that no input brings now.
     fn take_events(&mut self, key: PairKey) {
         let mut turn = Turn::begin(Instant::now(), 1);
-        while let Some(event) = self.tunnels.poll_tunnel(key) {
+        while let Some(event) = self.tunnels.traffic().poll_tunnel(key) {
             if let Err(end) = self.on_tunnel_event(key, event) {
-                self.tunnels.end_pair(self.driver, key, &end, true);
+                self.tunnels.traffic().end_pair(self.driver, key, &end);
             }
             if turn.is_over(Instant::now) {
-                return self.tunnels.tell_later(key);
+                return self.tunnels.traffic().tell_later(key);
             }
         }
     }
@@ -174,7 +174,7 @@ impl Flow<'_> {
     /// have their turn.
     pub(crate) fn pump(&mut self, key: PairKey) {
         for _ in 0..FILLINGS {
-            let filled = match self.tunnels.supply(self.driver, key) {
+            let filled = match self.tunnels.traffic().supply(self.driver, key) {
                 Supply::NoPair => return,
                 Supply::Full => None,
                 Supply::Lane(number) => {
@@ -183,11 +183,11 @@ impl Flow<'_> {
                     Some(number)
                 }
             };
-            if !self.tunnels.write_pair(self.driver, key, filled) {
+            if !self.tunnels.traffic().write_pair(self.driver, key, filled) {
                 return;
             }
         }
-        self.tunnels.touch(key);
+        self.tunnels.pairs_mut().touch(key);
     }
 
     pub(crate) fn on_tunnel_event(&mut self, pair_key: PairKey, event: Event<'_>) -> Result<(), LaneEnd> {
@@ -198,7 +198,9 @@ impl Flow<'_> {
                 return commands.on_message(&mut context, pair_key, &bytes);
             }
             Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
-                self.tunnels.on_lane_event(self.driver, pair_key, &event);
+                self.tunnels
+                    .traffic()
+                    .on_lane_event(self.driver, pair_key, &event);
             }
             stream => {
                 let (site, mut base) = self.site_and_base();
@@ -210,8 +212,8 @@ impl Flow<'_> {
 
     pub(crate) fn on_open(&mut self, pair_key: PairKey, id: StreamId, request: OpenRequest) {
         self.site.count_opened();
-        let streams = self.tunnels.pair(pair_key).map_or(0, Pair::leg_count);
-        let site = self.tunnels.site_of(pair_key).to_owned();
+        let streams = self.tunnels.pairs().get(pair_key).map_or(0, Pair::leg_count);
+        let site = self.tunnels.pairs().site_of(pair_key).to_owned();
         let jobs = self.membership.jobs();
         let named = jobs.named(&request.token, &self.driver.config.site, &site);
         let token = named.unwrap_or(request.token);

@@ -118,7 +118,7 @@ impl Gateway {
         if let Some(session) = gateway.membership.session() {
             gateway.driver.audit.name_grid(&session.name);
         }
-        gateway.tunnels.open_quic(&mut gateway.driver)?;
+        gateway.tunnels.connecting().open_udp(&mut gateway.driver)?;
         Ok(gateway)
     }
 
@@ -133,9 +133,7 @@ impl Gateway {
         self.step(|gateway| gateway.seek_peers());
         let mut events = Events::with_capacity(EVENTS);
         loop {
-            let left = self.tunnels.has_unread_datagrams();
-            let busy = self.tunnels.is_busy() || self.traversal.has_unread();
-            let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
+            let wait = self.wait();
             match self.driver.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
                 _ => {}
@@ -148,7 +146,7 @@ impl Gateway {
                     return Ok(());
                 }
             }
-            self.go_on(left);
+            self.go_on();
             if let Some(successor) = self.lifecycle.take_successor() {
                 // Streams of tunnels that end by this are nobody's.
                 self.step(|gateway| handover::let_go(&mut flow!(gateway)));
@@ -162,22 +160,24 @@ impl Gateway {
 
     /// Begins to bring up lanes to all peers.
     fn seek_peers(&mut self) {
-        for index in self.tunnels.peer_indexes() {
-            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
-            let was_up = self.tunnels.pair_of(self.tunnels.peer(index).site()).is_some();
+        for index in self.tunnels.peers().indexes() {
+            self.tunnels
+                .connecting()
+                .dial_all(&mut self.driver, index, Duration::ZERO);
+            let was_up = self
+                .tunnels
+                .pairs()
+                .of(self.tunnels.peers()[index].site())
+                .is_some();
             self.traversal
                 .seek_all(&mut base!(self), index, if was_up { SOON } else { PATIENCE });
         }
     }
 
-    /// Does what follows the events of a turn. `left`: the UDP socket had more than the turn before
-    /// took.
-    fn go_on(&mut self, left: bool) {
-        if left {
-            self.step(|gateway| gateway.tunnels.receive_quic(&mut gateway.driver));
-        }
-        self.step(|gateway| gateway.tunnels.look_after_quic(&mut gateway.driver));
-        for lane in self.tunnels.take_unread() {
+    /// Does what follows the events of a turn.
+    fn go_on(&mut self) {
+        self.step(|gateway| gateway.tunnels.chores().look_after_quic(&mut gateway.driver));
+        for lane in self.tunnels.chores().take_unread() {
             self.step(|gateway| flow!(gateway).receive(lane));
         }
         for splice in self.traversal.take_unread() {
@@ -186,15 +186,15 @@ impl Gateway {
         }
         self.step(|gateway| flow!(gateway).look_after_tunnels());
         self.step(|gateway| gateway.traversal.look_after_meetings(&mut base!(gateway)));
-        for pair in self.tunnels.take_dirty() {
-            if self.tunnels.untouch(pair) {
+        for pair in self.tunnels.chores().take_dirty() {
+            if self.tunnels.chores().untouch(pair) {
                 self.step(|gateway| flow!(gateway).pump(pair));
             }
         }
         while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
             self.step(|gateway| gateway.on_deadline(deadline));
         }
-        self.step(|gateway| gateway.tunnels.settle_quic(&mut gateway.driver));
+        self.step(|gateway| gateway.tunnels.chores().settle_quic(&mut gateway.driver));
     }
 
     fn announce(&self) {
@@ -259,20 +259,12 @@ impl Gateway {
 
     /// How long the loop may sleep.
     fn wait(&mut self) -> Option<Duration> {
-        let tunnels = self.tunnels.tunnels_deadline();
-        let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        let others = [
-            tunnels,
-            self.tunnels.quic_deadline(),
-            self.traversal.meetings_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min();
-        [self.driver.timers.wait(), others.map(until)]
-            .into_iter()
-            .flatten()
-            .min()
+        let waits = [
+            self.driver.timers.wait(),
+            self.tunnels.chores().wait(),
+            self.traversal.wait(),
+        ];
+        waits.into_iter().flatten().min()
     }
 }
 

@@ -84,7 +84,7 @@ impl Commands {
             grid: context.membership.directory().grid().to_string(),
             site: context.driver.config.site.clone(),
             sites,
-            links: context.tunnels.links(context.driver),
+            links: context.tunnels.ways().links(context.driver),
         });
         self.put_answer(context, key, &reply);
     }
@@ -100,9 +100,9 @@ impl Commands {
                 .say(format_args!("job {} has ended: {}", token.hint(), job.name));
             context.membership.unregister_job(token, &job);
             let told = job.told.iter();
-            let told = told.filter_map(|site| context.tunnels.key_of(site));
+            let told = told.filter_map(|site| context.tunnels.pairs().key_of(site));
             for pair in told.collect::<Vec<_>>() {
-                context.tunnels.tell(
+                context.tunnels.pairs_mut().tell(
                     context.driver,
                     pair,
                     GatewayToGateway::JobEnd {

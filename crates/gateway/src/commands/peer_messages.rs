@@ -6,6 +6,7 @@ use crate::membership::consent;
 use crate::membership::jobs::{Job, Origin};
 use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
+use crate::tunnels::roster::Word;
 use causeway_control::MAX_WEIGHT;
 use causeway_control::SiteInfo;
 use causeway_control::audit::AuditEvent;
@@ -20,7 +21,7 @@ impl Commands {
         pair_key: PairKey,
         bytes: &[u8],
     ) -> Result<(), LaneEnd> {
-        let pair = context.tunnels.pair(pair_key);
+        let pair = context.tunnels.pairs().get(pair_key);
         let Some(site) = pair.map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
@@ -44,7 +45,7 @@ impl Commands {
                 let (traversal, mut base) = context.traversal_and_base();
                 traversal.on_relay_message(&mut base, pair_key, &site, relay);
             }
-            GatewayToGateway::Lossy {} => context.tunnels.on_lossy(context.driver, pair_key),
+            GatewayToGateway::Lossy {} => hear(context, pair_key, Word::Lossy),
             GatewayToGateway::Ping { number } => self.on_ping(context, pair_key, number),
             GatewayToGateway::Pong {
                 number,
@@ -52,12 +53,7 @@ impl Commands {
                 version,
             } => self.on_pong(context, &site, number, unix_microseconds, version),
             GatewayToGateway::Unknown => {}
-            // Should the same process come back after all, it shall not find a tunnel to resume.
-            GatewayToGateway::Leaving {} => {
-                context
-                    .tunnels
-                    .end_pair(context.driver, pair_key, &LaneEnd::Left, true);
-            }
+            GatewayToGateway::Leaving {} => hear(context, pair_key, Word::Leaving),
         }
         Ok(())
     }
@@ -97,7 +93,7 @@ impl Commands {
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
-                context.tunnels.learn_links(context.driver, site, links);
+                hear(context, pair_key, Word::Links(links));
                 if let Some(command) = context
                     .membership
                     .jobs_mut()
@@ -116,6 +112,11 @@ impl Commands {
         }
         Ok(())
     }
+}
+
+/// Passes on what concerns the tunnel.
+fn hear(context: &mut CommandContext<'_>, pair: PairKey, word: Word) {
+    context.tunnels.roster().hear(context.driver, pair, word);
 }
 
 fn parse_token(token: &str) -> Result<Token, LaneEnd> {
@@ -139,7 +140,7 @@ fn introduce(
     membership
         .learn(driver, site, info)
         .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
-    tunnels.on_introduced(pair_key);
+    tunnels.roster().hear(driver, pair_key, Word::Introduced);
     Ok(())
 }
 
@@ -169,7 +170,7 @@ fn learn_job(
     let answer = match learnt {
         Ok(()) => GatewayToGateway::JobKnown {
             token: text,
-            links: tunnels.own_links(),
+            links: tunnels.ways().own_links(),
         },
         Err((why, said)) => {
             let kind = match why {
@@ -182,5 +183,5 @@ fn learn_job(
             GatewayToGateway::JobRefused { token: text, why }
         }
     };
-    tunnels.tell(driver, pair_key, answer);
+    tunnels.pairs_mut().tell(driver, pair_key, answer);
 }

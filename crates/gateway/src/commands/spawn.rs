@@ -25,7 +25,7 @@ impl Commands {
         };
         let pair = match &place {
             Whereabouts::Here => None,
-            Whereabouts::At(site) => match context.tunnels.key_of(site) {
+            Whereabouts::At(site) => match context.tunnels.pairs().key_of(site) {
                 Some(pair) => Some(pair),
                 None => {
                     let why = format!("node {node} is at {site}, to which there is no tunnel");

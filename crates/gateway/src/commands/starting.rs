@@ -184,7 +184,7 @@ impl Commands {
         token: Token,
         node: &str,
     ) -> Result<(), Reason> {
-        let site = context.tunnels.site_of(pair).to_owned();
+        let site = context.tunnels.pairs().site_of(pair).to_owned();
         let judged = judge_start(context, &site, token, node).and_then(|name| {
             self.has_room(context.driver, &token, &site)?;
             Ok(name)
@@ -244,7 +244,7 @@ impl Commands {
         id: StreamId,
         token: Token,
     ) -> Result<(), Reason> {
-        let site = context.tunnels.site_of(pair).to_owned();
+        let site = context.tunnels.pairs().site_of(pair).to_owned();
         if let Err((kind, why)) = self.has_room(context.driver, &token, &site) {
             context
                 .membership

@@ -62,11 +62,11 @@ impl Membership {
                 driver.say(format_args!("the broker refuses: {message}"));
                 grid.away = Some(message.clone());
                 if kind == ErrorKind::Revoked {
-                    tunnels.end_all(driver, &message);
+                    tunnels.roster().end_all(driver, &message);
                 }
             }
             Event::ClockSkew { ahead } => self.on_clock(driver, ahead),
-            Event::Revocations(_) => tunnels.end_revoked(driver),
+            Event::Revocations(_) => tunnels.roster().end_revoked(driver),
             Event::Renewed(credentials, certified) => {
                 self.on_renewed(driver, tunnels, &credentials, certified)
             }
@@ -95,7 +95,7 @@ impl Membership {
 
         grid.certified = certified;
         let renewed = tls::Context::of_member(credentials, grid.client.trust());
-        match renewed.and_then(|context| tunnels.renew(context)) {
+        match renewed.and_then(|context| tunnels.roster().renew(context)) {
             Ok(()) => {
                 driver.say(format_args!(
                     "this site's certificate was renewed; new lanes show it"
@@ -171,9 +171,9 @@ impl Membership {
             return;
         };
         let learnt = self.learn(driver, site, info);
-        if let (Err(why), Some(pair)) = (learnt, tunnels.key_of(site)) {
-            let end = LaneEnd::Refused(format!("site {site} {why}"));
-            tunnels.end_pair(driver, pair, &end, true);
+        if let (Err(why), Some(pair)) = (learnt, tunnels.pairs().key_of(site)) {
+            let why = format!("site {site} {why}");
+            tunnels.roster().refuse(driver, pair, why);
         }
     }
 
@@ -199,20 +199,16 @@ impl Membership {
                     .collect()
             }
         };
-        let known = tunnels.peer_of(&site);
-        let index = known.unwrap_or_else(|| tunnels.add_peer(driver, site));
-        let was_gone = tunnels.learn_addresses(driver, index, addresses);
-        self.events.push_back(MembershipEvent::PeerKnown {
-            peer: index,
-            is_new: known.is_none() || was_gone,
-        });
+        let (peer, is_new) = tunnels.roster().learn(driver, site, addresses);
+        let event = MembershipEvent::PeerKnown { peer, is_new };
+        self.events.push_back(event);
     }
 
     fn on_member_gone(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, site: &str) {
         if let Some(grid) = &mut self.session {
             grid.members.remove(site);
         }
-        let Some(index) = tunnels.peer_of(site) else {
+        let Some(index) = tunnels.peers().of(site) else {
             return;
         };
         let revoked = self.session.as_ref().is_some_and(|grid| {
@@ -230,7 +226,7 @@ impl Membership {
         };
         driver.say(format_args!("site {site}: {what}"));
         self.events.push_back(MembershipEvent::PeerGone { peer: index });
-        tunnels.forget_peer(driver, index, &end, what);
+        tunnels.roster().forget(driver, index, &end, what);
         self.directory.forget(site);
         self.unrecorded.remove(site);
     }

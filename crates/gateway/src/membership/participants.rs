@@ -16,12 +16,12 @@ impl Membership {
         let Some(job) = self.jobs.get_mut(token) else {
             return;
         };
-        for (_, pair) in tunnels.pairs() {
+        for (_, pair) in tunnels.pairs().iter() {
             take_in(job, pair);
         }
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
         // others.
-        let is_up = |site: &&String| tunnels.pair_of(site).is_some_and(Pair::is_up);
+        let is_up = |site: &&String| tunnels.pairs().of(site).is_some_and(Pair::is_up);
         job.awaited = job.told.iter().filter(is_up).cloned().collect();
         tell(driver, tunnels, token, job, None);
     }
@@ -39,7 +39,7 @@ impl Membership {
         };
         let is_first = pair.take_acceptance(acceptance);
         for token in self.jobs.of_this_site() {
-            let (Some(job), Some(pair)) = (self.jobs.get_mut(&token), tunnels.pair(key)) else {
+            let (Some(job), Some(pair)) = (self.jobs.get_mut(&token), tunnels.pairs().get(key)) else {
                 continue;
             };
             let was_told = job.told.contains(pair.site());
@@ -78,12 +78,12 @@ fn take_in(job: &mut Job, pair: &Pair) {
 
 /// Tells a job to all that take part in it, or to one of them.
 fn tell(driver: &mut Driver, tunnels: &mut Tunnels, token: &Token, job: &Job, only: Option<PairKey>) {
-    let of_job = |site: &String| tunnels.key_of(site);
+    let of_job = |site: &String| tunnels.pairs().key_of(site);
     let pairs: Vec<PairKey> = match only {
         Some(pair) => vec![pair],
         None => job.told.iter().filter_map(of_job).collect(),
     };
     for pair in pairs {
-        tunnels.tell(driver, pair, job.announcement(token));
+        tunnels.pairs_mut().tell(driver, pair, job.announcement(token));
     }
 }

@@ -52,7 +52,7 @@ impl Membership {
         let plan = job.plan.as_ref();
         let mut sites = plan.map_or_else(Vec::new, |plan| plan.sites.clone());
         if sites.is_empty() {
-            let met = tunnels.pairs().map(|(_, pair)| pair.site().to_owned());
+            let met = tunnels.pairs().iter().map(|(_, pair)| pair.site().to_owned());
             sites = std::iter::once(driver.config.site.clone()).chain(met).collect();
         }
         let mut name = job.name.clone();

@@ -407,7 +407,7 @@ impl SiteSide {
         self.legs[entry].lingers = base.membership.jobs().lingers(&request.token);
         self.streams_peak = self.streams_peak.max(self.legs.len());
         self.schedule(base, entry);
-        base.tunnels.touch(pair_key);
+        base.tunnels.pairs_mut().touch(pair_key);
         Ok(entry)
     }
 }
@@ -418,7 +418,7 @@ fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'
         let destination = preface.destination;
         Err((kind, reason, format!("connection to {destination}: {why}")))
     };
-    let Some(pair_key) = base.tunnels.key_of(site) else {
+    let Some(pair_key) = base.tunnels.pairs().key_of(site) else {
         return refuse(
             "no-tunnel",
             Reason::NoTunnel,
@@ -430,7 +430,12 @@ fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'
         let why = format!("site {site} takes no part in its job");
         return refuse("no-part", Reason::Denied, &why);
     }
-    if base.tunnels.pair(pair_key).is_none_or(|pair| !pair.may_open()) {
+    if base
+        .tunnels
+        .pairs()
+        .get(pair_key)
+        .is_none_or(|pair| !pair.may_open())
+    {
         let why = format!("site {site} takes none, and as many as may be wait for it");
         return refuse("exhausted", Reason::Exhausted, &why);
     }

@@ -40,7 +40,7 @@ fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: Soc
 
 impl SiteSide {
     fn leg_of(&self, base: &Base<'_>, pair_key: PairKey, id: StreamId) -> Option<LegKey> {
-        base.tunnels.pair(pair_key)?.leg_of(id)
+        base.tunnels.pairs().get(pair_key)?.leg_of(id)
     }
 
     /// Acts on an event of a stream.
@@ -108,7 +108,7 @@ impl SiteSide {
     /// One site may have three quarters of the files that this gateway may open, in streams: connections of
     /// its own site, of the others and of commands need some too.
     pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey) -> Result<(), Reason> {
-        let site = base.tunnels.pair(pair_key).map(|pair| pair.site());
+        let site = base.tunnels.pairs().get(pair_key).map(|pair| pair.site());
         let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
         base.driver
             .log
@@ -127,7 +127,8 @@ impl SiteSide {
     ) -> Result<Delivery, Reason> {
         let site = base
             .tunnels
-            .pair(pair_key)
+            .pairs()
+            .get(pair_key)
             .map(|pair| pair.site().to_owned())
             .unwrap_or_default();
         let asked = destination;
@@ -299,7 +300,7 @@ impl SiteSide {
                 if let Some(pair) = base.tunnels.pair_mut(pair_key).filter(|_| count > 0) {
                     pair.tunnel().consumed(id, count);
                 }
-                base.tunnels.touch(pair_key);
+                base.tunnels.pairs_mut().touch(pair_key);
                 if done {
                     self.drop_leg(base, key);
                 }
@@ -334,7 +335,7 @@ impl SiteSide {
             if let Some(pair) = base.tunnels.pair_mut(pair_key) {
                 leg.take_turn(key, pair.turns(), base.driver.now);
             }
-            base.tunnels.touch(pair_key);
+            base.tunnels.pairs_mut().touch(pair_key);
         }
     }
 
@@ -354,7 +355,7 @@ impl SiteSide {
             pair.tunnel().reset(id, reason);
         }
         leg.socket.reset_on_close();
-        base.tunnels.touch(pair_key);
+        base.tunnels.pairs_mut().touch(pair_key);
         self.drop_leg(base, key);
     }
 
@@ -365,7 +366,7 @@ impl SiteSide {
         };
         if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.
-            let far = base.tunnels.pair(leg.pair).map(|pair| pair.site());
+            let far = base.tunnels.pairs().get(leg.pair).map(|pair| pair.site());
             let _ = leg.verdict(Verdict::Failed(reason), far.unwrap_or("a site that is gone"));
         } else {
             leg.socket.reset_on_close();

@@ -158,7 +158,7 @@ impl SiteSide {
             );
             return Err(("not-transparent", why));
         }
-        let pair = base.tunnels.key_of(&site);
+        let pair = base.tunnels.pairs().key_of(&site);
         let no_tunnel = || {
             (
                 "no-tunnel",
@@ -254,7 +254,7 @@ mod tests {
                 transparent: name == "nancy",
             };
             gateway.membership.directory_mut().learn(name, info).unwrap();
-            gateway.tunnels.pretend(name, PairKey(net));
+            gateway.tunnels.pairs_mut().pretend(name, PairKey(net));
         }
         gateway
     }
@@ -310,7 +310,7 @@ mod tests {
                 "{source} {destination}"
             );
         }
-        gateway.tunnels.pretend_none();
+        gateway.tunnels.pairs_mut().pretend_none();
         assert_eq!(
             judged(&mut gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
             Err("no-tunnel")

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 impl View<'_> {
     /// Why there is no lane, neither without a relay nor through one.
     fn why_not(&self, peer: PeerIndex) -> String {
-        let trouble = self.tunnels.peer(peer).trouble();
+        let trouble = self.tunnels.peers()[peer].trouble();
         match self.traversal.trouble(peer) {
             "" => trouble.to_owned(),
             relayed => format!("{trouble}; {relayed}"),
@@ -27,8 +27,8 @@ impl View<'_> {
             info: Some(own),
             unreachable: None,
         };
-        let others = self.tunnels.peers().map(|(index, peer)| {
-            let up = self.tunnels.pair_of(peer.site()).is_some_and(Pair::is_up);
+        let others = self.tunnels.peers().iter().map(|(index, peer)| {
+            let up = self.tunnels.pairs().of(peer.site()).is_some_and(Pair::is_up);
             let info = self.membership.directory().other(peer.site()).cloned();
             let unreachable = match (up, &info) {
                 (false, _) => Some(self.why_not(index)),
@@ -79,10 +79,6 @@ impl View<'_> {
 
     /// The present state.
     pub(crate) fn status(&self, driver: &Driver) -> Status {
-        let tunnels = self
-            .tunnels
-            .pairs()
-            .map(|(_, pair)| self.tunnels.tunnel_status(pair));
         let (relayed, relayed_bytes) = self.traversal.relayed();
         Status {
             site: driver.config.site.clone(),
@@ -100,7 +96,7 @@ impl View<'_> {
             refused: driver.log.refused().clone(),
             jobs: self.job_statuses(),
             sites: self.sites(),
-            tunnels: tunnels.collect(),
+            tunnels: self.tunnels.ways().statuses(),
         }
     }
 }

@@ -8,6 +8,7 @@ use punch::Meetings;
 use relay::client::Search;
 use relay::server::{KeptSplice, RelayServer};
 use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 
 pub(crate) mod punch;
 pub(crate) mod relay;
@@ -71,9 +72,13 @@ impl Traversal {
         (self.relay.carrying(), self.relay.carried_bytes)
     }
 
-    /// Whether some of these have more to read than a turn took.
-    pub(crate) fn has_unread(&self) -> bool {
-        !self.relay.unread.is_empty()
+    /// Says how long the loop may sleep.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        if !self.relay.unread.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let at = self.meetings_deadline()?;
+        Some(at.saturating_duration_since(Instant::now()))
     }
 
     /// Their keys.

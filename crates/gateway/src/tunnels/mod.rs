@@ -1,9 +1,9 @@
-//! Tunnels to other sites. A pair (`pair`, `pairs`) is a tunnel with its lanes (`lanes/`), which begin as
+//! Tunnels to other sites. A pair (`pair`, `pairing`) is a tunnel with its lanes (`lanes/`), which begin as
 //! handshakes (`handshake/`) with peers (`peers/`) and learn how fast they may send (`pacing/`). A lane is
 //! carried by TCP, TLS (`tls/`) or QUIC (`quic/`): see `carrier`.
 
 use crate::driver::Driver;
-use crate::keys::{HandshakeKey, LaneKey, List, PairKey, PeerIndex, Table};
+use crate::keys::{HandshakeKey, LaneKey, PairKey, Table};
 use crate::sys::source::TunnelsSource;
 use crate::sys::timers::TunnelsDeadline;
 use causeway_admission::Admission;
@@ -12,40 +12,42 @@ use event::TunnelsEvent;
 use handshake::Handshake;
 use lanes::lane::Lane;
 use pair::Pair;
+use pairs::Pairs;
+use peers::Peers;
 use peers::peer::Peer;
 use quic::Quic;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 pub mod capacity;
 pub(crate) mod carrier;
+mod chores;
+mod connecting;
+pub(crate) mod departure;
 pub(crate) mod errand;
 pub(crate) mod event;
 pub(crate) mod handshake;
-mod known;
 pub(crate) mod lanes;
 pub(crate) mod message;
 pub(crate) mod origin;
 pub(crate) mod pacing;
 pub(crate) mod pair;
-mod pairs;
+mod pairing;
+pub(crate) mod pairs;
 pub(crate) mod peers;
 pub mod quic;
+pub(crate) mod roster;
 pub(crate) mod tls;
+pub(crate) mod ways;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {
     lanes: Table<LaneKey, Lane>,
-    pairs: Table<PairKey, Pair>,
-    /// The pair with each site that has a tunnel.
-    by_site: HashMap<String, PairKey>,
-    /// Known peers. Append-only: a PeerIndex is a position here.
-    peers: List<PeerIndex, Peer>,
+    pairs: Pairs,
+    peers: Peers,
     handshakes: Table<HandshakeKey, Handshake>,
     /// The strangers among `handshakes`.
     strangers: Admission<IpAddr, HandshakeKey>,
-    /// Pairs that may have something to send.
-    dirty: Vec<PairKey>,
     /// Lanes whose input was left for a later turn.
     unread: Vec<LaneKey>,
     /// Pairs whose tunnels have events that were left for a later turn.
@@ -63,6 +65,27 @@ pub(crate) struct Tunnels {
 }
 
 impl Tunnels {
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    pub(crate) fn pairs(&self) -> &Pairs {
+        &self.pairs
+    }
+
+    pub(crate) fn pair_mut(&mut self, key: PairKey) -> Option<&mut Pair> {
+        self.pairs.get_mut(key)
+    }
+
+    pub(crate) fn pairs_mut(&mut self) -> &mut Pairs {
+        &mut self.pairs
+    }
+
+    /// Takes the next of what has happened that concerns others, in its order.
+    pub(crate) fn poll_event(&mut self) -> Option<TunnelsEvent> {
+        self.events.pop_front()
+    }
+
     /// Acts on what the kernel reports of a handshake or of the UDP socket.
     pub(crate) fn on_ready(&mut self, driver: &mut Driver, source: TunnelsSource, event: &mio::event::Event) {
         match source {
@@ -91,12 +114,10 @@ impl Tunnels {
     ) -> Tunnels {
         Tunnels {
             lanes: Table::new(),
-            pairs: Table::new(),
-            by_site: HashMap::new(),
-            peers: peers.into(),
+            pairs: Pairs::default(),
+            peers: Peers::new(peers),
             handshakes: Table::new(),
             strangers: handshake::admission(),
-            dirty: Vec::new(),
             unread: Vec::new(),
             eventful: Vec::new(),
             steers,

@@ -14,9 +14,8 @@ use crate::listeners::KeptListeners;
 use crate::listeners::Listeners;
 use crate::membership::consent::acceptance;
 use crate::membership::jobs::Jobs;
+use crate::tunnels::departure::KeptTunnels;
 use crate::tunnels::message::GatewayToGateway;
-use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peers::peer::KeptPeer;
 use causeway_control::{HandedOver, Reply, SiteInfo};
 use causeway_wire::Cidr;
 use mio::net::{TcpListener, UnixListener};
@@ -41,8 +40,8 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
     flow.driver.log.inherit(kept.refused);
     flow.membership.inherit(Jobs::inherit(kept.jobs), kept.unrecorded);
     inherit_directory(&mut flow.base(), &kept.virtual_subnets, kept.others)?;
-    inherit_peers(&mut flow.base(), kept.peers);
-    inherit_pairs(&mut flow.base(), kept.pairs)?;
+    let (peers, pairs) = (kept.peers, kept.pairs);
+    inherit_tunnels(&mut flow.base(), KeptTunnels { peers, pairs })?;
     let (site, mut base) = flow.site_and_base();
     site.inherit_counts(kept.streams_opened, kept.streams_peak, kept.next_delivery_port);
     site.inherit_legs(&mut base, kept.legs, FAREWELL)?;
@@ -98,36 +97,24 @@ fn inherit_directory(
     Ok(())
 }
 
-fn inherit_peers(base: &mut Base<'_>, kept: Vec<KeptPeer>) {
+fn inherit_tunnels(base: &mut Base<'_>, kept: KeptTunnels<'static>) -> Result<(), InheritError> {
     let is_member = base.membership.session().is_some();
-    for kept in kept {
-        // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker
-        // names those of a member.
-        let known = base.tunnels.peer_of(&kept.site);
-        let index =
-            known.or_else(|| is_member.then(|| base.tunnels.add_peer(base.driver, kept.site.clone())));
-        if let Some(index) = index {
-            base.tunnels.inherit_peer(index, kept);
-        }
-    }
-}
-
-fn inherit_pairs(base: &mut Base<'_>, kept: Vec<(usize, KeptPair<'static>)>) -> Result<(), InheritError> {
-    base.tunnels.inherit_pairs(base.driver, kept)?;
-    let pairs = { base.tunnels.pairs() }.map(|(key, pair)| (key, pair.site().to_owned()));
+    base.tunnels.inherit(base.driver, kept, is_member)?;
+    let pairs = { base.tunnels.pairs().iter() }.map(|(key, pair)| (key, pair.site().to_owned()));
     let pairs: Vec<(PairKey, String)> = pairs.collect();
     for (key, site) in pairs {
         // It may have changed with the configuration.
         let accepts = GatewayToGateway::Accepts(acceptance(&base.driver.config, &site));
-        base.tunnels.tell(base.driver, key, accepts);
+        base.tunnels.pairs_mut().tell(base.driver, key, accepts);
     }
     if base.membership.awaits_addresses(base.driver) {
         return Ok(());
     }
     let own = base.membership.directory().own().clone();
-    for key in base.tunnels.pair_keys() {
+    for key in base.tunnels.pairs().keys() {
         // Its nodes may have changed with the configuration.
         base.tunnels
+            .pairs_mut()
             .tell(base.driver, key, GatewayToGateway::Site(own.clone()));
     }
     Ok(())

@@ -130,22 +130,24 @@ pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &
     flow.driver.say(format_args!("goes on itself: {error}"));
     let (commands, mut context) = flow.commands_and_context();
     commands.answer_hand_over(&mut context, &Reply::Error(error.to_string()));
-    for index in flow.tunnels.peer_indexes() {
-        flow.tunnels.dial_all(flow.driver, index, Duration::ZERO);
+    for index in flow.tunnels.peers().indexes() {
+        flow.tunnels
+            .connecting()
+            .dial_all(flow.driver, index, Duration::ZERO);
     }
 }
 
 /// Closes what is not handed over. What the tunnels have to tell is acted on first.
 pub(crate) fn let_go(flow: &mut Flow<'_>) {
-    flow.tunnels.end_handshakes();
-    for pair in flow.tunnels.pair_keys() {
-        while let Some(event) = flow.tunnels.poll_tunnel(pair) {
+    flow.tunnels.departure().end_handshakes();
+    for pair in flow.tunnels.pairs().keys() {
+        while let Some(event) = flow.tunnels.traffic().poll_tunnel(pair) {
             if let Err(end) = flow.on_tunnel_event(pair, event) {
-                flow.tunnels.end_pair(flow.driver, pair, &end, true);
+                flow.tunnels.traffic().end_pair(flow.driver, pair, &end);
             }
         }
     }
-    flow.tunnels.let_lanes_go(flow.driver);
+    flow.tunnels.departure().let_lanes_go(flow.driver);
 }
 
 fn try_hand_over(
@@ -194,9 +196,8 @@ fn try_hand_over(
 /// Everything that the successor needs to know, lanes being down.
 fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
-    let peers = flow.tunnels.peers().map(|(_, peer)| peer.keep()).collect();
-    let pairs = flow.tunnels.keep_pairs(now);
-    let pairs = pairs.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
+    let tunnels = flow.tunnels.keep(now);
+    let tunnels = tunnels.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
     let (_, carried_bytes) = flow.traversal.relayed();
     let (streams_opened, streams_peak) = (flow.site.streams_opened(), flow.site.streams_peak());
     let next_delivery_port = flow.site.next_port();
@@ -214,10 +215,10 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         virtual_subnets: flow.membership.directory().virtual_subnets(),
         others: flow.membership.directory().others().cloned().collect(),
         unrecorded: flow.membership.keep_unrecorded(),
-        peers,
+        peers: tunnels.peers,
         jobs: flow.membership.jobs().keep(),
         starters: flow.commands.keep_starters(now),
-        pairs,
+        pairs: tunnels.pairs,
         legs,
         intakes,
         commands: flow.commands.keep_commands(),

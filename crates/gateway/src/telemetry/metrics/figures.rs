@@ -159,7 +159,7 @@ struct Site<'a> {
 
 impl View<'_> {
     pub(super) fn exposition(&self, driver: &Driver) -> String {
-        let peers = self.tunnels.peers().map(|(_, peer)| peer);
+        let peers = self.tunnels.peers().iter().map(|(_, peer)| peer);
         exposition(
             &self.status(driver),
             peers.map(|peer| (peer.site(), peer.totals())),

@@ -23,7 +23,6 @@ mod rounds;
 use crate::base::Base;
 use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
-use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Way;
 use crate::tunnels::peers::reach::connectable;
 use message::{KIND, TCP_KIND};
@@ -97,8 +96,8 @@ impl Traversal {
     /// The broker tells where a peer can be dialled, if at all.
     pub(crate) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let now = base.driver.now;
-        let site = base.tunnels.peer(index).site().to_owned();
-        let closed = base.driver.config.public.is_empty() && !base.tunnels.peer(index).is_public();
+        let site = base.tunnels.peers()[index].site().to_owned();
+        let closed = base.driver.config.public.is_empty() && !base.tunnels.peers()[index].is_public();
         if !closed {
             return self.forget_meeting(index);
         }
@@ -106,14 +105,14 @@ impl Traversal {
             return;
         }
         let ways = Way::ALL.into_iter().filter(|way| match way {
-            Way::Udp => base.tunnels.has_quic(),
+            Way::Udp => base.tunnels.ways().has_udp(),
             Way::Tcp => base.driver.config.transport != Transport::Quic,
         });
         let ways: Vec<Way> = ways.collect();
         let names: Vec<String> = ways.iter().map(Way::to_string).collect();
         let trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
-        base.tunnels.set_trouble(index, &trouble);
-        let was_up = base.tunnels.pair_of(&site).map(Pair::is_up);
+        base.tunnels.connecting().set_why_not_reached(index, &trouble);
+        let was_up = base.tunnels.pairs().of(&site).map(Pair::is_up);
         let dials = base.driver.config.site < site;
         let meetings = &mut self.meetings;
         for way in ways {
@@ -160,12 +159,11 @@ impl Traversal {
 
     /// A lane stands. What a relay carries is not what the two gateways are meeting for.
     pub(crate) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
-        let known = base.tunnels.lane(lane);
-        let Some(is_tcp) = known.filter(|lane| lane.is_direct()).map(Lane::is_over_tcp) else {
+        let Some(way) = base.tunnels.ways().protocol_of_direct(lane) else {
             return;
         };
-        let punched = self.punched(peer, is_tcp);
-        base.tunnels.mark_punched(lane, punched);
+        let punched = self.punched(peer, way);
+        base.tunnels.connecting().mark_punched(lane, punched);
         self.on_met(base, peer);
         self.tell_offer_soon(base);
     }
@@ -184,11 +182,7 @@ impl Traversal {
     }
 
     /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
-    fn punched(&mut self, index: PeerIndex, is_tcp: bool) -> Option<Way> {
-        let way = match is_tcp {
-            true => Way::Tcp,
-            false => Way::Udp,
-        };
+    fn punched(&mut self, index: PeerIndex, way: Way) -> Option<Way> {
         let meetings = &mut self.meetings;
         meetings.by_peer.get(&(index, way))?;
         meetings.served.insert(index, way);
@@ -224,7 +218,7 @@ impl Traversal {
     }
 
     fn no_meeting(&mut self, base: &mut Base<'_>, index: PeerIndex) {
-        if base.tunnels.has_lane(index) {
+        if base.tunnels.ways().has_lane(index) {
             return;
         }
         let meetings = &mut self.meetings;
@@ -234,14 +228,14 @@ impl Traversal {
         let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
         let reasons: Vec<String> = reasons.collect();
         let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
-        if base.tunnels.set_trouble(index, &trouble) {
-            let site = base.tunnels.peer(index).site();
+        if base.tunnels.connecting().set_why_not_reached(index, &trouble) {
+            let site = base.tunnels.peers()[index].site();
             base.driver.say(format_args!("no lane to {site}: {trouble}"));
         }
     }
 
     /// When a meeting wants to be looked at next.
-    pub(crate) fn meetings_deadline(&self) -> Option<Instant> {
+    pub(in crate::traversal) fn meetings_deadline(&self) -> Option<Instant> {
         let meetings = &self.meetings;
         meetings.broker?;
         meetings.by_peer.values().filter_map(Meeting::deadline).min()
@@ -257,8 +251,8 @@ impl Traversal {
         let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
         let due: Vec<(PeerIndex, Way)> = due.map(|(key, _)| *key).collect();
         for (index, way) in due {
-            let is_well =
-                base.tunnels.has_lane(index) && (way == Way::Udp || self.missing_lane(base, index).is_none());
+            let is_well = base.tunnels.ways().has_lane(index)
+                && (way == Way::Udp || self.missing_lane(base, index).is_none());
             self.with_meeting(base, index, way, |meeting, out| {
                 match is_well && meeting.is_resting() {
                     true => meeting.on_met(),
@@ -305,10 +299,13 @@ impl Traversal {
             (Action::Call { answers }, _) => self.call(base, index, way, answers),
             (Action::Knock { to, key }, Way::Udp) => {
                 // Where this socket cannot send, another address may serve.
-                let _ = self.say_over_udp(base, to, &message::knock(key));
+                let knock = message::knock(key);
+                let _ = base.tunnels.connecting().say_datagram(to, &knock);
             }
             (Action::Knock { to, .. }, Way::Tcp) => self.knock_over_tcp(base, index, to),
-            (Action::Dial { at }, Way::Udp) => self.dial_punched(base, index, at),
+            (Action::Dial { at }, Way::Udp) => {
+                base.tunnels.connecting().dial_over_udp(base.driver, index, at)
+            }
             // Begun by who has the connection.
             (Action::Dial { .. }, Way::Tcp) => {}
             (Action::Failed, _) => self.no_meeting(base, index),
@@ -324,7 +321,7 @@ impl Traversal {
         let opening = meetings.openings.get(&index);
         let (kind, mapped, port) = match way {
             Way::Udp => {
-                let bound = base.tunnels.quic_address();
+                let bound = base.tunnels.ways().udp_address();
                 (KIND, meetings.mapped, bound)
             }
             Way::Tcp => {
@@ -343,7 +340,7 @@ impl Traversal {
         let punch = Punch::new(answers, key, mapped, &local);
         if let Ok(body) = punch.encode() {
             // Busy: the round ends without an answer, and the next one asks again.
-            let _ = grid.client.send(base.tunnels.peer(index).site(), kind, &body);
+            let _ = grid.client.send(base.tunnels.peers()[index].site(), kind, &body);
         }
     }
 
@@ -369,7 +366,7 @@ impl Traversal {
     /// A far gateway says where it is. The broker answers for who that is.
     fn on_punch(&mut self, base: &mut Base<'_>, message: &Message) {
         let now = base.driver.now;
-        let Some(index) = base.tunnels.peer_of(&message.from) else {
+        let Some(index) = base.tunnels.peers().of(&message.from) else {
             return;
         };
         let way = match message.kind == TCP_KIND {
@@ -386,7 +383,7 @@ impl Traversal {
         };
         let key = punch.key().unwrap_or_default();
         let seen = base.membership.session().and_then(|grid| grid.observed);
-        if !base.tunnels.may_ask(index, now) {
+        if !base.tunnels.connecting().may_ask(index, now) {
             let text = "it asked too often to have a way punched";
             return base.driver.log.refuse("punch-rate", &message.from, text);
         }

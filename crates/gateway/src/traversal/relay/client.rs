@@ -16,7 +16,6 @@ use crate::tunnels::origin::Through;
 use crate::tunnels::peers::dial::{LAST_BACKOFF, REDIAL};
 use crate::tunnels::peers::peer::Dial;
 use causeway_tunnel::ticket::Ticket;
-use mio::net::TcpStream;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -94,19 +93,19 @@ impl Traversal {
     /// relayed.
     fn seeks(&self, base: &Base<'_>, index: PeerIndex) -> bool {
         base.driver.config.transport != Transport::Quic
-            && *base.driver.config.site < *base.tunnels.peer(index).site()
-            && !base.tunnels.peer(index).is_gone()
+            && *base.driver.config.site < *base.tunnels.peers()[index].site()
+            && !base.tunnels.peers()[index].is_gone()
     }
 
     /// Looks for a relay for every lane that is not up by then.
     pub(crate) fn seek_all(&mut self, base: &mut Base<'_>, index: PeerIndex, pause: Duration) {
-        for lane in LaneNumber::all().take(base.tunnels.lanes_wanted(base.driver, index)) {
+        for lane in LaneNumber::all().take(base.tunnels.ways().lanes_wanted(base.driver, index)) {
             self.seek_after(base, index, lane, pause);
         }
     }
 
     fn seek_after(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber, pause: Duration) {
-        let wanted = self.seeks(base, index) && lane.0 < base.tunnels.lanes_wanted(base.driver, index);
+        let wanted = self.seeks(base, index) && lane.0 < base.tunnels.ways().lanes_wanted(base.driver, index);
         let dial = &mut self.search_mut(index).dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
             base.driver
@@ -144,10 +143,10 @@ impl Traversal {
 
     /// Asks a relay for a lane unless there is one, or a better one.
     pub(in crate::traversal) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
-        let site = base.tunnels.peer(index).site().to_owned();
-        let key = base.tunnels.key_of(&site);
-        let is_well = base.tunnels.is_well(&site, lane);
-        if is_well || key.is_some_and(|key| base.tunnels.has_direct_lane(key)) {
+        let site = base.tunnels.peers()[index].site().to_owned();
+        let key = base.tunnels.pairs().key_of(&site);
+        let is_well = base.tunnels.ways().is_well(index, lane);
+        if is_well || key.is_some_and(|key| base.tunnels.ways().has_direct_lane(key)) {
             self.search_mut(index).dials[lane] = Dial::IDLE;
             return;
         }
@@ -161,6 +160,7 @@ impl Traversal {
         base.driver
             .set_deadline(ANSWER, TraversalDeadline::Ask(index, lane, id));
         base.tunnels
+            .pairs_mut()
             .tell(base.driver, tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
 
@@ -177,24 +177,27 @@ impl Traversal {
             at.filter(|at| base.driver.now.saturating_duration_since(**at) < AVOIDED_FOR)
                 .copied()
         };
-        let willing = base.tunnels.peers().filter_map(|(relay, peer)| {
-            let key = base.tunnels.key_of(peer.site())?;
+        let willing = base.tunnels.peers().iter().filter_map(|(relay, peer)| {
+            let key = base.tunnels.pairs().key_of(peer.site())?;
             let is_willing = base
                 .membership
                 .directory()
                 .other(peer.site())
                 .is_some_and(|info| info.relays);
-            (relay != index && is_willing && base.tunnels.has_direct_lane(key)).then(|| Candidate {
+            (relay != index && is_willing && base.tunnels.ways().has_direct_lane(key)).then(|| Candidate {
                 relay,
                 pair: key,
                 site: peer.site(),
-                near_microseconds: base.tunnels.least_rtt(key).unwrap_or(u32::MAX),
+                near_microseconds: base.tunnels.ways().least_rtt(key).unwrap_or(u32::MAX),
                 offer: self.search(relay).and_then(|relay| relay.offer.as_ref()),
                 failed: failed(relay),
             })
         });
         let willing: Vec<_> = willing.collect();
-        let between = (base.driver.config.site.as_str(), base.tunnels.peer(index).site());
+        let between = (
+            base.driver.config.site.as_str(),
+            base.tunnels.peers()[index].site(),
+        );
         choose(&willing, between, lane).map(|one| (one.relay, one.pair))
     }
 
@@ -208,7 +211,7 @@ impl Traversal {
         why: &str,
     ) {
         let now = base.driver.now;
-        let peer = &base.tunnels.peer(index);
+        let peer = &base.tunnels.peers()[index];
         let search = self.search_mut(index);
         if let Some(relay) = relay {
             search.failed.insert(relay, now);
@@ -244,7 +247,7 @@ impl Traversal {
     ) {
         let asked = self.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
         if let Some((_, relay)) = asked {
-            let site = base.tunnels.peer(relay).site();
+            let site = base.tunnels.peers()[relay].site();
             let why = format!("relay {site} did not answer within {ANSWER:?}");
             self.seek_failed(base, index, lane, Some(relay), &why);
         }
@@ -259,10 +262,10 @@ impl Traversal {
 
     /// The last lane to a site is gone: what it was asked as a relay is asked of others.
     fn relay_is_gone(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
-        for index in base.tunnels.peer_indexes() {
+        for index in base.tunnels.peers().indexes() {
             for lane in LaneNumber::all() {
                 if self.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
-                    let why = format!("relay {} was lost", base.tunnels.peer(relay).site());
+                    let why = format!("relay {} was lost", base.tunnels.peers()[relay].site());
                     self.seek_failed(base, index, lane, Some(relay), &why);
                 }
             }
@@ -291,7 +294,7 @@ impl Traversal {
         if let Some((relay, index, lane)) = self.find_ask(base, from, id) {
             return self.seek_failed(base, index, lane, Some(relay), &why);
         }
-        base.tunnels.end_errand(base.driver, from, id, &why);
+        base.tunnels.connecting().end_errand(base.driver, from, id, &why);
     }
 
     /// What was asked, of whom and for which lane.
@@ -301,7 +304,7 @@ impl Traversal {
         from: &str,
         id: u64,
     ) -> Option<(PeerIndex, PeerIndex, LaneNumber)> {
-        let relay = base.tunnels.peer_of(from)?;
+        let relay = base.tunnels.peers().of(from)?;
         let mut searches = self.searches.iter_mut().enumerate();
         searches.find_map(|(index, search)| Some((relay, PeerIndex(index), search.take(id, relay)?)))
     }
@@ -327,6 +330,7 @@ impl Traversal {
         if let NotGoing::Refused(why) = why {
             let meeting = invitation.id;
             base.tunnels
+                .pairs_mut()
                 .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
         }
     }
@@ -341,13 +345,13 @@ impl Traversal {
         if base.driver.config.transport == Transport::Quic {
             return Err(RelayRefusal::QuicAlone.into());
         }
-        let place = |site: &str| base.tunnels.peer_of(site);
+        let place = |site: &str| base.tunnels.peers().of(site);
         let index = place(from).ok_or(RelayRefusal::Unknown)?;
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
             return Err(RelayRefusal::NoAddress.into());
         };
         let now = base.driver.now;
-        if base.tunnels.coming() >= COMING || !base.tunnels.may_ask(relay, now) {
+        if base.tunnels.connecting().coming() >= COMING || !base.tunnels.connecting().may_ask(relay, now) {
             return Err(RelayRefusal::TooOften.into());
         }
         self.go(base, relay, index, None, invitation)
@@ -363,27 +367,21 @@ impl Traversal {
         invitation: &Invitation,
     ) -> Result<(), NotGoing> {
         let ticket = Ticket::from_hex(&invitation.ticket).map_err(|_| RelayRefusal::Failed)?;
-        let peer = &base.tunnels.peer(relay);
+        let peer = &base.tunnels.peers()[relay];
         // Never one that somebody says in passing: it could be anybody's.
         let (site, address) = (peer.site().to_owned(), peer.address());
         let address = address.ok_or(RelayRefusal::NoAddress)?;
-        let far = base.tunnels.peer(index).site().to_owned();
-        let far = lane.is_some().then_some(far.as_str());
-        let carrier =
-            TcpStream::connect(address).and_then(|socket| base.tunnels.tcp_carrier(base.driver, socket, far));
-        let carrier = carrier
-            .map_err(|error| NotGoing::Dial(format!("connect to relay {site} at {address}: {error}")))?;
         let through = Through {
             relay,
             site,
             beyond_microseconds: invitation.beyond_microseconds,
             since: base.driver.now,
         };
+        let failed = format!("connect to relay {} at {address}", through.site);
         let errand = Errand::new(through, index, invitation.id, digest(&ticket));
-        let dialled = lane.map(|lane| (index, lane));
-        base.tunnels
-            .begin_handshake(base.driver, carrier, address, dialled, Some(errand));
-        Ok(())
+        let mut connecting = base.tunnels.connecting();
+        let visit = connecting.visit(base.driver, address, errand, lane);
+        visit.map_err(|error| NotGoing::Dial(format!("{failed}: {error}")))
     }
 
     /// A connection to a relay has come to nothing.
@@ -399,7 +397,7 @@ impl Traversal {
             return self.seek_failed(base, index, lane, Some(relay), why);
         }
         // The relay hears nothing: what a dial came to, and how soon, would tell it about other networks.
-        let (site, from) = (&errand.through.site, base.tunnels.peer(errand.peer).site());
+        let (site, from) = (&errand.through.site, base.tunnels.peers()[errand.peer].site());
         let text = format!("cannot meet it at {site}: {why}");
         base.driver
             .log

@@ -121,26 +121,26 @@ impl Traversal {
     pub(in crate::traversal) fn tell_offer(&mut self, base: &mut Base<'_>) {
         self.relay.tells = false;
         self.relay.told_at = Some(base.driver.now);
-        let reached = base.tunnels.pair_keys();
+        let reached = base.tunnels.pairs().keys();
         let reached = reached
             .into_iter()
-            .filter(|key| base.tunnels.has_direct_lane(*key));
+            .filter(|key| base.tunnels.ways().has_direct_lane(*key));
         let reached: Vec<PairKey> = reached.collect();
         let beyond = reached.iter().filter_map(|key| {
-            let site = base.tunnels.pair(*key)?.site().to_owned();
-            Some((site, base.tunnels.least_rtt(*key)?))
+            let site = base.tunnels.pairs().get(*key)?.site().to_owned();
+            Some((site, base.tunnels.ways().least_rtt(*key)?))
         });
         let offer = GatewayToGateway::RelayOffer {
             carried: u32::try_from(self.relay.places_taken()).unwrap_or(u32::MAX),
             beyond_microseconds: beyond.collect(),
         };
         for key in reached {
-            base.tunnels.tell(base.driver, key, offer.clone());
+            base.tunnels.pairs_mut().tell(base.driver, key, offer.clone());
         }
     }
 
     pub(super) fn on_relay_offer(&mut self, base: &mut Base<'_>, site: &str, offer: Offer) {
-        if let Some(relay) = base.tunnels.peer_of(site) {
+        if let Some(relay) = base.tunnels.peers().of(site) {
             self.search_mut(relay).offer = Some(offer);
         }
     }

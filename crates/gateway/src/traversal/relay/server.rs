@@ -174,6 +174,7 @@ impl Traversal {
     pub(super) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
         if let Err(why) = self.arrange(base, asker, to, ask) {
             base.tunnels
+                .pairs_mut()
                 .tell(base.driver, asker, GatewayToGateway::RelayNo { id: ask, why });
         }
     }
@@ -188,11 +189,11 @@ impl Traversal {
         if !base.driver.config.relay {
             return Err(RelayRefusal::NoRelay);
         }
-        let Some(from) = base.tunnels.pair(asker).map(|pair| pair.site().to_owned()) else {
+        let Some(from) = base.tunnels.pairs().get(asker).map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
-        let far = base.tunnels.key_of(to).filter(|far| *far != asker);
-        let far = far.filter(|far| base.tunnels.has_direct_lane(*far));
+        let far = base.tunnels.pairs().key_of(to).filter(|far| *far != asker);
+        let far = far.filter(|far| base.tunnels.ways().has_direct_lane(*far));
         let far = far.ok_or(RelayRefusal::NoTunnel)?;
         if !self.relay.has_room_for(&from) {
             return Err(RelayRefusal::Full);
@@ -225,16 +226,16 @@ impl Traversal {
         let go = GatewayToGateway::RelayGo {
             id: ask,
             ticket: tickets[0].to_hex(),
-            beyond_microseconds: base.tunnels.least_rtt(far).unwrap_or(0),
+            beyond_microseconds: base.tunnels.ways().least_rtt(far).unwrap_or(0),
         };
         let come = GatewayToGateway::RelayCome {
             meeting: generation,
             from,
             ticket: tickets[1].to_hex(),
-            beyond_microseconds: base.tunnels.least_rtt(asker).unwrap_or(0),
+            beyond_microseconds: base.tunnels.ways().least_rtt(asker).unwrap_or(0),
         };
-        base.tunnels.tell(base.driver, asker, go);
-        base.tunnels.tell(base.driver, far, come);
+        base.tunnels.pairs_mut().tell(base.driver, asker, go);
+        base.tunnels.pairs_mut().tell(base.driver, far, come);
         Ok(())
     }
 
@@ -253,8 +254,9 @@ impl Traversal {
             return;
         };
         self.end_splice(base, key);
-        if let Some(pair) = base.tunnels.key_of(&from) {
+        if let Some(pair) = base.tunnels.pairs().key_of(&from) {
             base.tunnels
+                .pairs_mut()
                 .tell(base.driver, pair, GatewayToGateway::RelayNo { id, why });
         }
     }

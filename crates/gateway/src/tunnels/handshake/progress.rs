@@ -33,30 +33,6 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 
 impl Tunnels {
-    /// A relay says that the meeting which was asked for under this number cannot be.
-    pub(crate) fn end_errand(&mut self, driver: &mut Driver, relay: &str, id: u64, why: &str) {
-        let waiting = self.handshakes.iter().find(|(_, handshake)| {
-            let is_it =
-                |errand: &Errand| errand.id == id && errand.through.site == relay && !errand.has_met();
-            handshake.dialled().is_some() && handshake.errand().is_some_and(is_it)
-        });
-        if let Some(key) = waiting.map(|(key, _)| key) {
-            self.end_handshake(driver, key, "handshake", why);
-        }
-    }
-
-    /// Connections to relays that are under way because others asked.
-    pub(crate) fn coming(&self) -> usize {
-        let others = { self.handshakes.iter() }.filter(|(_, other)| other.errand().is_some());
-        others.filter(|(_, other)| other.dialled().is_none()).count()
-    }
-    pub(crate) fn on_tcp_gateway(&mut self, driver: &mut Driver, socket: TcpStream, address: SocketAddr) {
-        // Without a certificate of its own there would be no gateway.
-        if let Ok(carrier) = self.tcp_carrier(driver, socket, None) {
-            self.on_gateway_connection(driver, carrier, address);
-        }
-    }
-
     pub(in crate::tunnels) fn on_gateway_connection(
         &mut self,
         driver: &mut Driver,
@@ -77,7 +53,7 @@ impl Tunnels {
         Some(handshake)
     }
 
-    pub(crate) fn begin_handshake(
+    pub(in crate::tunnels) fn begin_handshake(
         &mut self,
         driver: &mut Driver,
         mut carrier: Carrier,
@@ -139,7 +115,7 @@ impl Tunnels {
     }
 
     /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
-    pub(crate) fn tcp_carrier(
+    pub(in crate::tunnels) fn tcp_carrier(
         &self,
         driver: &Driver,
         socket: TcpStream,
@@ -248,7 +224,13 @@ impl Tunnels {
         self.events.push_back(event);
     }
 
-    fn end_handshake(&mut self, driver: &mut Driver, key: HandshakeKey, kind: &str, why: &str) {
+    pub(in crate::tunnels) fn end_handshake(
+        &mut self,
+        driver: &mut Driver,
+        key: HandshakeKey,
+        kind: &str,
+        why: &str,
+    ) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };
@@ -287,7 +269,7 @@ impl Tunnels {
             };
         }
         // Only a peer got an answer, and was dialled.
-        let Some(index) = self.peer_of(&peer.site) else {
+        let Some(index) = self.peers.of(&peer.site) else {
             return;
         };
         let number = LaneNumber(peer.lane.into());

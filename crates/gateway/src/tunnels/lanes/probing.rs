@@ -33,6 +33,6 @@ impl Tunnels {
         }
         pair.tunnel.repeat_ack(number.0);
         lane.tail_probe.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number.0);
-        self.touch(pair_key);
+        self.pairs.touch(pair_key);
     }
 }

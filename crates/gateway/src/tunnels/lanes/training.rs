@@ -46,7 +46,7 @@ impl Tunnels {
             let idle = pair.tunnel.streams() == 0;
             lane.training = Some(Training::begin(&lane.carrier, idle, now));
             let pair = lane.pair;
-            self.touch(pair);
+            self.pairs.touch(pair);
         }
     }
 

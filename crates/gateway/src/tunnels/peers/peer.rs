@@ -146,6 +146,14 @@ impl Peer {
         }
     }
 
+    /// Goes on with what a predecessor knew of it.
+    pub(in crate::tunnels) fn inherit(&mut self, kept: KeptPeer) {
+        self.session = kept.session;
+        self.trouble = kept.trouble;
+        self.lanes = kept.lanes;
+        self.totals = kept.totals;
+    }
+
     /// The tunnel's state is given up: the far side shall see that by another number.
     pub(crate) fn new_session(&mut self) {
         let mut bytes = [0; 8];

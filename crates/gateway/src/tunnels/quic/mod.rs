@@ -74,6 +74,8 @@ pub(crate) struct Quic {
     pub(in crate::tunnels) space: Vec<u8>,
     /// The kernel may have more.
     pub(crate) unread: bool,
+    /// It had more before this turn began.
+    pub(in crate::tunnels) is_left: bool,
     /// Strangers accepted in this turn.
     pub(in crate::tunnels) accepted: usize,
     pub(in crate::tunnels) is_ipv4: bool,
@@ -119,6 +121,7 @@ impl Quic {
             paths: HashMap::new(),
             space: vec![0; RECEIVED_BYTES * PIECES],
             unread: false,
+            is_left: false,
             accepted: 0,
             is_ipv4: address.is_ipv4(),
         })
