@@ -3,6 +3,7 @@
 use crate::base::base;
 use crate::commands::command_context;
 use crate::gateway::Gateway;
+use crate::site::Entrance;
 use crate::sys::source::Listener;
 use crate::sys::timers::Deadline;
 use crate::telemetry::metrics;
@@ -31,7 +32,7 @@ impl Gateway {
     fn accept_shims(&mut self, index: usize) {
         for _ in 0..ROUNDS {
             match self.listeners.lan[index].accept() {
-                Ok((socket, peer)) => self.site.on_shim_connection(&mut base!(self), socket, peer),
+                Ok((socket, peer)) => self.site.accept(&mut base!(self), Entrance::Shim, socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -95,7 +96,7 @@ impl Gateway {
                 return self.accept_after(PAUSE);
             }
             match listener.accept() {
-                Ok((socket, peer)) => self.site.on_handed_connection(&mut base!(self), socket, peer),
+                Ok((socket, peer)) => self.site.accept(&mut base!(self), Entrance::Router, socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }

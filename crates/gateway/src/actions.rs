@@ -11,7 +11,6 @@ use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::origin::Through;
 use crate::tunnels::pair::Pair;
 use causeway_control::Reply;
-use causeway_wire::Reason;
 use causeway_wire::TextError;
 use std::time::Duration;
 
@@ -142,9 +141,7 @@ impl Gateway {
 
     /// A tunnel is over, and with it what it carried.
     fn on_tunnel_ended(&mut self, peer: PeerIndex, site: &str, legs: Vec<LegKey>, why: &str) {
-        for leg in legs {
-            self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
-        }
+        self.site.abort(&mut base!(self), legs);
         self.commands.on_site_gone(&mut command_context!(self), site, why);
         self.traversal.lose_relay(&mut base!(self), peer);
     }

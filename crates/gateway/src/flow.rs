@@ -6,16 +6,14 @@ use crate::driver::Driver;
 use crate::keys::{LaneKey, PairKey};
 use crate::membership::Membership;
 use crate::site::SiteSide;
-use crate::site::streams::Delivery;
+use crate::site::opening::Opened;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::lanes::pump::Supply;
 use crate::tunnels::lanes::receive::Read;
-use crate::tunnels::pair::Pair;
 use crate::turn::Turn;
-use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
-use causeway_wire::Reason;
+use causeway_tunnel::{Event, OpenRequest, StreamId};
 use std::time::Instant;
 
 /// Reads of one lane before the others get their turn.
@@ -210,49 +208,18 @@ impl Flow<'_> {
         Ok(())
     }
 
-    pub(crate) fn on_open(&mut self, pair_key: PairKey, id: StreamId, request: OpenRequest) {
-        self.site.count_opened();
-        let streams = self.tunnels.pairs().get(pair_key).map_or(0, Pair::leg_count);
-        let site = self.tunnels.pairs().site_of(pair_key).to_owned();
-        let jobs = self.membership.jobs();
-        let named = jobs.named(&request.token, &self.driver.config.site, &site);
-        let token = named.unwrap_or(request.token);
-        let result = match request.target {
-            _ if named.is_none() => self.refuse_unknown(&site, &request),
-            _ if streams >= self.driver.files / 4 * 3 => {
-                let (site, mut base) = self.site_and_base();
-                site.refuse_stream(&mut base, pair_key)
-            }
-            Target::Connection { source, destination } => {
-                let (site, mut base) = self.site_and_base();
-                match site.open_delivery(&mut base, pair_key, id, token, source, destination) {
-                    Ok(Delivery::Sink) => {
-                        let (commands, mut context) = self.commands_and_context();
-                        commands.open_sink(&mut context, pair_key, id, token)
-                    }
-                    other => other.map(drop),
-                }
-            }
-            Target::Node(node) => {
-                let (commands, mut context) = self.commands_and_context();
-                commands.open_node(&mut context, pair_key, id, token, &node)
-            }
+    fn on_open(&mut self, pair: PairKey, id: StreamId, request: OpenRequest) {
+        let (site, mut base) = self.site_and_base();
+        let opened = site.open(&mut base, pair, id, request);
+        let (commands, mut context) = self.commands_and_context();
+        let opened = match opened {
+            Ok(Opened::Begun) => Ok(()),
+            Ok(Opened::Sink(token)) => commands.open_sink(&mut context, pair, id, token),
+            Ok(Opened::Node(token, node)) => commands.open_node(&mut context, pair, id, token, &node),
+            Err(reason) => Err(reason),
         };
-        if let (Err(reason), Some(pair)) = (result, self.tunnels.pair_mut(pair_key)) {
+        if let (Err(reason), Some(pair)) = (opened, self.tunnels.pair_mut(pair)) {
             pair.tunnel().reset(id, reason);
         }
-    }
-
-    /// A stream of a job that is not known here, or under a name that is not for this pair of sites.
-    fn refuse_unknown(&mut self, site: &str, request: &OpenRequest) -> Result<(), Reason> {
-        let why = match &request.target {
-            Target::Connection { destination, .. } => {
-                format!("stream to {destination} with an unknown job token")
-            }
-            Target::Node(node) => format!("process asked for on {node:?} with an unknown job token"),
-        };
-        self.membership
-            .record_refusal(self.driver, "unknown-token", site, request.token, why);
-        Err(Reason::Denied)
     }
 }

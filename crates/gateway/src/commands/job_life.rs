@@ -7,15 +7,9 @@ use crate::commands::local::DEADLINE;
 use crate::commands::{CommandContext, Commands};
 use crate::keys::CommandKey;
 use crate::membership::jobs::{Job, Origin};
-use crate::sys::timers::SiteDeadline;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
-use std::time::Duration;
-
-/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and
-/// to end in order.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 
 impl Commands {
     pub(super) fn start_job(&mut self, context: &mut CommandContext<'_>, key: CommandKey, mut job: Job) {
@@ -111,22 +105,8 @@ impl Commands {
                 );
             }
         }
-        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take
-        // from the far side what was sent last.
-        if job.plain {
-            if !job.lingers {
-                context
-                    .driver
-                    .set_deadline(FAREWELL, SiteDeadline::Streams(*token));
-            }
-        } else {
-            if job.transparent {
-                let (site, mut base) = context.site_and_base();
-                site.leave_transparent_streams(&mut base, token);
-            }
-            let (site, mut base) = context.site_and_base();
-            site.end_streams(&mut base, token);
-        }
+        let (site, mut base) = context.site_and_base();
+        site.end_job(&mut base, token, &job);
         self.end_starters(context, token);
         context
             .membership

@@ -8,7 +8,6 @@ use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
 use crate::membership::jobs::Job;
-use crate::site::leg::{Socket, Stage};
 use crate::sys::timers::CommandsDeadline;
 use causeway_broker::clock::Clock;
 use causeway_control::audit::AuditEvent;
@@ -125,7 +124,7 @@ impl Commands {
             Waiting::Stream(leg, generation) => {
                 let runs = started.is_ok();
                 let (site, mut base) = context.site_and_base();
-                site.on_process(&mut base, leg, generation, runs);
+                site.processes().on_begun(&mut base, leg, generation, runs);
             }
             Waiting::Command(mut command) => {
                 if let Err(error) = started {
@@ -276,17 +275,18 @@ impl Commands {
             .set_nonblocking(true)
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
-        let (site_side, mut base) = context.site_and_base();
-        let leg = site_side.add_leg(&mut base, Socket::Unix(near), pair, id, token, Stage::Starting)?;
+        let (own, mut base) = context.site_and_base();
+        let (leg, generation) = own.processes().begin(&mut base, pair, id, near, token)?;
+        let waiting = Waiting::Stream(leg, generation);
         let start = Start {
             token,
             site,
             node,
-            waiting: Waiting::Stream(leg, site_side.generation(leg)),
+            waiting,
         };
         begin(self, base.driver, start, far.into()).map_err(|error| {
             base.driver.say(format_args!("start a process: {error}"));
-            site_side.drop_leg(&mut base, leg);
+            own.processes().forget(&mut base, leg);
             Reason::Exhausted
         })
     }
@@ -300,10 +300,8 @@ impl Commands {
         token: Token,
         node: &str,
     ) -> Result<LegKey, Reason> {
-        let target = causeway_tunnel::Target::Node(node.to_owned());
-        let request = causeway_tunnel::OpenRequest { token, target };
         let (site, mut base) = context.site_and_base();
-        site.open_stream(&mut base, pair, &request, Socket::Unix(socket), Stage::Spawning)
+        site.processes().ask_for(&mut base, pair, socket, token, node)
     }
 
     /// Goes on with what a predecessor had started.

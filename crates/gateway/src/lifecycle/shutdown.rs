@@ -41,6 +41,7 @@ pub(crate) fn shut_down(flow: &mut Flow<'_>) {
 /// Ends what this site has, and tells the far gateways.
 fn announce(flow: &mut Flow<'_>) {
     let (site, mut base) = flow.site_and_base();
-    site.abort_all(&mut base);
+    let legs = site.legs().keys();
+    site.abort(&mut base, legs);
     flow.tunnels.departure().leave(flow.driver);
 }

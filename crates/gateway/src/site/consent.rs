@@ -7,7 +7,7 @@ use crate::membership::consent::{self, Refusal};
 use crate::membership::directory::Whereabouts;
 use crate::membership::jobs::{Job, Origin};
 use crate::site::SiteSide;
-use crate::site::streams::Delivery;
+use crate::site::opening::Delivery;
 use crate::sys::addresses::is_of_this_host;
 use causeway_control::SINK_PORT;
 use causeway_wire::Token;

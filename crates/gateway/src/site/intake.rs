@@ -97,7 +97,7 @@ impl AsFd for Intake {
 
 impl SiteSide {
     /// Goes on reading prefaces that a predecessor has begun to read.
-    pub(crate) fn inherit_intakes(
+    pub(in crate::site) fn inherit_intakes(
         &mut self,
         base: &mut Base<'_>,
         kept: Vec<(usize, KeptIntake)>,
@@ -118,7 +118,7 @@ impl SiteSide {
         Ok(())
     }
 
-    pub(crate) fn on_shim_connection(
+    pub(in crate::site) fn on_shim_connection(
         &mut self,
         base: &mut Base<'_>,
         mut socket: TcpStream,
@@ -363,7 +363,7 @@ impl SiteSide {
     }
 
     /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
-    pub(crate) fn open_stream(
+    pub(in crate::site) fn open_stream(
         &mut self,
         base: &mut Base<'_>,
         pair_key: PairKey,
@@ -383,7 +383,7 @@ impl SiteSide {
             token: shared,
             target: request.target.clone(),
         });
-        self.streams_opened += 1;
+        self.legs.count_opened();
         let generation = base.driver.next_generation();
         let entry = self.legs.vacant_key();
         let token: Token = Class::Leg.token(entry.0);
@@ -405,7 +405,7 @@ impl SiteSide {
             stage,
         ));
         self.legs[entry].lingers = base.membership.jobs().lingers(&request.token);
-        self.streams_peak = self.streams_peak.max(self.legs.len());
+        self.legs.count_present();
         self.schedule(base, entry);
         base.tunnels.pairs_mut().touch(pair_key);
         Ok(entry)

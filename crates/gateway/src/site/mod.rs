@@ -8,21 +8,33 @@ use causeway_admission::Admission;
 use deliver::DeliveryPorts;
 use intake::Intake;
 use legs::Legs;
+use mio::net::TcpStream;
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
 mod consent;
 pub(crate) mod deliver;
 pub(crate) mod fill;
 pub(crate) mod intake;
-mod kept;
+pub(crate) mod kept;
 pub(crate) mod leg;
 pub(crate) mod legs;
 pub mod nft;
+pub(crate) mod opening;
 pub mod ports;
-pub(crate) mod streams;
+mod processes;
+mod streams;
 pub(crate) mod transparent;
+
+/// How a connection comes to this gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// A shim has made it; a preface comes first.
+    Shim,
+    /// The site's router has handed it over.
+    Router,
+}
 
 /// Connections of this site's processes.
 pub(crate) struct SiteSide {
@@ -33,11 +45,23 @@ pub(crate) struct SiteSide {
     /// All of `intakes`, by where they come from.
     intake_admission: Admission<IpAddr, IntakeKey>,
     ports: DeliveryPorts,
-    streams_opened: u64,
-    streams_peak: usize,
 }
 
 impl SiteSide {
+    /// Takes a connection, which has come in this way.
+    pub(crate) fn accept(
+        &mut self,
+        base: &mut Base<'_>,
+        entrance: Entrance,
+        socket: TcpStream,
+        peer: SocketAddr,
+    ) {
+        match entrance {
+            Entrance::Shim => self.on_shim_connection(base, socket, peer),
+            Entrance::Router => self.on_handed_connection(base, socket, peer),
+        }
+    }
+
     /// Acts on what the kernel reports of a connection.
     pub(crate) fn on_ready(&mut self, base: &mut Base<'_>, source: SiteSource, event: &mio::event::Event) {
         match source {
@@ -62,30 +86,10 @@ impl SiteSide {
             intakes: Table::new(),
             intake_admission: intake::admission(files),
             ports: DeliveryPorts::new(ports),
-            streams_opened: 0,
-            streams_peak: 0,
         }
-    }
-
-    /// The number that tells a leg from others of the same key.
-    pub(crate) fn generation(&self, leg: LegKey) -> u64 {
-        self.legs.get(leg).map_or(0, |leg| leg.generation)
     }
 
     pub(crate) fn legs(&self) -> &Legs {
         &self.legs
-    }
-
-    /// Most streams that there have been at a time.
-    pub(crate) fn streams_peak(&self) -> usize {
-        self.streams_peak
-    }
-
-    pub(crate) fn streams_opened(&self) -> u64 {
-        self.streams_opened
-    }
-
-    pub(crate) fn count_opened(&mut self) {
-        self.streams_opened += 1;
     }
 }

@@ -76,7 +76,7 @@ impl SiteSide {
     }
 
     /// The router has handed over a connection; `peer` is its source.
-    pub(crate) fn on_handed_connection(
+    pub(in crate::site) fn on_handed_connection(
         &mut self,
         base: &mut Base<'_>,
         mut socket: TcpStream,
@@ -200,7 +200,7 @@ impl SiteSide {
 
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection
     /// belongs to, so they go on while another such job runs; those of the last one are left to end with it.
-    pub(crate) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
+    pub(in crate::site) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
         let Some(other) = base.membership.jobs().transparent() else {
             return;
         };

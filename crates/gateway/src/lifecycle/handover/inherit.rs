@@ -5,7 +5,6 @@
 
 use super::state::State;
 use crate::base::Base;
-use crate::commands::job_life::FAREWELL;
 use crate::config::Config;
 use crate::flow::Flow;
 use crate::inherited::{InheritError, descriptor};
@@ -14,6 +13,7 @@ use crate::listeners::KeptListeners;
 use crate::listeners::Listeners;
 use crate::membership::consent::acceptance;
 use crate::membership::jobs::Jobs;
+use crate::site::kept::KeptSite;
 use crate::tunnels::departure::KeptTunnels;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{HandedOver, Reply, SiteInfo};
@@ -43,9 +43,14 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
     let (peers, pairs) = (kept.peers, kept.pairs);
     inherit_tunnels(&mut flow.base(), KeptTunnels { peers, pairs })?;
     let (site, mut base) = flow.site_and_base();
-    site.inherit_counts(kept.streams_opened, kept.streams_peak, kept.next_delivery_port);
-    site.inherit_legs(&mut base, kept.legs, FAREWELL)?;
-    site.inherit_intakes(&mut base, kept.intakes)?;
+    let kept_site = KeptSite {
+        streams_opened: kept.streams_opened,
+        streams_peak: kept.streams_peak,
+        next_delivery_port: kept.next_delivery_port,
+        legs: kept.legs,
+        intakes: kept.intakes,
+    };
+    site.inherit(&mut base, kept_site)?;
     let (commands, mut context) = flow.commands_and_context();
     let (traversal, mut base) = context.traversal_and_base();
     traversal.inherit_splices(&mut base, kept.splices, kept.carried_bytes)?;

@@ -199,16 +199,14 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
     let tunnels = flow.tunnels.keep(now);
     let tunnels = tunnels.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
     let (_, carried_bytes) = flow.traversal.relayed();
-    let (streams_opened, streams_peak) = (flow.site.streams_opened(), flow.site.streams_peak());
-    let next_delivery_port = flow.site.next_port();
-    let (legs, intakes) = flow.site.keep();
+    let site = flow.site.keep();
     Ok(State {
         site: flow.driver.config.site.clone(),
         handed_over: flow.handed_over + 1,
         generations: flow.driver.generations,
-        streams_opened,
-        streams_peak,
-        next_delivery_port,
+        streams_opened: site.streams_opened,
+        streams_peak: site.streams_peak,
+        next_delivery_port: site.next_delivery_port,
         refused: flow.driver.log.refused().clone(),
         carried_bytes,
         listeners: listeners.keep(),
@@ -219,8 +217,8 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         jobs: flow.membership.jobs().keep(),
         starters: flow.commands.keep_starters(now),
         pairs: tunnels.pairs,
-        legs,
-        intakes,
+        legs: site.legs,
+        intakes: site.intakes,
         commands: flow.commands.keep_commands(),
         splices: flow.traversal.keep(),
     })
