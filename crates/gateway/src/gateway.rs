@@ -17,11 +17,10 @@ use crate::membership::directory::Directory;
 use crate::site::SiteSide;
 use crate::sys::signals::Signals;
 use crate::sys::socket;
-use crate::sys::source::{Class, CommandsSource, LifecycleSource, Source, TraversalSource};
+use crate::sys::source::{Class, CommandsSource, LifecycleSource, Source};
 use crate::sys::timers::Deadline;
 use crate::telemetry::{Telemetry, view};
 use crate::traversal::Traversal;
-use crate::traversal::relay::client::{PATIENCE, SOON};
 use crate::tunnels::Tunnels;
 use crate::tunnels::peers::peer::Peer;
 use crate::tunnels::tls;
@@ -164,13 +163,7 @@ impl Gateway {
             self.tunnels
                 .connecting()
                 .dial_all(&mut self.driver, index, Duration::ZERO);
-            let was_up = self
-                .tunnels
-                .pairs()
-                .of(self.tunnels.peers()[index].site())
-                .is_some();
-            self.traversal
-                .seek_all(&mut base!(self), index, if was_up { SOON } else { PATIENCE });
+            self.traversal.seek_first(&mut base!(self), index);
         }
     }
 
@@ -180,12 +173,8 @@ impl Gateway {
         for lane in self.tunnels.chores().take_unread() {
             self.step(|gateway| flow!(gateway).receive(lane));
         }
-        for splice in self.traversal.take_unread() {
-            let splice = TraversalSource::Splice(splice);
-            self.step(|gateway| gateway.traversal.on_ready(&mut base!(gateway), splice));
-        }
         self.step(|gateway| flow!(gateway).look_after_tunnels());
-        self.step(|gateway| gateway.traversal.look_after_meetings(&mut base!(gateway)));
+        self.step(|gateway| gateway.traversal.look_after(&mut base!(gateway)));
         for pair in self.tunnels.chores().take_dirty() {
             if self.tunnels.chores().untouch(pair) {
                 self.step(|gateway| flow!(gateway).pump(pair));
@@ -259,12 +248,12 @@ impl Gateway {
 
     /// How long the loop may sleep.
     fn wait(&mut self) -> Option<Duration> {
-        let waits = [
-            self.driver.timers.wait(),
-            self.tunnels.chores().wait(),
-            self.traversal.wait(),
-        ];
-        waits.into_iter().flatten().min()
+        let tunnels = self.tunnels.chores().wait();
+        if tunnels == Some(Duration::ZERO) {
+            return tunnels;
+        }
+        let others = [self.traversal.wait(), self.driver.timers.wait()];
+        others.into_iter().chain([tunnels]).flatten().min()
     }
 }
 

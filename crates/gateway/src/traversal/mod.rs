@@ -1,7 +1,7 @@
 //! Ways between gateways neither of which can dial the other: punched holes, and relays.
 
 use crate::base::Base;
-use crate::keys::{PeerIndex, SpliceKey};
+use crate::keys::PeerIndex;
 use crate::sys::source::TraversalSource;
 use crate::sys::timers::TraversalDeadline;
 use punch::Meetings;
@@ -10,8 +10,15 @@ use relay::server::{KeptSplice, RelayServer};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+mod events;
 pub(crate) mod punch;
 pub(crate) mod relay;
+
+/// Carries what this gateway has as a relay through a hand-over.
+pub(crate) struct KeptTraversal<'a> {
+    pub(crate) carried_bytes: u64,
+    pub(crate) splices: Vec<(usize, KeptSplice<'a>)>,
+}
 
 /// What brings lanes up where dialling does not.
 #[derive(Default)]
@@ -43,7 +50,7 @@ impl Traversal {
     }
 
     /// How looking for a relay to a peer goes. Peers are only ever added.
-    pub(crate) fn search_mut(&mut self, peer: PeerIndex) -> &mut Search {
+    pub(in crate::traversal) fn search_mut(&mut self, peer: PeerIndex) -> &mut Search {
         while self.searches.len() <= peer.0 {
             self.searches.push(Search::new());
         }
@@ -55,7 +62,7 @@ impl Traversal {
     }
 
     /// A peer has said who it is; whether it is reached by a lane of the two gateways' own.
-    pub(crate) fn on_introduced(&mut self, peer: PeerIndex, has_lane: bool) {
+    pub(in crate::traversal) fn on_introduced(&mut self, peer: PeerIndex, has_lane: bool) {
         self.search_mut(peer).trouble.clear();
         if has_lane {
             self.on_met_well(peer);
@@ -81,14 +88,20 @@ impl Traversal {
         Some(at.saturating_duration_since(Instant::now()))
     }
 
-    /// Their keys.
-    pub(crate) fn take_unread(&mut self) -> Vec<SpliceKey> {
-        std::mem::take(&mut self.relay.unread)
+    /// Goes on with what an earlier turn has left, and with the meetings whose time has come.
+    pub(crate) fn look_after(&mut self, base: &mut Base<'_>) {
+        for splice in std::mem::take(&mut self.relay.unread) {
+            self.on_splice(base, splice);
+        }
+        self.look_after_meetings(base);
     }
 
-    /// The part of what is carried for others in a hand-over.
-    pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
-        self.relay.keep()
+    /// Gathers the part of what is carried for others in a hand-over.
+    pub(crate) fn keep(&self) -> KeptTraversal<'_> {
+        KeptTraversal {
+            carried_bytes: self.relay.carried_bytes,
+            splices: self.relay.keep(),
+        }
     }
 
     /// The descriptors that the state names by number.

@@ -14,6 +14,7 @@ use crate::listeners::Listeners;
 use crate::membership::consent::acceptance;
 use crate::membership::jobs::Jobs;
 use crate::site::kept::KeptSite;
+use crate::traversal::KeptTraversal;
 use crate::tunnels::departure::KeptTunnels;
 use crate::tunnels::message::GatewayToGateway;
 use causeway_control::{HandedOver, Reply, SiteInfo};
@@ -53,7 +54,12 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
     site.inherit(&mut base, kept_site)?;
     let (commands, mut context) = flow.commands_and_context();
     let (traversal, mut base) = context.traversal_and_base();
-    traversal.inherit_splices(&mut base, kept.splices, kept.carried_bytes)?;
+    let (carried_bytes, splices) = (kept.carried_bytes, kept.splices);
+    let carried = KeptTraversal {
+        carried_bytes,
+        splices,
+    };
+    traversal.inherit(&mut base, carried)?;
     commands.inherit_commands(&mut context, kept.commands)?;
     commands.inherit_starters(&mut context, kept.starters);
     let (driver, membership) = (&flow.driver, &flow.membership);

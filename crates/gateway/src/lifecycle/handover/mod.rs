@@ -198,7 +198,7 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
     let now = Instant::now();
     let tunnels = flow.tunnels.keep(now);
     let tunnels = tunnels.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
-    let (_, carried_bytes) = flow.traversal.relayed();
+    let traversal = flow.traversal.keep();
     let site = flow.site.keep();
     Ok(State {
         site: flow.driver.config.site.clone(),
@@ -208,7 +208,7 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         streams_peak: site.streams_peak,
         next_delivery_port: site.next_delivery_port,
         refused: flow.driver.log.refused().clone(),
-        carried_bytes,
+        carried_bytes: traversal.carried_bytes,
         listeners: listeners.keep(),
         virtual_subnets: flow.membership.directory().virtual_subnets(),
         others: flow.membership.directory().others().cloned().collect(),
@@ -220,7 +220,7 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         legs: site.legs,
         intakes: site.intakes,
         commands: flow.commands.keep_commands(),
-        splices: flow.traversal.keep(),
+        splices: traversal.splices,
     })
 }
 

@@ -94,7 +94,7 @@ impl Traversal {
     }
 
     /// The broker tells where a peer can be dialled, if at all.
-    pub(crate) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
+    pub(in crate::traversal) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let now = base.driver.now;
         let site = base.tunnels.peers()[index].site().to_owned();
         let closed = base.driver.config.public.is_empty() && !base.tunnels.peers()[index].is_public();
@@ -132,7 +132,7 @@ impl Traversal {
         }
     }
 
-    pub(crate) fn forget_meeting(&mut self, index: PeerIndex) {
+    pub(in crate::traversal) fn forget_meeting(&mut self, index: PeerIndex) {
         let meetings = &mut self.meetings;
         meetings.by_peer.retain(|(other, _), _| *other != index);
         meetings.openings.remove(&index);
@@ -140,13 +140,18 @@ impl Traversal {
     }
 
     /// The broker answers from there.
-    pub(crate) fn on_broker_found(&mut self, broker: SocketAddr) {
+    pub(in crate::traversal) fn on_broker_found(&mut self, broker: SocketAddr) {
         let broker = SocketAddr::new(broker.ip().to_canonical(), broker.port());
         self.meetings.broker = Some(broker);
     }
 
     /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
-    pub(crate) fn meet_again(&mut self, base: &mut Base<'_>, index: PeerIndex, introduced: bool) {
+    pub(in crate::traversal) fn meet_again(
+        &mut self,
+        base: &mut Base<'_>,
+        index: PeerIndex,
+        introduced: bool,
+    ) {
         let now = base.driver.now;
         let meetings = &mut self.meetings;
         for way in Way::ALL {
@@ -158,7 +163,7 @@ impl Traversal {
     }
 
     /// A lane stands. What a relay carries is not what the two gateways are meeting for.
-    pub(crate) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
+    pub(in crate::traversal) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
         let Some(way) = base.tunnels.ways().protocol_of_direct(lane) else {
             return;
         };
@@ -169,7 +174,7 @@ impl Traversal {
     }
 
     /// The handshake of a lane is through, at either side.
-    pub(crate) fn on_met(&mut self, base: &mut Base<'_>, index: PeerIndex) {
+    pub(in crate::traversal) fn on_met(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let meetings = &mut self.meetings;
         meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
         meetings.openings.remove(&index);
@@ -196,7 +201,7 @@ impl Traversal {
     }
 
     /// The lane that was begun through the hole did not come up; false where none was.
-    pub(crate) fn punch_failed(
+    pub(in crate::traversal) fn punch_failed(
         &mut self,
         base: &mut Base<'_>,
         index: PeerIndex,
@@ -242,7 +247,7 @@ impl Traversal {
     }
 
     /// Lets time pass for the meetings that wait for it.
-    pub(crate) fn look_after_meetings(&mut self, base: &mut Base<'_>) {
+    pub(in crate::traversal) fn look_after_meetings(&mut self, base: &mut Base<'_>) {
         let now = base.driver.now;
         if base.driver.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
             return;
@@ -357,7 +362,7 @@ impl Traversal {
     }
 
     /// Another gateway says something through the broker.
-    pub(crate) fn on_broker_message(&mut self, base: &mut Base<'_>, message: &Message) {
+    pub(in crate::traversal) fn on_broker_message(&mut self, base: &mut Base<'_>, message: &Message) {
         if [KIND, TCP_KIND].contains(&&*message.kind) {
             self.on_punch(base, message);
         }

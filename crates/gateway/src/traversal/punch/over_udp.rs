@@ -31,7 +31,12 @@ impl Traversal {
     }
 
     /// The UDP socket got something that is none of QUIC's.
-    pub(crate) fn on_datagram(&mut self, base: &mut Base<'_>, datagram: &[u8], from: SocketAddr) {
+    pub(in crate::traversal) fn on_datagram(
+        &mut self,
+        base: &mut Base<'_>,
+        datagram: &[u8],
+        from: SocketAddr,
+    ) {
         match datagram.first() {
             Some(&reflection::ANSWER) => self.on_reflection(base, datagram),
             Some(&KNOCK) => self.on_knock(base, datagram, from),

@@ -97,8 +97,15 @@ impl Traversal {
             && !base.tunnels.peers()[index].is_gone()
     }
 
+    /// Looks for a relay to a peer that the gateway begins with, unless it is dialled soon.
+    pub(crate) fn seek_first(&mut self, base: &mut Base<'_>, index: PeerIndex) {
+        let site = base.tunnels.peers()[index].site();
+        let was_up = base.tunnels.pairs().key_of(site).is_some();
+        self.seek_all(base, index, if was_up { SOON } else { PATIENCE });
+    }
+
     /// Looks for a relay for every lane that is not up by then.
-    pub(crate) fn seek_all(&mut self, base: &mut Base<'_>, index: PeerIndex, pause: Duration) {
+    pub(in crate::traversal) fn seek_all(&mut self, base: &mut Base<'_>, index: PeerIndex, pause: Duration) {
         for lane in LaneNumber::all().take(base.tunnels.ways().lanes_wanted(base.driver, index)) {
             self.seek_after(base, index, lane, pause);
         }
@@ -114,7 +121,7 @@ impl Traversal {
     }
 
     /// A lane was lost or has fallen silent: where a relay carried it, one shall again.
-    pub(crate) fn seek_again(
+    pub(in crate::traversal) fn seek_again(
         &mut self,
         base: &mut Base<'_>,
         index: PeerIndex,
@@ -232,7 +239,7 @@ impl Traversal {
     }
 
     /// A lane through a relay is up, as far as this gateway knows.
-    pub(crate) fn seek_succeeded(&mut self, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::traversal) fn seek_succeeded(&mut self, index: PeerIndex, lane: LaneNumber) {
         let search = self.search_mut(index);
         search.trouble.clear();
         search.dials[lane].under_way = false;
@@ -254,7 +261,7 @@ impl Traversal {
     }
 
     /// No lane to a site is left: it is no relay for anybody now.
-    pub(crate) fn lose_relay(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
+    pub(in crate::traversal) fn lose_relay(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
         self.search_mut(relay).offer = None;
         self.relay_is_gone(base, relay);
         self.tell_offer_soon(base);
@@ -385,7 +392,7 @@ impl Traversal {
     }
 
     /// A connection to a relay has come to nothing.
-    pub(crate) fn errand_failed(
+    pub(in crate::traversal) fn errand_failed(
         &mut self,
         base: &mut Base<'_>,
         errand: &Errand,

@@ -13,7 +13,7 @@ use crate::keys::{PairKey, SpliceKey, Table};
 use crate::sys::socket;
 use crate::sys::source::Class;
 use crate::sys::timers::TraversalDeadline;
-use crate::traversal::Traversal;
+use crate::traversal::{KeptTraversal, Traversal};
 use crate::tunnels::carrier;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
 use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
@@ -129,13 +129,15 @@ impl RelayServer {
 
 impl Traversal {
     /// Goes on carrying what a predecessor carried.
-    pub(crate) fn inherit_splices(
+    ///
+    /// # Errors
+    /// A descriptor is none, or cannot be registered.
+    pub(crate) fn inherit(
         &mut self,
         base: &mut Base<'_>,
-        kept: Vec<(usize, KeptSplice<'static>)>,
-        carried_bytes: u64,
+        kept: KeptTraversal<'static>,
     ) -> Result<(), InheritError> {
-        self.relay.carried_bytes = carried_bytes;
+        self.relay.carried_bytes = kept.carried_bytes;
         let now = base.driver.now;
         let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
         let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
@@ -152,7 +154,7 @@ impl Traversal {
             };
             Ok::<_, InheritError>((key, splice))
         };
-        self.relay.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.relay.splices = kept.splices.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         for (key, splice) in self.relay.splices.iter_mut() {
             for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
@@ -262,7 +264,12 @@ impl Traversal {
     }
 
     /// Takes a connection that shows a ticket; gives it back where the ticket is not good.
-    pub(crate) fn on_ticket(&mut self, base: &mut Base<'_>, ticket: Ticket, mut socket: TcpStream) -> bool {
+    pub(in crate::traversal) fn on_ticket(
+        &mut self,
+        base: &mut Base<'_>,
+        ticket: Ticket,
+        mut socket: TcpStream,
+    ) -> bool {
         // Of one use, whatever comes of it.
         let Some((key, end)) = self.relay.tickets.remove(&ticket) else {
             return false;
