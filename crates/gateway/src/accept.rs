@@ -57,9 +57,7 @@ impl Gateway {
     fn accept_commands(&mut self) {
         loop {
             match self.listeners.control.accept() {
-                Ok((socket, _)) => self
-                    .commands
-                    .on_command_connection(&mut command_context!(self), socket),
+                Ok((socket, _)) => self.commands.accept(&mut command_context!(self), socket),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }

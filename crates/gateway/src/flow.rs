@@ -6,7 +6,6 @@ use crate::driver::Driver;
 use crate::keys::{LaneKey, PairKey};
 use crate::membership::Membership;
 use crate::site::SiteSide;
-use crate::site::opening::Opened;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lanes::lane::LaneEnd;
@@ -211,12 +210,12 @@ impl Flow<'_> {
     fn on_open(&mut self, pair: PairKey, id: StreamId, request: OpenRequest) {
         let (site, mut base) = self.site_and_base();
         let opened = site.open(&mut base, pair, id, request);
-        let (commands, mut context) = self.commands_and_context();
         let opened = match opened {
-            Ok(Opened::Begun) => Ok(()),
-            Ok(Opened::Sink(token)) => commands.open_sink(&mut context, pair, id, token),
-            Ok(Opened::Node(token, node)) => commands.open_node(&mut context, pair, id, token, &node),
-            Err(reason) => Err(reason),
+            Ok(Some(process)) => {
+                let (commands, mut context) = self.commands_and_context();
+                commands.start_for_stream(&mut context, pair, id, process)
+            }
+            other => other.map(drop),
         };
         if let (Err(reason), Some(pair)) = (opened, self.tunnels.pair_mut(pair)) {
             pair.tunnel().reset(id, reason);

@@ -6,8 +6,7 @@ use crate::commands::command::Stage;
 use crate::commands::local::DEADLINE;
 use crate::commands::{CommandContext, Commands};
 use crate::keys::CommandKey;
-use crate::membership::jobs::{Job, Origin};
-use crate::tunnels::message::GatewayToGateway;
+use crate::membership::jobs::Job;
 use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
 
@@ -38,21 +37,16 @@ impl Commands {
         }
         let token = Token(bytes);
         job.user.clone_from(&context.driver.user);
-        context
-            .driver
-            .say(format_args!("job {} starts: {}", token.hint(), job.name));
-        context
-            .membership
-            .register_job(context.driver, context.tunnels, &token, &job);
-        context.membership.jobs_mut().start(token, job);
         if let Some(command) = self.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
-        context
-            .membership
-            .announce(context.driver, context.tunnels, &token);
-        let awaits = |job: &Job| !job.awaited.is_empty();
-        if !context.membership.jobs().get(&token).is_some_and(awaits) {
+        let CommandContext {
+            driver,
+            tunnels,
+            membership,
+            ..
+        } = context;
+        if !membership.start_job(driver, tunnels, token, job) {
             self.job_confirmed(context, key);
         }
     }
@@ -84,27 +78,10 @@ impl Commands {
     }
 
     pub(super) fn end_job(&mut self, context: &mut CommandContext<'_>, token: &Token) {
-        let Some(job) = context.membership.jobs_mut().end(token) else {
+        let ended = context.membership.end_job(context.driver, context.tunnels, token);
+        let Some(job) = ended else {
             return;
         };
-        // Those of other sites end as they start, without a word: a site could fill the log with them.
-        if matches!(job.origin, Origin::Here(_)) {
-            context
-                .driver
-                .say(format_args!("job {} has ended: {}", token.hint(), job.name));
-            context.membership.unregister_job(token, &job);
-            let told = job.told.iter();
-            let told = told.filter_map(|site| context.tunnels.pairs().key_of(site));
-            for pair in told.collect::<Vec<_>>() {
-                context.tunnels.pairs_mut().tell(
-                    context.driver,
-                    pair,
-                    GatewayToGateway::JobEnd {
-                        token: token.to_hex(),
-                    },
-                );
-            }
-        }
         let (site, mut base) = context.site_and_base();
         site.end_job(&mut base, token, &job);
         self.end_starters(context, token);

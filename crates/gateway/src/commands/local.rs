@@ -25,7 +25,7 @@ const REQUEST_BYTES: usize = 64 * 1024;
 
 impl Commands {
     /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
-    pub(crate) fn inherit_commands(
+    pub(in crate::commands) fn inherit_commands(
         &mut self,
         context: &mut CommandContext<'_>,
         kept: Vec<(usize, KeptCommand)>,
@@ -74,7 +74,8 @@ impl Commands {
         }
     }
 
-    pub(crate) fn on_command_connection(&mut self, context: &mut CommandContext<'_>, mut socket: UnixStream) {
+    /// Takes the connection of a command.
+    pub(crate) fn accept(&mut self, context: &mut CommandContext<'_>, mut socket: UnixStream) {
         let key = self.connections.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) =

@@ -2,6 +2,7 @@
 
 use crate::base::{Base, base};
 use crate::driver::Driver;
+use crate::inherited::InheritError;
 use crate::keys::{CommandKey, Table};
 use crate::membership::Membership;
 use crate::site::SiteSide;
@@ -31,6 +32,12 @@ mod spawn;
 mod spawner;
 pub(crate) mod starter;
 mod starting;
+
+/// Carries commands and starters through a hand-over; commands with their keys.
+pub(crate) struct KeptCommands {
+    pub(crate) starters: Vec<KeptStarter>,
+    pub(crate) commands: Vec<(usize, KeptCommand)>,
+}
 
 /// The commands of this host that are being served, and what was started for them and for other sites.
 pub(crate) struct Commands {
@@ -72,25 +79,36 @@ impl Commands {
             events: VecDeque::new(),
         })
     }
-}
 
-impl Commands {
-    /// What has happened that concerns others, in its order.
+    /// Takes the next of what has happened that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<CommandsEvent> {
         self.events.pop_front()
     }
 
-    /// The starters' part of a hand-over.
-    pub(crate) fn keep_starters(&self, now: Instant) -> Vec<KeptStarter> {
-        self.starters.iter().map(|starter| starter.keep(now)).collect()
-    }
-
-    /// The commands' part of a hand-over.
-    pub(crate) fn keep_commands(&self) -> Vec<(usize, KeptCommand)> {
+    /// Gathers what the successor needs to know.
+    pub(crate) fn keep(&self, now: Instant) -> KeptCommands {
         let commands = self.connections.iter();
-        commands.map(|(key, command)| (key.0, command.keep())).collect()
+        KeptCommands {
+            starters: self.starters.iter().map(|starter| starter.keep(now)).collect(),
+            commands: commands.map(|(key, command)| (key.0, command.keep())).collect(),
+        }
     }
 
+    /// Goes on serving the commands of a predecessor, and with what it had started.
+    ///
+    /// # Errors
+    /// A descriptor is none, or cannot be registered.
+    pub(crate) fn inherit(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        kept: KeptCommands,
+    ) -> Result<(), InheritError> {
+        self.inherit_commands(context, kept.commands)?;
+        self.inherit_starters(context, kept.starters);
+        Ok(())
+    }
+
+    /// The descriptors that the state names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.connections.iter().map(|(_, command)| command.as_fd())
     }

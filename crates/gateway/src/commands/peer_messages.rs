@@ -8,7 +8,6 @@ use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
 use crate::tunnels::roster::Word;
 use causeway_control::MAX_WEIGHT;
-use causeway_control::SiteInfo;
 use causeway_control::audit::AuditEvent;
 use causeway_wire::Token;
 use causeway_wire::grid::is_site_name;
@@ -26,12 +25,11 @@ impl Commands {
             return Ok(());
         };
         match GatewayToGateway::decode(bytes).map_err(|why| LaneEnd::Refused(why.into()))? {
-            GatewayToGateway::Accepts(acceptance) => {
-                context
+            own @ (GatewayToGateway::Accepts(_) | GatewayToGateway::Site(_)) => {
+                return context
                     .membership
-                    .on_accepts(context.driver, context.tunnels, pair_key, acceptance);
+                    .on_message(context.driver, context.tunnels, pair_key, own);
             }
-            GatewayToGateway::Site(info) => introduce(context, pair_key, &site, info)?,
             job @ (GatewayToGateway::JobStart { .. }
             | GatewayToGateway::JobKnown { .. }
             | GatewayToGateway::JobRefused { .. }
@@ -122,26 +120,6 @@ fn hear(context: &mut CommandContext<'_>, pair: PairKey, word: Word) {
 fn parse_token(token: &str) -> Result<Token, LaneEnd> {
     let parsed = token.parse::<Token>();
     parsed.map_err(|error| LaneEnd::Refused(error.to_string()))
-}
-
-/// The far gateway says what its site has.
-fn introduce(
-    context: &mut CommandContext<'_>,
-    pair_key: PairKey,
-    site: &str,
-    info: SiteInfo,
-) -> Result<(), LaneEnd> {
-    let CommandContext {
-        driver,
-        tunnels,
-        membership,
-        ..
-    } = context;
-    membership
-        .learn(driver, site, info)
-        .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
-    tunnels.roster().hear(driver, pair_key, Word::Introduced);
-    Ok(())
 }
 
 /// A job of another site has started, with this token. It is known here only if this site takes part in it.

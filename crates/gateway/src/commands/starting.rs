@@ -8,6 +8,7 @@ use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
 use crate::membership::jobs::Job;
+use crate::site::opening::Process;
 use crate::sys::timers::CommandsDeadline;
 use causeway_broker::clock::Clock;
 use causeway_control::audit::AuditEvent;
@@ -173,9 +174,26 @@ impl Commands {
         Ok(())
     }
 
+    /// Starts the process that a stream of another site is for.
+    ///
+    /// # Errors
+    /// What the far side is told where none is started.
+    pub(crate) fn start_for_stream(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        pair: PairKey,
+        id: StreamId,
+        process: Process,
+    ) -> Result<(), Reason> {
+        match process {
+            Process::Sink(token) => self.open_sink(context, pair, id, token),
+            Process::Node(token, node) => self.open_node(context, pair, id, token, &node),
+        }
+    }
+
     /// Another site asks for a process on a node of this one. It gets none anywhere else: what this user's
     /// keys open beyond the site is no part of the grid.
-    pub(crate) fn open_node(
+    fn open_node(
         &mut self,
         context: &mut CommandContext<'_>,
         pair: PairKey,
@@ -191,9 +209,7 @@ impl Commands {
         let name = match judged {
             Ok(name) => name,
             Err((kind, why)) => {
-                context
-                    .membership
-                    .record_refusal(context.driver, kind, &site, token, why);
+                consent::record_refusal(context.driver, context.membership.jobs(), kind, &site, token, why);
                 return Err(reason_of(kind));
             }
         };
@@ -236,7 +252,7 @@ impl Commands {
     }
 
     /// Another site measures what a stream carries. The job is known to be one of `causeway connect`.
-    pub(crate) fn open_sink(
+    fn open_sink(
         &mut self,
         context: &mut CommandContext<'_>,
         pair: PairKey,
@@ -245,9 +261,7 @@ impl Commands {
     ) -> Result<(), Reason> {
         let site = context.tunnels.pairs().site_of(pair).to_owned();
         if let Err((kind, why)) = self.has_room(context.driver, &token, &site) {
-            context
-                .membership
-                .record_refusal(context.driver, kind, &site, token, why);
+            consent::record_refusal(context.driver, context.membership.jobs(), kind, &site, token, why);
             return Err(reason_of(kind));
         }
         self.open_process(
@@ -305,7 +319,11 @@ impl Commands {
     }
 
     /// Goes on with what a predecessor had started.
-    pub(crate) fn inherit_starters(&mut self, context: &mut CommandContext<'_>, kept: Vec<KeptStarter>) {
+    pub(in crate::commands) fn inherit_starters(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        kept: Vec<KeptStarter>,
+    ) {
         let now = Instant::now();
         for kept in kept {
             if let Some(left) = kept.doomed {

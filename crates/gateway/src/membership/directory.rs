@@ -5,7 +5,7 @@ use crate::membership::places::Places;
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::TextError;
 use causeway_wire::{Cidr, Grid, Site};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 pub(crate) struct Directory {
@@ -14,6 +14,9 @@ pub(crate) struct Directory {
     others: BTreeMap<String, Known>,
     /// All of them, the own one too.
     places: Places,
+    /// What sites said of themselves that the broker has not recorded, by site, with the part that it has
+    /// not.
+    pub(in crate::membership) unrecorded: HashMap<String, (SiteInfo, String)>,
 }
 
 struct Known {
@@ -76,11 +79,12 @@ impl Directory {
             own,
             others: BTreeMap::new(),
             places,
+            unrecorded: HashMap::new(),
         }
     }
 
     /// The grid knows the own site by these ranges from now on.
-    pub(crate) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
+    pub(in crate::membership) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
         self.places.take(&self.own.info, &self.own.site);
         self.own = own(config, subnets);
         self.places.put(&self.own.info, &self.own.site);
@@ -95,7 +99,7 @@ impl Directory {
     }
 
     /// A site that is gone has no addresses.
-    pub(crate) fn forget(&mut self, site: &str) {
+    pub(in crate::membership) fn forget(&mut self, site: &str) {
         if let Some(known) = self.others.remove(site) {
             self.places.take(&known.info, &known.site);
         }
@@ -109,6 +113,11 @@ impl Directory {
         &self.own.info
     }
 
+    /// The part of what a site said of itself that the broker has not recorded.
+    pub(crate) fn unrecorded(&self, site: &str) -> Option<&str> {
+        self.unrecorded.get(site).map(|(_, what)| what.as_str())
+    }
+
     /// What the other sites said of themselves.
     pub(crate) fn others(&self) -> impl Iterator<Item = &SiteInfo> {
         self.others.values().map(|known| &known.info)
@@ -119,7 +128,7 @@ impl Directory {
     }
 
     /// Keeps what another site announced; refuses what cannot be true.
-    pub(crate) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), TextError> {
+    pub(in crate::membership) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), TextError> {
         if info.name != from {
             return Err(format!("announces itself as {}", info.name).into());
         }

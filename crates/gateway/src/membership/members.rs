@@ -2,12 +2,15 @@
 //! renewed and revoked.
 
 use crate::driver::Driver;
+use crate::keys::PairKey;
 use crate::membership::Membership;
 use crate::membership::claims::{self, Claims};
 use crate::membership::event::MembershipEvent;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lanes::lane::LaneEnd;
+use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::peers::reach::may_be_gateway;
+use crate::tunnels::roster::Word;
 use crate::tunnels::tls;
 use causeway_broker::Credentials;
 use causeway_broker::api::{ErrorKind, Member, Reached};
@@ -138,8 +141,8 @@ impl Membership {
 
     /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there
     /// is a broker: that somebody says something first makes it none of its own.
-    pub(crate) fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), TextError> {
-        self.unrecorded.remove(site);
+    fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), TextError> {
+        self.directory.unrecorded.remove(site);
         let claims = match &self.session {
             None => Claims::Recorded,
             Some(grid) => claims::judge(&grid.members, site, &info)?,
@@ -152,10 +155,44 @@ impl Membership {
                     format_args!("site {site}"),
                     format_args!("announces {what}, which the broker has not recorded of it (yet)"),
                 );
-                self.unrecorded.insert(site.to_owned(), (info, what));
+                self.directory.unrecorded.insert(site.to_owned(), (info, what));
                 Ok(())
             }
         }
+    }
+
+    /// A far gateway says what its site is; that it has said so counts for its tunnel.
+    fn introduce(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        pair: PairKey,
+        info: SiteInfo,
+    ) -> Result<(), LaneEnd> {
+        let site = tunnels.pairs().site_of(pair).to_owned();
+        self.learn(driver, &site, info)
+            .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
+        tunnels.roster().hear(driver, pair, Word::Introduced);
+        Ok(())
+    }
+
+    /// Acts on what a far gateway says of its site; leaves other messages alone.
+    ///
+    /// # Errors
+    /// What it says cannot be true.
+    pub(crate) fn on_message(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        pair: PairKey,
+        message: GatewayToGateway,
+    ) -> Result<(), LaneEnd> {
+        match message {
+            GatewayToGateway::Accepts(acceptance) => self.on_accepts(driver, tunnels, pair, acceptance),
+            GatewayToGateway::Site(info) => self.introduce(driver, tunnels, pair, info)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The broker has told more, or less, of a site: what that one said of itself is judged again.
@@ -164,10 +201,13 @@ impl Membership {
             && claims::judge(&grid.members, site, info) != Ok(Claims::Recorded)
         {
             let (info, what) = (info.clone(), "what it no longer is".to_owned());
-            self.unrecorded.entry(site.to_owned()).or_insert((info, what));
+            self.directory
+                .unrecorded
+                .entry(site.to_owned())
+                .or_insert((info, what));
             self.directory.forget(site);
         }
-        let Some((info, _)) = self.unrecorded.remove(site) else {
+        let Some((info, _)) = self.directory.unrecorded.remove(site) else {
             return;
         };
         let learnt = self.learn(driver, site, info);
@@ -228,6 +268,6 @@ impl Membership {
         self.events.push_back(MembershipEvent::PeerGone { peer: index });
         tunnels.roster().forget(driver, index, &end, what);
         self.directory.forget(site);
-        self.unrecorded.remove(site);
+        self.directory.unrecorded.remove(site);
     }
 }

@@ -45,7 +45,13 @@ fn told(mut sites: Vec<String>) -> Vec<String> {
 }
 
 impl Membership {
-    pub(crate) fn register_job(&self, driver: &Driver, tunnels: &Tunnels, token: &Token, job: &Job) {
+    pub(in crate::membership) fn register_job(
+        &self,
+        driver: &Driver,
+        tunnels: &Tunnels,
+        token: &Token,
+        job: &Job,
+    ) {
         let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) else {
             return;
         };
@@ -67,7 +73,7 @@ impl Membership {
         });
     }
 
-    pub(crate) fn unregister_job(&self, token: &Token, job: &Job) {
+    pub(in crate::membership) fn unregister_job(&self, token: &Token, job: &Job) {
         if let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) {
             let _ = grid.client.job_ended(&number(token));
         }

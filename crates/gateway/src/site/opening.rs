@@ -2,6 +2,7 @@
 
 use crate::base::Base;
 use crate::keys::PairKey;
+use crate::membership::consent::record_refusal;
 use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Socket, Stage};
@@ -15,13 +16,11 @@ use mio::net::TcpStream;
 use std::io;
 use std::net::SocketAddr;
 
-/// What becomes of a stream that another site asks for.
-pub(crate) enum Opened {
-    /// A connection is under way.
-    Begun,
-    /// It is for a process that counts, which is still to be started for this job.
+/// A process that another site's stream is for, which is still to be started.
+pub(crate) enum Process {
+    /// It counts, for this job.
     Sink(Token),
-    /// It is for a process of this job on this node, which is still to be started.
+    /// It is of this job, on this node.
     Node(Token, String),
 }
 
@@ -49,7 +48,8 @@ fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: Soc
 }
 
 impl SiteSide {
-    /// Judges a stream that another site asks for, and begins the connection that it is to have.
+    /// Judges a stream that another site asks for, and begins the connection that it is to have, or
+    /// says which process it is for.
     ///
     /// # Errors
     /// What the far side is told where it gets none.
@@ -59,7 +59,7 @@ impl SiteSide {
         pair: PairKey,
         id: StreamId,
         request: OpenRequest,
-    ) -> Result<Opened, Reason> {
+    ) -> Result<Option<Process>, Reason> {
         self.legs.count_opened();
         let streams = base.tunnels.pairs().get(pair).map_or(0, Pair::leg_count);
         let site = base.tunnels.pairs().site_of(pair).to_owned();
@@ -73,11 +73,11 @@ impl SiteSide {
         match request.target {
             Target::Connection { source, destination } => {
                 match self.open_delivery(base, pair, id, token, source, destination)? {
-                    Delivery::Begun => Ok(Opened::Begun),
-                    Delivery::Sink => Ok(Opened::Sink(token)),
+                    Delivery::Begun => Ok(None),
+                    Delivery::Sink => Ok(Some(Process::Sink(token))),
                 }
             }
-            Target::Node(node) => Ok(Opened::Node(token, node)),
+            Target::Node(node) => Ok(Some(Process::Node(token, node))),
         }
     }
 
@@ -103,8 +103,7 @@ impl SiteSide {
             Ok(Delivery::Begun) => {}
             Ok(Delivery::Sink) => return Ok(Delivery::Sink),
             Err((kind, why)) => {
-                base.membership
-                    .record_refusal(base.driver, kind, &site, token, why);
+                record_refusal(base.driver, base.membership.jobs(), kind, &site, token, why);
                 return Err(Reason::Denied);
             }
         }
@@ -178,7 +177,13 @@ fn refuse_unknown(base: &mut Base<'_>, site: &str, request: &OpenRequest) -> Rea
         }
         Target::Node(node) => format!("process asked for on {node:?} with an unknown job token"),
     };
-    base.membership
-        .record_refusal(base.driver, "unknown-token", site, request.token, why);
+    record_refusal(
+        base.driver,
+        base.membership.jobs(),
+        "unknown-token",
+        site,
+        request.token,
+        why,
+    );
     Reason::Denied
 }

@@ -253,7 +253,7 @@ mod tests {
                 relays: false,
                 transparent: name == "nancy",
             };
-            gateway.membership.directory_mut().learn(name, info).unwrap();
+            gateway.membership.pretend(info);
             gateway.tunnels.pairs_mut().pretend(name, PairKey(net));
         }
         gateway

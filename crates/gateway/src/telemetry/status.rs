@@ -32,7 +32,7 @@ impl View<'_> {
             let info = self.membership.directory().other(peer.site()).cloned();
             let unreachable = match (up, &info) {
                 (false, _) => Some(self.why_not(index)),
-                (true, None) => Some(match self.membership.unrecorded(peer.site()) {
+                (true, None) => Some(match self.membership.directory().unrecorded(peer.site()) {
                     Some(what) => {
                         format!("it announces {what}, which the broker has not recorded of it")
                     }

@@ -5,20 +5,17 @@
 
 use super::state::State;
 use crate::base::Base;
+use crate::commands::KeptCommands;
 use crate::config::Config;
 use crate::flow::Flow;
 use crate::inherited::{InheritError, descriptor};
-use crate::keys::PairKey;
 use crate::listeners::KeptListeners;
 use crate::listeners::Listeners;
-use crate::membership::consent::acceptance;
-use crate::membership::jobs::Jobs;
+use crate::membership::kept::KeptMembership;
 use crate::site::kept::KeptSite;
 use crate::traversal::KeptTraversal;
 use crate::tunnels::departure::KeptTunnels;
-use crate::tunnels::message::GatewayToGateway;
-use causeway_control::{HandedOver, Reply, SiteInfo};
-use causeway_wire::Cidr;
+use causeway_control::{HandedOver, Reply};
 use mio::net::{TcpListener, UnixListener};
 use std::fs::File;
 use std::os::fd::RawFd;
@@ -39,8 +36,13 @@ pub(crate) fn read(config: &Config, number: RawFd) -> Result<(State<'static>, Li
 pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(), InheritError> {
     flow.driver.generations = kept.generations;
     flow.driver.log.inherit(kept.refused);
-    flow.membership.inherit(Jobs::inherit(kept.jobs), kept.unrecorded);
-    inherit_directory(&mut flow.base(), &kept.virtual_subnets, kept.others)?;
+    let kept_membership = KeptMembership {
+        virtual_subnets: kept.virtual_subnets,
+        others: kept.others,
+        unrecorded: kept.unrecorded,
+        jobs: kept.jobs,
+    };
+    flow.membership.inherit(flow.driver, kept_membership)?;
     let (peers, pairs) = (kept.peers, kept.pairs);
     inherit_tunnels(&mut flow.base(), KeptTunnels { peers, pairs })?;
     let (site, mut base) = flow.site_and_base();
@@ -60,8 +62,11 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
         splices,
     };
     traversal.inherit(&mut base, carried)?;
-    commands.inherit_commands(&mut context, kept.commands)?;
-    commands.inherit_starters(&mut context, kept.starters);
+    let kept_commands = KeptCommands {
+        starters: kept.starters,
+        commands: kept.commands,
+    };
+    commands.inherit(&mut context, kept_commands)?;
     let (driver, membership) = (&flow.driver, &flow.membership);
     let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
     driver.say(format_args!(
@@ -79,54 +84,12 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
     Ok(())
 }
 
-fn inherit_directory(
-    base: &mut Base<'_>,
-    virtual_subnets: &[String],
-    others: Vec<SiteInfo>,
-) -> Result<(), InheritError> {
-    // Those that jobs know, whatever the configuration wishes now.
-    let ranges: Result<Vec<Cidr>, _> = virtual_subnets.iter().map(|text| text.parse()).collect();
-    let subnets = &base.driver.config.subnets;
-    let fit = |ranges: &Vec<Cidr>| {
-        let mut pairs = ranges.iter().zip(subnets);
-        ranges.is_empty()
-            || ranges.len() == subnets.len() && pairs.all(|(range, real)| range.is_of_size(real))
-    };
-    let Some(ranges) = ranges.ok().filter(fit) else {
-        return Err(InheritError::Contradiction(
-            "virtual subnets are not of this site's size",
-        ));
-    };
-    let directory = base.membership.directory_mut();
-    directory.take_virtual_subnets(&base.driver.config, &ranges);
-    for info in others {
-        let site = info.name.clone();
-        if let Err(why) = directory.learn(&site, info) {
-            base.driver.say(format_args!("site {site} {why}"));
-        }
-    }
-    Ok(())
-}
-
 fn inherit_tunnels(base: &mut Base<'_>, kept: KeptTunnels<'static>) -> Result<(), InheritError> {
     let is_member = base.membership.session().is_some();
     base.tunnels.inherit(base.driver, kept, is_member)?;
-    let pairs = { base.tunnels.pairs().iter() }.map(|(key, pair)| (key, pair.site().to_owned()));
-    let pairs: Vec<(PairKey, String)> = pairs.collect();
-    for (key, site) in pairs {
-        // It may have changed with the configuration.
-        let accepts = GatewayToGateway::Accepts(acceptance(&base.driver.config, &site));
-        base.tunnels.pairs_mut().tell(base.driver, key, accepts);
-    }
-    if base.membership.awaits_addresses(base.driver) {
-        return Ok(());
-    }
-    let own = base.membership.directory().own().clone();
-    for key in base.tunnels.pairs().keys() {
-        // Its nodes may have changed with the configuration.
-        base.tunnels
-            .pairs_mut()
-            .tell(base.driver, key, GatewayToGateway::Site(own.clone()));
+    for pair in base.tunnels.pairs().keys() {
+        // What is accepted, and the nodes, may have changed with the configuration.
+        base.membership.greet(base.driver, base.tunnels, pair);
     }
     Ok(())
 }

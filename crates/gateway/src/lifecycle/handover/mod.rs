@@ -198,6 +198,8 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
     let now = Instant::now();
     let tunnels = flow.tunnels.keep(now);
     let tunnels = tunnels.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
+    let membership = flow.membership.keep();
+    let commands = flow.commands.keep(now);
     let traversal = flow.traversal.keep();
     let site = flow.site.keep();
     Ok(State {
@@ -210,16 +212,16 @@ fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, 
         refused: flow.driver.log.refused().clone(),
         carried_bytes: traversal.carried_bytes,
         listeners: listeners.keep(),
-        virtual_subnets: flow.membership.directory().virtual_subnets(),
-        others: flow.membership.directory().others().cloned().collect(),
-        unrecorded: flow.membership.keep_unrecorded(),
+        virtual_subnets: membership.virtual_subnets,
+        others: membership.others,
+        unrecorded: membership.unrecorded,
         peers: tunnels.peers,
-        jobs: flow.membership.jobs().keep(),
-        starters: flow.commands.keep_starters(now),
+        jobs: membership.jobs,
+        starters: commands.starters,
         pairs: tunnels.pairs,
         legs: site.legs,
         intakes: site.intakes,
-        commands: flow.commands.keep_commands(),
+        commands: commands.commands,
         splices: traversal.splices,
     })
 }
