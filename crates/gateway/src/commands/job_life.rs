@@ -62,7 +62,7 @@ impl Commands {
         command.stage = Stage::Holding(token);
         let mut sites = context.view().sites();
         if let Some(job) = context.membership.jobs().get(&token) {
-            let own = &context.driver.config.site;
+            let own = &context.config().site;
             for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
                 site.unreachable = why_not_at(job, own, &site.name);
             }
@@ -70,7 +70,7 @@ impl Commands {
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
             grid: context.membership.directory().grid().to_string(),
-            site: context.driver.config.site.clone(),
+            site: context.config().site.clone(),
             sites,
             links: context.tunnels.ways().links(context.driver),
         });

@@ -40,9 +40,7 @@ impl Commands {
                 .registry()
                 .register(&mut command.socket, token, interest)?;
             if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
-                context
-                    .driver
-                    .set_deadline(DEADLINE, CommandsDeadline::Command(key, command.generation));
+                context.set_deadline(DEADLINE, CommandsDeadline::Command(key, command.generation));
             }
         }
         Ok(())
@@ -84,7 +82,7 @@ impl Commands {
                 .registry()
                 .register(&mut socket, Class::Command.token(key.0), interest)
         {
-            return context.driver.say(format_args!("command: {error}"));
+            return context.say(format_args!("command: {error}"));
         }
         let generation = context.driver.next_generation();
         self.connections.insert(Command {
@@ -93,9 +91,7 @@ impl Commands {
             stage: Stage::Reading(Vec::new()),
             output: VecDeque::new(),
         });
-        context
-            .driver
-            .set_deadline(DEADLINE, CommandsDeadline::Command(key, generation));
+        context.set_deadline(DEADLINE, CommandsDeadline::Command(key, generation));
         self.on_command(context, key);
     }
 
@@ -173,10 +169,7 @@ impl Commands {
                     .map(|job| job.awaited.clone());
                 for site in awaited.unwrap_or_default() {
                     let text = format!("it did not confirm a job within {DEADLINE:?}; jobs start without it");
-                    context
-                        .driver
-                        .log
-                        .refuse("job-unconfirmed", format_args!("site {site}"), text);
+                    context.refuse("job-unconfirmed", format_args!("site {site}"), text);
                 }
                 self.job_confirmed(context, key);
             }

@@ -1,16 +1,20 @@
 //! What commands of this host ask, and what gateways tell each other.
 
 use crate::base::{Base, base};
+use crate::config::Config;
 use crate::driver::Driver;
 use crate::inherited::InheritError;
-use crate::keys::{CommandKey, Table};
+use crate::keys::{CommandKey, PairKey, Table};
 use crate::membership::Membership;
+use crate::membership::consent::{self, Refusal};
 use crate::site::SiteSide;
 use crate::sys::source::CommandsSource;
 use crate::sys::timers::CommandsDeadline;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
+use crate::tunnels::message::GatewayToGateway;
+use causeway_wire::Token;
 use command::{Command, KeptCommand};
 use event::CommandsEvent;
 use slab::Slab;
@@ -18,9 +22,10 @@ use spawner::Spawner;
 use starter::{KeptStarter, Starter};
 use starting::Start;
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(crate) mod command;
 pub(crate) mod event;
@@ -126,6 +131,36 @@ pub(crate) struct CommandContext<'a> {
 }
 
 impl CommandContext<'_> {
+    pub(crate) fn config(&self) -> &Config {
+        &self.driver.config
+    }
+
+    /// Says a line of this gateway's.
+    pub(crate) fn say(&self, text: impl Display) {
+        self.driver.say(text);
+    }
+
+    /// Counts and says that something is refused.
+    pub(crate) fn refuse(&mut self, kind: &str, whom: impl Display, why: impl Display) {
+        self.driver.log.refuse(kind, whom, why);
+    }
+
+    /// Counts a refusal of what a site asked for under a job, and writes it down.
+    pub(crate) fn record_refusal(&mut self, (kind, why): Refusal, site: &str, token: Token) {
+        let jobs = self.membership.jobs();
+        consent::record_refusal(self.driver, jobs, kind, site, token, why);
+    }
+
+    /// Has the loop tell the commands of the deadline after so long.
+    pub(crate) fn set_deadline(&mut self, after: Duration, deadline: CommandsDeadline) {
+        self.driver.set_deadline(after, deadline);
+    }
+
+    /// Sends a message to the gateway of another site.
+    pub(crate) fn tell(&mut self, pair: PairKey, message: GatewayToGateway) {
+        self.tunnels.pairs_mut().tell(self.driver, pair, message);
+    }
+
     /// The connections of this site, and what their methods act on.
     pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
         (&mut *self.site, base!(self))

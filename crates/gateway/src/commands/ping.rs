@@ -34,7 +34,7 @@ impl Commands {
 
     /// The pair with a site that can be reached now, or why there is none.
     fn way_to(&self, context: &CommandContext<'_>, site: &str) -> Result<PairKey, TextError> {
-        if site == context.driver.config.site {
+        if site == context.config().site {
             return Err(format!("{site} is this site").into());
         }
         let Some(peer) = context.tunnels.peers().of(site) else {
@@ -75,7 +75,7 @@ impl Commands {
             unix_microseconds,
             version,
         };
-        context.tunnels.pairs_mut().tell(context.driver, pair, pong);
+        context.tell(pair, pong);
     }
 
     /// An answer that came too late, or that nobody asked for, is for nobody.

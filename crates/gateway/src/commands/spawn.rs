@@ -54,9 +54,7 @@ impl Commands {
         match pair {
             Some(pair) => {
                 if let Err(reason) = self.join_node(context, pair, command.socket, token, node) {
-                    context
-                        .driver
-                        .say(format_args!("start on {node}: {}", reason.text()));
+                    context.say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
             None => self.give_to_starter(context, command.socket, token, node),
@@ -84,7 +82,7 @@ impl Commands {
             .map(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)))
             .and_then(|socket| self.start_here(context, token, name, socket));
         if let Err(error) = given {
-            context.driver.say(format_args!("start on {node}: {error}"));
+            context.say(format_args!("start on {node}: {error}"));
         }
     }
 
@@ -98,7 +96,7 @@ impl Commands {
         socket.set_nonblocking(false)?;
         let start = Start {
             token,
-            site: context.driver.config.site.clone(),
+            site: context.config().site.clone(),
             node,
             waiting: Waiting::Command(socket.try_clone()?),
         };
@@ -120,7 +118,7 @@ fn why_no_part(context: &CommandContext<'_>, token: &Token, site: &str) -> Optio
         return None;
     }
     Some(match job.refused.get(site) {
-        Some(why) => why.for_user(&context.driver.config.site, site),
+        Some(why) => why.for_user(&context.config().site, site),
         None => "it is none of those that the job was started for, or has come since".to_owned(),
     })
 }

@@ -209,7 +209,7 @@ impl Commands {
         let name = match judged {
             Ok(name) => name,
             Err((kind, why)) => {
-                consent::record_refusal(context.driver, context.membership.jobs(), kind, &site, token, why);
+                context.record_refusal((kind, why), &site, token);
                 return Err(reason_of(kind));
             }
         };
@@ -261,7 +261,7 @@ impl Commands {
     ) -> Result<(), Reason> {
         let site = context.tunnels.pairs().site_of(pair).to_owned();
         if let Err((kind, why)) = self.has_room(context.driver, &token, &site) {
-            consent::record_refusal(context.driver, context.membership.jobs(), kind, &site, token, why);
+            context.record_refusal((kind, why), &site, token);
             return Err(reason_of(kind));
         }
         self.open_process(
@@ -299,7 +299,7 @@ impl Commands {
             waiting,
         };
         begin(self, base.driver, start, far.into()).map_err(|error| {
-            base.driver.say(format_args!("start a process: {error}"));
+            base.say(format_args!("start a process: {error}"));
             own.processes().forget(&mut base, leg);
             Reason::Exhausted
         })
@@ -327,7 +327,7 @@ impl Commands {
         let now = Instant::now();
         for kept in kept {
             if let Some(left) = kept.doomed {
-                context.driver.set_deadline(left, CommandsDeadline::Starters);
+                context.set_deadline(left, CommandsDeadline::Starters);
             }
             self.starters.push(Starter::inherit(kept, now));
         }
@@ -340,7 +340,7 @@ impl Commands {
         for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
             starter.doomed = Some(doom);
         }
-        context.driver.set_deadline(GRACE, CommandsDeadline::Starters);
+        context.set_deadline(GRACE, CommandsDeadline::Starters);
     }
 
     /// Collects starters that have ended and kills those that should have.
@@ -409,7 +409,7 @@ fn judge_start(
         return Err(("no-part", why));
     }
     // Again, though it was asked when the job was announced: the configuration may have changed since.
-    if let Some(refusal) = consent::why_not(&context.driver.config, job) {
+    if let Some(refusal) = consent::why_not(context.config(), job) {
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
         return Err(("not-accepted", why));
     }

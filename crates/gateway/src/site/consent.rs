@@ -27,7 +27,7 @@ impl SiteSide {
         asked: SocketAddr,
         destination: SocketAddr,
     ) -> Result<Delivery, Refusal> {
-        let config = &base.driver.config;
+        let config = base.config();
         let Some(job) = base.membership.jobs().get(&token) else {
             let why = format!("stream to {asked} with an unknown job token");
             return Err(("unknown-token", why));

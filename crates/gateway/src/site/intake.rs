@@ -109,11 +109,8 @@ impl SiteSide {
             self.intake_admission
                 .enter(network_of(intake.peer.ip()), intake.generation, key);
             let token = Class::Intake.token(key.0);
-            base.driver
-                .registry()
-                .register(&mut intake.socket, token, interest)?;
-            base.driver
-                .set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, intake.generation));
+            base.registry().register(&mut intake.socket, token, interest)?;
+            base.set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, intake.generation));
         }
         Ok(())
     }
@@ -133,11 +130,10 @@ impl SiteSide {
         let key = self.intakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = base
-            .driver
             .registry()
             .register(&mut socket, Class::Intake.token(key.0), interest)
         {
-            return base.driver.log.refuse("register", peer.ip(), error);
+            return base.refuse("register", peer.ip(), error);
         }
         let intake = Intake {
             socket,
@@ -150,8 +146,7 @@ impl SiteSide {
         self.intakes.insert(intake);
         self.intake_admission
             .enter(network_of(peer.ip()), generation, key);
-        base.driver
-            .set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, generation));
+        base.set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, generation));
         self.on_intake(base, key);
     }
 
@@ -206,7 +201,7 @@ impl SiteSide {
 
     fn turn_away(&mut self, base: &mut Base<'_>, key: IntakeKey, kind: &str, why: String) {
         if let Some(intake) = self.take_intake(key) {
-            base.driver.log.refuse(kind, intake.peer.ip(), why);
+            base.refuse(kind, intake.peer.ip(), why);
         }
     }
 
@@ -223,7 +218,7 @@ impl SiteSide {
         };
         let peer = intake.peer;
         if let Err((refusal, socket)) = self.try_admit(base, intake, preface) {
-            base.driver.log.refuse(refusal.kind, peer.ip(), refusal.why);
+            base.refuse(refusal.kind, peer.ip(), refusal.why);
             let Some(mut socket) = socket else { return };
             if refusal.wants_verdict {
                 // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
@@ -243,22 +238,17 @@ impl SiteSide {
         let peer = intake.peer.ip().to_canonical();
         if !base.membership.directory().own_site().has_node(peer) {
             let why = "asks whose gateway this is, and is no node of this site";
-            return base.driver.log.refuse("foreign-source", peer, why);
+            return base.refuse("foreign-source", peer, why);
         }
         // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
         let mut tokens = base.membership.jobs().iter().map(|(token, _)| token);
-        match tokens.find(|token| question.is_of(token)) {
-            Some(token) => {
-                // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
-                let _ = intake
-                    .socket
-                    .write(&question.answer(token, &base.driver.config.site));
-            }
-            None => {
-                let why = "asks whose gateway this is with an unknown job token";
-                base.driver.log.refuse("unknown-token", peer, why);
-            }
-        }
+        let Some(token) = tokens.find(|token| question.is_of(token)) else {
+            drop(tokens);
+            let why = "asks whose gateway this is with an unknown job token";
+            return base.refuse("unknown-token", peer, why);
+        };
+        // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
+        let _ = intake.socket.write(&question.answer(token, &base.config().site));
     }
 
     fn try_admit(
@@ -387,7 +377,7 @@ impl SiteSide {
         let generation = base.driver.next_generation();
         let entry = self.legs.vacant_key();
         let token: Token = Class::Leg.token(entry.0);
-        let registered = socket.reregister(base.driver.registry(), token);
+        let registered = socket.reregister(base.registry(), token);
         let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
@@ -407,7 +397,7 @@ impl SiteSide {
         self.legs[entry].lingers = base.membership.jobs().lingers(&request.token);
         self.legs.count_present();
         self.schedule(base, entry);
-        base.tunnels.pairs_mut().touch(pair_key);
+        base.touch(pair_key);
         Ok(entry)
     }
 }

@@ -64,19 +64,17 @@ impl SiteSide {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
         self.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         for (key, leg) in self.legs.iter_mut() {
-            leg.socket
-                .register(base.driver.registry(), Class::Leg.token(key.0))?;
+            leg.socket.register(base.registry(), Class::Leg.token(key.0))?;
             if let Some(pair) = base.tunnels.pair_mut(leg.pair) {
                 pair.join_leg(leg.id, key);
             }
             if !leg.lingers && !base.membership.jobs().knows(&leg.token) {
                 // Its job had ended, and it was to go.
-                base.driver
-                    .set_deadline(FAREWELL, SiteDeadline::Streams(leg.token));
+                base.set_deadline(FAREWELL, SiteDeadline::Streams(leg.token));
             }
             if leg.is_connecting() {
                 let deadline = SiteDeadline::Delivery(key, leg.generation);
-                base.driver.set_deadline(deliver::CONNECT_DEADLINE, deadline);
+                base.set_deadline(deliver::CONNECT_DEADLINE, deadline);
             }
         }
         for key in self.legs.keys() {

@@ -2,7 +2,6 @@
 
 use crate::base::Base;
 use crate::keys::PairKey;
-use crate::membership::consent::record_refusal;
 use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Socket, Stage};
@@ -64,7 +63,7 @@ impl SiteSide {
         let streams = base.tunnels.pairs().get(pair).map_or(0, Pair::leg_count);
         let site = base.tunnels.pairs().site_of(pair).to_owned();
         let jobs = base.membership.jobs();
-        let Some(token) = jobs.named(&request.token, &base.driver.config.site, &site) else {
+        let Some(token) = jobs.named(&request.token, &base.config().site, &site) else {
             return Err(refuse_unknown(base, &site, &request));
         };
         if streams >= base.driver.files / 4 * 3 {
@@ -103,12 +102,12 @@ impl SiteSide {
             Ok(Delivery::Begun) => {}
             Ok(Delivery::Sink) => return Ok(Delivery::Sink),
             Err((kind, why)) => {
-                record_refusal(base.driver, base.membership.jobs(), kind, &site, token, why);
+                base.record_refusal((kind, why), &site, token);
                 return Err(Reason::Denied);
             }
         }
         if let Err(error) = record_connection(base, token, &site, destination) {
-            base.driver.log.refuse("audit", &site, error);
+            base.refuse("audit", &site, error);
             return Err(Reason::Exhausted);
         }
         let asked = Preface {
@@ -127,8 +126,7 @@ impl SiteSide {
             Stage::Connecting { preface },
         )?;
         let generation = self.legs[leg].generation;
-        base.driver
-            .set_deadline(deliver::CONNECT_DEADLINE, SiteDeadline::Delivery(leg, generation));
+        base.set_deadline(deliver::CONNECT_DEADLINE, SiteDeadline::Delivery(leg, generation));
         Ok(Delivery::Begun)
     }
 
@@ -139,7 +137,7 @@ impl SiteSide {
         asked: &Preface,
         destination: SocketAddr,
     ) -> Result<(Vec<u8>, TcpStream), Reason> {
-        let (jobs, lan) = (base.membership.jobs(), &base.driver.config.lan);
+        let (jobs, lan) = (base.membership.jobs(), &base.config().lan);
         let (preface, socket) = if jobs.is_transparent(&asked.token) {
             (Vec::new(), transparent::connect(asked.source, destination))
         } else if jobs.is_plain(&asked.token) {
@@ -152,7 +150,7 @@ impl SiteSide {
             Ok(socket) => Ok((preface, socket)),
             Err(error) => {
                 let text = format_args!("connect: {error}");
-                base.driver.log.refuse("delivery", destination, text);
+                base.refuse("delivery", destination, text);
                 Err(deliver::reason(&error))
             }
         }
@@ -163,9 +161,7 @@ impl SiteSide {
 /// open, in streams: connections of its own site, of the others and of commands need some too.
 fn refuse_one_more(base: &mut Base<'_>, site: &str) -> Reason {
     let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
-    base.driver
-        .log
-        .refuse("streams", format_args!("site {site}"), text);
+    base.refuse("streams", format_args!("site {site}"), text);
     Reason::Exhausted
 }
 
@@ -177,13 +173,6 @@ fn refuse_unknown(base: &mut Base<'_>, site: &str, request: &OpenRequest) -> Rea
         }
         Target::Node(node) => format!("process asked for on {node:?} with an unknown job token"),
     };
-    record_refusal(
-        base.driver,
-        base.membership.jobs(),
-        "unknown-token",
-        site,
-        request.token,
-        why,
-    );
+    base.record_refusal(("unknown-token", why), site, request.token);
     Reason::Denied
 }

@@ -150,7 +150,7 @@ impl SiteSide {
                 if let Some(pair) = base.tunnels.pair_mut(pair_key).filter(|_| count > 0) {
                     pair.tunnel().consumed(id, count);
                 }
-                base.tunnels.pairs_mut().touch(pair_key);
+                base.touch(pair_key);
                 if done {
                     self.drop_leg(base, key);
                 }
@@ -179,13 +179,13 @@ impl SiteSide {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
-        let flows = !leg.is_to_come();
+        let (flows, now) = (!leg.is_to_come(), base.now());
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
             let pair_key = leg.pair;
             if let Some(pair) = base.tunnels.pair_mut(pair_key) {
-                leg.take_turn(key, pair.turns(), base.driver.now);
+                leg.take_turn(key, pair.turns(), now);
             }
-            base.tunnels.pairs_mut().touch(pair_key);
+            base.touch(pair_key);
         }
     }
 
@@ -205,7 +205,7 @@ impl SiteSide {
             pair.tunnel().reset(id, reason);
         }
         leg.socket.reset_on_close();
-        base.tunnels.pairs_mut().touch(pair_key);
+        base.touch(pair_key);
         self.drop_leg(base, key);
     }
 
@@ -227,7 +227,7 @@ impl SiteSide {
         self.legs[key].lingers = base.membership.jobs().lingers(&token);
         let registered = self.legs[key]
             .socket
-            .register(base.driver.registry(), Class::Leg.token(key.0));
+            .register(base.registry(), Class::Leg.token(key.0));
         let Some(pair) = base.tunnels.pair_mut(pair).filter(|_| registered.is_ok()) else {
             drop(self.legs.try_remove(key));
             return Err(Reason::Exhausted);
@@ -281,7 +281,7 @@ impl SiteSide {
         // from the far side what was sent last.
         if job.plain {
             if !job.lingers {
-                base.driver.set_deadline(FAREWELL, SiteDeadline::Streams(*token));
+                base.set_deadline(FAREWELL, SiteDeadline::Streams(*token));
             }
             return;
         }

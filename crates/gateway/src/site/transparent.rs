@@ -94,7 +94,7 @@ impl SiteSide {
         // open_stream takes sockets that the loop cares for already; this is the number it gives them.
         let number = Class::Leg.token(self.legs.vacant_key().0);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = base.driver.registry().register(&mut socket, number, interest) {
+        if let Err(error) = base.registry().register(&mut socket, number, interest) {
             return self.turn_back(base, &socket, peer, ("register", error.to_string()));
         }
         let target = Target::Connection {
@@ -106,13 +106,13 @@ impl SiteSide {
             Ok(leg) => drop(self.handed.insert(leg)),
             Err(reason) => {
                 let why = format!("stream to {destination}: {}", reason.text());
-                base.driver.log.refuse("exhausted", peer.ip(), why);
+                base.refuse("exhausted", peer.ip(), why);
             }
         }
     }
 
     fn turn_back(&mut self, base: &mut Base<'_>, socket: &TcpStream, peer: SocketAddr, (kind, why): Refusal) {
-        base.driver.log.refuse(kind, peer.ip(), why);
+        base.refuse(kind, peer.ip(), why);
         // The kernel has accepted already: only a reset still says no.
         let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
     }
@@ -194,7 +194,7 @@ impl SiteSide {
                 "its connection was not answered here within {CONNECT_DEADLINE:?}: the node is down, or the rules that bring answers \
                  back to this gateway are not applied (causeway gateway --print-nft)"
             );
-            base.driver.log.refuse("unanswered", source.ip(), why);
+            base.refuse("unanswered", source.ip(), why);
         }
     }
 

@@ -51,7 +51,7 @@ impl Traversal {
             TunnelsEvent::Ticket { ticket, socket, from } => {
                 if !self.on_ticket(base, ticket, socket) {
                     let why = "it shows a ticket that was never given, was used, or is good no more";
-                    base.driver.log.refuse("relay-ticket", from.ip(), why);
+                    base.refuse("relay-ticket", from.ip(), why);
                 }
             }
             TunnelsEvent::Datagram { bytes, from } => self.on_datagram(base, &bytes, from),
@@ -76,6 +76,6 @@ impl Traversal {
 
 /// Whether the gateway of a peer has said who it is on the tunnel that there is.
 fn is_introduced(base: &Base<'_>, peer: PeerIndex) -> bool {
-    let site = base.tunnels.peers()[peer].site();
+    let site = base.site_at(peer);
     base.tunnels.pairs().of(site).is_some_and(Pair::is_introduced)
 }

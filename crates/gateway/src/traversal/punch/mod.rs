@@ -95,9 +95,9 @@ impl Traversal {
 
     /// The broker tells where a peer can be dialled, if at all.
     pub(in crate::traversal) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
-        let now = base.driver.now;
-        let site = base.tunnels.peers()[index].site().to_owned();
-        let closed = base.driver.config.public.is_empty() && !base.tunnels.peers()[index].is_public();
+        let now = base.now();
+        let site = base.site_at(index).to_owned();
+        let closed = base.config().public.is_empty() && !base.tunnels.peers()[index].is_public();
         if !closed {
             return self.forget_meeting(index);
         }
@@ -106,14 +106,14 @@ impl Traversal {
         }
         let ways = Way::ALL.into_iter().filter(|way| match way {
             Way::Udp => base.tunnels.ways().has_udp(),
-            Way::Tcp => base.driver.config.transport != Transport::Quic,
+            Way::Tcp => base.config().transport != Transport::Quic,
         });
         let ways: Vec<Way> = ways.collect();
         let names: Vec<String> = ways.iter().map(Way::to_string).collect();
         let trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
         base.tunnels.connecting().set_why_not_reached(index, &trouble);
         let was_up = base.tunnels.pairs().of(&site).map(Pair::is_up);
-        let dials = base.driver.config.site < site;
+        let dials = base.config().site < site;
         let meetings = &mut self.meetings;
         for way in ways {
             let mut key = Key::default();
@@ -152,7 +152,7 @@ impl Traversal {
         index: PeerIndex,
         introduced: bool,
     ) {
-        let now = base.driver.now;
+        let now = base.now();
         let meetings = &mut self.meetings;
         for way in Way::ALL {
             let head_start = meetings.head_start(index, way);
@@ -178,7 +178,7 @@ impl Traversal {
         let meetings = &mut self.meetings;
         meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
         meetings.openings.remove(&index);
-        let now = base.driver.now;
+        let now = base.now();
         if self.missing_lane(base, index).is_some()
             && let Some(meeting) = self.meeting(index, Way::Tcp)
         {
@@ -208,8 +208,8 @@ impl Traversal {
         lane: LaneNumber,
         why: &str,
     ) -> bool {
-        let now = base.driver.now;
-        let way = match (base.driver.config.transport, lane) {
+        let now = base.now();
+        let way = match (base.config().transport, lane) {
             (Transport::Quic, _) | (Transport::Auto, LaneNumber::QUIC) => Way::Udp,
             _ => Way::Tcp,
         };
@@ -234,8 +234,8 @@ impl Traversal {
         let reasons: Vec<String> = reasons.collect();
         let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
         if base.tunnels.connecting().set_why_not_reached(index, &trouble) {
-            let site = base.tunnels.peers()[index].site();
-            base.driver.say(format_args!("no lane to {site}: {trouble}"));
+            let site = base.site_at(index);
+            base.say(format_args!("no lane to {site}: {trouble}"));
         }
     }
 
@@ -248,7 +248,7 @@ impl Traversal {
 
     /// Lets time pass for the meetings that wait for it.
     pub(in crate::traversal) fn look_after_meetings(&mut self, base: &mut Base<'_>) {
-        let now = base.driver.now;
+        let now = base.now();
         if base.driver.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
             return;
         }
@@ -295,7 +295,7 @@ impl Traversal {
                     Way::Tcp => self.open(base, index),
                 };
                 if let Err(error) = located {
-                    let (now, why) = (base.driver.now, format!("ask the broker over {way}: {error}"));
+                    let (now, why) = (base.now(), format!("ask the broker over {way}: {error}"));
                     self.with_meeting(base, index, way, |meeting, out| {
                         meeting.on_locating_failed(why, now, out);
                     });
@@ -345,14 +345,14 @@ impl Traversal {
         let punch = Punch::new(answers, key, mapped, &local);
         if let Ok(body) = punch.encode() {
             // Busy: the round ends without an answer, and the next one asks again.
-            let _ = grid.client.send(base.tunnels.peers()[index].site(), kind, &body);
+            let _ = grid.client.send(base.site_at(index), kind, &body);
         }
     }
 
     /// Where a socket is inside this site; a host's own loopback says nothing to others.
     fn local_addresses(&self, base: &Base<'_>, bound: SocketAddr) -> Vec<SocketAddr> {
         let known: Vec<IpAddr> = match bound.ip().is_unspecified() {
-            true => base.driver.config.lan.iter().map(SocketAddr::ip).collect(),
+            true => base.config().lan.iter().map(SocketAddr::ip).collect(),
             false => vec![bound.ip()],
         };
         let others = known
@@ -370,7 +370,7 @@ impl Traversal {
 
     /// A far gateway says where it is. The broker answers for who that is.
     fn on_punch(&mut self, base: &mut Base<'_>, message: &Message) {
-        let now = base.driver.now;
+        let now = base.now();
         let Some(index) = base.tunnels.peers().of(&message.from) else {
             return;
         };
@@ -383,21 +383,21 @@ impl Traversal {
             other => {
                 let why = other.err().unwrap_or_else(|| "it has no key".into());
                 let text = format!("a message about punching that is not understood: {why}");
-                return base.driver.log.refuse("punch", &message.from, text);
+                return base.refuse("punch", &message.from, text);
             }
         };
         let key = punch.key().unwrap_or_default();
         let seen = base.membership.session().and_then(|grid| grid.observed);
         if !base.tunnels.connecting().may_ask(index, now) {
             let text = "it asked too often to have a way punched";
-            return base.driver.log.refuse("punch-rate", &message.from, text);
+            return base.refuse("punch-rate", &message.from, text);
         }
         let own = match way {
             Way::Udp => self.meetings.mapped.or(seen),
             Way::Tcp => seen,
         };
         let addresses = own.map_or_else(Vec::new, |own| {
-            connectable(&punch.addresses(), punch.mapped, own, &base.driver.config.subnets)
+            connectable(&punch.addresses(), punch.mapped, own, &base.config().subnets)
         });
         self.with_meeting(base, index, way, |meeting, out| {
             meeting.on_call(key, addresses, punch.answers, now, out);

@@ -17,12 +17,9 @@ const OPENINGS: usize = 32;
 impl Traversal {
     /// The first lane over TCP that is still to be punched by this gateway, once one serves.
     pub(super) fn missing_lane(&self, base: &Base<'_>, index: PeerIndex) -> Option<LaneNumber> {
-        let site = base.tunnels.peers()[index].site();
+        let site = base.site_at(index);
         let served = self.meetings.served.get(&index);
-        if served != Some(&Way::Tcp)
-            || *base.driver.config.site > *site
-            || !base.tunnels.ways().has_lane(index)
-        {
+        if served != Some(&Way::Tcp) || *base.config().site > *site || !base.tunnels.ways().has_lane(index) {
             return None;
         }
         base.tunnels.ways().first_missing(base.driver, index)
@@ -41,21 +38,21 @@ impl Traversal {
             let why = format!("ways to {OPENINGS} sites are being punched already");
             return Err(io::Error::other(why));
         }
-        let dials = *base.driver.config.site < *base.tunnels.peers()[index].site();
-        let opening = Opening::begin(broker, dials, base.driver.registry(), opening_token(index))?;
+        let dials = *base.config().site < *base.site_at(index);
+        let opening = Opening::begin(broker, dials, base.registry(), opening_token(index))?;
         meetings.openings.insert(index, opening);
         Ok(())
     }
 
     pub(super) fn knock_over_tcp(&mut self, base: &mut Base<'_>, index: PeerIndex, to: SocketAddr) {
         if let Some(opening) = self.meetings.openings.get_mut(&index) {
-            opening.knock(to, base.driver.registry(), opening_token(index));
+            opening.knock(to, base.registry(), opening_token(index));
         }
     }
 
     /// One of the sockets of a round over TCP reports something.
     pub(in crate::traversal) fn on_opening(&mut self, base: &mut Base<'_>, key: usize) {
-        let (index, slot, now) = (PeerIndex(key / SLOTS), key % SLOTS, base.driver.now);
+        let (index, slot, now) = (PeerIndex(key / SLOTS), key % SLOTS, base.now());
         let Some(opening) = self.meetings.openings.get_mut(&index) else {
             return;
         };
@@ -73,7 +70,7 @@ impl Traversal {
                 }
             };
         }
-        let Some((socket, to)) = opening.on_attempt(slot, base.driver.registry()) else {
+        let Some((socket, to)) = opening.on_attempt(slot, base.registry()) else {
             return;
         };
         let mut out = Vec::new();

@@ -46,7 +46,7 @@ impl Traversal {
 
     /// An answer to that, by its first byte.
     fn on_reflection(&mut self, base: &mut Base<'_>, datagram: &[u8]) {
-        let now = base.driver.now;
+        let now = base.now();
         let Some((id, mapped)) = reflection::answered(datagram) else {
             return;
         };

@@ -92,14 +92,14 @@ impl Traversal {
     /// Whether this gateway asks: of two sites, the one that sorts first does. Lanes over QUIC are not
     /// relayed.
     fn seeks(&self, base: &Base<'_>, index: PeerIndex) -> bool {
-        base.driver.config.transport != Transport::Quic
-            && *base.driver.config.site < *base.tunnels.peers()[index].site()
+        base.config().transport != Transport::Quic
+            && *base.config().site < *base.site_at(index)
             && !base.tunnels.peers()[index].is_gone()
     }
 
     /// Looks for a relay to a peer that the gateway begins with, unless it is dialled soon.
     pub(crate) fn seek_first(&mut self, base: &mut Base<'_>, index: PeerIndex) {
-        let site = base.tunnels.peers()[index].site();
+        let site = base.site_at(index);
         let was_up = base.tunnels.pairs().key_of(site).is_some();
         self.seek_all(base, index, if was_up { SOON } else { PATIENCE });
     }
@@ -115,8 +115,7 @@ impl Traversal {
         let wanted = self.seeks(base, index) && lane.0 < base.tunnels.ways().lanes_wanted(base.driver, index);
         let dial = &mut self.search_mut(index).dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
-            base.driver
-                .set_deadline(pause, TraversalDeadline::Seek(index, lane));
+            base.set_deadline(pause, TraversalDeadline::Seek(index, lane));
         }
     }
 
@@ -130,7 +129,7 @@ impl Traversal {
     ) {
         let pause = match through {
             Some(through) => {
-                let now = base.driver.now;
+                let now = base.now();
                 let search = self.search_mut(index);
                 search.failed.insert(through.relay, now);
                 let dial = &mut search.dials[lane];
@@ -150,7 +149,7 @@ impl Traversal {
 
     /// Asks a relay for a lane unless there is one, or a better one.
     pub(in crate::traversal) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
-        let site = base.tunnels.peers()[index].site().to_owned();
+        let site = base.site_at(index).to_owned();
         let key = base.tunnels.pairs().key_of(&site);
         let is_well = base.tunnels.ways().is_well(index, lane);
         if is_well || key.is_some_and(|key| base.tunnels.ways().has_direct_lane(key)) {
@@ -164,11 +163,8 @@ impl Traversal {
         };
         let id = base.driver.next_generation();
         self.search_mut(index).asked[lane] = Some((id, relay));
-        base.driver
-            .set_deadline(ANSWER, TraversalDeadline::Ask(index, lane, id));
-        base.tunnels
-            .pairs_mut()
-            .tell(base.driver, tunnel, GatewayToGateway::RelayAsk { to: site, id });
+        base.set_deadline(ANSWER, TraversalDeadline::Ask(index, lane, id));
+        base.tell(tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
 
     /// The one to ask for this lane: its place among the peers, and the pair with it.
@@ -181,7 +177,7 @@ impl Traversal {
         let failed = |relay: PeerIndex| {
             let search = self.search(index)?;
             let at = search.failed.get(&relay);
-            at.filter(|at| base.driver.now.saturating_duration_since(**at) < AVOIDED_FOR)
+            at.filter(|at| base.now().saturating_duration_since(**at) < AVOIDED_FOR)
                 .copied()
         };
         let willing = base.tunnels.peers().iter().filter_map(|(relay, peer)| {
@@ -201,10 +197,7 @@ impl Traversal {
             })
         });
         let willing: Vec<_> = willing.collect();
-        let between = (
-            base.driver.config.site.as_str(),
-            base.tunnels.peers()[index].site(),
-        );
+        let between = (base.config().site.as_str(), base.site_at(index));
         choose(&willing, between, lane).map(|one| (one.relay, one.pair))
     }
 
@@ -217,7 +210,7 @@ impl Traversal {
         relay: Option<PeerIndex>,
         why: &str,
     ) {
-        let now = base.driver.now;
+        let now = base.now();
         let peer = &base.tunnels.peers()[index];
         let search = self.search_mut(index);
         if let Some(relay) = relay {
@@ -227,8 +220,7 @@ impl Traversal {
         let concerns = relay.is_some() || peer.address().is_none();
         if concerns && search.trouble != why {
             let site = peer.site();
-            base.driver
-                .say(format_args!("no relay to {site}: {why}; trying again"));
+            base.say(format_args!("no relay to {site}: {why}; trying again"));
             search.trouble = why.to_owned();
         }
         search.asked[lane] = None;
@@ -254,7 +246,7 @@ impl Traversal {
     ) {
         let asked = self.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
         if let Some((_, relay)) = asked {
-            let site = base.tunnels.peers()[relay].site();
+            let site = base.site_at(relay);
             let why = format!("relay {site} did not answer within {ANSWER:?}");
             self.seek_failed(base, index, lane, Some(relay), &why);
         }
@@ -272,7 +264,7 @@ impl Traversal {
         for index in base.tunnels.peers().indexes() {
             for lane in LaneNumber::all() {
                 if self.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
-                    let why = format!("relay {} was lost", base.tunnels.peers()[relay].site());
+                    let why = format!("relay {} was lost", base.site_at(relay));
                     self.seek_failed(base, index, lane, Some(relay), &why);
                 }
             }
@@ -328,7 +320,7 @@ impl Traversal {
         let Err(why) = self.come(base, relay, from, invitation) else {
             return;
         };
-        base.driver.log.refuse(
+        base.refuse(
             "relay-come",
             format_args!("site {from} through {relay}"),
             format_args!("cannot meet it at {relay}: {why}"),
@@ -336,9 +328,7 @@ impl Traversal {
         // What a dial came to is told to nobody: the relay gives the meeting up in its own time.
         if let NotGoing::Refused(why) = why {
             let meeting = invitation.id;
-            base.tunnels
-                .pairs_mut()
-                .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
+            base.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
         }
     }
 
@@ -349,7 +339,7 @@ impl Traversal {
         from: &str,
         invitation: &Invitation,
     ) -> Result<(), NotGoing> {
-        if base.driver.config.transport == Transport::Quic {
+        if base.config().transport == Transport::Quic {
             return Err(RelayRefusal::QuicAlone.into());
         }
         let place = |site: &str| base.tunnels.peers().of(site);
@@ -357,7 +347,7 @@ impl Traversal {
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
             return Err(RelayRefusal::NoAddress.into());
         };
-        let now = base.driver.now;
+        let now = base.now();
         if base.tunnels.connecting().coming() >= COMING || !base.tunnels.connecting().may_ask(relay, now) {
             return Err(RelayRefusal::TooOften.into());
         }
@@ -382,7 +372,7 @@ impl Traversal {
             relay,
             site,
             beyond_microseconds: invitation.beyond_microseconds,
-            since: base.driver.now,
+            since: base.now(),
         };
         let failed = format!("connect to relay {} at {address}", through.site);
         let errand = Errand::new(through, index, invitation.id, digest(&ticket));
@@ -404,10 +394,9 @@ impl Traversal {
             return self.seek_failed(base, index, lane, Some(relay), why);
         }
         // The relay hears nothing: what a dial came to, and how soon, would tell it about other networks.
-        let (site, from) = (&errand.through.site, base.tunnels.peers()[errand.peer].site());
+        let (site, from) = (&errand.through.site, base.site_at(errand.peer));
         let text = format!("cannot meet it at {site}: {why}");
-        base.driver
-            .log
-            .refuse("relay-come", format_args!("site {from} through {site}"), text);
+        let whom = format!("site {from} through {site}");
+        base.refuse("relay-come", whom, text);
     }
 }

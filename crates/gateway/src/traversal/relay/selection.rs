@@ -110,17 +110,16 @@ fn lot(names: &[&str], lane: LaneNumber) -> u64 {
 impl Traversal {
     /// What this relay carries, or whom it reaches, has changed.
     pub(in crate::traversal) fn tell_offer_soon(&mut self, base: &mut Base<'_>) {
-        if base.driver.config.relay && !std::mem::replace(&mut self.relay.tells, true) {
+        if base.config().relay && !std::mem::replace(&mut self.relay.tells, true) {
             let told_at = self.relay.told_at;
-            let since = told_at.map_or(TELL_EVERY, |at| base.driver.now.saturating_duration_since(at));
-            base.driver
-                .set_deadline(TELL_EVERY.saturating_sub(since), TraversalDeadline::Offer);
+            let since = told_at.map_or(TELL_EVERY, |at| base.now().saturating_duration_since(at));
+            base.set_deadline(TELL_EVERY.saturating_sub(since), TraversalDeadline::Offer);
         }
     }
 
     pub(in crate::traversal) fn tell_offer(&mut self, base: &mut Base<'_>) {
         self.relay.tells = false;
-        self.relay.told_at = Some(base.driver.now);
+        self.relay.told_at = Some(base.now());
         let reached = base.tunnels.pairs().keys();
         let reached = reached
             .into_iter()
@@ -135,7 +134,7 @@ impl Traversal {
             beyond_microseconds: beyond.collect(),
         };
         for key in reached {
-            base.tunnels.pairs_mut().tell(base.driver, key, offer.clone());
+            base.tell(key, offer.clone());
         }
     }
 

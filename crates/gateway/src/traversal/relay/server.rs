@@ -138,7 +138,7 @@ impl Traversal {
         kept: KeptTraversal<'static>,
     ) -> Result<(), InheritError> {
         self.relay.carried_bytes = kept.carried_bytes;
-        let now = base.driver.now;
+        let now = base.now();
         let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
         let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
             let [one, other] = kept.ends;
@@ -159,10 +159,9 @@ impl Traversal {
         for (key, splice) in self.relay.splices.iter_mut() {
             for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
                 let token = Class::Splice.token(2 * key.0 + end);
-                base.driver.registry().register(socket, token, interest)?;
+                base.registry().register(socket, token, interest)?;
             }
-            base.driver
-                .set_deadline(IDLE, TraversalDeadline::Splice(key, splice.generation));
+            base.set_deadline(IDLE, TraversalDeadline::Splice(key, splice.generation));
             // Whatever the kernel has told of, it told the predecessor.
             self.relay.unread.push(key);
         }
@@ -175,9 +174,7 @@ impl Traversal {
     /// A site wants to meet another one here.
     pub(super) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
         if let Err(why) = self.arrange(base, asker, to, ask) {
-            base.tunnels
-                .pairs_mut()
-                .tell(base.driver, asker, GatewayToGateway::RelayNo { id: ask, why });
+            base.tell(asker, GatewayToGateway::RelayNo { id: ask, why });
         }
     }
 
@@ -188,7 +185,7 @@ impl Traversal {
         to: &str,
         ask: u64,
     ) -> Result<(), RelayRefusal> {
-        if !base.driver.config.relay {
+        if !base.config().relay {
             return Err(RelayRefusal::NoRelay);
         }
         let Some(from) = base.tunnels.pairs().get(asker).map(|pair| pair.site().to_owned()) else {
@@ -203,7 +200,7 @@ impl Traversal {
         let mut bytes = [[0; TICKET_BYTES]; 2];
         if let Err(error) = getrandom::fill(bytes.as_flattened_mut()) {
             let text = format_args!("no random numbers for tickets: {error}");
-            base.driver.log.refuse("relay", &from, text);
+            base.refuse("relay", &from, text);
             return Err(RelayRefusal::Failed);
         }
         let tickets = bytes.map(Ticket);
@@ -217,13 +214,12 @@ impl Traversal {
             ends: [None, None],
             met: false,
             ways: Default::default(),
-            moved_at: base.driver.now,
+            moved_at: base.now(),
         });
         for (end, ticket) in shown.into_iter().enumerate() {
             self.relay.tickets.insert(ticket, (key, end));
         }
-        base.driver
-            .set_deadline(MEETING, TraversalDeadline::Splice(key, generation));
+        base.set_deadline(MEETING, TraversalDeadline::Splice(key, generation));
         self.tell_offer_soon(base);
         let go = GatewayToGateway::RelayGo {
             id: ask,
@@ -236,8 +232,8 @@ impl Traversal {
             ticket: tickets[1].to_hex(),
             beyond_microseconds: base.tunnels.ways().least_rtt(asker).unwrap_or(0),
         };
-        base.tunnels.pairs_mut().tell(base.driver, asker, go);
-        base.tunnels.pairs_mut().tell(base.driver, far, come);
+        base.tell(asker, go);
+        base.tell(far, come);
         Ok(())
     }
 
@@ -257,9 +253,7 @@ impl Traversal {
         };
         self.end_splice(base, key);
         if let Some(pair) = base.tunnels.pairs().key_of(&from) {
-            base.tunnels
-                .pairs_mut()
-                .tell(base.driver, pair, GatewayToGateway::RelayNo { id, why });
+            base.tell(pair, GatewayToGateway::RelayNo { id, why });
         }
     }
 
@@ -274,7 +268,7 @@ impl Traversal {
         let Some((key, end)) = self.relay.tickets.remove(&ticket) else {
             return false;
         };
-        carrier::prepare(&socket, &base.driver.config.congestion_control);
+        carrier::prepare(&socket, &base.config().congestion_control);
         // What cannot be set costs time and nothing else.
         let _ = (
             socket.set_nodelay(true),
@@ -282,9 +276,9 @@ impl Traversal {
         );
         let token = Class::Splice.token(2 * key.0 + end);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        let registry = base.driver.registry();
+        let registry = base.registry();
         if let Err(error) = registry.reregister(&mut socket, token, interest) {
-            base.driver.say(format_args!("a connection of others: {error}"));
+            base.say(format_args!("a connection of others: {error}"));
             self.end_splice(base, key);
             return true;
         }
@@ -309,13 +303,12 @@ impl Traversal {
             return self.end_splice(base, key);
         }
         splice.met = true;
-        splice.moved_at = base.driver.now;
+        splice.moved_at = base.now();
         let [one, other] = &splice.sites;
         let said_at = self.relay.said_at;
-        if said_at.is_none_or(|at| base.driver.now.saturating_duration_since(at) > SAY_EVERY) {
-            self.relay.said_at = Some(base.driver.now);
-            base.driver
-                .say(format_args!("carries a connection between {one} and {other}"));
+        if said_at.is_none_or(|at| base.now().saturating_duration_since(at) > SAY_EVERY) {
+            self.relay.said_at = Some(base.now());
+            base.say(format_args!("carries a connection between {one} and {other}"));
         }
         self.relay.space.resize(KEPT_BYTES, 0);
         self.on_splice(base, key);
@@ -330,7 +323,7 @@ impl Traversal {
             Ok((bytes, is_unread)) => {
                 self.relay.carried_bytes += bytes;
                 if bytes > 0 {
-                    splice.moved_at = base.driver.now;
+                    splice.moved_at = base.now();
                 }
                 if is_unread {
                     self.relay.unread.push(key);
@@ -358,11 +351,9 @@ impl Traversal {
         else {
             return;
         };
-        let idle = base.driver.now.saturating_duration_since(splice.moved_at);
+        let idle = base.now().saturating_duration_since(splice.moved_at);
         if splice.met && idle < IDLE {
-            return base
-                .driver
-                .set_deadline(IDLE - idle, TraversalDeadline::Splice(key, generation));
+            return base.set_deadline(IDLE - idle, TraversalDeadline::Splice(key, generation));
         }
         if !splice.met {
             let [one, other] = &splice.sites;
@@ -376,9 +367,7 @@ impl Traversal {
                 "{one} and {other} did not meet here within {MEETING:?}: {} did not come",
                 missing.join(" and ")
             );
-            base.driver
-                .log
-                .refuse("relay-meeting", format!("{one} and {other}"), text);
+            base.refuse("relay-meeting", format!("{one} and {other}"), text);
         }
         self.end_splice(base, key);
     }
@@ -393,7 +382,7 @@ impl Traversal {
             self.relay.tickets.remove(&ticket);
         }
         for mut socket in splice.ends.into_iter().flatten() {
-            let _ = base.driver.registry().deregister(&mut socket);
+            let _ = base.registry().deregister(&mut socket);
         }
     }
 }
