@@ -58,7 +58,11 @@ impl Commands {
             {
                 Ok(pair)
             }
-            _ => Err(format!("no tunnel to {site}: {}", context.tunnels.peers()[peer].trouble()).into()),
+            _ => Err(format!(
+                "no tunnel to {site}: {}",
+                context.tunnels.peers()[peer].why_not_reached()
+            )
+            .into()),
         }
     }
 

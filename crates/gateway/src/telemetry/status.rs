@@ -12,10 +12,10 @@ use std::collections::HashMap;
 impl View<'_> {
     /// Why there is no lane, neither without a relay nor through one.
     fn why_not(&self, peer: PeerIndex) -> String {
-        let trouble = self.tunnels.peers()[peer].trouble();
-        match self.traversal.trouble(peer) {
-            "" => trouble.to_owned(),
-            relayed => format!("{trouble}; {relayed}"),
+        let why_not_reached = self.tunnels.peers()[peer].why_not_reached();
+        match self.traversal.why_no_relay(peer) {
+            "" => why_not_reached.to_owned(),
+            relayed => format!("{why_not_reached}; {relayed}"),
         }
     }
 

@@ -33,7 +33,7 @@ impl Traversal {
             }
             TunnelsEvent::Down { peer, relayed } => {
                 if let Some(why) = relayed {
-                    self.search_mut(peer).trouble = why;
+                    self.search_mut(peer).why_no_relay = why;
                 }
                 self.lose_relay(base, peer);
             }
@@ -45,8 +45,8 @@ impl Traversal {
                     connecting.dial_later(base.driver, peer, number, &why);
                 }
             }
-            TunnelsEvent::ErrandFailed { errand, dialled, why } => {
-                self.errand_failed(base, &errand, dialled, &why)
+            TunnelsEvent::RelayVisitFailed { visit, dialled, why } => {
+                self.relay_visit_failed(base, &visit, dialled, &why)
             }
             TunnelsEvent::Ticket { ticket, socket, from } => {
                 if !self.on_ticket(base, ticket, socket) {
@@ -77,5 +77,8 @@ impl Traversal {
 /// Whether the gateway of a peer has said who it is on the tunnel that there is.
 fn is_introduced(base: &Base<'_>, peer: PeerIndex) -> bool {
     let site = base.site_at(peer);
-    base.tunnels.pairs().of(site).is_some_and(Pair::is_introduced)
+    base.tunnels
+        .pairs()
+        .of(site)
+        .is_some_and(Pair::has_introduced_itself)
 }

@@ -63,15 +63,15 @@ impl Traversal {
 
     /// A peer has said who it is; whether it is reached by a lane of the two gateways' own.
     pub(in crate::traversal) fn on_introduced(&mut self, peer: PeerIndex, has_lane: bool) {
-        self.search_mut(peer).trouble.clear();
+        self.search_mut(peer).why_no_relay.clear();
         if has_lane {
             self.on_met_well(peer);
         }
     }
 
     /// Why no relay serves; empty where none was looked for.
-    pub(crate) fn trouble(&self, peer: PeerIndex) -> &str {
-        self.search(peer).map_or("", |search| &search.trouble)
+    pub(crate) fn why_no_relay(&self, peer: PeerIndex) -> &str {
+        self.search(peer).map_or("", |search| &search.why_no_relay)
     }
 
     /// Connections carried for other sites, and their bytes so far.

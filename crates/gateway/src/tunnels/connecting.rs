@@ -4,9 +4,9 @@ use crate::config::Transport;
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::tunnels::Tunnels;
-use crate::tunnels::errand::Errand;
 use crate::tunnels::origin::Way;
 use crate::tunnels::peers::dial::{LAST_BACKOFF, LAST_RELAYED_BACKOFF, LAST_SPARE_BACKOFF};
+use crate::tunnels::relay_visit::RelayVisit;
 use mio::net::TcpStream;
 use std::io;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ impl Tunnels {
 
     /// Sets why there is no tunnel to a peer; whether it was another reason before.
     pub(in crate::tunnels) fn set_why_not_reached(&mut self, index: PeerIndex, why: &str) -> bool {
-        let known = &mut self.peers[index].trouble;
+        let known = &mut self.peers[index].why_not_reached;
         let is_other = known != why;
         why.clone_into(known);
         is_other
@@ -66,9 +66,9 @@ impl Connecting<'_> {
         };
         let peer = &mut self.tunnels.peers[index];
         let site = &peer.site;
-        if peer.trouble != why {
+        if peer.why_not_reached != why {
             driver.say(format_args!("no lane to {site}: {why}; trying again"));
-            peer.trouble = why.to_owned();
+            peer.why_not_reached = why.to_owned();
         }
         // The next one, where it has several.
         if let Some(tried) = peer.address
@@ -87,11 +87,11 @@ impl Connecting<'_> {
     fn spare_failed(&mut self, driver: &mut Driver, index: PeerIndex, why: &str) {
         let peer = &mut self.tunnels.peers[index];
         let site = &peer.site;
-        if peer.spare_trouble != why {
+        if peer.why_no_quic != why {
             driver.say(format_args!(
                 "no lane over QUIC to {site}, which would serve better since the path loses segments: {why}; TCP serves meanwhile"
             ));
-            peer.spare_trouble = why.to_owned();
+            peer.why_no_quic = why.to_owned();
         }
         let dial = &mut peer.dials[LaneNumber::QUIC];
         let pause = dial.back_off(LAST_SPARE_BACKOFF);
@@ -142,25 +142,25 @@ impl Connecting<'_> {
         &mut self,
         driver: &mut Driver,
         address: SocketAddr,
-        errand: Errand,
+        visit: RelayVisit,
         lane: Option<LaneNumber>,
     ) -> io::Result<()> {
-        let far = self.tunnels.peers[errand.peer].site.clone();
+        let far = self.tunnels.peers[visit.peer].site.clone();
         let far = lane.is_some().then_some(far.as_str());
         let socket = TcpStream::connect(address)?;
         let carrier = self.tunnels.tcp_carrier(driver, socket, far)?;
-        let dialled = lane.map(|lane| (errand.peer, lane));
+        let dialled = lane.map(|lane| (visit.peer, lane));
         self.tunnels
-            .begin_handshake(driver, carrier, address, dialled, Some(errand));
+            .begin_handshake(driver, carrier, address, dialled, Some(visit));
         Ok(())
     }
 
     /// A relay says that the meeting which was asked for under this number cannot be.
-    pub(crate) fn end_errand(&mut self, driver: &mut Driver, relay: &str, id: u64, why: &str) {
+    pub(crate) fn end_relay_visit(&mut self, driver: &mut Driver, relay: &str, id: u64, why: &str) {
         let waiting = self.tunnels.handshakes.iter().find(|(_, handshake)| {
             let is_it =
-                |errand: &Errand| errand.id == id && errand.through.site == relay && !errand.has_met();
-            handshake.dialled().is_some() && handshake.errand().is_some_and(is_it)
+                |visit: &RelayVisit| visit.id == id && visit.through.site == relay && !visit.has_met();
+            handshake.dialled().is_some() && handshake.visit().is_some_and(is_it)
         });
         if let Some(key) = waiting.map(|(key, _)| key) {
             self.tunnels.end_handshake(driver, key, "handshake", why);
@@ -168,8 +168,8 @@ impl Connecting<'_> {
     }
 
     /// Connections to relays that are under way because others asked.
-    pub(crate) fn coming(&self) -> usize {
-        let others = { self.tunnels.handshakes.iter() }.filter(|(_, other)| other.errand().is_some());
+    pub(crate) fn visits_for_others(&self) -> usize {
+        let others = { self.tunnels.handshakes.iter() }.filter(|(_, other)| other.visit().is_some());
         others.filter(|(_, other)| other.dialled().is_none()).count()
     }
 

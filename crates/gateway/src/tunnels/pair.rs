@@ -29,7 +29,7 @@ pub(crate) struct Pair {
     /// Keys of the lanes that are up, by their numbers.
     pub(in crate::tunnels) lanes: ByNumber<Option<LaneKey>>,
     /// The far gateway has said who it is.
-    pub(in crate::tunnels) introduced: bool,
+    pub(in crate::tunnels) has_introduced_itself: bool,
     /// What its site accepts of this one; none before it has said so.
     pub(in crate::tunnels) accepts: Option<Acceptance>,
     /// Where the far gateway was last.
@@ -55,8 +55,8 @@ impl Pair {
     }
 
     /// Whether the far gateway has said who it is.
-    pub(crate) fn is_introduced(&self) -> bool {
-        self.introduced
+    pub(crate) fn has_introduced_itself(&self) -> bool {
+        self.has_introduced_itself
     }
 
     /// What the other site accepts of this one; none before it has said so.
@@ -119,7 +119,7 @@ impl Pair {
             peer_session: self.peer_session,
             own_session: self.own_session,
             tunnel: self.tunnel.snapshot(now),
-            introduced: self.introduced,
+            has_introduced_itself: self.has_introduced_itself,
             accepts: self.accepts,
             address: self.address,
             sent_bytes: self.sent_bytes,
@@ -146,7 +146,7 @@ impl Pair {
             legs: HashMap::new(),
             turns: Turns::default(),
             lanes: ByNumber::default(),
-            introduced: kept.introduced,
+            has_introduced_itself: kept.has_introduced_itself,
             accepts: kept.accepts,
             address: kept.address,
             sent_bytes: kept.sent_bytes,
@@ -166,7 +166,7 @@ pub(crate) struct KeptPair<'a> {
     pub(crate) peer_session: u64,
     pub(crate) own_session: u64,
     pub(crate) tunnel: Snapshot<'a>,
-    pub(crate) introduced: bool,
+    pub(crate) has_introduced_itself: bool,
     pub(crate) accepts: Option<Acceptance>,
     pub(crate) address: SocketAddr,
     pub(crate) sent_bytes: u64,

@@ -130,7 +130,7 @@ impl Tunnels {
             legs: HashMap::new(),
             turns: Turns::default(),
             lanes: ByNumber::default(),
-            introduced: false,
+            has_introduced_itself: false,
             accepts: None,
             address,
             sent_bytes: 0,
@@ -182,9 +182,9 @@ impl Tunnels {
                 format_args!("tunnel to {site} is back after {waited:.1?}; {streams} streams go on"),
             );
         }
-        let introduced = self.pairs.get(key).is_some_and(|pair| pair.introduced);
+        let has_introduced_itself = self.pairs.get(key).is_some_and(|pair| pair.has_introduced_itself);
         self.events.push_back(TunnelsEvent::LaneUp { peer, lane });
-        if introduced {
+        if has_introduced_itself {
             self.dial_succeeded(peer);
         }
         if self.pairs[key].lanes[LaneNumber::QUIC].is_none() {
@@ -215,8 +215,8 @@ impl Tunnels {
         if left == 0 {
             pair.down_since = Some(now);
             if through.is_none() {
-                let trouble = &mut self.peers[pair.peer].trouble;
-                trouble.clone_from(&pair.last_end);
+                let why_not_reached = &mut self.peers[pair.peer].why_not_reached;
+                why_not_reached.clone_from(&pair.last_end);
             }
         }
         if now >= pair.quiet_until {
@@ -270,7 +270,7 @@ impl Tunnels {
         );
         let why = end.to_string();
         let peer = &mut self.peers[pair.peer];
-        peer.trouble.clone_from(&why);
+        peer.why_not_reached.clone_from(&why);
         if forget {
             peer.new_session();
         }

@@ -61,7 +61,7 @@ impl Roster<'_> {
             peer.address = addresses.first().copied();
             peer.addresses = addresses;
             if peer.addresses.is_empty() {
-                "its gateway has not dialled in".clone_into(&mut peer.trouble);
+                "its gateway has not dialled in".clone_into(&mut peer.why_not_reached);
             }
             self.tunnels.dial_all(driver, index, Duration::ZERO);
         }
@@ -94,7 +94,7 @@ impl Roster<'_> {
     /// The far gateway has said who it is.
     fn on_introduced(&mut self, key: PairKey) {
         if let Some(pair) = self.tunnels.pairs.get_mut(key) {
-            pair.introduced = true;
+            pair.has_introduced_itself = true;
             let peer = pair.peer;
             self.tunnels.dial_succeeded(peer);
         }

@@ -140,16 +140,16 @@ impl Ways<'_> {
             lanes,
             lanes_lost: pair.lanes_lost,
             down_seconds: pair.down_since.map(|since| since.elapsed().as_secs_f64()),
-            hindrance: self.hindrance(pair),
+            why_no_better_way: self.why_no_better_way(pair),
         }
     }
 
-    fn hindrance(&self, pair: &Pair) -> String {
+    fn why_no_better_way(&self, pair: &Pair) -> String {
         let peer = &self.peers[pair.peer];
         match pair.lanes[LaneNumber::QUIC] {
-            _ if !self.has_lane(pair.peer) => peer.trouble.clone(),
+            _ if !self.has_lane(pair.peer) => peer.why_not_reached.clone(),
             Some(_) => String::new(),
-            None => peer.spare_trouble.clone(),
+            None => peer.why_no_quic.clone(),
         }
     }
 

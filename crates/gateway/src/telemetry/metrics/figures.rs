@@ -306,7 +306,7 @@ mod tests {
                 lanes: vec![lane(0), lane(3)],
                 lanes_lost: 1,
                 down_seconds: None,
-                hindrance: String::new(),
+                why_no_better_way: String::new(),
             }],
             ..Status::default()
         }

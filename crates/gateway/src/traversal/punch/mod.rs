@@ -110,8 +110,8 @@ impl Traversal {
         });
         let ways: Vec<Way> = ways.collect();
         let names: Vec<String> = ways.iter().map(Way::to_string).collect();
-        let trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
-        base.tunnels.connecting().set_why_not_reached(index, &trouble);
+        let why = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        base.tunnels.connecting().set_why_not_reached(index, &why);
         let was_up = base.tunnels.pairs().of(&site).map(Pair::is_up);
         let dials = base.config().site < site;
         let meetings = &mut self.meetings;
@@ -232,10 +232,10 @@ impl Traversal {
             .filter(|(_, meeting)| !meeting.trouble.is_empty());
         let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
         let reasons: Vec<String> = reasons.collect();
-        let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
-        if base.tunnels.connecting().set_why_not_reached(index, &trouble) {
+        let why = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
+        if base.tunnels.connecting().set_why_not_reached(index, &why) {
             let site = base.site_at(index);
-            base.say(format_args!("no lane to {site}: {trouble}"));
+            base.say(format_args!("no lane to {site}: {why}"));
         }
     }
 

@@ -10,11 +10,11 @@ use crate::config::Transport;
 use crate::keys::{ByNumber, LaneNumber, PairKey, PeerIndex};
 use crate::sys::timers::TraversalDeadline;
 use crate::traversal::Traversal;
-use crate::tunnels::errand::Errand;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
 use crate::tunnels::origin::Through;
 use crate::tunnels::peers::dial::{LAST_BACKOFF, REDIAL};
 use crate::tunnels::peers::peer::Dial;
+use crate::tunnels::relay_visit::RelayVisit;
 use causeway_tunnel::ticket::Ticket;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ const COMING: usize = 64;
 /// How looking for a relay to one peer goes.
 pub(crate) struct Search {
     /// Why none serves, for those who ask.
-    pub(crate) trouble: String,
+    pub(crate) why_no_relay: String,
     dials: ByNumber<Dial>,
     /// The number of the last ask for each lane, and which relay has not answered it yet.
     asked: ByNumber<Option<(u64, PeerIndex)>>,
@@ -52,7 +52,7 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) fn new() -> Search {
         Search {
-            trouble: String::new(),
+            why_no_relay: String::new(),
             dials: ByNumber::default(),
             asked: ByNumber::default(),
             offer: None,
@@ -218,10 +218,10 @@ impl Traversal {
         }
         // A peer that is dialled, and a grid without relays: its users look elsewhere.
         let concerns = relay.is_some() || peer.address().is_none();
-        if concerns && search.trouble != why {
+        if concerns && search.why_no_relay != why {
             let site = peer.site();
             base.say(format_args!("no relay to {site}: {why}; trying again"));
-            search.trouble = why.to_owned();
+            search.why_no_relay = why.to_owned();
         }
         search.asked[lane] = None;
         let dial = &mut search.dials[lane];
@@ -233,7 +233,7 @@ impl Traversal {
     /// A lane through a relay is up, as far as this gateway knows.
     pub(in crate::traversal) fn seek_succeeded(&mut self, index: PeerIndex, lane: LaneNumber) {
         let search = self.search_mut(index);
-        search.trouble.clear();
+        search.why_no_relay.clear();
         search.dials[lane].under_way = false;
     }
 
@@ -293,7 +293,9 @@ impl Traversal {
         if let Some((relay, index, lane)) = self.find_ask(base, from, id) {
             return self.seek_failed(base, index, lane, Some(relay), &why);
         }
-        base.tunnels.connecting().end_errand(base.driver, from, id, &why);
+        base.tunnels
+            .connecting()
+            .end_relay_visit(base.driver, from, id, &why);
     }
 
     /// What was asked, of whom and for which lane.
@@ -348,7 +350,9 @@ impl Traversal {
             return Err(RelayRefusal::NoAddress.into());
         };
         let now = base.now();
-        if base.tunnels.connecting().coming() >= COMING || !base.tunnels.connecting().may_ask(relay, now) {
+        if base.tunnels.connecting().visits_for_others() >= COMING
+            || !base.tunnels.connecting().may_ask(relay, now)
+        {
             return Err(RelayRefusal::TooOften.into());
         }
         self.go(base, relay, index, None, invitation)
@@ -375,26 +379,26 @@ impl Traversal {
             since: base.now(),
         };
         let failed = format!("connect to relay {} at {address}", through.site);
-        let errand = Errand::new(through, index, invitation.id, digest(&ticket));
+        let visit = RelayVisit::new(through, index, invitation.id, digest(&ticket));
         let mut connecting = base.tunnels.connecting();
-        let visit = connecting.visit(base.driver, address, errand, lane);
+        let visit = connecting.visit(base.driver, address, visit, lane);
         visit.map_err(|error| NotGoing::Dial(format!("{failed}: {error}")))
     }
 
     /// A connection to a relay has come to nothing.
-    pub(in crate::traversal) fn errand_failed(
+    pub(in crate::traversal) fn relay_visit_failed(
         &mut self,
         base: &mut Base<'_>,
-        errand: &Errand,
+        visit: &RelayVisit,
         dialled: Option<(PeerIndex, LaneNumber)>,
         why: &str,
     ) {
-        let relay = errand.through.relay;
+        let relay = visit.through.relay;
         if let Some((index, lane)) = dialled {
             return self.seek_failed(base, index, lane, Some(relay), why);
         }
         // The relay hears nothing: what a dial came to, and how soon, would tell it about other networks.
-        let (site, from) = (&errand.through.site, base.site_at(errand.peer));
+        let (site, from) = (&visit.through.site, base.site_at(visit.peer));
         let text = format!("cannot meet it at {site}: {why}");
         let whom = format!("site {from} through {site}");
         base.refuse("relay-come", whom, text);

@@ -8,11 +8,11 @@ use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
-use crate::tunnels::errand::Errand;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::handshake::exchange::{Failure, First, Handshake};
 use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Came;
+use crate::tunnels::relay_visit::RelayVisit;
 use causeway_admission::network_of;
 use causeway_broker::tls::Expect;
 use causeway_tunnel::hello::{Hello, NONCE_BYTES};
@@ -59,7 +59,7 @@ impl Tunnels {
         mut carrier: Carrier,
         address: SocketAddr,
         dialled: Option<(PeerIndex, LaneNumber)>,
-        errand: Option<Errand>,
+        visit: Option<RelayVisit>,
     ) {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
@@ -68,8 +68,8 @@ impl Tunnels {
             .map_err(io::Error::other)
             .and_then(|()| carrier.register(driver.registry(), token, false));
         if let Err(error) = begun {
-            return match (errand, dialled) {
-                (Some(errand), _) => self.errand_ended(errand, dialled, error.to_string()),
+            return match (visit, dialled) {
+                (Some(visit), _) => self.relay_visit_ended(visit, dialled, error.to_string()),
                 (None, Some((index, lane))) => self.dial_failed(index, lane, &error.to_string()),
                 (None, None) => {}
             };
@@ -84,13 +84,13 @@ impl Tunnels {
             // Fits: below MAX_LANES.
             lane: dialled.map_or(0, |(_, lane)| lane.0 as u8),
         };
-        let is_stranger = dialled.is_none() && errand.is_none();
+        let is_stranger = dialled.is_none() && visit.is_none();
         let may_show_ticket = driver.config.relay && is_stranger && carrier.tcp().is_some();
         let handshake = Handshake {
             carrier,
             address,
             dialled,
-            errand,
+            visit,
             may_show_ticket,
             generation,
             own,
@@ -219,8 +219,13 @@ impl Tunnels {
         }
     }
 
-    fn errand_ended(&mut self, errand: Errand, dialled: Option<(PeerIndex, LaneNumber)>, why: String) {
-        let event = TunnelsEvent::ErrandFailed { errand, dialled, why };
+    fn relay_visit_ended(
+        &mut self,
+        visit: RelayVisit,
+        dialled: Option<(PeerIndex, LaneNumber)>,
+        why: String,
+    ) {
+        let event = TunnelsEvent::RelayVisitFailed { visit, dialled, why };
         self.events.push_back(event);
     }
 
@@ -235,8 +240,8 @@ impl Tunnels {
             return;
         };
         let placed = format!("{}: {why}", handshake.address);
-        match (handshake.errand, handshake.dialled) {
-            (Some(errand), dialled) => self.errand_ended(errand, dialled, placed),
+        match (handshake.visit, handshake.dialled) {
+            (Some(visit), dialled) => self.relay_visit_ended(visit, dialled, placed),
             (None, Some((index, lane))) => self.dial_failed(index, lane, &placed),
             (None, None) => driver.log.refuse(kind, handshake.address.ip(), why),
         }
@@ -250,7 +255,7 @@ impl Tunnels {
             carrier,
             address,
             dialled,
-            errand,
+            visit,
             own,
             peer: Some(peer),
             received,
@@ -259,11 +264,11 @@ impl Tunnels {
         else {
             return;
         };
-        let vouched = self.is_expected(errand.as_ref(), dialled, &peer.site);
+        let vouched = self.is_expected(visit.as_ref(), dialled, &peer.site);
         let vouched = vouched.and_then(|()| self.vouch(&carrier.shown(), &peer.site));
         if let Err(why) = vouched {
-            return match (errand, dialled) {
-                (Some(errand), dialled) => self.errand_ended(errand, dialled, format!("{address}: {why}")),
+            return match (visit, dialled) {
+                (Some(visit), dialled) => self.relay_visit_ended(visit, dialled, format!("{address}: {why}")),
                 (None, Some((index, lane))) => self.dial_failed(index, lane, &format!("{address}: {why}")),
                 (None, None) => driver.log.refuse("certificate", address.ip(), why),
             };
@@ -273,7 +278,7 @@ impl Tunnels {
             return;
         };
         let number = LaneNumber(peer.lane.into());
-        let through = errand.map(|errand| errand.through);
+        let through = visit.map(|visit| visit.through);
         match (&through, dialled) {
             (Some(_), Some(_)) => self
                 .events
@@ -299,12 +304,12 @@ impl Tunnels {
     /// Whether a gateway is of the site that was dialled, or met at a relay.
     fn is_expected(
         &self,
-        errand: Option<&Errand>,
+        visit: Option<&RelayVisit>,
         dialled: Option<(PeerIndex, LaneNumber)>,
         site: &str,
     ) -> Result<(), TextError> {
-        let (index, place) = match (errand, dialled) {
-            (Some(errand), _) => (errand.peer, "that came there "),
+        let (index, place) = match (visit, dialled) {
+            (Some(visit), _) => (visit.peer, "that came there "),
             (None, Some((index, _))) => (index, "there "),
             (None, None) => return Ok(()),
         };

@@ -44,7 +44,7 @@ impl Tunnels {
         if self.wants_lane(driver, index, lane) {
             let known = self.pairs.of(&self.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
-            let pause = match known.is_some_and(|pair| pair.introduced) {
+            let pause = match known.is_some_and(|pair| pair.has_introduced_itself) {
                 true => REDIAL,
                 false => self.peers[index].dials[lane].back_off(LAST_BACKOFF),
             };
@@ -119,7 +119,7 @@ impl Tunnels {
         let peer = &mut self.peers[index];
         // Through a relay: why there is no better way is still to be said.
         if has_lane {
-            peer.trouble.clear();
+            peer.why_not_reached.clear();
         }
         for dial in peer.dials.values_mut() {
             dial.backoff = FIRST_BACKOFF;

@@ -21,7 +21,7 @@ pub(crate) struct Peer {
     /// This gateway's half of the tunnel's identity; see `causeway_tunnel::hello`.
     pub(in crate::tunnels) session: u64,
     /// Why there is no tunnel, for those who ask.
-    pub(in crate::tunnels) trouble: String,
+    pub(in crate::tunnels) why_not_reached: String,
     /// Lanes that its path needs; see `tunnels::capacity`.
     pub(in crate::tunnels) lanes: usize,
     /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among
@@ -40,7 +40,7 @@ pub(crate) struct Peer {
     /// What it said last of its own links.
     pub(in crate::tunnels) links: Vec<Link>,
     /// Why there is no lane over QUIC beside those over TCP.
-    pub(in crate::tunnels) spare_trouble: String,
+    pub(in crate::tunnels) why_no_quic: String,
     /// Counts of its ended lanes and pairs.
     pub(in crate::tunnels) totals: Totals,
     pub(in crate::tunnels) dials: ByNumber<Dial>,
@@ -81,7 +81,7 @@ impl Dial {
 impl Peer {
     pub(crate) fn new(site: String, address: Option<SocketAddr>, reserved: Option<u64>) -> Peer {
         let mut peer = Peer {
-            trouble: if address.is_some() {
+            why_not_reached: if address.is_some() {
                 "not reached yet"
             } else {
                 "its gateway has not dialled in"
@@ -99,7 +99,7 @@ impl Peer {
             seen_rate: 0,
             allowance: Allowance::default(),
             links: Vec::new(),
-            spare_trouble: String::new(),
+            why_no_quic: String::new(),
             totals: Totals::default(),
             dials: ByNumber::default(),
         };
@@ -127,8 +127,8 @@ impl Peer {
     }
 
     /// Why there is no tunnel.
-    pub(crate) fn trouble(&self) -> &str {
-        &self.trouble
+    pub(crate) fn why_not_reached(&self) -> &str {
+        &self.why_not_reached
     }
 
     pub(crate) fn totals(&self) -> &Totals {
@@ -140,7 +140,7 @@ impl Peer {
         KeptPeer {
             site: self.site.clone(),
             session: self.session,
-            trouble: self.trouble.clone(),
+            why_not_reached: self.why_not_reached.clone(),
             lanes: self.lanes,
             totals: self.totals.clone(),
         }
@@ -149,7 +149,7 @@ impl Peer {
     /// Goes on with what a predecessor knew of it.
     pub(in crate::tunnels) fn inherit(&mut self, kept: KeptPeer) {
         self.session = kept.session;
-        self.trouble = kept.trouble;
+        self.why_not_reached = kept.why_not_reached;
         self.lanes = kept.lanes;
         self.totals = kept.totals;
     }
@@ -171,7 +171,7 @@ impl Peer {
 pub(crate) struct KeptPeer {
     pub(crate) site: String,
     pub(crate) session: u64,
-    pub(crate) trouble: String,
+    pub(crate) why_not_reached: String,
     pub(crate) lanes: usize,
     pub(crate) totals: Totals,
 }
