@@ -12,6 +12,8 @@ use crate::driver::Driver;
 use crate::keys::{PairKey, PeerIndex};
 use crate::membership::Membership;
 use crate::membership::consent::{self, Refusal};
+use crate::membership::directory::Directory;
+use crate::membership::jobs::Jobs;
 use crate::sys::timers::Deadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::message::GatewayToGateway;
@@ -30,6 +32,14 @@ pub(crate) struct Base<'a> {
 impl Base<'_> {
     pub(crate) fn config(&self) -> &Config {
         &self.driver.config
+    }
+
+    pub(crate) fn directory(&self) -> &Directory {
+        self.membership.directory()
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        self.membership.jobs()
     }
 
     /// When the loop last woke.

@@ -213,7 +213,7 @@ impl Gateway {
             Source::Listener(listener) => self.accept_from(listener),
             Source::Lane(key) => flow!(self).on_lane(key, event),
             Source::Tunnels(source) => self.tunnels.on_ready(&mut self.driver, source, event),
-            Source::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
+            Source::Broker => self.membership.on_ready(&mut self.driver, &mut self.tunnels),
             Source::Site(source) => self.site.on_ready(&mut base!(self), source, event),
             Source::Traversal(source) => self.traversal.on_ready(&mut base!(self), source),
             Source::Telemetry(key) => self.telemetry.on_ready(&mut self.driver, &view!(self), key),

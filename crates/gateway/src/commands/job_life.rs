@@ -19,7 +19,7 @@ impl Commands {
             return self.answer(context, key, Reply::Error(why.to_owned()));
         }
         // Processes that cannot read the map would not know which connections are not theirs to make.
-        let map = context.membership.directory().grid().text();
+        let map = context.directory().grid().text();
         if let (Err(why), false) = (map, job.plain || job.transparent) {
             return self.answer(
                 context,
@@ -61,7 +61,7 @@ impl Commands {
         };
         command.stage = Stage::Holding(token);
         let mut sites = context.view().sites();
-        if let Some(job) = context.membership.jobs().get(&token) {
+        if let Some(job) = context.jobs().get(&token) {
             let own = &context.config().site;
             for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
                 site.unreachable = why_not_at(job, own, &site.name);
@@ -69,7 +69,7 @@ impl Commands {
         }
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
-            grid: context.membership.directory().grid().to_string(),
+            grid: context.directory().grid().to_string(),
             site: context.config().site.clone(),
             sites,
             links: context.tunnels.ways().links(context.driver),
@@ -92,14 +92,14 @@ impl Commands {
 
     /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, context: &mut CommandContext<'_>, site: &str, why: &str) {
-        for command in context.membership.jobs().losing(site) {
+        for command in context.jobs().losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
             if self.connections.get(command).is_some_and(holds) {
                 let text = format!("this job has lost site {site}: {why}");
                 self.put_answer(context, command, &Reply::Lost(text));
             }
         }
-        for token in context.membership.jobs().of_site(site) {
+        for token in context.jobs().of_site(site) {
             self.end_job(context, &token);
         }
         for command in context.membership.jobs_mut().site_is_gone(site) {

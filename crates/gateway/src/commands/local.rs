@@ -196,7 +196,7 @@ impl Commands {
                 self.start_job(context, key, job);
             }
             Request::Connect { name, host, lingers } => {
-                let directory = context.membership.directory();
+                let directory = context.directory();
                 let job = Job {
                     only: site_of(directory, host),
                     plain: true,
@@ -231,9 +231,7 @@ impl Commands {
                 config,
             }),
             Request::Spawn { token, node } => match token.parse() {
-                Ok(token) if context.membership.jobs().knows(&token) => {
-                    self.spawn(context, key, token, &node)
-                }
+                Ok(token) if context.jobs().knows(&token) => self.spawn(context, key, token, &node),
                 Ok(_) => self.answer(
                     context,
                     key,

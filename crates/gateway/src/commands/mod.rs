@@ -7,6 +7,8 @@ use crate::inherited::InheritError;
 use crate::keys::{CommandKey, PairKey, Table};
 use crate::membership::Membership;
 use crate::membership::consent::{self, Refusal};
+use crate::membership::directory::Directory;
+use crate::membership::jobs::Jobs;
 use crate::site::SiteSide;
 use crate::sys::source::CommandsSource;
 use crate::sys::timers::CommandsDeadline;
@@ -133,6 +135,14 @@ pub(crate) struct CommandContext<'a> {
 impl CommandContext<'_> {
     pub(crate) fn config(&self) -> &Config {
         &self.driver.config
+    }
+
+    pub(crate) fn directory(&self) -> &Directory {
+        self.membership.directory()
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        self.membership.jobs()
     }
 
     /// Says a line of this gateway's.

@@ -102,7 +102,7 @@ impl Commands {
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse_token(&token)?;
-                if context.membership.jobs().is_of(&token, site) {
+                if context.jobs().is_of(&token, site) {
                     self.end_job(context, &token);
                 }
             }

@@ -19,7 +19,7 @@ impl Commands {
         token: Token,
         node: &str,
     ) {
-        let place = match context.membership.directory().find_node(node) {
+        let place = match context.directory().find_node(node) {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,
         };
@@ -70,7 +70,7 @@ impl Commands {
         node: &str,
     ) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
-        let directory = context.membership.directory();
+        let directory = context.directory();
         let name = directory
             .listed_name(node)
             .or_else(|| directory.own_address_name(node))
@@ -113,7 +113,7 @@ impl Commands {
 
 /// Why another site knows nothing of a job, and starts nothing for it; none where it does.
 fn why_no_part(context: &CommandContext<'_>, token: &Token, site: &str) -> Option<String> {
-    let job = context.membership.jobs().get(token)?;
+    let job = context.jobs().get(token)?;
     if job.takes_part(site) {
         return None;
     }

@@ -399,7 +399,7 @@ fn judge_start(
     token: Token,
     node: &str,
 ) -> Result<String, Refusal> {
-    let Some(job) = context.membership.jobs().get(&token) else {
+    let Some(job) = context.jobs().get(&token) else {
         let why = format!("process asked for on {node:?} with an unknown job token");
         return Err(("unknown-token", why));
     };
@@ -418,7 +418,7 @@ fn judge_start(
             format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
         return Err(("not-accepted", why));
     }
-    context.membership.directory().listed_name(node).ok_or_else(|| {
+    context.directory().listed_name(node).ok_or_else(|| {
         let why = format!("process asked for on {node:?}, which is no listed node of this site");
         ("unknown-node", why)
     })

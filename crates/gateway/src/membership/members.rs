@@ -21,7 +21,7 @@ use causeway_wire::TextError;
 
 impl Membership {
     /// The session with the broker has something to tell.
-    pub(crate) fn on_broker(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
+    pub(crate) fn on_ready(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
         while let Some(event) = self.session.as_ref().and_then(|grid| grid.client.poll_event()) {
             self.on_grid_event(driver, tunnels, event);
         }

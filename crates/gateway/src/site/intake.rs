@@ -236,12 +236,12 @@ impl SiteSide {
             return;
         };
         let peer = intake.peer.ip().to_canonical();
-        if !base.membership.directory().own_site().has_node(peer) {
+        if !base.directory().own_site().has_node(peer) {
             let why = "asks whose gateway this is, and is no node of this site";
             return base.refuse("foreign-source", peer, why);
         }
         // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
-        let mut tokens = base.membership.jobs().iter().map(|(token, _)| token);
+        let mut tokens = base.jobs().iter().map(|(token, _)| token);
         let Some(token) = tokens.find(|token| question.is_of(token)) else {
             drop(tokens);
             let why = "asks whose gateway this is with an unknown job token";
@@ -298,10 +298,7 @@ impl SiteSide {
     /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has
     /// it.
     fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
-        SocketAddr::new(
-            base.membership.directory().own_site().in_grid(own.ip()),
-            own.port(),
-        )
+        SocketAddr::new(base.directory().own_site().in_grid(own.ip()), own.port())
     }
 
     /// The pair with the destination's site, if the preface may have what it asks for.
@@ -321,7 +318,7 @@ impl SiteSide {
             })
         };
         let destination = preface.destination;
-        if !base.membership.jobs().knows(&preface.token) {
+        if !base.jobs().knows(&preface.token) {
             return refuse(
                 "unknown-token",
                 Reason::Denied,
@@ -332,7 +329,7 @@ impl SiteSide {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }
-        let site = match base.membership.directory().site_of(destination.ip()) {
+        let site = match base.directory().site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 return refuse(
@@ -390,11 +387,11 @@ impl SiteSide {
             socket,
             pair_key,
             id,
-            (request.token, base.membership.jobs().weight(&request.token)),
+            (request.token, base.jobs().weight(&request.token)),
             generation,
             stage,
         ));
-        self.legs[entry].lingers = base.membership.jobs().lingers(&request.token);
+        self.legs[entry].lingers = base.jobs().lingers(&request.token);
         self.legs.count_present();
         self.schedule(base, entry);
         base.touch(pair_key);
@@ -415,7 +412,7 @@ fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'
             &format!("no tunnel to site {site}"),
         );
     };
-    let job = base.membership.jobs().get(&preface.token);
+    let job = base.jobs().get(&preface.token);
     if !job.is_some_and(|job| job.takes_part(site)) {
         let why = format!("site {site} takes no part in its job");
         return refuse("no-part", Reason::Denied, &why);

@@ -68,7 +68,7 @@ impl SiteSide {
             if let Some(pair) = base.tunnels.pair_mut(leg.pair) {
                 pair.join_leg(leg.id, key);
             }
-            if !leg.lingers && !base.membership.jobs().knows(&leg.token) {
+            if !leg.lingers && !base.jobs().knows(&leg.token) {
                 // Its job had ended, and it was to go.
                 base.set_deadline(FAREWELL, SiteDeadline::Streams(leg.token));
             }

@@ -34,7 +34,7 @@ pub(in crate::site) enum Delivery {
 /// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many,
 /// and the processes themselves are written down.
 fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: SocketAddr) -> io::Result<()> {
-    let Some(job) = base.membership.jobs().get(&token).filter(|job| job.plain) else {
+    let Some(job) = base.jobs().get(&token).filter(|job| job.plain) else {
         return Ok(());
     };
     let mut entry = base.driver.audit.entry(AuditEvent::Connect);
@@ -62,7 +62,7 @@ impl SiteSide {
         self.legs.count_opened();
         let streams = base.tunnels.pairs().get(pair).map_or(0, Pair::leg_count);
         let site = base.tunnels.pairs().site_of(pair).to_owned();
-        let jobs = base.membership.jobs();
+        let jobs = base.jobs();
         let Some(token) = jobs.named(&request.token, &base.config().site, &site) else {
             return Err(refuse_unknown(base, &site, &request));
         };
@@ -96,7 +96,7 @@ impl SiteSide {
             .map(|pair| pair.site().to_owned())
             .unwrap_or_default();
         let asked = destination;
-        let own_site = base.membership.directory().own_site();
+        let own_site = base.directory().own_site();
         let destination = SocketAddr::new(own_site.real(asked.ip()), asked.port());
         match self.judge_delivery(base, &site, token, source, asked, destination) {
             Ok(Delivery::Begun) => {}
@@ -137,7 +137,7 @@ impl SiteSide {
         asked: &Preface,
         destination: SocketAddr,
     ) -> Result<(Vec<u8>, TcpStream), Reason> {
-        let (jobs, lan) = (base.membership.jobs(), &base.config().lan);
+        let (jobs, lan) = (base.jobs(), &base.config().lan);
         let (preface, socket) = if jobs.is_transparent(&asked.token) {
             (Vec::new(), transparent::connect(asked.source, destination))
         } else if jobs.is_plain(&asked.token) {

@@ -220,11 +220,11 @@ impl SiteSide {
         stage: Stage,
     ) -> Result<LegKey, Reason> {
         let generation = base.driver.next_generation();
-        let job = (token, base.membership.jobs().weight(&token));
+        let job = (token, base.jobs().weight(&token));
         let key = self
             .legs
             .insert(Leg::new(socket, pair, id, job, generation, stage));
-        self.legs[key].lingers = base.membership.jobs().lingers(&token);
+        self.legs[key].lingers = base.jobs().lingers(&token);
         let registered = self.legs[key]
             .socket
             .register(base.registry(), Class::Leg.token(key.0));

@@ -124,11 +124,11 @@ impl SiteSide {
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Result<(PairKey, Token), Refusal> {
-        if !base.membership.directory().is_own_address(source.ip()) {
+        if !base.directory().is_own_address(source.ip()) {
             let why = format!("connection to {destination} handed over, but its source is not in this site");
             return Err(("foreign-source", why));
         }
-        let site = match base.membership.directory().site_of(destination.ip()) {
+        let site = match base.directory().site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 let why = format!("connection to {destination} handed over, which is in this site");
@@ -139,19 +139,14 @@ impl SiteSide {
                 return Err(("unknown-destination", why));
             }
         };
-        let Some(token) = base.membership.jobs().transparent() else {
+        let Some(token) = base.jobs().transparent() else {
             let why = format!(
                 "connection to {destination} handed over while no job runs that has such ones: begin it with \
                  'causeway run --transparent'"
             );
             return Err(("no-transparent-job", why));
         };
-        if !base
-            .membership
-            .directory()
-            .other(&site)
-            .is_some_and(|info| info.transparent)
-        {
+        if !base.directory().other(&site).is_some_and(|info| info.transparent) {
             let why = format!(
                 "connection to {destination} handed over, but the gateway of {site} delivers none: it has no 'transparent' in \
                  [listen]"
@@ -184,7 +179,7 @@ impl SiteSide {
     /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
     fn tell_of_late_delivery(&mut self, base: &mut Base<'_>, leg: LegKey) {
         let leg = self.legs.get(leg);
-        let Some(leg) = leg.filter(|leg| base.membership.jobs().is_transparent(&leg.token)) else {
+        let Some(leg) = leg.filter(|leg| base.jobs().is_transparent(&leg.token)) else {
             return;
         };
         if let Socket::Tcp(socket) = &leg.socket
@@ -201,10 +196,10 @@ impl SiteSide {
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection
     /// belongs to, so they go on while another such job runs; those of the last one are left to end with it.
     pub(in crate::site) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
-        let Some(other) = base.membership.jobs().transparent() else {
+        let Some(other) = base.jobs().transparent() else {
             return;
         };
-        let weight = base.membership.jobs().weight(&other);
+        let weight = base.jobs().weight(&other);
         for key in self.legs.of_job(token) {
             // The other ones are starters' and agents', which are the job's own.
             if matches!(self.legs[key].socket, Socket::Tcp(_)) {

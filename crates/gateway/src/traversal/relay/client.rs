@@ -183,7 +183,6 @@ impl Traversal {
         let willing = base.tunnels.peers().iter().filter_map(|(relay, peer)| {
             let key = base.tunnels.pairs().key_of(peer.site())?;
             let is_willing = base
-                .membership
                 .directory()
                 .other(peer.site())
                 .is_some_and(|info| info.relays);
