@@ -50,7 +50,7 @@ impl Gateway {
         }
     }
 
-    /// A program that asked for the gateway has been looked at.
+    /// Acts on the end of the look at a program that asked for the gateway.
     pub(crate) fn on_vetted(&mut self) {
         if let Err(refusal) = self.lifecycle.on_vetted(&self.driver.config) {
             let reply = Reply::Error(refusal.to_string());

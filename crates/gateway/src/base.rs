@@ -42,7 +42,7 @@ impl Base<'_> {
         self.membership.jobs()
     }
 
-    /// When the loop last woke.
+    /// Says when the loop last woke.
     pub(crate) fn now(&self) -> Instant {
         self.driver.now
     }
@@ -82,7 +82,7 @@ impl Base<'_> {
         self.tunnels.pairs_mut().touch(pair);
     }
 
-    /// The site at the place of a peer.
+    /// Names the site at the place of a peer.
     pub(crate) fn site_at(&self, peer: PeerIndex) -> &str {
         self.tunnels.peers()[peer].site()
     }

@@ -62,7 +62,7 @@ impl Driver {
         self.poll.registry()
     }
 
-    /// A number no other connection of this process has had.
+    /// Gives a number that no other connection of this process has had.
     pub(crate) fn next_generation(&mut self) -> u64 {
         self.generations += 1;
         self.generations

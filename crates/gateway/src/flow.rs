@@ -50,16 +50,17 @@ macro_rules! flow {
 pub(crate) use flow;
 
 impl Flow<'_> {
+    /// Lends the smallest bundle.
     pub(crate) fn base(&mut self) -> Base<'_> {
         base!(self)
     }
 
-    /// The connections of this site, and what their methods act on.
+    /// Lends the connections of this site, and what their methods act on.
     pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
         (&mut *self.site, base!(self))
     }
 
-    /// The commands of this host, and what their methods act on.
+    /// Lends the commands of this host, and what their methods act on.
     pub(crate) fn commands_and_context(&mut self) -> (&mut Commands, CommandContext<'_>) {
         let context = CommandContext {
             driver: self.driver,
@@ -72,7 +73,7 @@ impl Flow<'_> {
         (self.commands, context)
     }
 
-    /// The kernel says that a lane is readable or writable.
+    /// Acts on what the kernel says of a lane: that it is readable or writable.
     pub(crate) fn on_lane(&mut self, key: LaneKey, event: &mio::event::Event) {
         if self.tunnels.traffic().on_lane_ready(key, event) {
             self.receive(key);

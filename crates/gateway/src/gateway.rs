@@ -73,7 +73,7 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// A gateway that knows nobody yet.
+    /// Makes a gateway that knows nobody yet.
     pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
         let files = usize::try_from(raise_file_limit()).unwrap_or(usize::MAX);
         // Nothing that is started on nodes needs what the listener needed.

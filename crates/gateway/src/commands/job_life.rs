@@ -90,7 +90,7 @@ impl Commands {
             .settle_addresses(context.driver, context.tunnels);
     }
 
-    /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
+    /// Ends the jobs of a site whose tunnel has ended; ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, context: &mut CommandContext<'_>, site: &str, why: &str) {
         for command in context.jobs().losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));

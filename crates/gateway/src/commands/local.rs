@@ -46,7 +46,7 @@ impl Commands {
         Ok(())
     }
 
-    /// Whether what a command asks for, a hand-over, is considered; who refuses says why.
+    /// Takes whether what a command asks for, a hand-over, is considered; who refuses says why.
     pub(crate) fn on_successor(
         &mut self,
         context: &mut CommandContext<'_>,

@@ -57,6 +57,7 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
+    /// Acts on what the kernel reports of a command or of processes.
     pub(crate) fn on_ready(&mut self, context: &mut CommandContext<'_>, source: CommandsSource) {
         match source {
             CommandsSource::Command(key) => self.on_command(context, key),
@@ -65,6 +66,7 @@ impl Commands {
         }
     }
 
+    /// Acts where the time for something is over.
     pub(crate) fn on_deadline(&mut self, context: &mut CommandContext<'_>, deadline: CommandsDeadline) {
         match deadline {
             CommandsDeadline::Command(key, generation) => self.on_command_deadline(context, key, generation),
@@ -115,7 +117,7 @@ impl Commands {
         Ok(())
     }
 
-    /// The descriptors that the state names by number.
+    /// Lists the descriptors that the state names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.connections.iter().map(|(_, command)| command.as_fd())
     }
@@ -171,16 +173,17 @@ impl CommandContext<'_> {
         self.tunnels.pairs_mut().tell(self.driver, pair, message);
     }
 
-    /// The connections of this site, and what their methods act on.
+    /// Lends the connections of this site, and what their methods act on.
     pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
         (&mut *self.site, base!(self))
     }
 
-    /// The ways between gateways, and what their methods act on.
+    /// Lends the ways between gateways, and what their methods act on.
     pub(crate) fn traversal_and_base(&mut self) -> (&mut Traversal, Base<'_>) {
         (&mut *self.traversal, base!(self))
     }
 
+    /// Lends what status and metrics tell of.
     pub(crate) fn view(&self) -> View<'_> {
         View {
             tunnels: self.tunnels,

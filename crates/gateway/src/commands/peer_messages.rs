@@ -13,7 +13,7 @@ use causeway_wire::Token;
 use causeway_wire::grid::is_site_name;
 
 impl Commands {
-    /// What another gateway says.
+    /// Acts on what another gateway says.
     pub(crate) fn on_message(
         &mut self,
         context: &mut CommandContext<'_>,

@@ -67,7 +67,7 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
 }
 
 impl Directory {
-    /// A directory whose own site is known by these ranges, where there are any.
+    /// Makes a directory whose own site is known by these ranges, where there are any.
     pub(crate) fn new(config: &Config, virtual_subnets: &[Cidr]) -> Directory {
         Directory::of(own(config, virtual_subnets))
     }
@@ -90,7 +90,7 @@ impl Directory {
         self.places.put(&self.own.info, &self.own.site);
     }
 
-    /// The ranges by which the grid knows this site, where these are not its real ones.
+    /// Lists the ranges by which the grid knows this site, where these are not its real ones.
     pub(crate) fn virtual_subnets(&self) -> Vec<String> {
         match self.own.info.real_subnets.as_slice() {
             [] => Vec::new(),
@@ -113,12 +113,12 @@ impl Directory {
         &self.own.info
     }
 
-    /// The part of what a site said of itself that the broker has not recorded.
+    /// Tells the part of what a site said of itself that the broker has not recorded.
     pub(crate) fn unrecorded(&self, site: &str) -> Option<&str> {
         self.unrecorded.get(site).map(|(_, what)| what.as_str())
     }
 
-    /// What the other sites said of themselves.
+    /// Lists what the other sites said of themselves.
     pub(crate) fn others(&self) -> impl Iterator<Item = &SiteInfo> {
         self.others.values().map(|known| &known.info)
     }
@@ -186,7 +186,7 @@ impl Directory {
         Ok(())
     }
 
-    /// The map for a job's processes: the same whichever gateway makes it.
+    /// Makes the map for a job's processes: the same whichever gateway makes it.
     pub(crate) fn grid(&self) -> Grid {
         let mut sites: Vec<Site> = self
             .others
@@ -202,7 +202,7 @@ impl Directory {
         self.own.site.contains(address) || self.own.site.has_node(address)
     }
 
-    /// The site an address belongs to.
+    /// Finds the site an address belongs to.
     pub(crate) fn site_of(&self, address: IpAddr) -> Whereabouts {
         if self.is_own_address(address) {
             return Whereabouts::Here;
@@ -211,8 +211,8 @@ impl Directory {
         found.map_or(Whereabouts::Nowhere, |site| Whereabouts::At(site.to_owned()))
     }
 
-    /// The site of a node given by name or address. The head node is no compute node, but its address is
-    /// known.
+    /// Finds the site of a node given by name or address. The head node is no compute node, but its address
+    /// is known.
     pub(crate) fn find_node(&self, node: &str) -> Whereabouts {
         if let Ok(address) = node.parse::<IpAddr>() {
             return self.site_of(address);

@@ -20,7 +20,7 @@ use causeway_control::SiteInfo;
 use causeway_wire::TextError;
 
 impl Membership {
-    /// The session with the broker has something to tell.
+    /// Acts on what the session with the broker has to tell.
     pub(crate) fn on_ready(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
         while let Some(event) = self.session.as_ref().and_then(|grid| grid.client.poll_event()) {
             self.on_grid_event(driver, tunnels, event);

@@ -43,7 +43,7 @@ impl Membership {
         }
     }
 
-    /// The sites of the grid.
+    /// Lends the sites of the grid.
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
     }
@@ -54,19 +54,22 @@ impl Membership {
         self.directory.learn(&info.name.clone(), info).unwrap();
     }
 
+    /// Lends the jobs that run.
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
     }
 
+    /// Lends the jobs that run, to change them.
     pub(crate) fn jobs_mut(&mut self) -> &mut Jobs {
         &mut self.jobs
     }
 
+    /// Lends the session with the broker, where there is one.
     pub(crate) fn session(&self) -> Option<&BrokerSession> {
         self.session.as_ref()
     }
 
-    /// What has happened that concerns others, in its order.
+    /// Takes the next of what has happened that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<MembershipEvent> {
         self.events.pop_front()
     }

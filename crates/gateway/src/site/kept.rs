@@ -50,7 +50,7 @@ impl SiteSide {
         self.inherit_intakes(base, kept.intakes)
     }
 
-    /// The descriptors that the state names by number.
+    /// Lists the descriptors that the state names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let legs = self.legs.iter().map(|(_, leg)| leg.socket.as_fd());
         legs.chain(self.intakes.iter().map(|(_, intake)| intake.as_fd()))

@@ -21,12 +21,12 @@ pub(crate) struct Legs {
 }
 
 impl Legs {
-    /// Streams that there have been so far.
+    /// Counts the streams that there have been so far.
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// Most streams that there have been at a time.
+    /// Says how many streams there have been at a time at most.
     pub(crate) fn peak(&self) -> usize {
         self.peak
     }

@@ -70,6 +70,7 @@ impl SiteSide {
         }
     }
 
+    /// Acts where the time for something is over.
     pub(crate) fn on_deadline(&mut self, base: &mut Base<'_>, deadline: SiteDeadline) {
         match deadline {
             SiteDeadline::Intake(key, generation) => self.on_intake_deadline(base, key, generation),
@@ -89,6 +90,7 @@ impl SiteSide {
         }
     }
 
+    /// Lends the connections that streams end at.
     pub(crate) fn legs(&self) -> &Legs {
         &self.legs
     }

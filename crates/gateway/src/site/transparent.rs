@@ -71,6 +71,7 @@ fn transparent_socket(address: SocketAddr) -> io::Result<socket2::Socket> {
 }
 
 impl SiteSide {
+    /// Says whether one more connection may be handed over.
     pub(crate) fn has_room_for_handed(&self) -> bool {
         self.handed.len() < AT_MOST
     }

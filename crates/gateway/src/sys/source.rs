@@ -52,6 +52,7 @@ impl Class {
         Token(key * CLASSES.len() + self as usize)
     }
 
+    /// Says whom an event concerns, by the token of what reports it.
     pub(crate) fn of(token: Token) -> (Class, usize) {
         (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
     }

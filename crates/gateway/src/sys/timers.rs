@@ -99,7 +99,7 @@ impl Timers {
             .insert((Instant::now() + after, self.next), deadline.into());
     }
 
-    /// How long the loop may sleep.
+    /// Says how long the loop may sleep.
     pub(crate) fn wait(&self) -> Option<Duration> {
         let ((first, _), _) = self.due.first_key_value()?;
         Some(first.saturating_duration_since(Instant::now()))

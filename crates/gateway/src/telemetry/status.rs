@@ -19,7 +19,7 @@ impl View<'_> {
         }
     }
 
-    /// Every site of the grid, the own one first.
+    /// Lists every site of the grid, the own one first.
     pub(crate) fn sites(&self) -> Vec<SiteStatus> {
         let own = self.membership.directory().own().clone();
         let own = SiteStatus {
@@ -77,7 +77,7 @@ impl View<'_> {
         jobs
     }
 
-    /// The present state.
+    /// Tells the present state.
     pub(crate) fn status(&self, driver: &Driver) -> Status {
         let (relayed, relayed_bytes) = self.traversal.relayed();
         Status {

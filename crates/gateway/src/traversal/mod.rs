@@ -40,6 +40,7 @@ impl Traversal {
         }
     }
 
+    /// Acts where the time for something is over.
     pub(crate) fn on_deadline(&mut self, base: &mut Base<'_>, deadline: TraversalDeadline) {
         match deadline {
             TraversalDeadline::Seek(index, lane) => self.seek(base, index, lane),
@@ -69,12 +70,12 @@ impl Traversal {
         }
     }
 
-    /// Why no relay serves; empty where none was looked for.
+    /// Says why no relay serves; empty where none was looked for.
     pub(crate) fn why_no_relay(&self, peer: PeerIndex) -> &str {
         self.search(peer).map_or("", |search| &search.why_no_relay)
     }
 
-    /// Connections carried for other sites, and their bytes so far.
+    /// Counts the connections carried for other sites, and their bytes so far.
     pub(crate) fn relayed(&self) -> (usize, u64) {
         (self.relay.carrying(), self.relay.carried_bytes)
     }
@@ -104,7 +105,7 @@ impl Traversal {
         }
     }
 
-    /// The descriptors that the state names by number.
+    /// Lists the descriptors that the state names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.relay.descriptors()
     }

@@ -50,7 +50,7 @@ impl Chores<'_> {
         self.tunnels.look_after_quic(driver);
     }
 
-    /// The lanes that are to be read on, each once.
+    /// Takes the lanes that are to be read on, each once.
     pub(crate) fn take_unread(&mut self) -> Vec<LaneKey> {
         let mut unread = std::mem::take(&mut self.tunnels.unread);
         unread.sort_unstable();

@@ -155,7 +155,7 @@ impl Connecting<'_> {
         Ok(())
     }
 
-    /// A relay says that the meeting which was asked for under this number cannot be.
+    /// Ends a visit of which a relay says that the meeting which was asked for under this number cannot be.
     pub(crate) fn end_relay_visit(&mut self, driver: &mut Driver, relay: &str, id: u64, why: &str) {
         let waiting = self.tunnels.handshakes.iter().find(|(_, handshake)| {
             let is_it =
@@ -167,7 +167,7 @@ impl Connecting<'_> {
         }
     }
 
-    /// Connections to relays that are under way because others asked.
+    /// Counts the connections to relays that are under way because others asked.
     pub(crate) fn visits_for_others(&self) -> usize {
         let others = { self.tunnels.handshakes.iter() }.filter(|(_, other)| other.visit().is_some());
         others.filter(|(_, other)| other.dialled().is_none()).count()

@@ -105,7 +105,7 @@ impl Departure<'_> {
         }
     }
 
-    /// The gateway stops: the far ones are told, and nothing is measured any more.
+    /// Tells the far gateways that this one stops; nothing is measured any more.
     pub(crate) fn leave(&mut self, driver: &mut Driver) {
         self.tunnels.steers = false;
         driver.leaving = true;

@@ -65,23 +65,27 @@ pub(crate) struct Tunnels {
 }
 
 impl Tunnels {
+    /// Lends the other sites' gateways.
     pub(crate) fn peers(&self) -> &Peers {
         &self.peers
     }
 
+    /// Lends the pairs that have a tunnel.
     pub(crate) fn pairs(&self) -> &Pairs {
         &self.pairs
     }
 
+    /// Lends a pair, for what its streams do.
     pub(crate) fn pair_mut(&mut self, key: PairKey) -> Option<&mut Pair> {
         self.pairs.get_mut(key)
     }
 
+    /// Lends the pairs, to send messages and to say that one has something to send.
     pub(crate) fn pairs_mut(&mut self) -> &mut Pairs {
         &mut self.pairs
     }
 
-    /// Takes the next of what has happened that concerns others, in its order.
+    /// Takes the next of what has happened that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<TunnelsEvent> {
         self.events.pop_front()
     }
@@ -94,6 +98,7 @@ impl Tunnels {
         }
     }
 
+    /// Acts where the time for something is over.
     pub(crate) fn on_deadline(&mut self, driver: &mut Driver, deadline: TunnelsDeadline) {
         match deadline {
             TunnelsDeadline::Connect(key, generation) => self.on_connect_deadline(driver, key, generation),

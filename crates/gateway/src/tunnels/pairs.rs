@@ -25,7 +25,7 @@ impl Pairs {
         self.table.get_mut(key)
     }
 
-    /// The pair with a site.
+    /// Finds the pair with a site.
     pub(crate) fn of(&self, site: &str) -> Option<&Pair> {
         self.get(self.key_of(site)?)
     }
@@ -34,7 +34,7 @@ impl Pairs {
         self.by_site.get(site).copied()
     }
 
-    /// The site at the other end of a pair; empty where the pair has ended.
+    /// Names the site at the other end of a pair; empty where the pair has ended.
     pub(crate) fn site_of(&self, key: PairKey) -> &str {
         self.get(key).map_or("", |pair| pair.site())
     }
@@ -43,7 +43,7 @@ impl Pairs {
         self.table.iter()
     }
 
-    /// The keys of all, taken first, since what is done with a pair may end others.
+    /// Lists the keys of all, taken first, since what is done with a pair may end others.
     pub(crate) fn keys(&self) -> Vec<PairKey> {
         self.table.keys()
     }

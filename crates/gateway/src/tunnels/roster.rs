@@ -68,7 +68,7 @@ impl Roster<'_> {
         was_gone
     }
 
-    /// A peer has left the grid: it is dialled no more, and its tunnel ends.
+    /// Forgets a peer that has left the grid: it is dialled no more, and its tunnel ends.
     pub(crate) fn forget(&mut self, driver: &mut Driver, index: PeerIndex, end: &LaneEnd, why: &str) {
         let peer = &mut self.tunnels.peers[index];
         peer.address = None;
@@ -111,7 +111,7 @@ impl Roster<'_> {
         }
     }
 
-    /// New lanes show a renewed certificate.
+    /// Has new lanes show a renewed certificate.
     ///
     /// # Errors
     /// It cannot be used; then the old one goes on.

@@ -37,7 +37,7 @@ impl Tunnels {
 }
 
 impl Ways<'_> {
-    /// Whether a lane to this site goes through no relay and is well.
+    /// Says whether a lane to this site goes through no relay and is well.
     pub(crate) fn has_direct_lane(&self, pair: PairKey) -> bool {
         let Some(pair) = self.pairs.get(pair) else {
             return false;
@@ -47,7 +47,8 @@ impl Ways<'_> {
         lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number.0))
     }
 
-    /// A lane of the two gateways' own is up, and not silent; a relay's serves until there is one.
+    /// Says whether a lane of the two gateways' own is up, and not silent; a relay's serves until there is
+    /// one.
     pub(crate) fn has_lane(&self, index: PeerIndex) -> bool {
         let pair = self.pairs.key_of(&self.peers[index].site);
         pair.is_some_and(|pair| self.has_direct_lane(pair))
@@ -66,13 +67,13 @@ impl Ways<'_> {
         lane.is_some_and(Lane::is_direct) && !pair.tunnel.is_silent(number.0)
     }
 
-    /// Whether a lane of this number is up and well, whatever it goes through.
+    /// Says whether a lane of this number is up and well, whatever it goes through.
     pub(crate) fn is_well(&self, index: PeerIndex, number: LaneNumber) -> bool {
         let pair = self.pairs.of(&self.peers[index].site);
         pair.is_some_and(|pair| pair.lanes[number].is_some() && !pair.tunnel.is_silent(number.0))
     }
 
-    /// Least round-trip time of a pair's lanes, in microseconds, where it is known.
+    /// Says the least round-trip time of a pair's lanes, in microseconds, where it is known.
     pub(crate) fn least_rtt(&self, pair: PairKey) -> Option<u32> {
         let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
         let lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
@@ -81,7 +82,7 @@ impl Ways<'_> {
         rtt.min()
     }
 
-    /// Lanes this gateway wants to a peer.
+    /// Counts the lanes that this gateway wants to a peer.
     pub(crate) fn lanes_wanted(&self, driver: &Driver, index: PeerIndex) -> usize {
         // One connection of QUIC has whatever the path holds under way.
         let chosen = match driver.config.transport {
@@ -91,14 +92,15 @@ impl Ways<'_> {
         driver.config.lanes.unwrap_or(chosen)
     }
 
-    /// Links from this site to those that it has lanes with.
+    /// Lists the links from this site to those that it has lanes with.
     pub(crate) fn own_links(&self) -> Vec<Link> {
         let up = self.pairs.iter().filter(|(_, pair)| pair.is_up());
         up.filter_map(|(_, pair)| self.tunnel_status(pair).link())
             .collect()
     }
 
-    /// Links of every site that is reached and has told them, and of the own one, by the site that measured.
+    /// Lists the links of every site that is reached and has told them, and of the own one, by the site that
+    /// measured.
     pub(crate) fn links(&self, driver: &Driver) -> BTreeMap<String, Vec<Link>> {
         let is_small = self.peers.len() < LINKED_SITES;
         let peers = self.peers.values().filter(|_| is_small);
@@ -153,14 +155,14 @@ impl Ways<'_> {
         }
     }
 
-    /// The first lane that is wanted to a peer with a tunnel and is not up, well and without a relay.
+    /// Finds the first lane that is wanted to a peer with a tunnel and is not up, well and without a relay.
     pub(crate) fn first_missing(&self, driver: &Driver, index: PeerIndex) -> Option<LaneNumber> {
         let pair = self.pairs.of(&self.peers[index].site)?;
         let mut wanted = LaneNumber::all().take(self.lanes_wanted(driver, index));
         wanted.find(|number| !self.is_direct(pair, *number))
     }
 
-    /// The protocol below a lane that goes through no relay.
+    /// Says which protocol is below a lane that goes through no relay.
     pub(crate) fn protocol_of_direct(&self, lane: LaneKey) -> Option<Way> {
         let lane = self.lanes.get(lane).filter(|lane| lane.is_direct())?;
         Some(match lane.is_over_tcp() {
@@ -169,18 +171,18 @@ impl Ways<'_> {
         })
     }
 
-    /// The states of all tunnels.
+    /// Tells the states of all tunnels.
     pub(crate) fn statuses(&self) -> Vec<TunnelStatus> {
         let pairs = self.pairs.iter();
         pairs.map(|(_, pair)| self.tunnel_status(pair)).collect()
     }
 
-    /// Whether lanes may go over UDP.
+    /// Says whether lanes may go over UDP.
     pub(crate) fn has_udp(&self) -> bool {
         self.quic.is_some()
     }
 
-    /// The address of the UDP socket.
+    /// Says where the UDP socket is bound.
     pub(crate) fn udp_address(&self) -> Option<SocketAddr> {
         self.quic?.local_address()
     }

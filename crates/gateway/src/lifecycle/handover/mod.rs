@@ -109,7 +109,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// What was to be seen has been: who may have the gateway gets it before the loop sleeps.
+    /// Acts on the end of the look: who may have the gateway gets it before the loop sleeps.
     pub(crate) fn on_vetted(&mut self, running: &Config) -> Result<(), HandOverError> {
         if let Some(vetting) = self.vetting.take() {
             self.successor = Some(vetting.end(running)?);

@@ -120,7 +120,7 @@ impl RelayServer {
             .collect()
     }
 
-    /// What [`RelayServer::keep`] names by number.
+    /// Lists what [`RelayServer::keep`] names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let met = self.splices.iter().filter(|(_, splice)| splice.met);
         met.flat_map(|(_, splice)| splice.ends.iter().flatten().map(AsFd::as_fd))

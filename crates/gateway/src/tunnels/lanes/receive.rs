@@ -36,8 +36,8 @@ impl Input {
 }
 
 impl Traffic<'_> {
-    /// The kernel says that a lane is readable or writable. True where it is to be read now: what it still
-    /// holds from an earlier turn comes first, when this one's turn comes.
+    /// Notes that the kernel says a lane is readable or writable. True where it is to be read now: what it
+    /// still holds from an earlier turn comes first, when this one's turn comes.
     pub(crate) fn on_lane_ready(&mut self, key: LaneKey, event: &mio::event::Event) -> bool {
         let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return false;
@@ -49,7 +49,7 @@ impl Traffic<'_> {
         event.is_readable() && !waits
     }
 
-    /// A lane's turn begins, and whether its input holds what an earlier turn left.
+    /// Begins a lane's turn, and says whether its input holds what an earlier turn left.
     pub(crate) fn begin_turn(&self, key: LaneKey) -> Option<(Turn, bool)> {
         let lane = self.tunnels.lanes.get(key)?;
         let pair = self.tunnels.pairs.get(lane.pair);
@@ -91,7 +91,7 @@ impl Traffic<'_> {
         })
     }
 
-    /// The next event of what a lane has brought, of which `rest` is not acted on yet; None at its end.
+    /// Takes the next event of what a lane has brought, of which `rest` is not acted on yet; None at its end.
     pub(crate) fn next_event<'a>(
         &mut self,
         input: &Input,
@@ -116,7 +116,7 @@ impl Traffic<'_> {
         lane.is_behind = !done;
     }
 
-    /// A lane's turn is over, and there may be more to read.
+    /// Notes that a lane's turn is over, and that there may be more to read.
     pub(crate) fn read_later(&mut self, key: LaneKey) {
         self.tunnels.unread.push(key);
     }
@@ -139,18 +139,18 @@ impl Traffic<'_> {
         due
     }
 
-    /// The next event of a tunnel that no input brings now.
+    /// Takes the next event of a tunnel that no input brings now.
     pub(crate) fn poll_tunnel(&mut self, key: PairKey) -> Option<Event<'static>> {
         self.tunnels.pairs.get_mut(key)?.tunnel.poll_event()
     }
 
-    /// A tunnel has more events than it has time for now.
+    /// Notes that a tunnel has more events than it has time for now.
     pub(crate) fn tell_later(&mut self, key: PairKey) {
         self.tunnels.eventful.push(key);
     }
 
-    /// What the far gateway did wrong ends the pair: sent again, it would be as wrong. Anything else ends the
-    /// lane.
+    /// Ends what failed. What the far gateway did wrong ends the pair: sent again, it would be as wrong.
+    /// Anything else ends the lane.
     pub(crate) fn fail_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
         let Some(lane) = self.tunnels.lanes.get(key) else {
             return;

@@ -18,7 +18,7 @@ impl Peers {
         Peers(peers.into())
     }
 
-    /// The place of a site's gateway.
+    /// Finds the place of a site's gateway.
     pub(crate) fn of(&self, site: &str) -> Option<PeerIndex> {
         self.iter()
             .find_map(|(index, peer)| (peer.site == site).then_some(index))

@@ -65,12 +65,12 @@ impl Dial {
         under_way: false,
     };
 
-    /// What failed before is long ago.
+    /// Starts anew: what failed before is long ago.
     pub(crate) fn start_anew(&mut self) {
         self.backoff = FIRST_BACKOFF;
     }
 
-    /// How long to wait now; longer the next time.
+    /// Says how long to wait now; longer the next time.
     pub(crate) fn back_off(&mut self, most: Duration) -> Duration {
         let pause = self.backoff;
         self.backoff = (pause * 2).min(most);
@@ -111,22 +111,22 @@ impl Peer {
         &self.site
     }
 
-    /// Where it is dialled now, if it is at all.
+    /// Says where it is dialled now, if it is at all.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Whether the broker knows an address at which it may be dialled.
+    /// Says whether the broker knows an address at which it may be dialled.
     pub(crate) fn is_public(&self) -> bool {
         !self.addresses.is_empty()
     }
 
-    /// Whether it has left the grid.
+    /// Says whether it has left the grid.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_gone
     }
 
-    /// Why there is no tunnel.
+    /// Says why there is no tunnel.
     pub(crate) fn why_not_reached(&self) -> &str {
         &self.why_not_reached
     }
@@ -135,7 +135,7 @@ impl Peer {
         &self.totals
     }
 
-    /// What travels of it.
+    /// Gathers what travels of it.
     pub(crate) fn keep(&self) -> KeptPeer {
         KeptPeer {
             site: self.site.clone(),
@@ -154,7 +154,7 @@ impl Peer {
         self.totals = kept.totals;
     }
 
-    /// The tunnel's state is given up: the far side shall see that by another number.
+    /// Gives the tunnel's state up: the far side shall see that by another number.
     pub(crate) fn new_session(&mut self) {
         let mut bytes = [0; 8];
         // Without random numbers every handshake fails, and says so; till then a session that differs is

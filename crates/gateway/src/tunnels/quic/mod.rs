@@ -183,7 +183,7 @@ impl Quic {
         Ok(())
     }
 
-    /// Where the socket is bound.
+    /// Says where the socket is bound.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         self.wire.socket.local_addr().ok()
     }
