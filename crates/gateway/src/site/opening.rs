@@ -47,8 +47,8 @@ fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: Soc
 }
 
 impl SiteSide {
-    /// Judges a stream that another site asks for, and begins the connection that it is to have, or
-    /// says which process it is for.
+    /// Judges a stream that another site asks for, and begins the connection that it is to have, or says which
+    /// process it is for.
     ///
     /// # Errors
     /// What the far side is told where it gets none.
@@ -71,7 +71,7 @@ impl SiteSide {
         }
         match request.target {
             Target::Connection { source, destination } => {
-                match self.open_delivery(base, pair, id, token, source, destination)? {
+                match self.open_delivery(base, (pair, id), &site, token, source, destination)? {
                     Delivery::Begun => Ok(None),
                     Delivery::Sink => Ok(Some(Process::Sink(token))),
                 }
@@ -80,34 +80,29 @@ impl SiteSide {
         }
     }
 
+    /// Begins the connection of a stream that may reach an address of this site.
     fn open_delivery(
         &mut self,
         base: &mut Base<'_>,
-        pair_key: PairKey,
-        id: StreamId,
+        (pair, id): (PairKey, StreamId),
+        site: &str,
         token: Token,
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Result<Delivery, Reason> {
-        let site = base
-            .tunnels
-            .pairs()
-            .get(pair_key)
-            .map(|pair| pair.site().to_owned())
-            .unwrap_or_default();
         let asked = destination;
         let own_site = base.directory().own_site();
         let destination = SocketAddr::new(own_site.real(asked.ip()), asked.port());
-        match self.judge_delivery(base, &site, token, source, asked, destination) {
+        match self.judge_delivery(base, site, token, source, asked, destination) {
             Ok(Delivery::Begun) => {}
             Ok(Delivery::Sink) => return Ok(Delivery::Sink),
             Err((kind, why)) => {
-                base.record_refusal((kind, why), &site, token);
+                base.record_refusal((kind, why), site, token);
                 return Err(Reason::Denied);
             }
         }
-        if let Err(error) = record_connection(base, token, &site, destination) {
-            base.refuse("audit", &site, error);
+        if let Err(error) = record_connection(base, token, site, destination) {
+            base.refuse("audit", site, error);
             return Err(Reason::Exhausted);
         }
         let asked = Preface {
@@ -120,7 +115,7 @@ impl SiteSide {
         let leg = self.add_leg(
             base,
             Socket::Tcp(socket),
-            pair_key,
+            pair,
             id,
             token,
             Stage::Connecting { preface },

@@ -83,7 +83,7 @@ impl Connecting<'_> {
         self.tunnels.dial_after(driver, index, lane, pause);
     }
 
-    /// No lane over QUIC beside those over TCP.
+    /// Dials the lane over QUIC beside those over TCP again, which did not come up.
     fn spare_failed(&mut self, driver: &mut Driver, index: PeerIndex, why: &str) {
         let peer = &mut self.tunnels.peers[index];
         let site = &peer.site;

@@ -53,7 +53,7 @@ impl Roster<'_> {
         (index, known.is_none() || was_gone)
     }
 
-    /// The broker says where a peer may be dialled; whether it had left the grid until now.
+    /// Takes in where a peer may be dialled; whether it had left the grid until now.
     fn learn_addresses(&mut self, driver: &mut Driver, index: PeerIndex, addresses: Vec<SocketAddr>) -> bool {
         let peer = &mut self.tunnels.peers[index];
         let was_gone = std::mem::take(&mut peer.is_gone);
@@ -91,7 +91,7 @@ impl Roster<'_> {
         }
     }
 
-    /// The far gateway has said who it is.
+    /// Notes that the far gateway has said who it is.
     fn on_introduced(&mut self, key: PairKey) {
         if let Some(pair) = self.tunnels.pairs.get_mut(key) {
             pair.has_introduced_itself = true;
@@ -100,7 +100,7 @@ impl Roster<'_> {
         }
     }
 
-    /// What a site says of its own. Names of sites that are not in the grid would reach the processes of
+    /// Keeps what a site says of its own links. Names of sites that are not in the grid would reach the processes of
     /// jobs.
     fn learn_links(&mut self, driver: &mut Driver, pair: PairKey, mut links: Vec<Link>) {
         links.truncate(LINKED_SITES);
@@ -128,8 +128,8 @@ impl Roster<'_> {
         self.tunnels.end_pair(driver, pair, &LaneEnd::Refused(why), true);
     }
 
-    /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for
-    /// one.
+    /// Ends all pairs, since this site is put out of the grid: nobody takes a lane from it any more, and its
+    /// jobs need not wait for one.
     pub(crate) fn end_all(&mut self, driver: &mut Driver, why: &str) {
         for pair in self.tunnels.pairs.keys() {
             self.tunnels
@@ -137,8 +137,8 @@ impl Roster<'_> {
         }
     }
 
-    /// Certificates are void: lanes that rest on them end, and pairs that have no other. A lane whose
-    /// certificate has run out meanwhile is as good as before: it outlives that, and others' revocations.
+    /// Ends the lanes that rest on void certificates, and pairs that have no other. A lane whose certificate
+    /// has run out meanwhile is as good as before: it outlives that, and others' revocations.
     pub(crate) fn end_revoked(&mut self, driver: &mut Driver) {
         let Some(trust) = &self.tunnels.trust else {
             return;

@@ -62,7 +62,7 @@ impl Traffic<'_> {
         }
     }
 
-    /// No lane came back in time.
+    /// Ends a pair to which no lane came back in time.
     fn expire_pair(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.tunnels.pairs.get(key) else {
             return;
