@@ -31,8 +31,8 @@ use std::time::{Duration, Instant};
 
 pub(crate) mod command;
 pub(crate) mod event;
-pub(crate) mod job_life;
-pub(crate) mod local;
+mod job_life;
+mod local;
 mod peer_messages;
 mod ping;
 mod spawn;

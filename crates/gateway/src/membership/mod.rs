@@ -8,19 +8,19 @@ use event::MembershipEvent;
 use jobs::Jobs;
 use std::collections::VecDeque;
 
-pub(crate) mod addresses;
+mod addresses;
 pub(crate) mod broker_session;
-pub(crate) mod claims;
+mod claims;
 pub(crate) mod consent;
 pub(crate) mod directory;
 pub(crate) mod event;
 pub(crate) mod jobs;
 pub(crate) mod kept;
-pub(crate) mod members;
+mod members;
 pub(crate) mod pair_token;
 mod participants;
 mod places;
-pub(crate) mod register;
+mod register;
 
 /// Sites and jobs, as far as this gateway knows.
 pub(crate) struct Membership {

@@ -14,12 +14,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
 mod consent;
-pub(crate) mod deliver;
+mod deliver;
 pub(crate) mod fill;
 pub(crate) mod intake;
 pub(crate) mod kept;
 pub(crate) mod leg;
-pub(crate) mod legs;
+mod legs;
 pub mod nft;
 pub(crate) mod opening;
 pub mod ports;

@@ -134,13 +134,14 @@ impl Departure<'_> {
             }
             self.drain(driver, key, until);
         }
+        let has_lanes = !self.tunnels.lanes.is_empty();
         self.tunnels.look_after_quic(driver);
         let unread = self.tunnels.has_unread_datagrams();
         if unread {
             self.tunnels.receive_quic(driver);
         }
         let left = until.saturating_duration_since(Instant::now());
-        if self.tunnels.lanes.is_empty() || left.is_zero() {
+        if !has_lanes || left.is_zero() {
             return None;
         }
         Some(match self.tunnels.quic_deadline() {

@@ -25,20 +25,20 @@ mod chores;
 mod connecting;
 pub(crate) mod departure;
 pub(crate) mod event;
-pub(crate) mod handshake;
+mod handshake;
 pub(crate) mod lanes;
 pub(crate) mod message;
 pub(crate) mod origin;
-pub(crate) mod pacing;
+mod pacing;
 pub(crate) mod pair;
 mod pairing;
-pub(crate) mod pairs;
+mod pairs;
 pub(crate) mod peers;
 pub mod quic;
 pub(crate) mod relay_visit;
 pub(crate) mod roster;
 pub(crate) mod tls;
-pub(crate) mod ways;
+mod ways;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {

@@ -15,7 +15,7 @@
 //! Up to exec everything can fail and nothing is lost: the old program goes on.
 
 pub(crate) mod inherit;
-pub(crate) mod state;
+mod state;
 pub(crate) mod vetting;
 
 use crate::inherited::{STATE_VERSION, StateError};

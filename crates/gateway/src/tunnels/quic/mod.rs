@@ -6,7 +6,7 @@
 //! (`causeway_tunnel::parity`), and its place under a lane (`session`). All connections of a gateway share
 //! one UDP socket, on the port where it listens for TCP. Who speaks is proved as on every lane (`handshake`).
 
-pub(crate) mod model;
+mod model;
 pub(crate) mod session;
 pub(super) mod wire;
 
