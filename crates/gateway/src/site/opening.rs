@@ -47,8 +47,8 @@ fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: Soc
 }
 
 impl SiteSide {
-    /// Judges a stream that another site asks for, and begins the connection that it is to have, or says which
-    /// process it is for.
+    /// Judges a stream that another site asks for, and begins the connection that it is to have, or says
+    /// which process it is for.
     ///
     /// # Errors
     /// What the far side is told where it gets none.

@@ -100,8 +100,8 @@ impl Roster<'_> {
         }
     }
 
-    /// Keeps what a site says of its own links. Names of sites that are not in the grid would reach the processes of
-    /// jobs.
+    /// Keeps what a site says of its own links. Names of sites that are not in the grid would reach the
+    /// processes of jobs.
     fn learn_links(&mut self, driver: &mut Driver, pair: PairKey, mut links: Vec<Link>) {
         links.truncate(LINKED_SITES);
         let is_known = |site: &str| site == driver.config.site || self.tunnels.peers.of(site).is_some();
