@@ -118,7 +118,7 @@ fuzz: ## random bytes against parsers and the tunnel, FUZZ_SECONDS (60) of proce
 
 C_SOURCES := $(wildcard mpich-ucx/*.c mpi/*.c mpi/src/*/*.c programs/*/*.c tests/programs/*.c tests/programs/data/*.c)
 
-lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, sizes, first sentences; warnings are errors
+lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, links and figures of documents, columns of documents and comments, no circles of imports or includes, methods of owners, sizes, first sentences; warnings are errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --quiet
@@ -132,6 +132,7 @@ lint: setup ## formatting, clippy, documentation, licences, shell scripts, C, li
 	tools/lint/links.py
 	tools/lint/columns.py
 	tools/lint/circles.py
+	tools/lint/owners.py
 	tools/lint/sizes.py
 	tools/lint/includes.py
 	tools/lint/sentences.py

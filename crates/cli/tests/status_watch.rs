@@ -65,7 +65,7 @@ fn status(sent_bytes: u64) -> Status {
             lanes: Vec::new(),
             lanes_lost: 0,
             down_seconds: None,
-            hindrance: String::new(),
+            why_no_better_way: String::new(),
         }],
         ..Status::default()
     }

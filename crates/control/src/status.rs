@@ -107,7 +107,8 @@ pub struct TunnelStatus {
     /// Why there is no better way than through a relay, or no lane over QUIC on a path that loses; empty
     /// where no reason is known.
     #[serde(default)]
-    pub hindrance: String,
+    #[serde(rename = "hindrance")]
+    pub why_no_better_way: String,
 }
 
 impl TunnelStatus {

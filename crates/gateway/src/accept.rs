@@ -3,6 +3,8 @@
 use crate::base::base;
 use crate::commands::command_context;
 use crate::gateway::Gateway;
+use crate::site::Entrance;
+use crate::sys::source::Listener;
 use crate::sys::timers::Deadline;
 use crate::telemetry::metrics;
 use crate::telemetry::view;
@@ -16,10 +18,21 @@ const ROUNDS: usize = 256;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Gateway {
-    pub(crate) fn accept_shims(&mut self, index: usize) {
+    /// Takes what waits at a listener.
+    pub(crate) fn accept_from(&mut self, listener: Listener) {
+        match listener {
+            Listener::Lan(index) => self.accept_shims(index),
+            Listener::Wan => self.accept_gateways(),
+            Listener::Control => self.accept_commands(),
+            Listener::Metrics => self.accept_scrapes(),
+            Listener::Transparent => self.accept_transparent(),
+        }
+    }
+
+    fn accept_shims(&mut self, index: usize) {
         for _ in 0..ROUNDS {
             match self.listeners.lan[index].accept() {
-                Ok((socket, peer)) => self.site.on_shim_connection(&mut base!(self), socket, peer),
+                Ok((socket, peer)) => self.site.accept(&mut base!(self), Entrance::Shim, socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -27,13 +40,13 @@ impl Gateway {
         self.accept_after(Duration::ZERO);
     }
 
-    pub(crate) fn accept_gateways(&mut self) {
+    fn accept_gateways(&mut self) {
         for _ in 0..ROUNDS {
             let Some(listener) = &self.listeners.wan else {
                 return;
             };
             match listener.accept() {
-                Ok((socket, peer)) => self.tunnels.on_tcp_gateway(&mut self.driver, socket, peer),
+                Ok((socket, peer)) => self.tunnels.connecting().accept(&mut self.driver, socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -41,28 +54,25 @@ impl Gateway {
         self.accept_after(Duration::ZERO);
     }
 
-    pub(crate) fn accept_commands(&mut self) {
+    fn accept_commands(&mut self) {
         loop {
             match self.listeners.control.accept() {
-                Ok((socket, _)) => self
-                    .commands
-                    .on_command_connection(&mut command_context!(self), socket),
+                Ok((socket, _)) => self.commands.accept(&mut command_context!(self), socket),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
         }
     }
 
-    pub(crate) fn accept_scrapes(&mut self) {
+    fn accept_scrapes(&mut self) {
         for _ in 0..metrics::AT_MOST {
             let Some(listener) = &self.listeners.metrics else {
                 return;
             };
             match listener.accept() {
-                Ok((socket, peer)) => {
-                    self.telemetry
-                        .on_scrape_connection(&mut self.driver, &view!(self), socket, peer)
-                }
+                Ok((socket, peer)) => self
+                    .telemetry
+                    .accept(&mut self.driver, &view!(self), socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -70,7 +80,7 @@ impl Gateway {
         self.accept_after(Duration::ZERO);
     }
 
-    pub(crate) fn accept_transparent(&mut self) {
+    fn accept_transparent(&mut self) {
         for _ in 0..ROUNDS {
             let Some(listener) = &self.listeners.transparent else {
                 return;
@@ -84,7 +94,7 @@ impl Gateway {
                 return self.accept_after(PAUSE);
             }
             match listener.accept() {
-                Ok((socket, peer)) => self.site.on_handed_connection(&mut base!(self), socket, peer),
+                Ok((socket, peer)) => self.site.accept(&mut base!(self), Entrance::Router, socket, peer),
                 Err(error) if concerns_one(&error) => {}
                 Err(error) => return self.on_accept_error(&error),
             }
@@ -115,7 +125,7 @@ impl Gateway {
     /// One deadline serves all listeners: with one for each that asks, they would multiply at every strike.
     fn accept_after(&mut self, pause: Duration) {
         if !std::mem::replace(&mut self.listeners.pending, true) {
-            self.driver.timers.set(pause, Deadline::Accept);
+            self.driver.set_deadline(pause, Deadline::Accept);
         }
     }
 }

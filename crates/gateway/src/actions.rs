@@ -4,16 +4,9 @@ use crate::base::base;
 use crate::commands::command_context;
 use crate::commands::event::CommandsEvent;
 use crate::gateway::Gateway;
-use crate::keys::{LaneNumber, LegKey, PeerIndex};
-use crate::membership::event::MembershipEvent;
-use crate::traversal::relay::client::PATIENCE;
 use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::origin::Through;
-use crate::tunnels::pair::Pair;
 use causeway_control::Reply;
-use causeway_wire::Reason;
 use causeway_wire::TextError;
-use std::time::Duration;
 
 impl Gateway {
     /// Runs one step of the loop, and hands on what it has led to before anything else is looked at. Every
@@ -30,7 +23,7 @@ impl Gateway {
             if let Some(event) = self.tunnels.poll_event() {
                 self.on_tunnels(event);
             } else if let Some(event) = self.membership.poll_event() {
-                self.on_membership(event);
+                self.traversal.on_membership(&mut base!(self), event);
             } else if let Some(event) = self.commands.poll_event() {
                 self.on_commands(event);
             } else {
@@ -57,7 +50,7 @@ impl Gateway {
         }
     }
 
-    /// A program that asked for the gateway has been looked at.
+    /// Acts on the end of the look at a program that asked for the gateway.
     pub(crate) fn on_vetted(&mut self) {
         if let Err(refusal) = self.lifecycle.on_vetted(&self.driver.config) {
             let reply = Reply::Error(refusal.to_string());
@@ -66,91 +59,16 @@ impl Gateway {
         }
     }
 
-    fn on_membership(&mut self, event: MembershipEvent) {
-        match event {
-            MembershipEvent::PeerKnown { peer, is_new } => {
-                if is_new {
-                    self.traversal.seek_all(&mut base!(self), peer, PATIENCE);
-                }
-                self.traversal.on_peer_known(&mut base!(self), peer);
+    fn on_tunnels(&mut self, mut event: TunnelsEvent) {
+        match &mut event {
+            TunnelsEvent::Begun { pair } => self.membership.greet(&mut self.driver, &mut self.tunnels, *pair),
+            // What it carried is over, too.
+            TunnelsEvent::Ended { site, legs, why, .. } => {
+                self.site.abort(&mut base!(self), std::mem::take(legs));
+                self.commands.on_site_gone(&mut command_context!(self), site, why);
             }
-            MembershipEvent::PeerGone { peer } => self.traversal.forget_meeting(peer),
-            MembershipEvent::BrokerFound(broker) => self.traversal.on_broker_found(broker),
-            MembershipEvent::Message(message) => self.traversal.on_broker_message(&mut base!(self), &message),
+            _ => {}
         }
-    }
-
-    fn on_tunnels(&mut self, event: TunnelsEvent) {
-        match event {
-            TunnelsEvent::Begun { pair } => self.membership.greet(&mut self.driver, &mut self.tunnels, pair),
-            TunnelsEvent::Ended {
-                peer,
-                site,
-                legs,
-                why,
-                pause,
-            } => {
-                self.on_tunnel_ended(peer, &site, legs, &why);
-                self.traversal
-                    .seek_all(&mut base!(self), peer, pause.max(PATIENCE));
-            }
-            TunnelsEvent::LaneUp { peer, lane } => self.traversal.on_lane_up(&mut base!(self), peer, lane),
-            TunnelsEvent::Met { peer } => self.traversal.on_met(&mut base!(self), peer),
-            TunnelsEvent::MetAtRelay { peer, number } => self.traversal.seek_succeeded(peer, number),
-            TunnelsEvent::Introduced { peer, has_lane } => self.traversal.on_introduced(peer, has_lane),
-            TunnelsEvent::LaneLost {
-                peer,
-                number,
-                through,
-            } => {
-                self.on_lane_lost(peer, number, through.as_ref());
-            }
-            TunnelsEvent::Down { peer, relayed } => {
-                if let Some(trouble) = relayed {
-                    self.traversal.search_mut(peer).trouble = trouble;
-                }
-                self.traversal.lose_relay(&mut base!(self), peer);
-            }
-            TunnelsEvent::Wanted { peer, pause } => {
-                self.traversal.meet_again(&mut base!(self), peer, pause.is_zero())
-            }
-            TunnelsEvent::MoreWanted { peer } => {
-                self.traversal.seek_all(&mut base!(self), peer, Duration::ZERO)
-            }
-            TunnelsEvent::DialFailed { peer, number, why } => {
-                if !self.traversal.punch_failed(&mut base!(self), peer, number, &why) {
-                    self.tunnels.dial_later(&mut self.driver, peer, number, &why);
-                }
-            }
-            TunnelsEvent::ErrandFailed { errand, dialled, why } => {
-                self.traversal
-                    .errand_failed(&mut base!(self), &errand, dialled, &why)
-            }
-            TunnelsEvent::Ticket { ticket, socket, from } => {
-                if !self.traversal.on_ticket(&mut base!(self), ticket, socket) {
-                    let why = "it shows a ticket that was never given, was used, or is good no more";
-                    self.driver.log.refuse("relay-ticket", from.ip(), why);
-                }
-            }
-            TunnelsEvent::Datagram { bytes, from } => {
-                self.traversal.on_datagram(&mut base!(self), &bytes, from)
-            }
-        }
-    }
-
-    /// A tunnel is over, and with it what it carried.
-    fn on_tunnel_ended(&mut self, peer: PeerIndex, site: &str, legs: Vec<LegKey>, why: &str) {
-        for leg in legs {
-            self.site.abort_leg(&mut base!(self), leg, Reason::NoTunnel);
-        }
-        self.commands.on_site_gone(&mut command_context!(self), site, why);
-        self.traversal.lose_relay(&mut base!(self), peer);
-    }
-
-    fn on_lane_lost(&mut self, peer: PeerIndex, number: LaneNumber, through: Option<&Through>) {
-        let known = self.tunnels.pair_of(self.tunnels.peer(peer).site());
-        let introduced = known.is_some_and(Pair::is_introduced);
-        self.traversal.meet_again(&mut base!(self), peer, introduced);
-        self.traversal.seek_again(&mut base!(self), peer, number, through);
+        self.traversal.on_tunnels(&mut base!(self), event);
     }
 }

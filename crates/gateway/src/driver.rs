@@ -3,12 +3,12 @@
 use crate::audit::Audit;
 use crate::config::Config;
 use crate::log::Log;
-use crate::sys::timers::Timers;
+use crate::sys::timers::{Deadline, Timers};
 use mio::{Poll, Registry};
 use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(crate) struct Driver {
     pub(crate) config: Config,
@@ -53,11 +53,16 @@ impl Driver {
         self.log.say(text);
     }
 
+    /// Has the loop tell the owner of the deadline after so long.
+    pub(crate) fn set_deadline(&mut self, after: Duration, deadline: impl Into<Deadline>) {
+        self.timers.set(after, deadline);
+    }
+
     pub(crate) fn registry(&self) -> &Registry {
         self.poll.registry()
     }
 
-    /// A number no other connection of this process has had.
+    /// Gives a number that no other connection of this process has had.
     pub(crate) fn next_generation(&mut self) -> u64 {
         self.generations += 1;
         self.generations

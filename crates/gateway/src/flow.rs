@@ -6,16 +6,13 @@ use crate::driver::Driver;
 use crate::keys::{LaneKey, PairKey};
 use crate::membership::Membership;
 use crate::site::SiteSide;
-use crate::site::streams::Delivery;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::lanes::pump::Supply;
 use crate::tunnels::lanes::receive::Read;
-use crate::tunnels::pair::Pair;
 use crate::turn::Turn;
-use causeway_tunnel::{Event, OpenRequest, StreamId, Target};
-use causeway_wire::Reason;
+use causeway_tunnel::{Event, OpenRequest, StreamId};
 use std::time::Instant;
 
 /// Reads of one lane before the others get their turn.
@@ -53,16 +50,17 @@ macro_rules! flow {
 pub(crate) use flow;
 
 impl Flow<'_> {
+    /// Lends the smallest bundle.
     pub(crate) fn base(&mut self) -> Base<'_> {
         base!(self)
     }
 
-    /// The connections of this site, and what their methods act on.
+    /// Lends the connections of this site, and what their methods act on.
     pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
         (&mut *self.site, base!(self))
     }
 
-    /// The commands of this host, and what their methods act on.
+    /// Lends the commands of this host, and what their methods act on.
     pub(crate) fn commands_and_context(&mut self) -> (&mut Commands, CommandContext<'_>) {
         let context = CommandContext {
             driver: self.driver,
@@ -75,9 +73,9 @@ impl Flow<'_> {
         (self.commands, context)
     }
 
-    /// The kernel says that a lane is readable or writable.
+    /// Acts on what the kernel says of a lane: that it is readable or writable.
     pub(crate) fn on_lane(&mut self, key: LaneKey, event: &mio::event::Event) {
-        if self.tunnels.on_lane_ready(key, event) {
+        if self.tunnels.traffic().on_lane_ready(key, event) {
             self.receive(key);
         }
     }
@@ -85,22 +83,22 @@ impl Flow<'_> {
     /// Takes in what has arrived.
     pub(crate) fn receive(&mut self, key: LaneKey) {
         match self.try_receive(key) {
-            Ok(true) => self.tunnels.read_later(key),
+            Ok(true) => self.tunnels.traffic().read_later(key),
             Ok(false) => {}
-            Err(end) => self.tunnels.fail_lane(self.driver, key, &end),
+            Err(end) => self.tunnels.traffic().fail_lane(self.driver, key, &end),
         }
     }
 
     /// True when there may be more to read.
     fn try_receive(&mut self, key: LaneKey) -> Result<bool, LaneEnd> {
-        let Some((mut turn, is_behind)) = self.tunnels.begin_turn(key) else {
+        let Some((mut turn, is_behind)) = self.tunnels.traffic().begin_turn(key) else {
             return Ok(false);
         };
         if is_behind && !self.digest(key, &mut turn)? {
             return Ok(true);
         }
         for _ in 0..ROUNDS {
-            let emptied = match self.tunnels.read_lane(key)? {
+            let emptied = match self.tunnels.traffic().read_lane(key)? {
                 Read::Bytes { emptied } => emptied,
                 Read::Interrupted => continue,
                 Read::Nothing => return Ok(false),
@@ -123,14 +121,14 @@ impl Flow<'_> {
     /// before.
     fn digest(&mut self, key: LaneKey, turn: &mut Turn) -> Result<bool, LaneEnd> {
         let now = self.driver.now;
-        let Some(input) = self.tunnels.take_input(key) else {
+        let Some(input) = self.tunnels.traffic().take_input(key) else {
             return Ok(true);
         };
         let mut rest = input.unread();
         let mut result = Ok(());
         let mut done = true;
         loop {
-            result = match self.tunnels.next_event(&input, &mut rest, now) {
+            result = match self.tunnels.traffic().next_event(&input, &mut rest, now) {
                 Ok(None) => break,
                 Ok(Some(event)) => self.on_tunnel_event(input.pair, event),
                 Err(end) => Err(end),
@@ -144,28 +142,28 @@ impl Flow<'_> {
             }
         }
         let left = rest.len();
-        self.tunnels.give_back(key, input, left, done);
+        self.tunnels.traffic().give_back(key, input, left, done);
         result.map(|()| done)
     }
 
     /// Lets time pass for the tunnels that wait for it, and goes on with what those have to tell that had no
     /// time for it in an earlier turn.
     pub(crate) fn look_after_tunnels(&mut self) {
-        for key in self.tunnels.on_time(self.driver.now) {
+        for key in self.tunnels.traffic().on_time(self.driver.now) {
             self.take_events(key);
-            self.tunnels.touch(key);
+            self.tunnels.pairs_mut().touch(key);
         }
     }
 
     /// Acts on what a tunnel has to tell that no input brings now.
     fn take_events(&mut self, key: PairKey) {
         let mut turn = Turn::begin(Instant::now(), 1);
-        while let Some(event) = self.tunnels.poll_tunnel(key) {
+        while let Some(event) = self.tunnels.traffic().poll_tunnel(key) {
             if let Err(end) = self.on_tunnel_event(key, event) {
-                self.tunnels.end_pair(self.driver, key, &end, true);
+                self.tunnels.traffic().end_pair(self.driver, key, &end);
             }
             if turn.is_over(Instant::now) {
-                return self.tunnels.tell_later(key);
+                return self.tunnels.traffic().tell_later(key);
             }
         }
     }
@@ -174,7 +172,7 @@ impl Flow<'_> {
     /// have their turn.
     pub(crate) fn pump(&mut self, key: PairKey) {
         for _ in 0..FILLINGS {
-            let filled = match self.tunnels.supply(self.driver, key) {
+            let filled = match self.tunnels.traffic().supply(self.driver, key) {
                 Supply::NoPair => return,
                 Supply::Full => None,
                 Supply::Lane(number) => {
@@ -183,11 +181,11 @@ impl Flow<'_> {
                     Some(number)
                 }
             };
-            if !self.tunnels.write_pair(self.driver, key, filled) {
+            if !self.tunnels.traffic().write_pair(self.driver, key, filled) {
                 return;
             }
         }
-        self.tunnels.touch(key);
+        self.tunnels.pairs_mut().touch(key);
     }
 
     pub(crate) fn on_tunnel_event(&mut self, pair_key: PairKey, event: Event<'_>) -> Result<(), LaneEnd> {
@@ -198,7 +196,9 @@ impl Flow<'_> {
                 return commands.on_message(&mut context, pair_key, &bytes);
             }
             Event::LaneSilent(_) | Event::LaneDead(_) | Event::Expired => {
-                self.tunnels.on_lane_event(self.driver, pair_key, &event);
+                self.tunnels
+                    .traffic()
+                    .on_lane_event(self.driver, pair_key, &event);
             }
             stream => {
                 let (site, mut base) = self.site_and_base();
@@ -208,49 +208,18 @@ impl Flow<'_> {
         Ok(())
     }
 
-    pub(crate) fn on_open(&mut self, pair_key: PairKey, id: StreamId, request: OpenRequest) {
-        self.site.count_opened();
-        let streams = self.tunnels.pair(pair_key).map_or(0, Pair::leg_count);
-        let site = self.tunnels.site_of(pair_key).to_owned();
-        let jobs = self.membership.jobs();
-        let named = jobs.named(&request.token, &self.driver.config.site, &site);
-        let token = named.unwrap_or(request.token);
-        let result = match request.target {
-            _ if named.is_none() => self.refuse_unknown(&site, &request),
-            _ if streams >= self.driver.files / 4 * 3 => {
-                let (site, mut base) = self.site_and_base();
-                site.refuse_stream(&mut base, pair_key)
-            }
-            Target::Connection { source, destination } => {
-                let (site, mut base) = self.site_and_base();
-                match site.open_delivery(&mut base, pair_key, id, token, source, destination) {
-                    Ok(Delivery::Sink) => {
-                        let (commands, mut context) = self.commands_and_context();
-                        commands.open_sink(&mut context, pair_key, id, token)
-                    }
-                    other => other.map(drop),
-                }
-            }
-            Target::Node(node) => {
+    fn on_open(&mut self, pair: PairKey, id: StreamId, request: OpenRequest) {
+        let (site, mut base) = self.site_and_base();
+        let opened = site.open(&mut base, pair, id, request);
+        let opened = match opened {
+            Ok(Some(process)) => {
                 let (commands, mut context) = self.commands_and_context();
-                commands.open_node(&mut context, pair_key, id, token, &node)
+                commands.start_for_stream(&mut context, pair, id, process)
             }
+            other => other.map(drop),
         };
-        if let (Err(reason), Some(pair)) = (result, self.tunnels.pair_mut(pair_key)) {
+        if let (Err(reason), Some(pair)) = (opened, self.tunnels.pair_mut(pair)) {
             pair.tunnel().reset(id, reason);
         }
-    }
-
-    /// A stream of a job that is not known here, or under a name that is not for this pair of sites.
-    fn refuse_unknown(&mut self, site: &str, request: &OpenRequest) -> Result<(), Reason> {
-        let why = match &request.target {
-            Target::Connection { destination, .. } => {
-                format!("stream to {destination} with an unknown job token")
-            }
-            Target::Node(node) => format!("process asked for on {node:?} with an unknown job token"),
-        };
-        self.membership
-            .record_refusal(self.driver, "unknown-token", site, request.token, why);
-        Err(Reason::Denied)
     }
 }

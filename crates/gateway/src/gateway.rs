@@ -7,7 +7,6 @@ use crate::config::{Config, Transport};
 use crate::driver::Driver;
 use crate::error::GatewayError;
 use crate::flow::flow;
-use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LegKey, SpliceKey};
 use crate::lifecycle::Lifecycle;
 use crate::lifecycle::handover;
 use crate::lifecycle::shutdown::shut_down;
@@ -18,11 +17,10 @@ use crate::membership::directory::Directory;
 use crate::site::SiteSide;
 use crate::sys::signals::Signals;
 use crate::sys::socket;
-use crate::sys::source::Class;
+use crate::sys::source::{Class, CommandsSource, LifecycleSource, Source};
 use crate::sys::timers::Deadline;
 use crate::telemetry::{Telemetry, view};
 use crate::traversal::Traversal;
-use crate::traversal::relay::client::{PATIENCE, SOON};
 use crate::tunnels::Tunnels;
 use crate::tunnels::peers::peer::Peer;
 use crate::tunnels::tls;
@@ -32,6 +30,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
@@ -74,7 +73,7 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// A gateway that knows nobody yet.
+    /// Makes a gateway that knows nobody yet.
     pub(crate) fn listening(mut config: Config, mut listeners: Listeners) -> Result<Gateway, GatewayError> {
         let files = usize::try_from(raise_file_limit()).unwrap_or(usize::MAX);
         // Nothing that is started on nodes needs what the listener needed.
@@ -118,7 +117,7 @@ impl Gateway {
         if let Some(session) = gateway.membership.session() {
             gateway.driver.audit.name_grid(&session.name);
         }
-        gateway.tunnels.open_quic(&mut gateway.driver)?;
+        gateway.tunnels.connecting().open_udp(&mut gateway.driver)?;
         Ok(gateway)
     }
 
@@ -133,9 +132,7 @@ impl Gateway {
         self.step(|gateway| gateway.seek_peers());
         let mut events = Events::with_capacity(EVENTS);
         loop {
-            let left = self.tunnels.has_unread_datagrams();
-            let busy = self.tunnels.is_busy() || self.traversal.has_unread();
-            let wait = if busy { Some(Duration::ZERO) } else { self.wait() };
+            let wait = self.wait();
             match self.driver.poll.poll(&mut events, wait) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error.into()),
                 _ => {}
@@ -148,7 +145,7 @@ impl Gateway {
                     return Ok(());
                 }
             }
-            self.go_on(left);
+            self.go_on();
             if let Some(successor) = self.lifecycle.take_successor() {
                 // Streams of tunnels that end by this are nobody's.
                 self.step(|gateway| handover::let_go(&mut flow!(gateway)));
@@ -162,38 +159,31 @@ impl Gateway {
 
     /// Begins to bring up lanes to all peers.
     fn seek_peers(&mut self) {
-        for index in self.tunnels.peer_indexes() {
-            self.tunnels.dial_all(&mut self.driver, index, Duration::ZERO);
-            let was_up = self.tunnels.pair_of(self.tunnels.peer(index).site()).is_some();
-            self.traversal
-                .seek_all(&mut base!(self), index, if was_up { SOON } else { PATIENCE });
+        for index in self.tunnels.peers().indexes() {
+            self.tunnels
+                .connecting()
+                .dial_all(&mut self.driver, index, Duration::ZERO);
+            self.traversal.seek_first(&mut base!(self), index);
         }
     }
 
-    /// Does what follows the events of a turn. `left`: the UDP socket had more than the turn before
-    /// took.
-    fn go_on(&mut self, left: bool) {
-        if left {
-            self.step(|gateway| gateway.tunnels.receive_quic(&mut gateway.driver));
-        }
-        self.step(|gateway| gateway.tunnels.look_after_quic(&mut gateway.driver));
-        for lane in self.tunnels.take_unread() {
+    /// Does what follows the events of a turn.
+    fn go_on(&mut self) {
+        self.step(|gateway| gateway.tunnels.chores().look_after_quic(&mut gateway.driver));
+        for lane in self.tunnels.chores().take_unread() {
             self.step(|gateway| flow!(gateway).receive(lane));
         }
-        for splice in self.traversal.take_unread() {
-            self.step(|gateway| gateway.traversal.on_splice(&mut base!(gateway), splice));
-        }
         self.step(|gateway| flow!(gateway).look_after_tunnels());
-        self.step(|gateway| gateway.traversal.look_after_meetings(&mut base!(gateway)));
-        for pair in self.tunnels.take_dirty() {
-            if self.tunnels.untouch(pair) {
+        self.step(|gateway| gateway.traversal.look_after(&mut base!(gateway)));
+        for pair in self.tunnels.chores().take_dirty() {
+            if self.tunnels.chores().untouch(pair) {
                 self.step(|gateway| flow!(gateway).pump(pair));
             }
         }
         while let Some(deadline) = self.driver.timers.pop_due(self.driver.now) {
             self.step(|gateway| gateway.on_deadline(deadline));
         }
-        self.step(|gateway| gateway.tunnels.settle_quic(&mut gateway.driver));
+        self.step(|gateway| gateway.tunnels.chores().settle_quic(&mut gateway.driver));
     }
 
     fn announce(&self) {
@@ -218,99 +208,52 @@ impl Gateway {
         ));
     }
 
-    fn dispatch(&mut self, event: &mio::event::Event) -> std::ops::ControlFlow<()> {
-        let (class, key) = Class::of(event.token());
-        match class {
-            Class::Signals => {
-                while let Some(signal) = self.lifecycle.next_signal() {
-                    if signal != Signal::SIGCHLD {
-                        return std::ops::ControlFlow::Break(());
-                    }
-                    self.commands.look_after_starters(&mut self.driver);
-                }
-            }
-            Class::Lan => self.accept_shims(key),
-            Class::Wan => self.accept_gateways(),
-            Class::Control => self.accept_commands(),
-            Class::Intake => self.site.on_intake(&mut base!(self), IntakeKey(key)),
-            Class::Handshake => self.tunnels.on_handshake(&mut self.driver, HandshakeKey(key)),
-            Class::Lane => flow!(self).on_lane(LaneKey(key), event),
-            Class::Leg => self.site.on_leg(&mut base!(self), LegKey(key), event),
-            Class::Command => self
-                .commands
-                .on_command(&mut command_context!(self), CommandKey(key)),
-            Class::Metrics => self.accept_scrapes(),
-            Class::Transparent => self.accept_transparent(),
-            Class::Scrape => self.telemetry.on_scrape(&mut self.driver, &view!(self), key),
-            Class::Quic => self.tunnels.on_quic(&mut self.driver, event),
-            Class::Broker => self.membership.on_broker(&mut self.driver, &mut self.tunnels),
-            // Two ends each.
-            Class::Splice => self.traversal.on_splice(&mut base!(self), SpliceKey(key / 2)),
-            Class::Opening => self.traversal.on_opening(&mut base!(self), key),
-            Class::Vetting => self.on_vetted(),
-            Class::Spawner => self.commands.on_spawner(&mut command_context!(self)),
+    fn dispatch(&mut self, event: &mio::event::Event) -> ControlFlow<()> {
+        match Source::of(event.token()) {
+            Source::Listener(listener) => self.accept_from(listener),
+            Source::Lane(key) => flow!(self).on_lane(key, event),
+            Source::Tunnels(source) => self.tunnels.on_ready(&mut self.driver, source, event),
+            Source::Broker => self.membership.on_ready(&mut self.driver, &mut self.tunnels),
+            Source::Site(source) => self.site.on_ready(&mut base!(self), source, event),
+            Source::Traversal(source) => self.traversal.on_ready(&mut base!(self), source),
+            Source::Telemetry(key) => self.telemetry.on_ready(&mut self.driver, &view!(self), key),
+            Source::Commands(source) => self.commands.on_ready(&mut command_context!(self), source),
+            Source::Lifecycle(LifecycleSource::Signals) => return self.on_signals(),
+            Source::Lifecycle(LifecycleSource::Vetting) => self.on_vetted(),
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
+    }
+
+    fn on_signals(&mut self) -> ControlFlow<()> {
+        while let Some(signal) = self.lifecycle.next_signal() {
+            if signal != Signal::SIGCHLD {
+                return ControlFlow::Break(());
+            }
+            let children = CommandsSource::Children;
+            self.commands.on_ready(&mut command_context!(self), children);
+        }
+        ControlFlow::Continue(())
     }
 
     fn on_deadline(&mut self, deadline: Deadline) {
         match deadline {
-            Deadline::Intake(key, generation) => {
-                self.site.on_intake_deadline(&mut base!(self), key, generation)
-            }
-            Deadline::Connect(key, generation) => {
-                self.tunnels
-                    .on_connect_deadline(&mut self.driver, key, generation)
-            }
-            Deadline::Handshake(key, generation) => {
-                self.tunnels
-                    .on_handshake_deadline(&mut self.driver, key, generation)
-            }
-            Deadline::Delivery(key, generation) => {
-                self.site.on_delivery_deadline(&mut base!(self), key, generation)
-            }
-            Deadline::Command(key, generation) => {
-                self.commands
-                    .on_command_deadline(&mut command_context!(self), key, generation)
-            }
-            Deadline::Scrape(key, generation) => {
-                self.telemetry
-                    .on_scrape_deadline(&mut self.driver, key, generation)
-            }
-            Deadline::Dial(index, lane) => self.tunnels.dial(&mut self.driver, index, lane),
-            Deadline::Seek(index, lane) => self.traversal.seek(&mut base!(self), index, lane),
-            Deadline::Ask(index, lane, id) => {
-                self.traversal.on_ask_deadline(&mut base!(self), index, lane, id)
-            }
-            Deadline::Splice(key, generation) => {
-                self.traversal
-                    .on_splice_deadline(&mut base!(self), key, generation)
-            }
-            Deadline::Offer => self.traversal.tell_offer(&mut base!(self)),
+            Deadline::Tunnels(deadline) => self.tunnels.on_deadline(&mut self.driver, deadline),
+            Deadline::Site(deadline) => self.site.on_deadline(&mut base!(self), deadline),
+            Deadline::Traversal(deadline) => self.traversal.on_deadline(&mut base!(self), deadline),
+            Deadline::Telemetry(deadline) => self.telemetry.on_deadline(&mut self.driver, deadline),
+            Deadline::Commands(deadline) => self.commands.on_deadline(&mut command_context!(self), deadline),
             Deadline::Accept => self.on_accept_deadline(),
-            Deadline::TailProbe(key) => self.tunnels.on_tail_probe(&mut self.driver, key),
-            Deadline::TrainingTurn(key) => self.tunnels.on_training_turn(&mut self.driver, key),
-            Deadline::Streams(token) => self.site.end_streams(&mut base!(self), &token),
-            Deadline::Starters => self.commands.look_after_starters(&mut self.driver),
         }
     }
 
     /// How long the loop may sleep.
     fn wait(&mut self) -> Option<Duration> {
-        let tunnels = self.tunnels.tunnels_deadline();
-        let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        let others = [
-            tunnels,
-            self.tunnels.quic_deadline(),
-            self.traversal.meetings_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min();
-        [self.driver.timers.wait(), others.map(until)]
-            .into_iter()
-            .flatten()
-            .min()
+        let tunnels = self.tunnels.chores().wait();
+        if tunnels == Some(Duration::ZERO) {
+            return tunnels;
+        }
+        let others = [self.traversal.wait(), self.driver.timers.wait()];
+        others.into_iter().chain([tunnels]).flatten().min()
     }
 }
 

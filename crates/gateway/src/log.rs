@@ -68,7 +68,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// Whether one more line may be said, and how many were left out before it.
+    /// Says whether one more line may be said, and how many were left out before it.
     pub(crate) fn take(&mut self, now: Instant) -> Option<u32> {
         let is_new = self
             .since

@@ -30,7 +30,7 @@ impl Turn {
         }
     }
 
-    /// Whether what has been done since it began was enough, asked after each event.
+    /// Says whether what has been done since it began was enough, asked after each event.
     pub(crate) fn is_over(&mut self, clock: impl FnOnce() -> Instant) -> bool {
         self.unlooked += 1;
         if self.unlooked < EVENTS {
@@ -40,7 +40,7 @@ impl Turn {
         self.ended(clock())
     }
 
-    /// Whether its time is over by now.
+    /// Says whether its time is over by now.
     pub(crate) fn ended(&self, now: Instant) -> bool {
         now >= self.ends
     }

@@ -88,13 +88,13 @@ fn technique(tunnel: &TunnelStatus) -> Option<Step> {
         .lanes
         .iter()
         .find(|lane| lane.technique.starts_with("relay"));
-    let hindrance = tunnel.hindrance.as_str();
+    let why_no_better_way = tunnel.why_no_better_way.as_str();
     Some(if has("direct") || has("dialled in") {
         let detail = match has("direct") {
             true => "direct: this gateway dials the other",
             false => "direct: the other gateway dials this one",
         };
-        match hindrance {
+        match why_no_better_way {
             "" => Step::ok(name, detail),
             why => Step::warn(
                 name,
@@ -111,7 +111,7 @@ fn technique(tunnel: &TunnelStatus) -> Option<Step> {
         )
     } else {
         let through = &relayed?.technique;
-        let why = match hindrance {
+        let why = match why_no_better_way {
             "" => "neither gateway dials the other",
             why => why,
         };
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn the_way_to_a_site_is_told_with_what_keeps_from_a_better_one() {
         let mut tunnel = status().tunnels.remove(0);
-        tunnel.hindrance =
+        tunnel.why_no_better_way =
             "neither gateway can be dialled; punching a way over UDP failed: no datagram came through".into();
         let step = technique(&tunnel).unwrap();
         assert_eq!(step.result, Verdict::Warn);
@@ -299,7 +299,7 @@ mod tests {
             "{step}"
         );
         assert!(step.remedy.unwrap().contains("UDP out at both sites"));
-        tunnel.hindrance.clear();
+        tunnel.why_no_better_way.clear();
         for (technique_seen, says) in [
             ("punched", "punched"),
             ("direct", "dials the other"),
@@ -309,7 +309,7 @@ mod tests {
             let step = technique(&tunnel).unwrap();
             assert!(step.result == Verdict::Ok && step.detail.contains(says), "{step}");
         }
-        tunnel.hindrance = "connect to 198.51.100.5:7001: timed out".into();
+        tunnel.why_no_better_way = "connect to 198.51.100.5:7001: timed out".into();
         assert_eq!(technique(&tunnel).unwrap().result, Verdict::Warn);
         tunnel.lanes.clear();
         assert_eq!(technique(&tunnel), None);

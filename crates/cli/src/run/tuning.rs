@@ -85,7 +85,7 @@ mod tests {
             lanes: Vec::new(),
             lanes_lost: 0,
             down_seconds: None,
-            hindrance: String::new(),
+            why_no_better_way: String::new(),
         };
         Status {
             site: "rennes".into(),

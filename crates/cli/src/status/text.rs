@@ -251,7 +251,7 @@ pub mod tests {
                 }],
                 lanes_lost: 0,
                 down_seconds: None,
-                hindrance: String::new(),
+                why_no_better_way: String::new(),
             }],
             ..Status::default()
         }

@@ -6,16 +6,9 @@ use crate::commands::command::Stage;
 use crate::commands::local::DEADLINE;
 use crate::commands::{CommandContext, Commands};
 use crate::keys::CommandKey;
-use crate::membership::jobs::{Job, Origin};
-use crate::sys::timers::Deadline;
-use crate::tunnels::message::GatewayToGateway;
+use crate::membership::jobs::Job;
 use causeway_control::{JobReply, Reply};
 use causeway_wire::Token;
-use std::time::Duration;
-
-/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and
-/// to end in order.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 
 impl Commands {
     pub(super) fn start_job(&mut self, context: &mut CommandContext<'_>, key: CommandKey, mut job: Job) {
@@ -26,7 +19,7 @@ impl Commands {
             return self.answer(context, key, Reply::Error(why.to_owned()));
         }
         // Processes that cannot read the map would not know which connections are not theirs to make.
-        let map = context.membership.directory().grid().text();
+        let map = context.directory().grid().text();
         if let (Err(why), false) = (map, job.plain || job.transparent) {
             return self.answer(
                 context,
@@ -44,21 +37,16 @@ impl Commands {
         }
         let token = Token(bytes);
         job.user.clone_from(&context.driver.user);
-        context
-            .driver
-            .say(format_args!("job {} starts: {}", token.hint(), job.name));
-        context
-            .membership
-            .register_job(context.driver, context.tunnels, &token, &job);
-        context.membership.jobs_mut().start(token, job);
         if let Some(command) = self.connections.get_mut(key) {
             command.stage = Stage::Starting(token);
         }
-        context
-            .membership
-            .announce(context.driver, context.tunnels, &token);
-        let awaits = |job: &Job| !job.awaited.is_empty();
-        if !context.membership.jobs().get(&token).is_some_and(awaits) {
+        let CommandContext {
+            driver,
+            tunnels,
+            membership,
+            ..
+        } = context;
+        if !membership.start_job(driver, tunnels, token, job) {
             self.job_confirmed(context, key);
         }
     }
@@ -73,74 +61,45 @@ impl Commands {
         };
         command.stage = Stage::Holding(token);
         let mut sites = context.view().sites();
-        if let Some(job) = context.membership.jobs().get(&token) {
-            let own = &context.driver.config.site;
+        if let Some(job) = context.jobs().get(&token) {
+            let own = &context.config().site;
             for site in sites.iter_mut().filter(|site| site.unreachable.is_none()) {
                 site.unreachable = why_not_at(job, own, &site.name);
             }
         }
         let reply = Reply::Job(JobReply {
             token: token.to_hex(),
-            grid: context.membership.directory().grid().to_string(),
-            site: context.driver.config.site.clone(),
+            grid: context.directory().grid().to_string(),
+            site: context.config().site.clone(),
             sites,
-            links: context.tunnels.links(context.driver),
+            links: context.tunnels.ways().links(context.driver),
         });
         self.put_answer(context, key, &reply);
     }
 
     pub(super) fn end_job(&mut self, context: &mut CommandContext<'_>, token: &Token) {
-        let Some(job) = context.membership.jobs_mut().end(token) else {
+        let ended = context.membership.end_job(context.driver, context.tunnels, token);
+        let Some(job) = ended else {
             return;
         };
-        // Those of other sites end as they start, without a word: a site could fill the log with them.
-        if matches!(job.origin, Origin::Here(_)) {
-            context
-                .driver
-                .say(format_args!("job {} has ended: {}", token.hint(), job.name));
-            context.membership.unregister_job(token, &job);
-            let told = job.told.iter();
-            let told = told.filter_map(|site| context.tunnels.key_of(site));
-            for pair in told.collect::<Vec<_>>() {
-                context.tunnels.tell(
-                    context.driver,
-                    pair,
-                    GatewayToGateway::JobEnd {
-                        token: token.to_hex(),
-                    },
-                );
-            }
-        }
-        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take
-        // from the far side what was sent last.
-        if job.plain {
-            if !job.lingers {
-                context.driver.timers.set(FAREWELL, Deadline::Streams(*token));
-            }
-        } else {
-            if job.transparent {
-                let (site, mut base) = context.site_and_base();
-                site.leave_transparent_streams(&mut base, token);
-            }
-            let (site, mut base) = context.site_and_base();
-            site.end_streams(&mut base, token);
-        }
+        let (site, mut base) = context.site_and_base();
+        site.end_job(&mut base, token, &job);
         self.end_starters(context, token);
         context
             .membership
             .settle_addresses(context.driver, context.tunnels);
     }
 
-    /// The tunnel to a site has ended: its jobs are over, and ours need not wait for it.
+    /// Ends the jobs of a site whose tunnel has ended; ours need not wait for it.
     pub(crate) fn on_site_gone(&mut self, context: &mut CommandContext<'_>, site: &str, why: &str) {
-        for command in context.membership.jobs().losing(site) {
+        for command in context.jobs().losing(site) {
             let holds = |command: &Command| matches!(command.stage, Stage::Holding(_));
             if self.connections.get(command).is_some_and(holds) {
                 let text = format!("this job has lost site {site}: {why}");
                 self.put_answer(context, command, &Reply::Lost(text));
             }
         }
-        for token in context.membership.jobs().of_site(site) {
+        for token in context.jobs().of_site(site) {
             self.end_job(context, &token);
         }
         for command in context.membership.jobs_mut().site_is_gone(site) {

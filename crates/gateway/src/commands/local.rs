@@ -8,7 +8,7 @@ use crate::keys::CommandKey;
 use crate::membership::directory::{Directory, Whereabouts};
 use crate::membership::jobs::{Job, Origin};
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::CommandsDeadline;
 use causeway_control::{Envelope, MAX_WEIGHT, Reply, Request, VERSION};
 use causeway_wire::TextError;
 use mio::Interest;
@@ -25,7 +25,7 @@ const REQUEST_BYTES: usize = 64 * 1024;
 
 impl Commands {
     /// Goes on serving the commands of a predecessor, whose jobs live as long as they do.
-    pub(crate) fn inherit_commands(
+    pub(in crate::commands) fn inherit_commands(
         &mut self,
         context: &mut CommandContext<'_>,
         kept: Vec<(usize, KeptCommand)>,
@@ -40,16 +40,13 @@ impl Commands {
                 .registry()
                 .register(&mut command.socket, token, interest)?;
             if matches!(command.stage, Stage::Reading(_) | Stage::Starting(_)) {
-                context
-                    .driver
-                    .timers
-                    .set(DEADLINE, Deadline::Command(key, command.generation));
+                context.set_deadline(DEADLINE, CommandsDeadline::Command(key, command.generation));
             }
         }
         Ok(())
     }
 
-    /// Whether what a command asks for, a hand-over, is considered; who refuses says why.
+    /// Takes whether what a command asks for, a hand-over, is considered; who refuses says why.
     pub(crate) fn on_successor(
         &mut self,
         context: &mut CommandContext<'_>,
@@ -75,7 +72,8 @@ impl Commands {
         }
     }
 
-    pub(crate) fn on_command_connection(&mut self, context: &mut CommandContext<'_>, mut socket: UnixStream) {
+    /// Takes the connection of a command.
+    pub(crate) fn accept(&mut self, context: &mut CommandContext<'_>, mut socket: UnixStream) {
         let key = self.connections.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) =
@@ -84,7 +82,7 @@ impl Commands {
                 .registry()
                 .register(&mut socket, Class::Command.token(key.0), interest)
         {
-            return context.driver.say(format_args!("command: {error}"));
+            return context.say(format_args!("command: {error}"));
         }
         let generation = context.driver.next_generation();
         self.connections.insert(Command {
@@ -93,14 +91,11 @@ impl Commands {
             stage: Stage::Reading(Vec::new()),
             output: VecDeque::new(),
         });
-        context
-            .driver
-            .timers
-            .set(DEADLINE, Deadline::Command(key, generation));
+        context.set_deadline(DEADLINE, CommandsDeadline::Command(key, generation));
         self.on_command(context, key);
     }
 
-    pub(crate) fn on_command(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
+    pub(in crate::commands) fn on_command(&mut self, context: &mut CommandContext<'_>, key: CommandKey) {
         self.write_answer(context, key);
         let mut byte = [0; 1];
         loop {
@@ -150,7 +145,7 @@ impl Commands {
         }
     }
 
-    pub(crate) fn on_command_deadline(
+    pub(in crate::commands) fn on_command_deadline(
         &mut self,
         context: &mut CommandContext<'_>,
         key: CommandKey,
@@ -174,10 +169,7 @@ impl Commands {
                     .map(|job| job.awaited.clone());
                 for site in awaited.unwrap_or_default() {
                     let text = format!("it did not confirm a job within {DEADLINE:?}; jobs start without it");
-                    context
-                        .driver
-                        .log
-                        .refuse("job-unconfirmed", format_args!("site {site}"), text);
+                    context.refuse("job-unconfirmed", format_args!("site {site}"), text);
                 }
                 self.job_confirmed(context, key);
             }
@@ -204,7 +196,7 @@ impl Commands {
                 self.start_job(context, key, job);
             }
             Request::Connect { name, host, lingers } => {
-                let directory = context.membership.directory();
+                let directory = context.directory();
                 let job = Job {
                     only: site_of(directory, host),
                     plain: true,
@@ -239,9 +231,7 @@ impl Commands {
                 config,
             }),
             Request::Spawn { token, node } => match token.parse() {
-                Ok(token) if context.membership.jobs().knows(&token) => {
-                    self.spawn(context, key, token, &node)
-                }
+                Ok(token) if context.jobs().knows(&token) => self.spawn(context, key, token, &node),
                 Ok(_) => self.answer(
                     context,
                     key,
@@ -252,7 +242,12 @@ impl Commands {
         }
     }
 
-    pub(crate) fn answer(&mut self, context: &mut CommandContext<'_>, key: CommandKey, reply: Reply) {
+    pub(in crate::commands) fn answer(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        key: CommandKey,
+        reply: Reply,
+    ) {
         self.put_answer(context, key, &reply);
         let Some(command) = self.connections.get_mut(key) else {
             return;

@@ -1,13 +1,22 @@
 //! What commands of this host ask, and what gateways tell each other.
 
 use crate::base::{Base, base};
+use crate::config::Config;
 use crate::driver::Driver;
-use crate::keys::{CommandKey, Table};
+use crate::inherited::InheritError;
+use crate::keys::{CommandKey, PairKey, Table};
 use crate::membership::Membership;
+use crate::membership::consent::{self, Refusal};
+use crate::membership::directory::Directory;
+use crate::membership::jobs::Jobs;
 use crate::site::SiteSide;
+use crate::sys::source::CommandsSource;
+use crate::sys::timers::CommandsDeadline;
 use crate::telemetry::View;
 use crate::traversal::Traversal;
 use crate::tunnels::Tunnels;
+use crate::tunnels::message::GatewayToGateway;
+use causeway_wire::Token;
 use command::{Command, KeptCommand};
 use event::CommandsEvent;
 use slab::Slab;
@@ -15,20 +24,27 @@ use spawner::Spawner;
 use starter::{KeptStarter, Starter};
 use starting::Start;
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(crate) mod command;
 pub(crate) mod event;
-pub(crate) mod job_life;
-pub(crate) mod local;
+mod job_life;
+mod local;
 mod peer_messages;
 mod ping;
 mod spawn;
 mod spawner;
 pub(crate) mod starter;
 mod starting;
+
+/// Carries commands and starters through a hand-over; commands with their keys.
+pub(crate) struct KeptCommands {
+    pub(crate) starters: Vec<KeptStarter>,
+    pub(crate) commands: Vec<(usize, KeptCommand)>,
+}
 
 /// The commands of this host that are being served, and what was started for them and for other sites.
 pub(crate) struct Commands {
@@ -41,6 +57,23 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
+    /// Acts on what the kernel reports of a command or of processes.
+    pub(crate) fn on_ready(&mut self, context: &mut CommandContext<'_>, source: CommandsSource) {
+        match source {
+            CommandsSource::Command(key) => self.on_command(context, key),
+            CommandsSource::Spawner => self.on_spawner(context),
+            CommandsSource::Children => self.look_after_starters(context.driver),
+        }
+    }
+
+    /// Acts where the time for something is over.
+    pub(crate) fn on_deadline(&mut self, context: &mut CommandContext<'_>, deadline: CommandsDeadline) {
+        match deadline {
+            CommandsDeadline::Command(key, generation) => self.on_command_deadline(context, key, generation),
+            CommandsDeadline::Starters => self.look_after_starters(context.driver),
+        }
+    }
+
     /// Begins with no command, and starts the thread that starts programs. Call it after the gateway has
     /// taken its signals.
     ///
@@ -55,25 +88,36 @@ impl Commands {
             events: VecDeque::new(),
         })
     }
-}
 
-impl Commands {
-    /// What has happened that concerns others, in its order.
+    /// Takes the next of what has happened that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<CommandsEvent> {
         self.events.pop_front()
     }
 
-    /// The starters' part of a hand-over.
-    pub(crate) fn keep_starters(&self, now: Instant) -> Vec<KeptStarter> {
-        self.starters.iter().map(|starter| starter.keep(now)).collect()
-    }
-
-    /// The commands' part of a hand-over.
-    pub(crate) fn keep_commands(&self) -> Vec<(usize, KeptCommand)> {
+    /// Gathers what the successor needs to know.
+    pub(crate) fn keep(&self, now: Instant) -> KeptCommands {
         let commands = self.connections.iter();
-        commands.map(|(key, command)| (key.0, command.keep())).collect()
+        KeptCommands {
+            starters: self.starters.iter().map(|starter| starter.keep(now)).collect(),
+            commands: commands.map(|(key, command)| (key.0, command.keep())).collect(),
+        }
     }
 
+    /// Goes on serving the commands of a predecessor, and with what it had started.
+    ///
+    /// # Errors
+    /// A descriptor is none, or cannot be registered.
+    pub(crate) fn inherit(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        kept: KeptCommands,
+    ) -> Result<(), InheritError> {
+        self.inherit_commands(context, kept.commands)?;
+        self.inherit_starters(context, kept.starters);
+        Ok(())
+    }
+
+    /// Lists the descriptors that the state names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.connections.iter().map(|(_, command)| command.as_fd())
     }
@@ -91,16 +135,55 @@ pub(crate) struct CommandContext<'a> {
 }
 
 impl CommandContext<'_> {
-    /// The connections of this site, and what their methods act on.
+    pub(crate) fn config(&self) -> &Config {
+        &self.driver.config
+    }
+
+    pub(crate) fn directory(&self) -> &Directory {
+        self.membership.directory()
+    }
+
+    pub(crate) fn jobs(&self) -> &Jobs {
+        self.membership.jobs()
+    }
+
+    /// Says a line of this gateway's.
+    pub(crate) fn say(&self, text: impl Display) {
+        self.driver.say(text);
+    }
+
+    /// Counts and says that something is refused.
+    pub(crate) fn refuse(&mut self, kind: &str, whom: impl Display, why: impl Display) {
+        self.driver.log.refuse(kind, whom, why);
+    }
+
+    /// Counts a refusal of what a site asked for under a job, and writes it down.
+    pub(crate) fn record_refusal(&mut self, (kind, why): Refusal, site: &str, token: Token) {
+        let jobs = self.membership.jobs();
+        consent::record_refusal(self.driver, jobs, kind, site, token, why);
+    }
+
+    /// Has the loop tell the commands of the deadline after so long.
+    pub(crate) fn set_deadline(&mut self, after: Duration, deadline: CommandsDeadline) {
+        self.driver.set_deadline(after, deadline);
+    }
+
+    /// Sends a message to the gateway of another site.
+    pub(crate) fn tell(&mut self, pair: PairKey, message: GatewayToGateway) {
+        self.tunnels.pairs_mut().tell(self.driver, pair, message);
+    }
+
+    /// Lends the connections of this site, and what their methods act on.
     pub(crate) fn site_and_base(&mut self) -> (&mut SiteSide, Base<'_>) {
         (&mut *self.site, base!(self))
     }
 
-    /// The ways between gateways, and what their methods act on.
+    /// Lends the ways between gateways, and what their methods act on.
     pub(crate) fn traversal_and_base(&mut self) -> (&mut Traversal, Base<'_>) {
         (&mut *self.traversal, base!(self))
     }
 
+    /// Lends what status and metrics tell of.
     pub(crate) fn view(&self) -> View<'_> {
         View {
             tunnels: self.tunnels,

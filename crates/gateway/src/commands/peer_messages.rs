@@ -6,31 +6,30 @@ use crate::membership::consent;
 use crate::membership::jobs::{Job, Origin};
 use crate::tunnels::lanes::lane::LaneEnd;
 use crate::tunnels::message::{GatewayToGateway, JobRefusal};
+use crate::tunnels::roster::Word;
 use causeway_control::MAX_WEIGHT;
-use causeway_control::SiteInfo;
 use causeway_control::audit::AuditEvent;
 use causeway_wire::Token;
 use causeway_wire::grid::is_site_name;
 
 impl Commands {
-    /// What another gateway says.
+    /// Acts on what another gateway says.
     pub(crate) fn on_message(
         &mut self,
         context: &mut CommandContext<'_>,
         pair_key: PairKey,
         bytes: &[u8],
     ) -> Result<(), LaneEnd> {
-        let pair = context.tunnels.pair(pair_key);
+        let pair = context.tunnels.pairs().get(pair_key);
         let Some(site) = pair.map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
         match GatewayToGateway::decode(bytes).map_err(|why| LaneEnd::Refused(why.into()))? {
-            GatewayToGateway::Accepts(acceptance) => {
-                context
+            own @ (GatewayToGateway::Accepts(_) | GatewayToGateway::Site(_)) => {
+                return context
                     .membership
-                    .on_accepts(context.driver, context.tunnels, pair_key, acceptance);
+                    .on_message(context.driver, context.tunnels, pair_key, own);
             }
-            GatewayToGateway::Site(info) => introduce(context, pair_key, &site, info)?,
             job @ (GatewayToGateway::JobStart { .. }
             | GatewayToGateway::JobKnown { .. }
             | GatewayToGateway::JobRefused { .. }
@@ -44,7 +43,7 @@ impl Commands {
                 let (traversal, mut base) = context.traversal_and_base();
                 traversal.on_relay_message(&mut base, pair_key, &site, relay);
             }
-            GatewayToGateway::Lossy {} => context.tunnels.on_lossy(context.driver, pair_key),
+            GatewayToGateway::Lossy {} => hear(context, pair_key, Word::Lossy),
             GatewayToGateway::Ping { number } => self.on_ping(context, pair_key, number),
             GatewayToGateway::Pong {
                 number,
@@ -52,12 +51,7 @@ impl Commands {
                 version,
             } => self.on_pong(context, &site, number, unix_microseconds, version),
             GatewayToGateway::Unknown => {}
-            // Should the same process come back after all, it shall not find a tunnel to resume.
-            GatewayToGateway::Leaving {} => {
-                context
-                    .tunnels
-                    .end_pair(context.driver, pair_key, &LaneEnd::Left, true);
-            }
+            GatewayToGateway::Leaving {} => hear(context, pair_key, Word::Leaving),
         }
         Ok(())
     }
@@ -97,7 +91,7 @@ impl Commands {
                 }
             }
             GatewayToGateway::JobKnown { token, links } => {
-                context.tunnels.learn_links(context.driver, site, links);
+                hear(context, pair_key, Word::Links(links));
                 if let Some(command) = context
                     .membership
                     .jobs_mut()
@@ -108,7 +102,7 @@ impl Commands {
             }
             GatewayToGateway::JobEnd { token } => {
                 let token = parse_token(&token)?;
-                if context.membership.jobs().is_of(&token, site) {
+                if context.jobs().is_of(&token, site) {
                     self.end_job(context, &token);
                 }
             }
@@ -118,29 +112,14 @@ impl Commands {
     }
 }
 
+/// Passes on what concerns the tunnel.
+fn hear(context: &mut CommandContext<'_>, pair: PairKey, word: Word) {
+    context.tunnels.roster().hear(context.driver, pair, word);
+}
+
 fn parse_token(token: &str) -> Result<Token, LaneEnd> {
     let parsed = token.parse::<Token>();
     parsed.map_err(|error| LaneEnd::Refused(error.to_string()))
-}
-
-/// The far gateway says what its site has.
-fn introduce(
-    context: &mut CommandContext<'_>,
-    pair_key: PairKey,
-    site: &str,
-    info: SiteInfo,
-) -> Result<(), LaneEnd> {
-    let CommandContext {
-        driver,
-        tunnels,
-        membership,
-        ..
-    } = context;
-    membership
-        .learn(driver, site, info)
-        .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
-    tunnels.on_introduced(pair_key);
-    Ok(())
 }
 
 /// A job of another site has started, with this token. It is known here only if this site takes part in it.
@@ -169,7 +148,7 @@ fn learn_job(
     let answer = match learnt {
         Ok(()) => GatewayToGateway::JobKnown {
             token: text,
-            links: tunnels.own_links(),
+            links: tunnels.ways().own_links(),
         },
         Err((why, said)) => {
             let kind = match why {
@@ -182,5 +161,5 @@ fn learn_job(
             GatewayToGateway::JobRefused { token: text, why }
         }
     };
-    tunnels.tell(driver, pair_key, answer);
+    tunnels.pairs_mut().tell(driver, pair_key, answer);
 }

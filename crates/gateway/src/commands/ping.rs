@@ -28,34 +28,41 @@ impl Commands {
         command.stage = Stage::Pinging(site, Instant::now());
         context
             .tunnels
+            .pairs_mut()
             .tell(context.driver, pair, GatewayToGateway::Ping { number });
     }
 
     /// The pair with a site that can be reached now, or why there is none.
     fn way_to(&self, context: &CommandContext<'_>, site: &str) -> Result<PairKey, TextError> {
-        if site == context.driver.config.site {
+        if site == context.config().site {
             return Err(format!("{site} is this site").into());
         }
-        let Some(peer) = context.tunnels.peer_of(site) else {
+        let Some(peer) = context.tunnels.peers().of(site) else {
             let known: Vec<&str> = context
                 .tunnels
                 .peers()
+                .iter()
                 .map(|(_, peer)| peer)
                 .map(|peer| peer.site())
                 .collect();
             let known = known.join(", ");
             return Err(format!("no [[peer]] of this gateway is called {site} (there are: {known})").into());
         };
-        match context.tunnels.key_of(site) {
+        match context.tunnels.pairs().key_of(site) {
             Some(pair)
                 if context
                     .tunnels
-                    .pair_of(site)
+                    .pairs()
+                    .of(site)
                     .is_some_and(crate::tunnels::pair::Pair::is_up) =>
             {
                 Ok(pair)
             }
-            _ => Err(format!("no tunnel to {site}: {}", context.tunnels.peer(peer).trouble()).into()),
+            _ => Err(format!(
+                "no tunnel to {site}: {}",
+                context.tunnels.peers()[peer].why_not_reached()
+            )
+            .into()),
         }
     }
 
@@ -72,7 +79,7 @@ impl Commands {
             unix_microseconds,
             version,
         };
-        context.tunnels.tell(context.driver, pair, pong);
+        context.tell(pair, pong);
     }
 
     /// An answer that came too late, or that nobody asked for, is for nobody.

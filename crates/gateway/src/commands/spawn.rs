@@ -19,13 +19,13 @@ impl Commands {
         token: Token,
         node: &str,
     ) {
-        let place = match context.membership.directory().find_node(node) {
+        let place = match context.directory().find_node(node) {
             Whereabouts::Nowhere if self.is_this_host(node) => Whereabouts::Here,
             place => place,
         };
         let pair = match &place {
             Whereabouts::Here => None,
-            Whereabouts::At(site) => match context.tunnels.key_of(site) {
+            Whereabouts::At(site) => match context.tunnels.pairs().key_of(site) {
                 Some(pair) => Some(pair),
                 None => {
                     let why = format!("node {node} is at {site}, to which there is no tunnel");
@@ -54,9 +54,7 @@ impl Commands {
         match pair {
             Some(pair) => {
                 if let Err(reason) = self.join_node(context, pair, command.socket, token, node) {
-                    context
-                        .driver
-                        .say(format_args!("start on {node}: {}", reason.text()));
+                    context.say(format_args!("start on {node}: {}", reason.text()));
                 }
             }
             None => self.give_to_starter(context, command.socket, token, node),
@@ -72,7 +70,7 @@ impl Commands {
         node: &str,
     ) {
         // The head node has a name here without being one of the site's compute nodes; `spawn` has looked.
-        let directory = context.membership.directory();
+        let directory = context.directory();
         let name = directory
             .listed_name(node)
             .or_else(|| directory.own_address_name(node))
@@ -84,7 +82,7 @@ impl Commands {
             .map(|()| std::os::unix::net::UnixStream::from(OwnedFd::from(socket)))
             .and_then(|socket| self.start_here(context, token, name, socket));
         if let Err(error) = given {
-            context.driver.say(format_args!("start on {node}: {error}"));
+            context.say(format_args!("start on {node}: {error}"));
         }
     }
 
@@ -98,7 +96,7 @@ impl Commands {
         socket.set_nonblocking(false)?;
         let start = Start {
             token,
-            site: context.driver.config.site.clone(),
+            site: context.config().site.clone(),
             node,
             waiting: Waiting::Command(socket.try_clone()?),
         };
@@ -115,12 +113,12 @@ impl Commands {
 
 /// Why another site knows nothing of a job, and starts nothing for it; none where it does.
 fn why_no_part(context: &CommandContext<'_>, token: &Token, site: &str) -> Option<String> {
-    let job = context.membership.jobs().get(token)?;
+    let job = context.jobs().get(token)?;
     if job.takes_part(site) {
         return None;
     }
     Some(match job.refused.get(site) {
-        Some(why) => why.for_user(&context.driver.config.site, site),
+        Some(why) => why.for_user(&context.config().site, site),
         None => "it is none of those that the job was started for, or has come since".to_owned(),
     })
 }

@@ -36,7 +36,7 @@ impl Starter {
         }
     }
 
-    /// What travels of it.
+    /// Gathers what travels of it.
     pub(crate) fn keep(&self, now: Instant) -> KeptStarter {
         KeptStarter {
             process: self.process.as_raw(),

@@ -8,8 +8,8 @@ use crate::driver::Driver;
 use crate::keys::{LegKey, PairKey};
 use crate::membership::consent::{self, Refusal};
 use crate::membership::jobs::Job;
-use crate::site::leg::{Socket, Stage};
-use crate::sys::timers::Deadline;
+use crate::site::opening::Process;
+use crate::sys::timers::CommandsDeadline;
 use causeway_broker::clock::Clock;
 use causeway_control::audit::AuditEvent;
 use causeway_control::spawned::error_frame;
@@ -87,7 +87,7 @@ impl Commands {
     }
 
     /// Processes run, or could not be started.
-    pub(crate) fn on_spawner(&mut self, context: &mut CommandContext<'_>) {
+    pub(in crate::commands) fn on_spawner(&mut self, context: &mut CommandContext<'_>) {
         for outcome in self.spawner.outcomes() {
             self.on_outcome(context, outcome);
         }
@@ -125,7 +125,7 @@ impl Commands {
             Waiting::Stream(leg, generation) => {
                 let runs = started.is_ok();
                 let (site, mut base) = context.site_and_base();
-                site.on_process(&mut base, leg, generation, runs);
+                site.processes().on_begun(&mut base, leg, generation, runs);
             }
             Waiting::Command(mut command) => {
                 if let Err(error) = started {
@@ -155,7 +155,7 @@ impl Commands {
             doomed: job.is_none().then(|| Instant::now() + GRACE),
         };
         if job.is_none() {
-            driver.timers.set(GRACE, Deadline::Starters);
+            driver.set_deadline(GRACE, CommandsDeadline::Starters);
         }
         let mut entry = starter.entry(&driver.audit, AuditEvent::Start);
         if let Some(job) = job {
@@ -174,9 +174,26 @@ impl Commands {
         Ok(())
     }
 
+    /// Starts the process that a stream of another site is for.
+    ///
+    /// # Errors
+    /// What the far side is told where none is started.
+    pub(crate) fn start_for_stream(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        pair: PairKey,
+        id: StreamId,
+        process: Process,
+    ) -> Result<(), Reason> {
+        match process {
+            Process::Sink(token) => self.open_sink(context, pair, id, token),
+            Process::Node(token, node) => self.open_node(context, pair, id, token, &node),
+        }
+    }
+
     /// Another site asks for a process on a node of this one. It gets none anywhere else: what this user's
     /// keys open beyond the site is no part of the grid.
-    pub(crate) fn open_node(
+    fn open_node(
         &mut self,
         context: &mut CommandContext<'_>,
         pair: PairKey,
@@ -184,7 +201,7 @@ impl Commands {
         token: Token,
         node: &str,
     ) -> Result<(), Reason> {
-        let site = context.tunnels.site_of(pair).to_owned();
+        let site = context.tunnels.pairs().site_of(pair).to_owned();
         let judged = judge_start(context, &site, token, node).and_then(|name| {
             self.has_room(context.driver, &token, &site)?;
             Ok(name)
@@ -192,9 +209,7 @@ impl Commands {
         let name = match judged {
             Ok(name) => name,
             Err((kind, why)) => {
-                context
-                    .membership
-                    .record_refusal(context.driver, kind, &site, token, why);
+                context.record_refusal((kind, why), &site, token);
                 return Err(reason_of(kind));
             }
         };
@@ -237,18 +252,16 @@ impl Commands {
     }
 
     /// Another site measures what a stream carries. The job is known to be one of `causeway connect`.
-    pub(crate) fn open_sink(
+    fn open_sink(
         &mut self,
         context: &mut CommandContext<'_>,
         pair: PairKey,
         id: StreamId,
         token: Token,
     ) -> Result<(), Reason> {
-        let site = context.tunnels.site_of(pair).to_owned();
+        let site = context.tunnels.pairs().site_of(pair).to_owned();
         if let Err((kind, why)) = self.has_room(context.driver, &token, &site) {
-            context
-                .membership
-                .record_refusal(context.driver, kind, &site, token, why);
+            context.record_refusal((kind, why), &site, token);
             return Err(reason_of(kind));
         }
         self.open_process(
@@ -276,17 +289,18 @@ impl Commands {
             .set_nonblocking(true)
             .map(|()| mio::net::UnixStream::from_std(near));
         let near = near.map_err(|_| Reason::Exhausted)?;
-        let (site_side, mut base) = context.site_and_base();
-        let leg = site_side.add_leg(&mut base, Socket::Unix(near), pair, id, token, Stage::Starting)?;
+        let (own, mut base) = context.site_and_base();
+        let (leg, generation) = own.processes().begin(&mut base, pair, id, near, token)?;
+        let waiting = Waiting::Stream(leg, generation);
         let start = Start {
             token,
             site,
             node,
-            waiting: Waiting::Stream(leg, site_side.generation(leg)),
+            waiting,
         };
         begin(self, base.driver, start, far.into()).map_err(|error| {
-            base.driver.say(format_args!("start a process: {error}"));
-            site_side.drop_leg(&mut base, leg);
+            base.say(format_args!("start a process: {error}"));
+            own.processes().forget(&mut base, leg);
             Reason::Exhausted
         })
     }
@@ -300,18 +314,20 @@ impl Commands {
         token: Token,
         node: &str,
     ) -> Result<LegKey, Reason> {
-        let target = causeway_tunnel::Target::Node(node.to_owned());
-        let request = causeway_tunnel::OpenRequest { token, target };
         let (site, mut base) = context.site_and_base();
-        site.open_stream(&mut base, pair, &request, Socket::Unix(socket), Stage::Spawning)
+        site.processes().ask_for(&mut base, pair, socket, token, node)
     }
 
     /// Goes on with what a predecessor had started.
-    pub(crate) fn inherit_starters(&mut self, context: &mut CommandContext<'_>, kept: Vec<KeptStarter>) {
+    pub(in crate::commands) fn inherit_starters(
+        &mut self,
+        context: &mut CommandContext<'_>,
+        kept: Vec<KeptStarter>,
+    ) {
         let now = Instant::now();
         for kept in kept {
             if let Some(left) = kept.doomed {
-                context.driver.timers.set(left, Deadline::Starters);
+                context.set_deadline(left, CommandsDeadline::Starters);
             }
             self.starters.push(Starter::inherit(kept, now));
         }
@@ -324,11 +340,11 @@ impl Commands {
         for starter in self.starters.iter_mut().filter(|starter| starter.token == *token) {
             starter.doomed = Some(doom);
         }
-        context.driver.timers.set(GRACE, Deadline::Starters);
+        context.set_deadline(GRACE, CommandsDeadline::Starters);
     }
 
     /// Collects starters that have ended and kills those that should have.
-    pub(crate) fn look_after_starters(&mut self, driver: &mut Driver) {
+    pub(in crate::commands) fn look_after_starters(&mut self, driver: &mut Driver) {
         let now = Instant::now();
         self.starters.retain_mut(|starter| {
             if starter.doomed.is_some_and(|doom| doom <= now) {
@@ -383,7 +399,7 @@ fn judge_start(
     token: Token,
     node: &str,
 ) -> Result<String, Refusal> {
-    let Some(job) = context.membership.jobs().get(&token) else {
+    let Some(job) = context.jobs().get(&token) else {
         let why = format!("process asked for on {node:?} with an unknown job token");
         return Err(("unknown-token", why));
     };
@@ -393,7 +409,7 @@ fn judge_start(
         return Err(("no-part", why));
     }
     // Again, though it was asked when the job was announced: the configuration may have changed since.
-    if let Some(refusal) = consent::why_not(&context.driver.config, job) {
+    if let Some(refusal) = consent::why_not(context.config(), job) {
         let why = format!("process asked for on {node:?}: {}", refusal.in_log());
         return Err(("not-accepted", why));
     }
@@ -402,7 +418,7 @@ fn judge_start(
             format!("process asked for on {node:?} under a job of 'causeway connect', which starts none");
         return Err(("not-accepted", why));
     }
-    context.membership.directory().listed_name(node).ok_or_else(|| {
+    context.directory().listed_name(node).ok_or_else(|| {
         let why = format!("process asked for on {node:?}, which is no listed node of this site");
         ("unknown-node", why)
     })

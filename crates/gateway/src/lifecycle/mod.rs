@@ -29,7 +29,7 @@ impl Lifecycle {
         }
     }
 
-    /// Programs that had this gateway before.
+    /// Counts the programs that had this gateway before.
     pub(crate) fn handed_over(&self) -> u64 {
         self.handed_over
     }
@@ -39,12 +39,12 @@ impl Lifecycle {
         self.handed_over = handed_over;
     }
 
-    /// The next signal that has come in.
+    /// Takes the next signal that has come in.
     pub(crate) fn next_signal(&self) -> Option<Signal> {
         self.signals.next()
     }
 
-    /// The program that is to have this gateway now, if one is.
+    /// Takes the program that is to have this gateway now, if one is.
     pub(crate) fn take_successor(&mut self) -> Option<Successor> {
         self.successor.take()
     }

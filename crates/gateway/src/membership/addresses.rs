@@ -11,20 +11,24 @@ use causeway_broker::api::Member;
 use causeway_wire::Cidr;
 
 impl Membership {
-    /// First words on a new tunnel: what is accepted, and who we are. Which jobs run is said once the other
-    /// has told what it accepts.
+    /// Says the first words on a new tunnel: what is accepted, and who we are. Which jobs run is said once
+    /// the other has told what it accepts.
     pub(crate) fn greet(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, pair: PairKey) {
-        if let Some(site) = tunnels.pair(pair).map(|pair| pair.site().to_owned()) {
+        if let Some(site) = tunnels.pairs().get(pair).map(|pair| pair.site().to_owned()) {
             let acceptance = acceptance(&driver.config, &site);
-            tunnels.tell(driver, pair, GatewayToGateway::Accepts(acceptance));
+            tunnels
+                .pairs_mut()
+                .tell(driver, pair, GatewayToGateway::Accepts(acceptance));
         }
         if !self.awaits_addresses(driver) {
             let own = self.directory.own().clone();
-            tunnels.tell(driver, pair, GatewayToGateway::Site(own));
+            tunnels
+                .pairs_mut()
+                .tell(driver, pair, GatewayToGateway::Site(own));
         }
     }
 
-    /// Whether others are to hear of this site only when the broker has said by which addresses the grid
+    /// Says whether others are to hear of this site only when the broker has said by which addresses the grid
     /// knows it.
     pub(crate) fn awaits_addresses(&self, driver: &Driver) -> bool {
         self.session.is_some() && driver.config.overlap_ok && !self.directory.own_site().is_virtual()
@@ -66,8 +70,10 @@ impl Membership {
             })
         ));
         let own = self.directory.own().clone();
-        for pair in tunnels.pair_keys() {
-            tunnels.tell(driver, pair, GatewayToGateway::Site(own.clone()));
+        for pair in tunnels.pairs().keys() {
+            tunnels
+                .pairs_mut()
+                .tell(driver, pair, GatewayToGateway::Site(own.clone()));
         }
     }
 

@@ -116,12 +116,12 @@ impl BrokerSession {
         }
     }
 
-    /// The broker answers, as far as is known.
+    /// Says whether the broker answers, as far as is known.
     pub(crate) fn serves(&self) -> bool {
         self.away.is_none()
     }
 
-    /// See the field.
+    /// Lists the ranges that the broker gave; see the field.
     pub(crate) fn given(&self) -> &[Cidr] {
         &self.given
     }

@@ -2,8 +2,7 @@
 
 use crate::config::Config;
 use crate::driver::Driver;
-use crate::membership::Membership;
-use crate::membership::jobs::{Job, Origin};
+use crate::membership::jobs::{Job, Jobs, Origin};
 use crate::tunnels::message::{Acceptance, JobRefusal};
 use causeway_control::audit::{AuditEntry, AuditEvent};
 use causeway_wire::Token;
@@ -11,25 +10,23 @@ use causeway_wire::Token;
 /// Why something is refused: its kind, by which refusals are counted, and the reason in words.
 pub(crate) type Refusal = (&'static str, String);
 
-impl Membership {
-    /// Counts a refusal of what another site asked for, and writes it down.
-    pub(crate) fn record_refusal(
-        &self,
-        driver: &mut Driver,
-        kind: &'static str,
-        site: &str,
-        token: Token,
-        why: String,
-    ) {
-        let mut entry = driver.audit.entry(AuditEvent::Refused);
-        site.clone_into(&mut entry.site);
-        entry.job = token.hint();
-        if let Some(job) = self.jobs.get(&token) {
-            entry.user.clone_from(&job.user);
-            entry.name.clone_from(&job.name);
-        }
-        refuse(driver, kind, entry, why);
+/// Counts a refusal of what another site asked for, and writes it down.
+pub(crate) fn record_refusal(
+    driver: &mut Driver,
+    jobs: &Jobs,
+    kind: &'static str,
+    site: &str,
+    token: Token,
+    why: String,
+) {
+    let mut entry = driver.audit.entry(AuditEvent::Refused);
+    site.clone_into(&mut entry.site);
+    entry.job = token.hint();
+    if let Some(job) = jobs.get(&token) {
+        entry.user.clone_from(&job.user);
+        entry.name.clone_from(&job.name);
     }
+    refuse(driver, kind, entry, why);
 }
 
 /// Records a refusal with what is known of who asked.

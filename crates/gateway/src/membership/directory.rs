@@ -5,7 +5,7 @@ use crate::membership::places::Places;
 use causeway_control::{NodeInfo, SiteInfo};
 use causeway_wire::TextError;
 use causeway_wire::{Cidr, Grid, Site};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
 pub(crate) struct Directory {
@@ -14,6 +14,9 @@ pub(crate) struct Directory {
     others: BTreeMap<String, Known>,
     /// All of them, the own one too.
     places: Places,
+    /// What sites said of themselves that the broker has not recorded, by site, with the part that it has
+    /// not.
+    pub(in crate::membership) unrecorded: HashMap<String, (SiteInfo, String)>,
 }
 
 struct Known {
@@ -64,7 +67,7 @@ fn own(config: &Config, virtual_subnets: &[Cidr]) -> Known {
 }
 
 impl Directory {
-    /// A directory whose own site is known by these ranges, where there are any.
+    /// Makes a directory whose own site is known by these ranges, where there are any.
     pub(crate) fn new(config: &Config, virtual_subnets: &[Cidr]) -> Directory {
         Directory::of(own(config, virtual_subnets))
     }
@@ -76,17 +79,18 @@ impl Directory {
             own,
             others: BTreeMap::new(),
             places,
+            unrecorded: HashMap::new(),
         }
     }
 
     /// The grid knows the own site by these ranges from now on.
-    pub(crate) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
+    pub(in crate::membership) fn take_virtual_subnets(&mut self, config: &Config, subnets: &[Cidr]) {
         self.places.take(&self.own.info, &self.own.site);
         self.own = own(config, subnets);
         self.places.put(&self.own.info, &self.own.site);
     }
 
-    /// The ranges by which the grid knows this site, where these are not its real ones.
+    /// Lists the ranges by which the grid knows this site, where these are not its real ones.
     pub(crate) fn virtual_subnets(&self) -> Vec<String> {
         match self.own.info.real_subnets.as_slice() {
             [] => Vec::new(),
@@ -95,7 +99,7 @@ impl Directory {
     }
 
     /// A site that is gone has no addresses.
-    pub(crate) fn forget(&mut self, site: &str) {
+    pub(in crate::membership) fn forget(&mut self, site: &str) {
         if let Some(known) = self.others.remove(site) {
             self.places.take(&known.info, &known.site);
         }
@@ -109,7 +113,12 @@ impl Directory {
         &self.own.info
     }
 
-    /// What the other sites said of themselves.
+    /// Tells the part of what a site said of itself that the broker has not recorded.
+    pub(crate) fn unrecorded(&self, site: &str) -> Option<&str> {
+        self.unrecorded.get(site).map(|(_, what)| what.as_str())
+    }
+
+    /// Lists what the other sites said of themselves.
     pub(crate) fn others(&self) -> impl Iterator<Item = &SiteInfo> {
         self.others.values().map(|known| &known.info)
     }
@@ -119,7 +128,7 @@ impl Directory {
     }
 
     /// Keeps what another site announced; refuses what cannot be true.
-    pub(crate) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), TextError> {
+    pub(in crate::membership) fn learn(&mut self, from: &str, info: SiteInfo) -> Result<(), TextError> {
         if info.name != from {
             return Err(format!("announces itself as {}", info.name).into());
         }
@@ -177,7 +186,7 @@ impl Directory {
         Ok(())
     }
 
-    /// The map for a job's processes: the same whichever gateway makes it.
+    /// Makes the map for a job's processes: the same whichever gateway makes it.
     pub(crate) fn grid(&self) -> Grid {
         let mut sites: Vec<Site> = self
             .others
@@ -193,7 +202,7 @@ impl Directory {
         self.own.site.contains(address) || self.own.site.has_node(address)
     }
 
-    /// The site an address belongs to.
+    /// Finds the site an address belongs to.
     pub(crate) fn site_of(&self, address: IpAddr) -> Whereabouts {
         if self.is_own_address(address) {
             return Whereabouts::Here;
@@ -202,8 +211,8 @@ impl Directory {
         found.map_or(Whereabouts::Nowhere, |site| Whereabouts::At(site.to_owned()))
     }
 
-    /// The site of a node given by name or address. The head node is no compute node, but its address is
-    /// known.
+    /// Finds the site of a node given by name or address. The head node is no compute node, but its address
+    /// is known.
     pub(crate) fn find_node(&self, node: &str) -> Whereabouts {
         if let Ok(address) = node.parse::<IpAddr>() {
             return self.site_of(address);

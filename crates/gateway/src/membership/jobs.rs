@@ -83,7 +83,7 @@ impl Job {
         }
     }
 
-    /// Whether its user wants it at another site.
+    /// Says whether its user wants it at another site.
     pub(crate) fn wants(&self, site: &str) -> bool {
         let planned = self.plan.as_ref().filter(|plan| !plan.sites.is_empty());
         let planned = planned.is_none_or(|plan| plan.sites.iter().any(|known| known == site));
@@ -93,17 +93,17 @@ impl Job {
         }
     }
 
-    /// Whether another site takes part in it: only then does it open streams, or is one opened there.
+    /// Says whether another site takes part in it: only then does it open streams, or is one opened there.
     pub(crate) fn takes_part(&self, site: &str) -> bool {
         self.told.contains(site) || self.is_from(site)
     }
 
-    /// Whether another site began it.
+    /// Says whether another site began it.
     pub(crate) fn is_from(&self, site: &str) -> bool {
         matches!(&self.origin, Origin::Site(origin) if origin == site)
     }
 
-    /// What other sites are told of it.
+    /// Makes what other sites are told of it.
     pub(crate) fn announcement(&self, token: &Token) -> GatewayToGateway {
         GatewayToGateway::JobStart {
             token: token.to_hex(),
@@ -242,7 +242,7 @@ impl Jobs {
         self.known.contains_key(token)
     }
 
-    /// A job's weight; 1 for streams of none.
+    /// Says a job's weight; 1 for streams of none.
     pub(crate) fn weight(&self, token: &Token) -> u32 {
         self.known.get(token).map_or(1, |job| job.weight)
     }
@@ -251,7 +251,7 @@ impl Jobs {
         self.known.get(token)
     }
 
-    /// Whether streams of a job go on when it has ended.
+    /// Says whether streams of a job go on when it has ended.
     pub(crate) fn lingers(&self, token: &Token) -> bool {
         self.known.get(token).is_some_and(|job| job.lingers)
     }
@@ -264,8 +264,8 @@ impl Jobs {
         self.known.get(token).is_some_and(|job| job.transparent)
     }
 
-    /// One of the jobs whose connections routers hand over, the same one for as long as it runs beside others
-    /// that come and go with greater tokens.
+    /// Finds one of the jobs whose connections routers hand over, the same one for as long as it runs beside
+    /// others that come and go with greater tokens.
     pub(crate) fn transparent(&self) -> Option<Token> {
         let transparent = self.known.iter().filter(|(_, job)| job.transparent);
         transparent.map(|(token, _)| *token).min_by_key(|token| token.0)
@@ -286,7 +286,7 @@ impl Jobs {
         here.map(|(token, _)| *token).collect()
     }
 
-    /// The token of the job that another site names by what it shares with this one.
+    /// Finds the token of the job that another site names by what it shares with this one.
     pub(crate) fn named(&self, shared: &Token, here: &str, there: &str) -> Option<Token> {
         let token = self.by_number.get(&pair_token::number_in(shared))?;
         pair_token::of_pair(token, here, there)
@@ -294,7 +294,7 @@ impl Jobs {
             .then_some(*token)
     }
 
-    /// Whether a job was started at a site.
+    /// Says whether a job was started at a site.
     pub(crate) fn is_of(&self, token: &Token, site: &str) -> bool {
         self.known.get(token).is_some_and(|job| job.is_from(site))
     }
@@ -318,7 +318,8 @@ impl Jobs {
         losing.collect()
     }
 
-    /// A site has confirmed a job, or is gone and never will. The command to answer when it was the last one.
+    /// Notes that a site has confirmed a job, or is gone and never will. The command to answer when it was
+    /// the last one.
     pub(crate) fn confirmed(&mut self, token: &Token, site: &str) -> Option<CommandKey> {
         let job = self.known.get_mut(token)?;
         let was_awaited = job.awaited.remove(site);
@@ -328,8 +329,8 @@ impl Jobs {
         }
     }
 
-    /// A site takes no part in a job that was started here. The command to answer when it was the last one
-    /// awaited.
+    /// Notes that a site takes no part in a job that was started here. The command to answer when it was the
+    /// last one awaited.
     pub(crate) fn refused(&mut self, token: &Token, site: &str, why: JobRefusal) -> Option<CommandKey> {
         let job = self.known.get_mut(token)?;
         if matches!(job.origin, Origin::Here(_)) {

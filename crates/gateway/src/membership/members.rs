@@ -2,12 +2,15 @@
 //! renewed and revoked.
 
 use crate::driver::Driver;
+use crate::keys::PairKey;
 use crate::membership::Membership;
 use crate::membership::claims::{self, Claims};
 use crate::membership::event::MembershipEvent;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lanes::lane::LaneEnd;
+use crate::tunnels::message::GatewayToGateway;
 use crate::tunnels::peers::reach::may_be_gateway;
+use crate::tunnels::roster::Word;
 use crate::tunnels::tls;
 use causeway_broker::Credentials;
 use causeway_broker::api::{ErrorKind, Member, Reached};
@@ -17,8 +20,8 @@ use causeway_control::SiteInfo;
 use causeway_wire::TextError;
 
 impl Membership {
-    /// The session with the broker has something to tell.
-    pub(crate) fn on_broker(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
+    /// Acts on what the session with the broker has to tell.
+    pub(crate) fn on_ready(&mut self, driver: &mut Driver, tunnels: &mut Tunnels) {
         while let Some(event) = self.session.as_ref().and_then(|grid| grid.client.poll_event()) {
             self.on_grid_event(driver, tunnels, event);
         }
@@ -62,11 +65,11 @@ impl Membership {
                 driver.say(format_args!("the broker refuses: {message}"));
                 grid.away = Some(message.clone());
                 if kind == ErrorKind::Revoked {
-                    tunnels.end_all(driver, &message);
+                    tunnels.roster().end_all(driver, &message);
                 }
             }
             Event::ClockSkew { ahead } => self.on_clock(driver, ahead),
-            Event::Revocations(_) => tunnels.end_revoked(driver),
+            Event::Revocations(_) => tunnels.roster().end_revoked(driver),
             Event::Renewed(credentials, certified) => {
                 self.on_renewed(driver, tunnels, &credentials, certified)
             }
@@ -95,7 +98,7 @@ impl Membership {
 
         grid.certified = certified;
         let renewed = tls::Context::of_member(credentials, grid.client.trust());
-        match renewed.and_then(|context| tunnels.renew(context)) {
+        match renewed.and_then(|context| tunnels.roster().renew(context)) {
             Ok(()) => {
                 driver.say(format_args!(
                     "this site's certificate was renewed; new lanes show it"
@@ -138,8 +141,8 @@ impl Membership {
 
     /// A site's gateway says what its site is. That counts as far as the broker has recorded it, where there
     /// is a broker: that somebody says something first makes it none of its own.
-    pub(crate) fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), TextError> {
-        self.unrecorded.remove(site);
+    fn learn(&mut self, driver: &mut Driver, site: &str, info: SiteInfo) -> Result<(), TextError> {
+        self.directory.unrecorded.remove(site);
         let claims = match &self.session {
             None => Claims::Recorded,
             Some(grid) => claims::judge(&grid.members, site, &info)?,
@@ -152,10 +155,44 @@ impl Membership {
                     format_args!("site {site}"),
                     format_args!("announces {what}, which the broker has not recorded of it (yet)"),
                 );
-                self.unrecorded.insert(site.to_owned(), (info, what));
+                self.directory.unrecorded.insert(site.to_owned(), (info, what));
                 Ok(())
             }
         }
+    }
+
+    /// A far gateway says what its site is; that it has said so counts for its tunnel.
+    fn introduce(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        pair: PairKey,
+        info: SiteInfo,
+    ) -> Result<(), LaneEnd> {
+        let site = tunnels.pairs().site_of(pair).to_owned();
+        self.learn(driver, &site, info)
+            .map_err(|why| LaneEnd::Refused(format!("site {site} {why}")))?;
+        tunnels.roster().hear(driver, pair, Word::Introduced);
+        Ok(())
+    }
+
+    /// Acts on what a far gateway says of its site; leaves other messages alone.
+    ///
+    /// # Errors
+    /// What it says cannot be true.
+    pub(crate) fn on_message(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        pair: PairKey,
+        message: GatewayToGateway,
+    ) -> Result<(), LaneEnd> {
+        match message {
+            GatewayToGateway::Accepts(acceptance) => self.on_accepts(driver, tunnels, pair, acceptance),
+            GatewayToGateway::Site(info) => self.introduce(driver, tunnels, pair, info)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     /// The broker has told more, or less, of a site: what that one said of itself is judged again.
@@ -164,16 +201,19 @@ impl Membership {
             && claims::judge(&grid.members, site, info) != Ok(Claims::Recorded)
         {
             let (info, what) = (info.clone(), "what it no longer is".to_owned());
-            self.unrecorded.entry(site.to_owned()).or_insert((info, what));
+            self.directory
+                .unrecorded
+                .entry(site.to_owned())
+                .or_insert((info, what));
             self.directory.forget(site);
         }
-        let Some((info, _)) = self.unrecorded.remove(site) else {
+        let Some((info, _)) = self.directory.unrecorded.remove(site) else {
             return;
         };
         let learnt = self.learn(driver, site, info);
-        if let (Err(why), Some(pair)) = (learnt, tunnels.key_of(site)) {
-            let end = LaneEnd::Refused(format!("site {site} {why}"));
-            tunnels.end_pair(driver, pair, &end, true);
+        if let (Err(why), Some(pair)) = (learnt, tunnels.pairs().key_of(site)) {
+            let why = format!("site {site} {why}");
+            tunnels.roster().refuse(driver, pair, why);
         }
     }
 
@@ -199,20 +239,16 @@ impl Membership {
                     .collect()
             }
         };
-        let known = tunnels.peer_of(&site);
-        let index = known.unwrap_or_else(|| tunnels.add_peer(driver, site));
-        let was_gone = tunnels.learn_addresses(driver, index, addresses);
-        self.events.push_back(MembershipEvent::PeerKnown {
-            peer: index,
-            is_new: known.is_none() || was_gone,
-        });
+        let (peer, is_new) = tunnels.roster().learn(driver, site, addresses);
+        let event = MembershipEvent::PeerKnown { peer, is_new };
+        self.events.push_back(event);
     }
 
     fn on_member_gone(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, site: &str) {
         if let Some(grid) = &mut self.session {
             grid.members.remove(site);
         }
-        let Some(index) = tunnels.peer_of(site) else {
+        let Some(index) = tunnels.peers().of(site) else {
             return;
         };
         let revoked = self.session.as_ref().is_some_and(|grid| {
@@ -230,8 +266,8 @@ impl Membership {
         };
         driver.say(format_args!("site {site}: {what}"));
         self.events.push_back(MembershipEvent::PeerGone { peer: index });
-        tunnels.forget_peer(driver, index, &end, what);
+        tunnels.roster().forget(driver, index, &end, what);
         self.directory.forget(site);
-        self.unrecorded.remove(site);
+        self.directory.unrecorded.remove(site);
     }
 }

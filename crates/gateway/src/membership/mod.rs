@@ -1,24 +1,26 @@
 //! Who takes part: the sites of the grid, what the broker says of them, and the jobs that run.
 
 use broker_session::BrokerSession;
+#[cfg(test)]
 use causeway_control::SiteInfo;
 use directory::Directory;
 use event::MembershipEvent;
 use jobs::Jobs;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-pub(crate) mod addresses;
+mod addresses;
 pub(crate) mod broker_session;
-pub(crate) mod claims;
+mod claims;
 pub(crate) mod consent;
 pub(crate) mod directory;
 pub(crate) mod event;
 pub(crate) mod jobs;
-pub(crate) mod members;
+pub(crate) mod kept;
+mod members;
 pub(crate) mod pair_token;
 mod participants;
 mod places;
-pub(crate) mod register;
+mod register;
 
 /// Sites and jobs, as far as this gateway knows.
 pub(crate) struct Membership {
@@ -26,9 +28,6 @@ pub(crate) struct Membership {
     jobs: Jobs,
     /// Where this gateway is a member of a grid with a broker.
     session: Option<BrokerSession>,
-    /// What sites said of themselves that the broker has not recorded, by site, with the part that it has
-    /// not.
-    unrecorded: HashMap<String, (SiteInfo, String)>,
     /// Reports what happened, for owners below.
     events: VecDeque<MembershipEvent>,
 }
@@ -40,55 +39,38 @@ impl Membership {
             directory,
             jobs: Jobs::default(),
             session,
-            unrecorded: HashMap::new(),
             events: VecDeque::new(),
         }
     }
 
-    /// The sites of the grid.
+    /// Lends the sites of the grid.
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    pub(crate) fn directory_mut(&mut self) -> &mut Directory {
-        &mut self.directory
+    /// Pretends that a site has said this of itself.
+    #[cfg(test)]
+    pub(crate) fn pretend(&mut self, info: SiteInfo) {
+        self.directory.learn(&info.name.clone(), info).unwrap();
     }
 
+    /// Lends the jobs that run.
     pub(crate) fn jobs(&self) -> &Jobs {
         &self.jobs
     }
 
+    /// Lends the jobs that run, to change them.
     pub(crate) fn jobs_mut(&mut self) -> &mut Jobs {
         &mut self.jobs
     }
 
+    /// Lends the session with the broker, where there is one.
     pub(crate) fn session(&self) -> Option<&BrokerSession> {
         self.session.as_ref()
     }
 
-    /// The part of what a site said of itself that the broker has not recorded.
-    pub(crate) fn unrecorded(&self, site: &str) -> Option<&str> {
-        self.unrecorded.get(site).map(|(_, what)| what.as_str())
-    }
-
-    /// What has happened that concerns others, in its order.
+    /// Takes the next of what has happened that concerns others.
     pub(crate) fn poll_event(&mut self) -> Option<MembershipEvent> {
         self.events.pop_front()
-    }
-
-    /// What sites said of themselves that the broker has not recorded: part of a hand-over.
-    pub(crate) fn keep_unrecorded(&self) -> Vec<SiteInfo> {
-        let said = self.unrecorded.values().map(|(info, _)| info);
-        said.cloned().collect()
-    }
-
-    /// Goes on with the jobs of a predecessor, and with what was not recorded.
-    pub(crate) fn inherit(&mut self, jobs: Jobs, unrecorded: Vec<SiteInfo>) {
-        self.jobs = jobs;
-        for info in unrecorded {
-            // It is judged again with the next that the broker tells of its site.
-            let waits = (info.clone(), "itself".to_owned());
-            self.unrecorded.insert(info.name, waits);
-        }
     }
 }

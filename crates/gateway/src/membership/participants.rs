@@ -5,29 +5,69 @@ use crate::keys::PairKey;
 use crate::membership::Membership;
 use crate::membership::jobs::{Job, Origin};
 use crate::tunnels::Tunnels;
-use crate::tunnels::message::{Acceptance, JobRefusal};
+use crate::tunnels::message::{Acceptance, GatewayToGateway, JobRefusal};
 use crate::tunnels::pair::Pair;
 use causeway_wire::Token;
 
 impl Membership {
+    /// Takes in a job that starts here, and tells those of it that are to know. Whether some are to confirm
+    /// it.
+    pub(crate) fn start_job(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        token: Token,
+        job: Job,
+    ) -> bool {
+        driver.say(format_args!("job {} starts: {}", token.hint(), job.name));
+        self.register_job(driver, tunnels, &token, &job);
+        self.jobs.start(token, job);
+        self.announce(driver, tunnels, &token);
+        let job = self.jobs.get(&token);
+        job.is_some_and(|job| !job.awaited.is_empty())
+    }
+
+    /// Forgets a job that is over, and tells those who took part where it began here.
+    pub(crate) fn end_job(
+        &mut self,
+        driver: &mut Driver,
+        tunnels: &mut Tunnels,
+        token: &Token,
+    ) -> Option<Job> {
+        let job = self.jobs.end(token)?;
+        // Those of other sites end as they start, without a word: a site could fill the log with them.
+        if matches!(job.origin, Origin::Here(_)) {
+            driver.say(format_args!("job {} has ended: {}", token.hint(), job.name));
+            self.unregister_job(token, &job);
+            let told = job.told.iter().filter_map(|site| tunnels.pairs().key_of(site));
+            for pair in told.collect::<Vec<_>>() {
+                let token = token.to_hex();
+                tunnels
+                    .pairs_mut()
+                    .tell(driver, pair, GatewayToGateway::JobEnd { token });
+            }
+        }
+        Some(job)
+    }
+
     /// Tells a job that has just started here to the sites that are to take part, and says which are to
     /// confirm it.
-    pub(crate) fn announce(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, token: &Token) {
+    fn announce(&mut self, driver: &mut Driver, tunnels: &mut Tunnels, token: &Token) {
         let Some(job) = self.jobs.get_mut(token) else {
             return;
         };
-        for (_, pair) in tunnels.pairs() {
+        for (_, pair) in tunnels.pairs().iter() {
             take_in(job, pair);
         }
         // A site whose lanes are all down learns of the job when one is back; waiting for that would keep the
         // others.
-        let is_up = |site: &&String| tunnels.pair_of(site).is_some_and(Pair::is_up);
+        let is_up = |site: &&String| tunnels.pairs().of(site).is_some_and(Pair::is_up);
         job.awaited = job.told.iter().filter(is_up).cloned().collect();
         tell(driver, tunnels, token, job, None);
     }
 
     /// Another site says what it accepts: it takes part in the jobs of this site that want it.
-    pub(crate) fn on_accepts(
+    pub(in crate::membership) fn on_accepts(
         &mut self,
         driver: &mut Driver,
         tunnels: &mut Tunnels,
@@ -39,7 +79,7 @@ impl Membership {
         };
         let is_first = pair.take_acceptance(acceptance);
         for token in self.jobs.of_this_site() {
-            let (Some(job), Some(pair)) = (self.jobs.get_mut(&token), tunnels.pair(key)) else {
+            let (Some(job), Some(pair)) = (self.jobs.get_mut(&token), tunnels.pairs().get(key)) else {
                 continue;
             };
             let was_told = job.told.contains(pair.site());
@@ -78,12 +118,12 @@ fn take_in(job: &mut Job, pair: &Pair) {
 
 /// Tells a job to all that take part in it, or to one of them.
 fn tell(driver: &mut Driver, tunnels: &mut Tunnels, token: &Token, job: &Job, only: Option<PairKey>) {
-    let of_job = |site: &String| tunnels.key_of(site);
+    let of_job = |site: &String| tunnels.pairs().key_of(site);
     let pairs: Vec<PairKey> = match only {
         Some(pair) => vec![pair],
         None => job.told.iter().filter_map(of_job).collect(),
     };
     for pair in pairs {
-        tunnels.tell(driver, pair, job.announcement(token));
+        tunnels.pairs_mut().tell(driver, pair, job.announcement(token));
     }
 }

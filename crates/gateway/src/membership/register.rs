@@ -45,14 +45,20 @@ fn told(mut sites: Vec<String>) -> Vec<String> {
 }
 
 impl Membership {
-    pub(crate) fn register_job(&self, driver: &Driver, tunnels: &Tunnels, token: &Token, job: &Job) {
+    pub(in crate::membership) fn register_job(
+        &self,
+        driver: &Driver,
+        tunnels: &Tunnels,
+        token: &Token,
+        job: &Job,
+    ) {
         let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) else {
             return;
         };
         let plan = job.plan.as_ref();
         let mut sites = plan.map_or_else(Vec::new, |plan| plan.sites.clone());
         if sites.is_empty() {
-            let met = tunnels.pairs().map(|(_, pair)| pair.site().to_owned());
+            let met = tunnels.pairs().iter().map(|(_, pair)| pair.site().to_owned());
             sites = std::iter::once(driver.config.site.clone()).chain(met).collect();
         }
         let mut name = job.name.clone();
@@ -67,7 +73,7 @@ impl Membership {
         });
     }
 
-    pub(crate) fn unregister_job(&self, token: &Token, job: &Job) {
+    pub(in crate::membership) fn unregister_job(&self, token: &Token, job: &Job) {
         if let Some(grid) = self.session.as_ref().filter(|grid| grid.serves() && belongs(job)) {
             let _ = grid.client.job_ended(&number(token));
         }

@@ -7,7 +7,7 @@ use crate::membership::consent::{self, Refusal};
 use crate::membership::directory::Whereabouts;
 use crate::membership::jobs::{Job, Origin};
 use crate::site::SiteSide;
-use crate::site::streams::Delivery;
+use crate::site::opening::Delivery;
 use crate::sys::addresses::is_of_this_host;
 use causeway_control::SINK_PORT;
 use causeway_wire::Token;
@@ -27,8 +27,8 @@ impl SiteSide {
         asked: SocketAddr,
         destination: SocketAddr,
     ) -> Result<Delivery, Refusal> {
-        let config = &base.driver.config;
-        let Some(job) = base.membership.jobs().get(&token) else {
+        let config = base.config();
+        let Some(job) = base.jobs().get(&token) else {
             let why = format!("stream to {asked} with an unknown job token");
             return Err(("unknown-token", why));
         };
@@ -41,8 +41,7 @@ impl SiteSide {
             let why = format!("stream to {asked} under a job in which it takes no part");
             return Err(("no-part", why));
         }
-        if base.membership.directory().site_of(source.ip().to_canonical()) != Whereabouts::At(site.to_owned())
-        {
+        if base.directory().site_of(source.ip().to_canonical()) != Whereabouts::At(site.to_owned()) {
             let why = format!("stream to {asked} claims to come from {source}, which is not there");
             return Err(("false-source", why));
         }
@@ -50,7 +49,7 @@ impl SiteSide {
         if let Some(refusal) = consent::why_not(config, job) {
             return Err(("not-accepted", format!("stream to {asked}: {}", refusal.in_log())));
         }
-        if !base.membership.directory().own_site().has_node(destination.ip()) {
+        if !base.directory().own_site().has_node(destination.ip()) {
             let why = format!("stream to {destination}, which is not in this site");
             return Err(("foreign-destination", why));
         }

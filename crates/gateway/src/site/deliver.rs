@@ -25,7 +25,7 @@ impl DeliveryPorts {
         }
     }
 
-    /// The port of the next delivery.
+    /// Says which port the next delivery has.
     pub(crate) fn next(&self) -> u16 {
         self.next
     }

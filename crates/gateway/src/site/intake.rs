@@ -8,7 +8,7 @@ use crate::membership::pair_token;
 use crate::site::SiteSide;
 use crate::site::leg::{Socket, Stage};
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::SiteDeadline;
 use causeway_admission::{Admission, network_of};
 use causeway_tunnel::{OpenRequest, Target};
 use causeway_wire::preface::{Decoded, FIXED_BYTES, MAX_BYTES, canonical};
@@ -97,7 +97,7 @@ impl AsFd for Intake {
 
 impl SiteSide {
     /// Goes on reading prefaces that a predecessor has begun to read.
-    pub(crate) fn inherit_intakes(
+    pub(in crate::site) fn inherit_intakes(
         &mut self,
         base: &mut Base<'_>,
         kept: Vec<(usize, KeptIntake)>,
@@ -109,17 +109,13 @@ impl SiteSide {
             self.intake_admission
                 .enter(network_of(intake.peer.ip()), intake.generation, key);
             let token = Class::Intake.token(key.0);
-            base.driver
-                .registry()
-                .register(&mut intake.socket, token, interest)?;
-            base.driver
-                .timers
-                .set(PREFACE_DEADLINE, Deadline::Intake(key, intake.generation));
+            base.registry().register(&mut intake.socket, token, interest)?;
+            base.set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, intake.generation));
         }
         Ok(())
     }
 
-    pub(crate) fn on_shim_connection(
+    pub(in crate::site) fn on_shim_connection(
         &mut self,
         base: &mut Base<'_>,
         mut socket: TcpStream,
@@ -134,11 +130,10 @@ impl SiteSide {
         let key = self.intakes.vacant_key();
         let interest = Interest::READABLE | Interest::WRITABLE;
         if let Err(error) = base
-            .driver
             .registry()
             .register(&mut socket, Class::Intake.token(key.0), interest)
         {
-            return base.driver.log.refuse("register", peer.ip(), error);
+            return base.refuse("register", peer.ip(), error);
         }
         let intake = Intake {
             socket,
@@ -151,14 +146,12 @@ impl SiteSide {
         self.intakes.insert(intake);
         self.intake_admission
             .enter(network_of(peer.ip()), generation, key);
-        base.driver
-            .timers
-            .set(PREFACE_DEADLINE, Deadline::Intake(key, generation));
+        base.set_deadline(PREFACE_DEADLINE, SiteDeadline::Intake(key, generation));
         self.on_intake(base, key);
     }
 
     /// Reads what is there of a preface, and never a byte of what follows it.
-    pub(crate) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey) {
+    pub(in crate::site) fn on_intake(&mut self, base: &mut Base<'_>, key: IntakeKey) {
         while let Some(intake) = self.intakes.get_mut(key) {
             match intake
                 .socket
@@ -186,7 +179,12 @@ impl SiteSide {
         }
     }
 
-    pub(crate) fn on_intake_deadline(&mut self, base: &mut Base<'_>, key: IntakeKey, generation: u64) {
+    pub(in crate::site) fn on_intake_deadline(
+        &mut self,
+        base: &mut Base<'_>,
+        key: IntakeKey,
+        generation: u64,
+    ) {
         if self
             .intakes
             .get(key)
@@ -203,7 +201,7 @@ impl SiteSide {
 
     fn turn_away(&mut self, base: &mut Base<'_>, key: IntakeKey, kind: &str, why: String) {
         if let Some(intake) = self.take_intake(key) {
-            base.driver.log.refuse(kind, intake.peer.ip(), why);
+            base.refuse(kind, intake.peer.ip(), why);
         }
     }
 
@@ -220,7 +218,7 @@ impl SiteSide {
         };
         let peer = intake.peer;
         if let Err((refusal, socket)) = self.try_admit(base, intake, preface) {
-            base.driver.log.refuse(refusal.kind, peer.ip(), refusal.why);
+            base.refuse(refusal.kind, peer.ip(), refusal.why);
             let Some(mut socket) = socket else { return };
             if refusal.wants_verdict {
                 // Fits the empty buffer of a fresh socket; a shim that is gone needs no answer.
@@ -238,24 +236,19 @@ impl SiteSide {
             return;
         };
         let peer = intake.peer.ip().to_canonical();
-        if !base.membership.directory().own_site().has_node(peer) {
+        if !base.directory().own_site().has_node(peer) {
             let why = "asks whose gateway this is, and is no node of this site";
-            return base.driver.log.refuse("foreign-source", peer, why);
+            return base.refuse("foreign-source", peer, why);
         }
         // Each is tried: some ten nanoseconds, for as many jobs as sites may have.
-        let mut tokens = base.membership.jobs().iter().map(|(token, _)| token);
-        match tokens.find(|token| question.is_of(token)) {
-            Some(token) => {
-                // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
-                let _ = intake
-                    .socket
-                    .write(&question.answer(token, &base.driver.config.site));
-            }
-            None => {
-                let why = "asks whose gateway this is with an unknown job token";
-                base.driver.log.refuse("unknown-token", peer, why);
-            }
-        }
+        let mut tokens = base.jobs().iter().map(|(token, _)| token);
+        let Some(token) = tokens.find(|token| question.is_of(token)) else {
+            drop(tokens);
+            let why = "asks whose gateway this is with an unknown job token";
+            return base.refuse("unknown-token", peer, why);
+        };
+        // Fits the empty buffer of a fresh socket; a node that is gone needs no answer.
+        let _ = intake.socket.write(&question.answer(token, &base.config().site));
     }
 
     fn try_admit(
@@ -305,10 +298,7 @@ impl SiteSide {
     /// An address of this site as the grid knows it: a shim says it so, `causeway connect` as its host has
     /// it.
     fn in_grid(&self, base: &Base<'_>, own: SocketAddr) -> SocketAddr {
-        SocketAddr::new(
-            base.membership.directory().own_site().in_grid(own.ip()),
-            own.port(),
-        )
+        SocketAddr::new(base.directory().own_site().in_grid(own.ip()), own.port())
     }
 
     /// The pair with the destination's site, if the preface may have what it asks for.
@@ -328,7 +318,7 @@ impl SiteSide {
             })
         };
         let destination = preface.destination;
-        if !base.membership.jobs().knows(&preface.token) {
+        if !base.jobs().knows(&preface.token) {
             return refuse(
                 "unknown-token",
                 Reason::Denied,
@@ -339,7 +329,7 @@ impl SiteSide {
             let why = format!("claims to be {}, but comes from {peer}", preface.source);
             return refuse("false-source", Reason::Denied, why);
         }
-        let site = match base.membership.directory().site_of(destination.ip()) {
+        let site = match base.directory().site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 return refuse(
@@ -360,7 +350,7 @@ impl SiteSide {
     }
 
     /// Opens a stream for a socket of this site that the loop already cares for as another kind of source.
-    pub(crate) fn open_stream(
+    pub(in crate::site) fn open_stream(
         &mut self,
         base: &mut Base<'_>,
         pair_key: PairKey,
@@ -380,11 +370,11 @@ impl SiteSide {
             token: shared,
             target: request.target.clone(),
         });
-        self.streams_opened += 1;
+        self.legs.count_opened();
         let generation = base.driver.next_generation();
         let entry = self.legs.vacant_key();
         let token: Token = Class::Leg.token(entry.0);
-        let registered = socket.reregister(base.driver.registry(), token);
+        let registered = socket.reregister(base.registry(), token);
         let Some(pair) = base.tunnels.pair_mut(pair_key) else {
             return Err(Reason::NoTunnel);
         };
@@ -397,14 +387,14 @@ impl SiteSide {
             socket,
             pair_key,
             id,
-            (request.token, base.membership.jobs().weight(&request.token)),
+            (request.token, base.jobs().weight(&request.token)),
             generation,
             stage,
         ));
-        self.legs[entry].lingers = base.membership.jobs().lingers(&request.token);
-        self.streams_peak = self.streams_peak.max(self.legs.len());
+        self.legs[entry].lingers = base.jobs().lingers(&request.token);
+        self.legs.count_present();
         self.schedule(base, entry);
-        base.tunnels.touch(pair_key);
+        base.touch(pair_key);
         Ok(entry)
     }
 }
@@ -415,19 +405,24 @@ fn way_to(base: &Base<'_>, preface: &Preface, site: &str) -> Result<PairKey, (&'
         let destination = preface.destination;
         Err((kind, reason, format!("connection to {destination}: {why}")))
     };
-    let Some(pair_key) = base.tunnels.key_of(site) else {
+    let Some(pair_key) = base.tunnels.pairs().key_of(site) else {
         return refuse(
             "no-tunnel",
             Reason::NoTunnel,
             &format!("no tunnel to site {site}"),
         );
     };
-    let job = base.membership.jobs().get(&preface.token);
+    let job = base.jobs().get(&preface.token);
     if !job.is_some_and(|job| job.takes_part(site)) {
         let why = format!("site {site} takes no part in its job");
         return refuse("no-part", Reason::Denied, &why);
     }
-    if base.tunnels.pair(pair_key).is_none_or(|pair| !pair.may_open()) {
+    if base
+        .tunnels
+        .pairs()
+        .get(pair_key)
+        .is_none_or(|pair| !pair.may_open())
+    {
         let why = format!("site {site} takes none, and as many as may be wait for it");
         return refuse("exhausted", Reason::Exhausted, &why);
     }

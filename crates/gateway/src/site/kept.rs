@@ -6,75 +6,80 @@ use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::intake::KeptIntake;
 use crate::site::leg::{KeptLeg, Leg};
+use crate::site::streams::FAREWELL;
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::SiteDeadline;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
 
-/// Legs and intakes, by their keys.
-pub(crate) type Kept<'a> = (Vec<(usize, KeptLeg<'a>)>, Vec<(usize, KeptIntake)>);
+/// Carries a site's part of a hand-over; legs and intakes with their keys.
+pub(crate) struct KeptSite<'a> {
+    pub(crate) streams_opened: u64,
+    pub(crate) streams_peak: usize,
+    pub(crate) next_delivery_port: u16,
+    pub(crate) legs: Vec<(usize, KeptLeg<'a>)>,
+    pub(crate) intakes: Vec<(usize, KeptIntake)>,
+}
 
 impl SiteSide {
-    pub(crate) fn keep(&mut self) -> Kept<'_> {
+    /// Gathers what the successor needs to know.
+    pub(crate) fn keep(&mut self) -> KeptSite<'_> {
+        let (streams_opened, streams_peak) = (self.legs.opened(), self.legs.peak());
         let legs = self.legs.iter_mut().map(|(key, leg)| (key.0, leg.keep()));
         let intakes = self.intakes.iter().map(|(key, intake)| (key.0, intake.keep()));
-        (legs.collect(), intakes.collect())
+        KeptSite {
+            streams_opened,
+            streams_peak,
+            next_delivery_port: self.ports.next(),
+            legs: legs.collect(),
+            intakes: intakes.collect(),
+        }
     }
 
-    /// The descriptors that the state names by number.
+    /// Goes on with the connections of a predecessor.
+    ///
+    /// # Errors
+    /// A descriptor is none, or cannot be registered.
+    pub(crate) fn inherit(
+        &mut self,
+        base: &mut Base<'_>,
+        kept: KeptSite<'static>,
+    ) -> Result<(), InheritError> {
+        self.ports.inherit(kept.next_delivery_port);
+        self.inherit_legs(base, kept.legs)?;
+        self.legs.inherit_counts(kept.streams_opened, kept.streams_peak);
+        self.inherit_intakes(base, kept.intakes)
+    }
+
+    /// Lists the descriptors that the state names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let legs = self.legs.iter().map(|(_, leg)| leg.socket.as_fd());
         legs.chain(self.intakes.iter().map(|(_, intake)| intake.as_fd()))
     }
 
-    /// The port of the next delivery.
-    pub(crate) fn next_port(&self) -> u16 {
-        self.ports.next()
-    }
-
-    /// Goes on counting, and dealing ports out, where a predecessor stopped.
-    pub(crate) fn inherit_counts(&mut self, opened: u64, peak: usize, next_port: u16) {
-        (self.streams_opened, self.streams_peak) = (opened, peak);
-        self.ports.inherit(next_port);
-    }
-
-    /// Goes on with the legs of a predecessor. Those of an ended job have `farewell` left.
-    ///
-    /// # Errors
-    /// A descriptor is none, or cannot be registered.
-    pub(crate) fn inherit_legs(
+    fn inherit_legs(
         &mut self,
         base: &mut Base<'_>,
         kept: Vec<(usize, KeptLeg<'static>)>,
-        farewell: Duration,
     ) -> Result<(), InheritError> {
         let inherit = |(key, kept)| Ok::<_, InheritError>((key, Leg::inherit(kept)?));
         self.legs = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
         for (key, leg) in self.legs.iter_mut() {
-            leg.socket
-                .register(base.driver.registry(), Class::Leg.token(key.0))?;
+            leg.socket.register(base.registry(), Class::Leg.token(key.0))?;
             if let Some(pair) = base.tunnels.pair_mut(leg.pair) {
                 pair.join_leg(leg.id, key);
             }
-            if !leg.lingers && !base.membership.jobs().knows(&leg.token) {
+            if !leg.lingers && !base.jobs().knows(&leg.token) {
                 // Its job had ended, and it was to go.
-                base.driver.timers.set(farewell, Deadline::Streams(leg.token));
+                base.set_deadline(FAREWELL, SiteDeadline::Streams(leg.token));
             }
             if leg.is_connecting() {
-                let deadline = Deadline::Delivery(key, leg.generation);
-                base.driver.timers.set(deliver::CONNECT_DEADLINE, deadline);
+                let deadline = SiteDeadline::Delivery(key, leg.generation);
+                base.set_deadline(deliver::CONNECT_DEADLINE, deadline);
             }
         }
         for key in self.legs.keys() {
             self.schedule(base, key);
         }
         Ok(())
-    }
-
-    /// Ends every connection: the gateway stops.
-    pub(crate) fn abort_all(&mut self, base: &mut Base<'_>) {
-        for leg in self.legs.keys() {
-            self.abort_leg(base, leg, causeway_wire::Reason::NoTunnel);
-        }
     }
 }

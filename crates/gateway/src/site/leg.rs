@@ -228,7 +228,7 @@ impl Leg {
         Ok(written)
     }
 
-    /// The destination accepted, or runs: the preface goes out first, and bytes may flow.
+    /// Notes that the destination accepted, or runs: the preface goes out first, and bytes may flow.
     pub(crate) fn connected(&mut self) -> io::Result<()> {
         if let Stage::Connecting { preface } = std::mem::replace(&mut self.stage, Stage::Open) {
             self.write_first(&preface)?;
@@ -260,17 +260,17 @@ impl Leg {
         }
     }
 
-    /// The destination has not answered yet.
+    /// Says whether the destination has still to answer.
     pub(crate) fn is_connecting(&self) -> bool {
         matches!(self.stage, Stage::Connecting { .. })
     }
 
-    /// Nobody reads or writes at the other end of the socket yet.
+    /// Says whether nobody reads or writes at the other end of the socket yet.
     pub(crate) fn is_to_come(&self) -> bool {
         self.is_connecting() || matches!(self.stage, Stage::Starting)
     }
 
-    /// Both directions have ended.
+    /// Says whether both directions have ended.
     pub(crate) fn is_done(&self) -> bool {
         self.read_ended && self.write_ended
     }
@@ -347,7 +347,7 @@ impl Socket {
         })
     }
 
-    /// The error that ended the connection, if one did.
+    /// Takes the error that ended the connection, if one did.
     pub(crate) fn take_error(&self) -> Option<io::Error> {
         match self {
             Socket::Tcp(socket) => socket.take_error(),

@@ -15,38 +15,65 @@ use std::ops::{Deref, Index, IndexMut};
 pub(crate) struct Legs {
     table: Table<LegKey, Leg>,
     by_job: HashMap<Token, HashSet<LegKey>>,
+    /// Streams that there have been so far, and most at a time.
+    opened: u64,
+    peak: usize,
 }
 
 impl Legs {
-    pub(crate) fn insert(&mut self, leg: Leg) -> LegKey {
+    /// Counts the streams that there have been so far.
+    pub(crate) fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Says how many streams there have been at a time at most.
+    pub(crate) fn peak(&self) -> usize {
+        self.peak
+    }
+
+    pub(in crate::site) fn count_opened(&mut self) {
+        self.opened += 1;
+    }
+
+    /// Notes how many there are now.
+    pub(in crate::site) fn count_present(&mut self) {
+        self.peak = self.peak.max(self.len());
+    }
+
+    /// Goes on counting where a predecessor stopped.
+    pub(in crate::site) fn inherit_counts(&mut self, opened: u64, peak: usize) {
+        (self.opened, self.peak) = (opened, peak);
+    }
+
+    pub(in crate::site) fn insert(&mut self, leg: Leg) -> LegKey {
         let token = leg.token;
         let key = self.table.insert(leg);
         self.by_job.entry(token).or_default().insert(key);
         key
     }
 
-    pub(crate) fn try_remove(&mut self, key: LegKey) -> Option<Leg> {
+    pub(in crate::site) fn try_remove(&mut self, key: LegKey) -> Option<Leg> {
         let leg = self.table.try_remove(key)?;
         self.leave(key, &leg.token);
         Some(leg)
     }
 
-    pub(crate) fn get_mut(&mut self, key: LegKey) -> Option<&mut Leg> {
+    pub(in crate::site) fn get_mut(&mut self, key: LegKey) -> Option<&mut Leg> {
         self.table.get_mut(key)
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (LegKey, &mut Leg)> {
+    pub(in crate::site) fn iter_mut(&mut self) -> impl Iterator<Item = (LegKey, &mut Leg)> {
         self.table.iter_mut()
     }
 
     /// The legs of a job, taken first, since what is done with one may remove others.
-    pub(crate) fn of_job(&self, token: &Token) -> Vec<LegKey> {
+    pub(in crate::site) fn of_job(&self, token: &Token) -> Vec<LegKey> {
         let keys = self.by_job.get(token).into_iter().flatten();
         keys.copied().collect()
     }
 
     /// Makes a leg another job's, with that one's weight.
-    pub(crate) fn give(&mut self, key: LegKey, token: Token, weight: u32) {
+    pub(in crate::site) fn give(&mut self, key: LegKey, token: Token, weight: u32) {
         let Some(leg) = self.table.get_mut(key) else {
             return;
         };
@@ -96,7 +123,12 @@ impl FromIterator<(usize, Leg)> for Legs {
         for (key, leg) in table.iter() {
             by_job.entry(leg.token).or_default().insert(key);
         }
-        Legs { table, by_job }
+        Legs {
+            table,
+            by_job,
+            opened: 0,
+            peak: 0,
+        }
     }
 }
 

@@ -1,24 +1,40 @@
 //! This site: connections of its processes, from their preface to the stream that carries them.
 
+use crate::base::Base;
 use crate::keys::{IntakeKey, LegKey, Table};
+use crate::sys::source::SiteSource;
+use crate::sys::timers::SiteDeadline;
 use causeway_admission::Admission;
 use deliver::DeliveryPorts;
 use intake::Intake;
 use legs::Legs;
+use mio::net::TcpStream;
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
 mod consent;
-pub(crate) mod deliver;
+mod deliver;
+pub(crate) mod fill;
 pub(crate) mod intake;
-mod kept;
+pub(crate) mod kept;
 pub(crate) mod leg;
-pub(crate) mod legs;
+mod legs;
 pub mod nft;
+pub(crate) mod opening;
 pub mod ports;
-pub(crate) mod streams;
+mod processes;
+mod streams;
 pub(crate) mod transparent;
+
+/// How a connection comes to this gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Entrance {
+    /// A shim has made it; a preface comes first.
+    Shim,
+    /// The site's router has handed it over.
+    Router,
+}
 
 /// Connections of this site's processes.
 pub(crate) struct SiteSide {
@@ -29,11 +45,40 @@ pub(crate) struct SiteSide {
     /// All of `intakes`, by where they come from.
     intake_admission: Admission<IpAddr, IntakeKey>,
     ports: DeliveryPorts,
-    streams_opened: u64,
-    streams_peak: usize,
 }
 
 impl SiteSide {
+    /// Takes a connection, which has come in this way.
+    pub(crate) fn accept(
+        &mut self,
+        base: &mut Base<'_>,
+        entrance: Entrance,
+        socket: TcpStream,
+        peer: SocketAddr,
+    ) {
+        match entrance {
+            Entrance::Shim => self.on_shim_connection(base, socket, peer),
+            Entrance::Router => self.on_handed_connection(base, socket, peer),
+        }
+    }
+
+    /// Acts on what the kernel reports of a connection.
+    pub(crate) fn on_ready(&mut self, base: &mut Base<'_>, source: SiteSource, event: &mio::event::Event) {
+        match source {
+            SiteSource::Intake(key) => self.on_intake(base, key),
+            SiteSource::Leg(key) => self.on_leg(base, key, event),
+        }
+    }
+
+    /// Acts where the time for something is over.
+    pub(crate) fn on_deadline(&mut self, base: &mut Base<'_>, deadline: SiteDeadline) {
+        match deadline {
+            SiteDeadline::Intake(key, generation) => self.on_intake_deadline(base, key, generation),
+            SiteDeadline::Delivery(key, generation) => self.on_delivery_deadline(base, key, generation),
+            SiteDeadline::Streams(token) => self.end_streams(base, &token),
+        }
+    }
+
     /// Delivers connections from these ports, in a process that may have so many files open.
     pub(crate) fn new(ports: RangeInclusive<u16>, files: usize) -> SiteSide {
         SiteSide {
@@ -42,31 +87,11 @@ impl SiteSide {
             intakes: Table::new(),
             intake_admission: intake::admission(files),
             ports: DeliveryPorts::new(ports),
-            streams_opened: 0,
-            streams_peak: 0,
         }
     }
 
-    /// The number that tells a leg from others of the same key.
-    pub(crate) fn generation(&self, leg: LegKey) -> u64 {
-        self.legs.get(leg).map_or(0, |leg| leg.generation)
-    }
-
+    /// Lends the connections that streams end at.
     pub(crate) fn legs(&self) -> &Legs {
         &self.legs
     }
-
-    /// Most streams that there have been at a time.
-    pub(crate) fn streams_peak(&self) -> usize {
-        self.streams_peak
-    }
-
-    pub(crate) fn streams_opened(&self) -> u64 {
-        self.streams_opened
-    }
-
-    pub(crate) fn count_opened(&mut self) {
-        self.streams_opened += 1;
-    }
 }
-pub(crate) mod fill;

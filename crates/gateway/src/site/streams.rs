@@ -2,45 +2,23 @@
 
 use crate::base::Base;
 use crate::keys::{LegKey, PairKey};
+use crate::membership::jobs::Job;
 use crate::site::SiteSide;
 use crate::site::deliver;
 use crate::site::leg::{Leg, Socket, Stage};
-use crate::site::transparent;
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
-use causeway_control::audit::AuditEvent;
+use crate::sys::timers::SiteDeadline;
 use causeway_tunnel::{Event, StreamId};
-use causeway_wire::{Preface, Reason, Token, Verdict};
-use mio::net::TcpStream;
-use std::io;
-use std::net::SocketAddr;
+use causeway_wire::{Reason, Token, Verdict};
+use std::time::Duration;
 
-/// What becomes of a stream that is to reach an address of this site.
-pub(crate) enum Delivery {
-    /// A connection is under way.
-    Begun,
-    /// It is for a process that counts, which is still to be started.
-    Sink,
-}
-
-/// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many,
-/// and the processes themselves are written down.
-fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: SocketAddr) -> io::Result<()> {
-    let Some(job) = base.membership.jobs().get(&token).filter(|job| job.plain) else {
-        return Ok(());
-    };
-    let mut entry = base.driver.audit.entry(AuditEvent::Connect);
-    site.clone_into(&mut entry.site);
-    entry.user.clone_from(&job.user);
-    entry.name.clone_from(&job.name);
-    entry.job = token.hint();
-    entry.node = destination.to_string();
-    base.driver.audit.write(entry)
-}
+/// What connections of `causeway connect` get, once its command has ended, to deliver what was sent last and
+/// to end in order.
+pub(in crate::site) const FAREWELL: Duration = Duration::from_secs(10);
 
 impl SiteSide {
     fn leg_of(&self, base: &Base<'_>, pair_key: PairKey, id: StreamId) -> Option<LegKey> {
-        base.tunnels.pair(pair_key)?.leg_of(id)
+        base.tunnels.pairs().get(pair_key)?.leg_of(id)
     }
 
     /// Acts on an event of a stream.
@@ -105,125 +83,8 @@ impl SiteSide {
         self.schedule(base, leg_key);
     }
 
-    /// One site may have three quarters of the files that this gateway may open, in streams: connections of
-    /// its own site, of the others and of commands need some too.
-    pub(crate) fn refuse_stream(&mut self, base: &mut Base<'_>, pair_key: PairKey) -> Result<(), Reason> {
-        let site = base.tunnels.pair(pair_key).map(|pair| pair.site());
-        let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
-        base.driver
-            .log
-            .refuse("streams", format_args!("site {}", site.unwrap_or_default()), text);
-        Err(Reason::Exhausted)
-    }
-
-    pub(crate) fn open_delivery(
-        &mut self,
-        base: &mut Base<'_>,
-        pair_key: PairKey,
-        id: StreamId,
-        token: Token,
-        source: SocketAddr,
-        destination: SocketAddr,
-    ) -> Result<Delivery, Reason> {
-        let site = base
-            .tunnels
-            .pair(pair_key)
-            .map(|pair| pair.site().to_owned())
-            .unwrap_or_default();
-        let asked = destination;
-        let own_site = base.membership.directory().own_site();
-        let destination = SocketAddr::new(own_site.real(asked.ip()), asked.port());
-        match self.judge_delivery(base, &site, token, source, asked, destination) {
-            Ok(Delivery::Begun) => {}
-            Ok(Delivery::Sink) => return Ok(Delivery::Sink),
-            Err((kind, why)) => {
-                base.membership
-                    .record_refusal(base.driver, kind, &site, token, why);
-                return Err(Reason::Denied);
-            }
-        }
-        if let Err(error) = record_connection(base, token, &site, destination) {
-            base.driver.log.refuse("audit", &site, error);
-            return Err(Reason::Exhausted);
-        }
-        let asked = Preface {
-            source,
-            destination: asked,
-            token,
-            wants_verdict: false,
-        };
-        let (preface, socket) = self.connect(base, &asked, destination)?;
-        let leg = self.add_leg(
-            base,
-            Socket::Tcp(socket),
-            pair_key,
-            id,
-            token,
-            Stage::Connecting { preface },
-        )?;
-        let generation = self.legs[leg].generation;
-        base.driver
-            .timers
-            .set(deliver::CONNECT_DEADLINE, Deadline::Delivery(leg, generation));
-        Ok(Delivery::Begun)
-    }
-
-    /// Begins the connection that a job's streams of its kind get, and says what goes first over it.
-    fn connect(
-        &mut self,
-        base: &mut Base<'_>,
-        asked: &Preface,
-        destination: SocketAddr,
-    ) -> Result<(Vec<u8>, TcpStream), Reason> {
-        let (jobs, lan) = (base.membership.jobs(), &base.driver.config.lan);
-        let (preface, socket) = if jobs.is_transparent(&asked.token) {
-            (Vec::new(), transparent::connect(asked.source, destination))
-        } else if jobs.is_plain(&asked.token) {
-            (Vec::new(), deliver::connect_plainly(lan, destination))
-        } else {
-            let preface = asked.encode().map_err(|_| Reason::Protocol)?;
-            (preface, self.ports.connect(lan, destination))
-        };
-        match socket {
-            Ok(socket) => Ok((preface, socket)),
-            Err(error) => {
-                let text = format_args!("connect: {error}");
-                base.driver.log.refuse("delivery", destination, text);
-                Err(deliver::reason(&error))
-            }
-        }
-    }
-
-    /// Puts a new socket under the loop's care as the local end of a stream.
-    pub(crate) fn add_leg(
-        &mut self,
-        base: &mut Base<'_>,
-        socket: Socket,
-        pair: PairKey,
-        id: StreamId,
-        token: Token,
-        stage: Stage,
-    ) -> Result<LegKey, Reason> {
-        let generation = base.driver.next_generation();
-        let job = (token, base.membership.jobs().weight(&token));
-        let key = self
-            .legs
-            .insert(Leg::new(socket, pair, id, job, generation, stage));
-        self.legs[key].lingers = base.membership.jobs().lingers(&token);
-        let registered = self.legs[key]
-            .socket
-            .register(base.driver.registry(), Class::Leg.token(key.0));
-        let Some(pair) = base.tunnels.pair_mut(pair).filter(|_| registered.is_ok()) else {
-            drop(self.legs.try_remove(key));
-            return Err(Reason::Exhausted);
-        };
-        pair.join_leg(id, key);
-        self.streams_peak = self.streams_peak.max(self.legs.len());
-        Ok(key)
-    }
-
     /// The kernel has news of a leg's socket.
-    pub(crate) fn on_leg(&mut self, base: &mut Base<'_>, key: LegKey, event: &mio::event::Event) {
+    pub(in crate::site) fn on_leg(&mut self, base: &mut Base<'_>, key: LegKey, event: &mio::event::Event) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -261,19 +122,8 @@ impl SiteSide {
         self.break_leg(base, key, deliver::reason(&error));
     }
 
-    /// The process that a leg waits for runs, or could not be started.
-    pub(crate) fn on_process(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64, runs: bool) {
-        // It may have ended meanwhile; then the process has read the end.
-        let waits = |leg: &&Leg| leg.generation == generation && matches!(leg.stage, Stage::Starting);
-        match self.legs.get(key).filter(waits) {
-            Some(_) if runs => self.begin_flow(base, key),
-            Some(_) => self.break_leg(base, key, Reason::Exhausted),
-            None => {}
-        }
-    }
-
     /// Somebody is at the other end of the socket: the far side learns of it, and bytes flow.
-    fn begin_flow(&mut self, base: &mut Base<'_>, key: LegKey) {
+    pub(in crate::site) fn begin_flow(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
@@ -300,7 +150,7 @@ impl SiteSide {
                 if let Some(pair) = base.tunnels.pair_mut(pair_key).filter(|_| count > 0) {
                     pair.tunnel().consumed(id, count);
                 }
-                base.tunnels.touch(pair_key);
+                base.touch(pair_key);
                 if done {
                     self.drop_leg(base, key);
                 }
@@ -329,13 +179,13 @@ impl SiteSide {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
-        let flows = !leg.is_to_come();
+        let (flows, now) = (!leg.is_to_come(), base.now());
         if leg.readable && flows && !leg.scheduled && !leg.read_ended {
             let pair_key = leg.pair;
             if let Some(pair) = base.tunnels.pair_mut(pair_key) {
-                leg.take_turn(key, pair.turns(), base.driver.now);
+                leg.take_turn(key, pair.turns(), now);
             }
-            base.tunnels.touch(pair_key);
+            base.touch(pair_key);
         }
     }
 
@@ -355,18 +205,46 @@ impl SiteSide {
             pair.tunnel().reset(id, reason);
         }
         leg.socket.reset_on_close();
-        base.tunnels.touch(pair_key);
+        base.touch(pair_key);
         self.drop_leg(base, key);
     }
 
+    /// Puts a new socket under the loop's care as the local end of a stream.
+    pub(in crate::site) fn add_leg(
+        &mut self,
+        base: &mut Base<'_>,
+        socket: Socket,
+        pair: PairKey,
+        id: StreamId,
+        token: Token,
+        stage: Stage,
+    ) -> Result<LegKey, Reason> {
+        let generation = base.driver.next_generation();
+        let job = (token, base.jobs().weight(&token));
+        let key = self
+            .legs
+            .insert(Leg::new(socket, pair, id, job, generation, stage));
+        self.legs[key].lingers = base.jobs().lingers(&token);
+        let registered = self.legs[key]
+            .socket
+            .register(base.registry(), Class::Leg.token(key.0));
+        let Some(pair) = base.tunnels.pair_mut(pair).filter(|_| registered.is_ok()) else {
+            drop(self.legs.try_remove(key));
+            return Err(Reason::Exhausted);
+        };
+        pair.join_leg(id, key);
+        self.legs.count_present();
+        Ok(key)
+    }
+
     /// The far side is gone, or refused: the process learns of it.
-    pub(crate) fn abort_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
+    pub(in crate::site) fn abort_leg(&mut self, base: &mut Base<'_>, key: LegKey, reason: Reason) {
         let Some(leg) = self.legs.get_mut(key) else {
             return;
         };
         if matches!(leg.stage, Stage::Awaiting | Stage::Spawning) {
             // The shim reads the verdict, then the end; a reset could overtake the verdict.
-            let far = base.tunnels.pair(leg.pair).map(|pair| pair.site());
+            let far = base.tunnels.pairs().get(leg.pair).map(|pair| pair.site());
             let _ = leg.verdict(Verdict::Failed(reason), far.unwrap_or("a site that is gone"));
         } else {
             leg.socket.reset_on_close();
@@ -375,7 +253,7 @@ impl SiteSide {
     }
 
     /// Forgets a leg and closes its socket.
-    pub(crate) fn drop_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
+    pub(in crate::site) fn drop_leg(&mut self, base: &mut Base<'_>, key: LegKey) {
         let Some(leg) = self.legs.try_remove(key) else {
             return;
         };
@@ -391,9 +269,32 @@ impl SiteSide {
     }
 
     /// Ends all streams of a job.
-    pub(crate) fn end_streams(&mut self, base: &mut Base<'_>, token: &Token) {
+    pub(in crate::site) fn end_streams(&mut self, base: &mut Base<'_>, token: &Token) {
         for key in self.legs.of_job(token) {
             self.break_leg(base, key, Reason::Reset);
+        }
+    }
+
+    /// Ends the streams of a job that is over.
+    pub(crate) fn end_job(&mut self, base: &mut Base<'_>, token: &Token, job: &Job) {
+        // A plain connection ends as its two ends do, who have a moment for that: a reset at once would take
+        // from the far side what was sent last.
+        if job.plain {
+            if !job.lingers {
+                base.set_deadline(FAREWELL, SiteDeadline::Streams(*token));
+            }
+            return;
+        }
+        if job.transparent {
+            self.leave_transparent_streams(base, token);
+        }
+        self.end_streams(base, token);
+    }
+
+    /// Ends these streams, whose tunnel is over or is about to be.
+    pub(crate) fn abort(&mut self, base: &mut Base<'_>, legs: Vec<LegKey>) {
+        for leg in legs {
+            self.abort_leg(base, leg, Reason::NoTunnel);
         }
     }
 }

@@ -71,12 +71,13 @@ fn transparent_socket(address: SocketAddr) -> io::Result<socket2::Socket> {
 }
 
 impl SiteSide {
+    /// Says whether one more connection may be handed over.
     pub(crate) fn has_room_for_handed(&self) -> bool {
         self.handed.len() < AT_MOST
     }
 
     /// The router has handed over a connection; `peer` is its source.
-    pub(crate) fn on_handed_connection(
+    pub(in crate::site) fn on_handed_connection(
         &mut self,
         base: &mut Base<'_>,
         mut socket: TcpStream,
@@ -94,7 +95,7 @@ impl SiteSide {
         // open_stream takes sockets that the loop cares for already; this is the number it gives them.
         let number = Class::Leg.token(self.legs.vacant_key().0);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if let Err(error) = base.driver.registry().register(&mut socket, number, interest) {
+        if let Err(error) = base.registry().register(&mut socket, number, interest) {
             return self.turn_back(base, &socket, peer, ("register", error.to_string()));
         }
         let target = Target::Connection {
@@ -106,13 +107,13 @@ impl SiteSide {
             Ok(leg) => drop(self.handed.insert(leg)),
             Err(reason) => {
                 let why = format!("stream to {destination}: {}", reason.text());
-                base.driver.log.refuse("exhausted", peer.ip(), why);
+                base.refuse("exhausted", peer.ip(), why);
             }
         }
     }
 
     fn turn_back(&mut self, base: &mut Base<'_>, socket: &TcpStream, peer: SocketAddr, (kind, why): Refusal) {
-        base.driver.log.refuse(kind, peer.ip(), why);
+        base.refuse(kind, peer.ip(), why);
         // The kernel has accepted already: only a reset still says no.
         let _ = SockRef::from(socket).set_linger(Some(Duration::ZERO));
     }
@@ -124,11 +125,11 @@ impl SiteSide {
         source: SocketAddr,
         destination: SocketAddr,
     ) -> Result<(PairKey, Token), Refusal> {
-        if !base.membership.directory().is_own_address(source.ip()) {
+        if !base.directory().is_own_address(source.ip()) {
             let why = format!("connection to {destination} handed over, but its source is not in this site");
             return Err(("foreign-source", why));
         }
-        let site = match base.membership.directory().site_of(destination.ip()) {
+        let site = match base.directory().site_of(destination.ip()) {
             Whereabouts::At(site) => site,
             Whereabouts::Here => {
                 let why = format!("connection to {destination} handed over, which is in this site");
@@ -139,26 +140,21 @@ impl SiteSide {
                 return Err(("unknown-destination", why));
             }
         };
-        let Some(token) = base.membership.jobs().transparent() else {
+        let Some(token) = base.jobs().transparent() else {
             let why = format!(
                 "connection to {destination} handed over while no job runs that has such ones: begin it with \
                  'causeway run --transparent'"
             );
             return Err(("no-transparent-job", why));
         };
-        if !base
-            .membership
-            .directory()
-            .other(&site)
-            .is_some_and(|info| info.transparent)
-        {
+        if !base.directory().other(&site).is_some_and(|info| info.transparent) {
             let why = format!(
                 "connection to {destination} handed over, but the gateway of {site} delivers none: it has no 'transparent' in \
                  [listen]"
             );
             return Err(("not-transparent", why));
         }
-        let pair = base.tunnels.key_of(&site);
+        let pair = base.tunnels.pairs().key_of(&site);
         let no_tunnel = || {
             (
                 "no-tunnel",
@@ -168,7 +164,12 @@ impl SiteSide {
         Ok((pair.ok_or_else(no_tunnel)?, token))
     }
 
-    pub(crate) fn on_delivery_deadline(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64) {
+    pub(in crate::site) fn on_delivery_deadline(
+        &mut self,
+        base: &mut Base<'_>,
+        key: LegKey,
+        generation: u64,
+    ) {
         let leg = self.legs.get(key);
         if leg.is_some_and(|leg| leg.generation == generation && leg.is_connecting()) {
             self.tell_of_late_delivery(base, key);
@@ -179,7 +180,7 @@ impl SiteSide {
     /// A destination has not answered. To who has forgotten the rules here, that is all there is to see.
     fn tell_of_late_delivery(&mut self, base: &mut Base<'_>, leg: LegKey) {
         let leg = self.legs.get(leg);
-        let Some(leg) = leg.filter(|leg| base.membership.jobs().is_transparent(&leg.token)) else {
+        let Some(leg) = leg.filter(|leg| base.jobs().is_transparent(&leg.token)) else {
             return;
         };
         if let Socket::Tcp(socket) = &leg.socket
@@ -189,17 +190,17 @@ impl SiteSide {
                 "its connection was not answered here within {CONNECT_DEADLINE:?}: the node is down, or the rules that bring answers \
                  back to this gateway are not applied (causeway gateway --print-nft)"
             );
-            base.driver.log.refuse("unanswered", source.ip(), why);
+            base.refuse("unanswered", source.ip(), why);
         }
     }
 
     /// A job for handed-over connections is over. Nothing tells which of several jobs such a connection
     /// belongs to, so they go on while another such job runs; those of the last one are left to end with it.
-    pub(crate) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
-        let Some(other) = base.membership.jobs().transparent() else {
+    pub(in crate::site) fn leave_transparent_streams(&mut self, base: &mut Base<'_>, token: &Token) {
+        let Some(other) = base.jobs().transparent() else {
             return;
         };
-        let weight = base.membership.jobs().weight(&other);
+        let weight = base.jobs().weight(&other);
         for key in self.legs.of_job(token) {
             // The other ones are starters' and agents', which are the job's own.
             if matches!(self.legs[key].socket, Socket::Tcp(_)) {
@@ -248,8 +249,8 @@ mod tests {
                 relays: false,
                 transparent: name == "nancy",
             };
-            gateway.membership.directory_mut().learn(name, info).unwrap();
-            gateway.tunnels.pretend(name, PairKey(net));
+            gateway.membership.pretend(info);
+            gateway.tunnels.pairs_mut().pretend(name, PairKey(net));
         }
         gateway
     }
@@ -305,7 +306,7 @@ mod tests {
                 "{source} {destination}"
             );
         }
-        gateway.tunnels.pretend_none();
+        gateway.tunnels.pairs_mut().pretend_none();
         assert_eq!(
             judged(&mut gateway, "127.1.0.1:5000", "10.2.0.1:6000"),
             Err("no-tunnel")

@@ -1,5 +1,6 @@
 //! Tokens of the loop: what each source of events is, and which one of its kind.
 
+use crate::keys::{CommandKey, HandshakeKey, IntakeKey, LaneKey, LegKey, SpliceKey};
 use mio::Token;
 
 /// What a token of the loop stands for.
@@ -51,8 +52,101 @@ impl Class {
         Token(key * CLASSES.len() + self as usize)
     }
 
+    /// Says whom an event concerns, by the token of what reports it.
     pub(crate) fn of(token: Token) -> (Class, usize) {
         (CLASSES[token.0 % CLASSES.len()], token.0 / CLASSES.len())
+    }
+}
+
+/// The owner that an event of the kernel concerns, and what of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// One of the listeners.
+    Listener(Listener),
+    /// A lane, whose frames concern several owners.
+    Lane(LaneKey),
+    Tunnels(TunnelsSource),
+    /// The session with the broker.
+    Broker,
+    Site(SiteSource),
+    Traversal(TraversalSource),
+    /// A reader of the metrics.
+    Telemetry(usize),
+    Commands(CommandsSource),
+    Lifecycle(LifecycleSource),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listener {
+    /// One of those for this site's processes, in the order of the configuration.
+    Lan(usize),
+    Wan,
+    Control,
+    Metrics,
+    Transparent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TunnelsSource {
+    Handshake(HandshakeKey),
+    /// The UDP socket.
+    Quic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SiteSource {
+    Intake(IntakeKey),
+    Leg(LegKey),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TraversalSource {
+    /// One of the two connections that are carried as one.
+    Splice(SpliceKey),
+    /// A socket of a round over TCP.
+    Opening(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommandsSource {
+    Command(CommandKey),
+    /// The thread that starts programs.
+    Spawner,
+    /// A child has ended.
+    Children,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LifecycleSource {
+    Signals,
+    /// The thread that looks at a successor.
+    Vetting,
+}
+
+impl Source {
+    pub(crate) fn of(token: Token) -> Source {
+        let (class, key) = Class::of(token);
+        match class {
+            Class::Signals => Source::Lifecycle(LifecycleSource::Signals),
+            Class::Vetting => Source::Lifecycle(LifecycleSource::Vetting),
+            Class::Lan => Source::Listener(Listener::Lan(key)),
+            Class::Wan => Source::Listener(Listener::Wan),
+            Class::Control => Source::Listener(Listener::Control),
+            Class::Metrics => Source::Listener(Listener::Metrics),
+            Class::Transparent => Source::Listener(Listener::Transparent),
+            Class::Intake => Source::Site(SiteSource::Intake(IntakeKey(key))),
+            Class::Leg => Source::Site(SiteSource::Leg(LegKey(key))),
+            Class::Handshake => Source::Tunnels(TunnelsSource::Handshake(HandshakeKey(key))),
+            Class::Quic => Source::Tunnels(TunnelsSource::Quic),
+            Class::Lane => Source::Lane(LaneKey(key)),
+            Class::Broker => Source::Broker,
+            // Two ends each.
+            Class::Splice => Source::Traversal(TraversalSource::Splice(SpliceKey(key / 2))),
+            Class::Opening => Source::Traversal(TraversalSource::Opening(key)),
+            Class::Scrape => Source::Telemetry(key),
+            Class::Command => Source::Commands(CommandsSource::Command(CommandKey(key))),
+            Class::Spawner => Source::Commands(CommandsSource::Spawner),
+        }
     }
 }
 

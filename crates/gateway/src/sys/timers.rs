@@ -9,20 +9,41 @@ use std::time::{Duration, Instant};
 /// generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deadline {
-    /// A preface has not arrived in full.
-    Intake(IntakeKey, u64),
+    Tunnels(TunnelsDeadline),
+    Site(SiteDeadline),
+    Traversal(TraversalDeadline),
+    Telemetry(TelemetryDeadline),
+    Commands(CommandsDeadline),
+    /// Accept again: there was no room or no file for more, or others were to have their turn.
+    Accept,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TunnelsDeadline {
     /// A dialled gateway has not answered.
     Connect(HandshakeKey, u64),
     /// A lane's handshake has not ended.
     Handshake(HandshakeKey, u64),
-    /// A delivery's connect has not ended.
-    Delivery(LegKey, u64),
-    /// A command's request has not arrived, or not every site has confirmed its job.
-    Command(CommandKey, u64),
-    /// A reader of the metrics has not asked, or not taken its answer.
-    Scrape(usize, u64),
     /// Dial this lane to the peer with this index again.
     Dial(PeerIndex, LaneNumber),
+    /// What a lane has sent last may want to be followed.
+    TailProbe(LaneKey),
+    /// A lane that was dialled from afar may be trained.
+    TrainingTurn(LaneKey),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SiteDeadline {
+    /// A preface has not arrived in full.
+    Intake(IntakeKey, u64),
+    /// A delivery's connect has not ended.
+    Delivery(LegKey, u64),
+    /// The streams that are left of an ended job go.
+    Streams(Token),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TraversalDeadline {
     /// Look for a relay for this lane of the peer with this index.
     Seek(PeerIndex, LaneNumber),
     /// A relay has not answered what was asked for this lane under this number.
@@ -31,16 +52,38 @@ pub(crate) enum Deadline {
     Splice(SpliceKey, u64),
     /// Tell other sites what this relay carries.
     Offer,
-    /// Accept again: there was no room or no file for more, or others were to have their turn.
-    Accept,
-    /// What a lane has sent last may want to be followed.
-    TailProbe(LaneKey),
-    /// A lane that was dialled from afar may be trained.
-    TrainingTurn(LaneKey),
-    /// The streams that are left of an ended job go.
-    Streams(Token),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TelemetryDeadline {
+    /// A reader of the metrics has not asked, or not taken its answer.
+    Scrape(usize, u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommandsDeadline {
+    /// A command's request has not arrived, or not every site has confirmed its job.
+    Command(CommandKey, u64),
     /// Look after the processes started on nodes.
     Starters,
+}
+
+macro_rules! deadlines {
+    ($($owner:ident($deadline:ident),)*) => {$(
+        impl From<$deadline> for Deadline {
+            fn from(deadline: $deadline) -> Deadline {
+                Deadline::$owner(deadline)
+            }
+        }
+    )*};
+}
+
+deadlines! {
+    Tunnels(TunnelsDeadline),
+    Site(SiteDeadline),
+    Traversal(TraversalDeadline),
+    Telemetry(TelemetryDeadline),
+    Commands(CommandsDeadline),
 }
 
 #[derive(Default)]
@@ -50,12 +93,13 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    pub(crate) fn set(&mut self, after: Duration, deadline: Deadline) {
+    pub(crate) fn set(&mut self, after: Duration, deadline: impl Into<Deadline>) {
         self.next += 1;
-        self.due.insert((Instant::now() + after, self.next), deadline);
+        self.due
+            .insert((Instant::now() + after, self.next), deadline.into());
     }
 
-    /// How long the loop may sleep.
+    /// Says how long the loop may sleep.
     pub(crate) fn wait(&self) -> Option<Duration> {
         let ((first, _), _) = self.due.first_key_value()?;
         Some(first.saturating_duration_since(Instant::now()))
@@ -78,13 +122,13 @@ mod tests {
         timers.set(Duration::from_secs(20), Deadline::Accept);
         timers.set(
             Duration::from_secs(10),
-            Deadline::Dial(PeerIndex(1), LaneNumber(0)),
+            TunnelsDeadline::Dial(PeerIndex(1), LaneNumber(0)),
         );
         let now = Instant::now();
         assert_eq!(timers.pop_due(now), None);
         assert_eq!(
             timers.pop_due(now + Duration::from_secs(15)),
-            Some(Deadline::Dial(PeerIndex(1), LaneNumber(0)))
+            Some(TunnelsDeadline::Dial(PeerIndex(1), LaneNumber(0)).into())
         );
         assert_eq!(timers.pop_due(now + Duration::from_secs(15)), None);
         assert_eq!(

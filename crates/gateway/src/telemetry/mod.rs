@@ -8,7 +8,7 @@ use metrics::scrape::Scrape;
 use slab::Slab;
 
 pub(crate) mod metrics;
-pub(crate) mod status;
+mod status;
 
 /// Who reads the metrics now.
 #[derive(Default)]

@@ -12,14 +12,14 @@ use std::collections::HashMap;
 impl View<'_> {
     /// Why there is no lane, neither without a relay nor through one.
     fn why_not(&self, peer: PeerIndex) -> String {
-        let trouble = self.tunnels.peer(peer).trouble();
-        match self.traversal.trouble(peer) {
-            "" => trouble.to_owned(),
-            relayed => format!("{trouble}; {relayed}"),
+        let why_not_reached = self.tunnels.peers()[peer].why_not_reached();
+        match self.traversal.why_no_relay(peer) {
+            "" => why_not_reached.to_owned(),
+            relayed => format!("{why_not_reached}; {relayed}"),
         }
     }
 
-    /// Every site of the grid, the own one first.
+    /// Lists every site of the grid, the own one first.
     pub(crate) fn sites(&self) -> Vec<SiteStatus> {
         let own = self.membership.directory().own().clone();
         let own = SiteStatus {
@@ -27,12 +27,12 @@ impl View<'_> {
             info: Some(own),
             unreachable: None,
         };
-        let others = self.tunnels.peers().map(|(index, peer)| {
-            let up = self.tunnels.pair_of(peer.site()).is_some_and(Pair::is_up);
+        let others = self.tunnels.peers().iter().map(|(index, peer)| {
+            let up = self.tunnels.pairs().of(peer.site()).is_some_and(Pair::is_up);
             let info = self.membership.directory().other(peer.site()).cloned();
             let unreachable = match (up, &info) {
                 (false, _) => Some(self.why_not(index)),
-                (true, None) => Some(match self.membership.unrecorded(peer.site()) {
+                (true, None) => Some(match self.membership.directory().unrecorded(peer.site()) {
                     Some(what) => {
                         format!("it announces {what}, which the broker has not recorded of it")
                     }
@@ -77,12 +77,8 @@ impl View<'_> {
         jobs
     }
 
-    /// The present state.
+    /// Tells the present state.
     pub(crate) fn status(&self, driver: &Driver) -> Status {
-        let tunnels = self
-            .tunnels
-            .pairs()
-            .map(|(_, pair)| self.tunnels.tunnel_status(pair));
         let (relayed, relayed_bytes) = self.traversal.relayed();
         Status {
             site: driver.config.site.clone(),
@@ -93,14 +89,14 @@ impl View<'_> {
             grid: self.membership.session().map(BrokerSession::status),
             resident_bytes: resident_bytes(),
             streams: self.site.legs().len(),
-            streams_peak: self.site.streams_peak(),
-            streams_opened: self.site.streams_opened(),
+            streams_peak: self.site.legs().peak(),
+            streams_opened: self.site.legs().opened(),
             relayed,
             relayed_bytes,
             refused: driver.log.refused().clone(),
             jobs: self.job_statuses(),
             sites: self.sites(),
-            tunnels: tunnels.collect(),
+            tunnels: self.tunnels.ways().statuses(),
         }
     }
 }

@@ -1,13 +1,24 @@
 //! Ways between gateways neither of which can dial the other: punched holes, and relays.
 
-use crate::keys::{PeerIndex, SpliceKey};
+use crate::base::Base;
+use crate::keys::PeerIndex;
+use crate::sys::source::TraversalSource;
+use crate::sys::timers::TraversalDeadline;
 use punch::Meetings;
 use relay::client::Search;
 use relay::server::{KeptSplice, RelayServer};
 use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 
+mod events;
 pub(crate) mod punch;
 pub(crate) mod relay;
+
+/// Carries what this gateway has as a relay through a hand-over.
+pub(crate) struct KeptTraversal<'a> {
+    pub(crate) carried_bytes: u64,
+    pub(crate) splices: Vec<(usize, KeptSplice<'a>)>,
+}
 
 /// What brings lanes up where dialling does not.
 #[derive(Default)]
@@ -21,8 +32,26 @@ pub(crate) struct Traversal {
 }
 
 impl Traversal {
+    /// Acts on what the kernel reports of a connection.
+    pub(crate) fn on_ready(&mut self, base: &mut Base<'_>, source: TraversalSource) {
+        match source {
+            TraversalSource::Splice(key) => self.on_splice(base, key),
+            TraversalSource::Opening(key) => self.on_opening(base, key),
+        }
+    }
+
+    /// Acts where the time for something is over.
+    pub(crate) fn on_deadline(&mut self, base: &mut Base<'_>, deadline: TraversalDeadline) {
+        match deadline {
+            TraversalDeadline::Seek(index, lane) => self.seek(base, index, lane),
+            TraversalDeadline::Ask(index, lane, id) => self.on_ask_deadline(base, index, lane, id),
+            TraversalDeadline::Splice(key, generation) => self.on_splice_deadline(base, key, generation),
+            TraversalDeadline::Offer => self.tell_offer(base),
+        }
+    }
+
     /// How looking for a relay to a peer goes. Peers are only ever added.
-    pub(crate) fn search_mut(&mut self, peer: PeerIndex) -> &mut Search {
+    pub(in crate::traversal) fn search_mut(&mut self, peer: PeerIndex) -> &mut Search {
         while self.searches.len() <= peer.0 {
             self.searches.push(Search::new());
         }
@@ -34,39 +63,49 @@ impl Traversal {
     }
 
     /// A peer has said who it is; whether it is reached by a lane of the two gateways' own.
-    pub(crate) fn on_introduced(&mut self, peer: PeerIndex, has_lane: bool) {
-        self.search_mut(peer).trouble.clear();
+    pub(in crate::traversal) fn on_introduced(&mut self, peer: PeerIndex, has_lane: bool) {
+        self.search_mut(peer).why_no_relay.clear();
         if has_lane {
             self.on_met_well(peer);
         }
     }
 
-    /// Why no relay serves; empty where none was looked for.
-    pub(crate) fn trouble(&self, peer: PeerIndex) -> &str {
-        self.search(peer).map_or("", |search| &search.trouble)
+    /// Says why no relay serves; empty where none was looked for.
+    pub(crate) fn why_no_relay(&self, peer: PeerIndex) -> &str {
+        self.search(peer).map_or("", |search| &search.why_no_relay)
     }
 
-    /// Connections carried for other sites, and their bytes so far.
+    /// Counts the connections carried for other sites, and their bytes so far.
     pub(crate) fn relayed(&self) -> (usize, u64) {
         (self.relay.carrying(), self.relay.carried_bytes)
     }
 
-    /// Whether some of these have more to read than a turn took.
-    pub(crate) fn has_unread(&self) -> bool {
-        !self.relay.unread.is_empty()
+    /// Says how long the loop may sleep.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        if !self.relay.unread.is_empty() {
+            return Some(Duration::ZERO);
+        }
+        let at = self.meetings_deadline()?;
+        Some(at.saturating_duration_since(Instant::now()))
     }
 
-    /// Their keys.
-    pub(crate) fn take_unread(&mut self) -> Vec<SpliceKey> {
-        std::mem::take(&mut self.relay.unread)
+    /// Goes on with what an earlier turn has left, and with the meetings whose time has come.
+    pub(crate) fn look_after(&mut self, base: &mut Base<'_>) {
+        for splice in std::mem::take(&mut self.relay.unread) {
+            self.on_splice(base, splice);
+        }
+        self.look_after_meetings(base);
     }
 
-    /// The part of what is carried for others in a hand-over.
-    pub(crate) fn keep(&self) -> Vec<(usize, KeptSplice<'_>)> {
-        self.relay.keep()
+    /// Gathers the part of what is carried for others in a hand-over.
+    pub(crate) fn keep(&self) -> KeptTraversal<'_> {
+        KeptTraversal {
+            carried_bytes: self.relay.carried_bytes,
+            splices: self.relay.keep(),
+        }
     }
 
-    /// The descriptors that the state names by number.
+    /// Lists the descriptors that the state names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.relay.descriptors()
     }

@@ -7,9 +7,9 @@
 //! user cannot raise.
 
 use crate::config::{Config, Transport};
-use crate::keys::{LaneNumber, List, PeerIndex};
+use crate::keys::LaneNumber;
 use crate::tunnels::pair::Pair;
-use crate::tunnels::peers::peer::Peer;
+use crate::tunnels::peers::Peers;
 use std::ops::RangeInclusive;
 
 /// The rate of a path where no more has been seen: what Hablot et al. 2007 had, and few sites have less. A
@@ -55,7 +55,7 @@ pub(crate) fn holds(rtt_microseconds: u32, bits_per_second: u64) -> u64 {
 }
 
 /// A lane's share of what is reserved on the way to a peer, in bytes per second.
-pub(crate) fn most_rate(config: &Config, peers: &List<PeerIndex, Peer>, pair: &Pair) -> Option<u64> {
+pub(crate) fn most_rate(config: &Config, peers: &Peers, pair: &Pair) -> Option<u64> {
     let bits = peers.get(pair.peer)?.reserved?;
     let lanes = pair.lanes.values().flatten().count();
     // The lane over QUIC carries everything while it is there; the others nothing worth counting.

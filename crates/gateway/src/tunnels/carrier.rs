@@ -19,7 +19,7 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
-    /// The TCP connection below, where there is one.
+    /// Lends the TCP connection below, where there is one.
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         match self {
             Carrier::Clear(socket) => Some(socket),
@@ -67,7 +67,7 @@ impl Carrier {
         }
     }
 
-    /// Whether the connection stands.
+    /// Says whether the connection stands.
     pub(crate) fn is_connected(&self) -> io::Result<bool> {
         match self {
             Carrier::Quic(session) => session.is_open(),
@@ -76,7 +76,7 @@ impl Carrier {
         }
     }
 
-    /// Name, as `causeway status` shows it.
+    /// Names it as `causeway status` does.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Carrier::Clear(_) => "clear",
@@ -109,24 +109,24 @@ impl Carrier {
         }
     }
 
-    /// Something that was accepted waits for the kernel, which will tell when it takes it.
+    /// Says whether something that was accepted waits for the kernel, which will tell when it takes it.
     pub(crate) fn has_pending(&self) -> bool {
         matches!(self, Carrier::Tls(tls) if tls.has_pending())
     }
 
-    /// Whether a read of fewer bytes than asked for has emptied the kernel's buffer.
+    /// Says whether a read of fewer bytes than asked for has emptied the kernel's buffer.
     pub(crate) fn short_read_empties(&self) -> bool {
         matches!(self, Carrier::Clear(_))
     }
 
-    /// The lane was written: `full` when it has more than may leave now.
+    /// Notes that the lane was written: `full` when it has more than may leave now.
     pub(crate) fn on_written(&mut self, full: bool, now: Instant) {
         if let Carrier::Quic(session) = self {
             session.on_written(full, now);
         }
     }
 
-    /// The lane stands: `bytes` will be read at once.
+    /// Notes that the lane stands: `bytes` will be read at once.
     pub(crate) fn widen(&mut self, bytes: usize) {
         match self {
             Carrier::Clear(_) => {}
@@ -135,7 +135,7 @@ impl Carrier {
         }
     }
 
-    /// What ties the proof of the grid's key to this session; nothing does in the clear.
+    /// Tells what ties the proof of the grid's key to this session; nothing does in the clear.
     pub(crate) fn binding(&self) -> Option<Binding> {
         match self {
             Carrier::Clear(_) => None,
@@ -153,7 +153,7 @@ impl Carrier {
         }
     }
 
-    /// State of the path, as the carrier knows it.
+    /// Tells the state of the path, as the carrier knows it.
     pub(crate) fn path(&self) -> io::Result<PathInfo> {
         match self {
             Carrier::Clear(socket) => socket::path_info(socket),
@@ -162,7 +162,7 @@ impl Carrier {
         }
     }
 
-    /// Never sends faster than this many bytes per second.
+    /// Bounds what it sends by this many bytes per second.
     pub(crate) fn set_most_rate(&self, bytes_per_second: Option<u64>) {
         match (self, self.tcp()) {
             // Where the kernel does not pace, the path's own end does; nothing is lost but smoothness.

@@ -2,8 +2,8 @@
 //! else.
 
 use crate::keys::{LaneKey, LaneNumber, LegKey, PairKey, PeerIndex};
-use crate::tunnels::errand::Errand;
 use crate::tunnels::origin::Through;
+use crate::tunnels::relay_visit::RelayVisit;
 use causeway_tunnel::ticket::Ticket;
 use mio::net::TcpStream;
 use std::net::SocketAddr;
@@ -50,8 +50,8 @@ pub(crate) enum TunnelsEvent {
         why: String,
     },
     /// What was to be done at a relay came to nothing.
-    ErrandFailed {
-        errand: Errand,
+    RelayVisitFailed {
+        visit: RelayVisit,
         dialled: Option<(PeerIndex, LaneNumber)>,
         why: String,
     },

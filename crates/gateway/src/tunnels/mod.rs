@@ -1,48 +1,53 @@
-//! Tunnels to other sites. A pair (`pair`, `pairs`) is a tunnel with its lanes (`lanes/`), which begin as
+//! Tunnels to other sites. A pair (`pair`, `pairing`) is a tunnel with its lanes (`lanes/`), which begin as
 //! handshakes (`handshake/`) with peers (`peers/`) and learn how fast they may send (`pacing/`). A lane is
 //! carried by TCP, TLS (`tls/`) or QUIC (`quic/`): see `carrier`.
 
-use crate::keys::{HandshakeKey, LaneKey, List, PairKey, PeerIndex, Table};
+use crate::driver::Driver;
+use crate::keys::{HandshakeKey, LaneKey, PairKey, Table};
+use crate::sys::source::TunnelsSource;
+use crate::sys::timers::TunnelsDeadline;
 use causeway_admission::Admission;
 use causeway_broker::tls::Trust;
 use event::TunnelsEvent;
 use handshake::Handshake;
 use lanes::lane::Lane;
 use pair::Pair;
+use pairs::Pairs;
+use peers::Peers;
 use peers::peer::Peer;
 use quic::Quic;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 pub mod capacity;
 pub(crate) mod carrier;
-pub(crate) mod errand;
+mod chores;
+mod connecting;
+pub(crate) mod departure;
 pub(crate) mod event;
-pub(crate) mod handshake;
-mod known;
+mod handshake;
 pub(crate) mod lanes;
 pub(crate) mod message;
 pub(crate) mod origin;
-pub(crate) mod pacing;
+mod pacing;
 pub(crate) mod pair;
+mod pairing;
 mod pairs;
 pub(crate) mod peers;
 pub mod quic;
+pub(crate) mod relay_visit;
+pub(crate) mod roster;
 pub(crate) mod tls;
+mod ways;
 
 /// The tunnels of this gateway, and the connections under them.
 pub(crate) struct Tunnels {
     lanes: Table<LaneKey, Lane>,
-    pairs: Table<PairKey, Pair>,
-    /// The pair with each site that has a tunnel.
-    by_site: HashMap<String, PairKey>,
-    /// Known peers. Append-only: a PeerIndex is a position here.
-    peers: List<PeerIndex, Peer>,
+    pairs: Pairs,
+    peers: Peers,
     handshakes: Table<HandshakeKey, Handshake>,
     /// The strangers among `handshakes`.
     strangers: Admission<IpAddr, HandshakeKey>,
-    /// Pairs that may have something to send.
-    dirty: Vec<PairKey>,
     /// Lanes whose input was left for a later turn.
     unread: Vec<LaneKey>,
     /// Pairs whose tunnels have events that were left for a later turn.
@@ -60,6 +65,52 @@ pub(crate) struct Tunnels {
 }
 
 impl Tunnels {
+    /// Lends the other sites' gateways.
+    pub(crate) fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    /// Lends the pairs that have a tunnel.
+    pub(crate) fn pairs(&self) -> &Pairs {
+        &self.pairs
+    }
+
+    /// Lends a pair, for what its streams do.
+    pub(crate) fn pair_mut(&mut self, key: PairKey) -> Option<&mut Pair> {
+        self.pairs.get_mut(key)
+    }
+
+    /// Lends the pairs, to send messages and to say that one has something to send.
+    pub(crate) fn pairs_mut(&mut self) -> &mut Pairs {
+        &mut self.pairs
+    }
+
+    /// Takes the next of what has happened that concerns others.
+    pub(crate) fn poll_event(&mut self) -> Option<TunnelsEvent> {
+        self.events.pop_front()
+    }
+
+    /// Acts on what the kernel reports of a handshake or of the UDP socket.
+    pub(crate) fn on_ready(&mut self, driver: &mut Driver, source: TunnelsSource, event: &mio::event::Event) {
+        match source {
+            TunnelsSource::Handshake(key) => self.on_handshake(driver, key),
+            TunnelsSource::Quic => self.on_quic(driver, event),
+        }
+    }
+
+    /// Acts where the time for something is over.
+    pub(crate) fn on_deadline(&mut self, driver: &mut Driver, deadline: TunnelsDeadline) {
+        match deadline {
+            TunnelsDeadline::Connect(key, generation) => self.on_connect_deadline(driver, key, generation),
+            TunnelsDeadline::Handshake(key, generation) => {
+                self.on_handshake_deadline(driver, key, generation)
+            }
+            TunnelsDeadline::Dial(index, lane) => self.dial(driver, index, lane),
+            TunnelsDeadline::TailProbe(lane) => self.on_tail_probe(driver, lane),
+            TunnelsDeadline::TrainingTurn(lane) => self.on_training_turn(driver, lane),
+        }
+    }
+
     pub(crate) fn new(
         peers: Vec<Peer>,
         tls: Option<tls::Context>,
@@ -68,12 +119,10 @@ impl Tunnels {
     ) -> Tunnels {
         Tunnels {
             lanes: Table::new(),
-            pairs: Table::new(),
-            by_site: HashMap::new(),
-            peers: peers.into(),
+            pairs: Pairs::default(),
+            peers: Peers::new(peers),
             handshakes: Table::new(),
             strangers: handshake::admission(),
-            dirty: Vec::new(),
             unread: Vec::new(),
             eventful: Vec::new(),
             steers,

@@ -29,7 +29,7 @@ pub(crate) struct Pair {
     /// Keys of the lanes that are up, by their numbers.
     pub(in crate::tunnels) lanes: ByNumber<Option<LaneKey>>,
     /// The far gateway has said who it is.
-    pub(in crate::tunnels) introduced: bool,
+    pub(in crate::tunnels) has_introduced_itself: bool,
     /// What its site accepts of this one; none before it has said so.
     pub(in crate::tunnels) accepts: Option<Acceptance>,
     /// Where the far gateway was last.
@@ -49,17 +49,17 @@ impl Pair {
         self.down_since.is_none()
     }
 
-    /// The other site's name.
+    /// Names the other site.
     pub(crate) fn site(&self) -> &str {
         &self.site
     }
 
-    /// Whether the far gateway has said who it is.
-    pub(crate) fn is_introduced(&self) -> bool {
-        self.introduced
+    /// Says whether the far gateway has said who it is.
+    pub(crate) fn has_introduced_itself(&self) -> bool {
+        self.has_introduced_itself
     }
 
-    /// What the other site accepts of this one; none before it has said so.
+    /// Tells what the other site accepts of this one; none before it has said so.
     pub(crate) fn accepts(&self) -> Option<Acceptance> {
         self.accepts
     }
@@ -69,22 +69,22 @@ impl Pair {
         self.accepts.replace(acceptance).is_none()
     }
 
-    /// The frames of the streams, to open and reset them and to give and take their bytes.
+    /// Lends the frames of the streams, to open and reset them and to give and take their bytes.
     pub(crate) fn tunnel(&mut self) -> &mut Tunnel {
         &mut self.tunnel
     }
 
-    /// Whether the far gateway may be asked for one more stream.
+    /// Says whether the far gateway may be asked for one more stream.
     pub(crate) fn may_open(&self) -> bool {
         self.tunnel.may_open()
     }
 
-    /// The order in which legs are read.
+    /// Lends the order in which legs are read.
     pub(crate) fn turns(&mut self) -> &mut Turns {
         &mut self.turns
     }
 
-    /// Streams of this site's processes and starters.
+    /// Counts the streams of this site's processes and starters.
     pub(crate) fn leg_count(&self) -> usize {
         self.legs.len()
     }
@@ -111,7 +111,7 @@ impl Pair {
         self.received_bytes += bytes as u64;
     }
 
-    /// Its legs come by themselves.
+    /// Gathers what travels of it; its legs come by themselves.
     pub(crate) fn keep(&mut self, now: Instant) -> KeptPair<'_> {
         let down_since = self.down_since.unwrap_or(now);
         KeptPair {
@@ -119,7 +119,7 @@ impl Pair {
             peer_session: self.peer_session,
             own_session: self.own_session,
             tunnel: self.tunnel.snapshot(now),
-            introduced: self.introduced,
+            has_introduced_itself: self.has_introduced_itself,
             accepts: self.accepts,
             address: self.address,
             sent_bytes: self.sent_bytes,
@@ -146,7 +146,7 @@ impl Pair {
             legs: HashMap::new(),
             turns: Turns::default(),
             lanes: ByNumber::default(),
-            introduced: kept.introduced,
+            has_introduced_itself: kept.has_introduced_itself,
             accepts: kept.accepts,
             address: kept.address,
             sent_bytes: kept.sent_bytes,
@@ -166,7 +166,7 @@ pub(crate) struct KeptPair<'a> {
     pub(crate) peer_session: u64,
     pub(crate) own_session: u64,
     pub(crate) tunnel: Snapshot<'a>,
-    pub(crate) introduced: bool,
+    pub(crate) has_introduced_itself: bool,
     pub(crate) accepts: Option<Acceptance>,
     pub(crate) address: SocketAddr,
     pub(crate) sent_bytes: u64,

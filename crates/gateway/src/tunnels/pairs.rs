@@ -1,420 +1,141 @@
-//! Brings pairs of sites up and ends them; puts lanes under their tunnels, and takes them out.
+//! The pairs of this site with others: who asks for one names it by its key, or by the other site.
 
 use crate::driver::Driver;
-use crate::inherited::InheritError;
-use crate::keys::{ByNumber, LaneKey, LaneNumber, PairKey, PeerIndex};
-use crate::tunnels::Tunnels;
-use crate::tunnels::event::TunnelsEvent;
-use crate::tunnels::lanes::lane::LaneEnd;
-use crate::tunnels::origin::Came;
-use crate::tunnels::origin::Through;
-use crate::tunnels::pair::{KeptPair, Pair};
-use crate::tunnels::peers::peer::KeptPeer;
-use causeway_tunnel::hello::Hello;
-use causeway_tunnel::turns::Turns;
-use causeway_tunnel::{Event, Side, Tunnel};
+use crate::keys::{PairKey, Table};
+use crate::tunnels::message::GatewayToGateway;
+use crate::tunnels::pair::Pair;
 use std::collections::HashMap;
-use std::fmt::Display;
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::ops::{Index, IndexMut};
 
-/// Lane losses are said at most this often per pair; `causeway status` counts all.
-const SAY_EVERY: Duration = Duration::from_secs(1);
+#[derive(Default)]
+pub(crate) struct Pairs {
+    table: Table<PairKey, Pair>,
+    /// The pair with each site that has a tunnel.
+    by_site: HashMap<String, PairKey>,
+    /// Pairs that may have something to send.
+    dirty: Vec<PairKey>,
+}
 
-/// Pause before a pair that was refused is tried again: its cause is in a configuration, which a human
-/// changes.
-const REFUSED_PAUSE: Duration = Duration::from_secs(5);
-
-impl Tunnels {
-    /// The pair a lane belongs to by its two sessions, its number there free; nothing when another lane is
-    /// preferred.
-    pub(in crate::tunnels) fn find_pair(
-        &mut self,
-        driver: &mut Driver,
-        index: PeerIndex,
-        own: &Hello,
-        peer: &Hello,
-        came: &Came,
-    ) -> Option<PairKey> {
-        if let Some(existing) = self.by_site.get(&peer.site).copied() {
-            let pair = &self.pairs[existing];
-            if (pair.own_session, pair.peer_session) == (own.session, peer.session) {
-                let free = self.make_way(driver, existing, LaneNumber(peer.lane.into()), &peer.site, came);
-                return free.then_some(existing);
-            }
-            // Our session stays: with the far side's new one, the tunnel has a name that was never used.
-            self.end_pair(driver, existing, &LaneEnd::NewSession, false);
-        }
-        let pair = self.begin_pair(driver, index, own.session, peer.session, came.address);
-        self.events.push_back(TunnelsEvent::Begun { pair });
-        Some(pair)
+impl Pairs {
+    pub(crate) fn get(&self, key: PairKey) -> Option<&Pair> {
+        self.table.get(key)
     }
 
-    /// Where both sides dial, two connections cross: the one dialled by the site that sorts first stays.
-    /// Whatever comes without a relay takes the place of what goes through one, and never the other way
-    /// round.
-    fn make_way(
-        &mut self,
-        driver: &mut Driver,
-        pair: PairKey,
-        number: LaneNumber,
-        site: &str,
-        came: &Came,
-    ) -> bool {
-        let is_relayed = came.through.is_some();
-        if is_relayed && self.has_direct_lane(pair) {
-            return false;
-        }
-        let Some(existing) = self.pairs[pair].lanes[number] else {
-            return true;
-        };
-        let preferred = |dialled_here: bool| dialled_here == (*driver.config.site < *site);
-        let keeps = self
-            .lanes
-            .get(existing)
-            .is_some_and(|lane| lane.through.is_some() == is_relayed && preferred(lane.dialled))
-            && !preferred(came.dialled);
-        if !keeps {
-            self.close_lane(driver, existing, &LaneEnd::Replaced);
-        }
-        !keeps
+    pub(in crate::tunnels) fn get_mut(&mut self, key: PairKey) -> Option<&mut Pair> {
+        self.table.get_mut(key)
     }
 
-    /// Whether a lane to this site goes through no relay and is well.
-    pub(crate) fn has_direct_lane(&self, pair: PairKey) -> bool {
-        let Some(pair) = self.pairs.get(pair) else {
-            return false;
-        };
-        let is_direct = |key: LaneKey| self.lanes.get(key).is_some_and(|lane| lane.through.is_none());
-        let mut lanes = pair.lanes.iter();
-        lanes.any(|(number, lane)| lane.is_some_and(is_direct) && !pair.tunnel.is_silent(number.0))
+    /// Finds the pair with a site.
+    pub(crate) fn of(&self, site: &str) -> Option<&Pair> {
+        self.get(self.key_of(site)?)
     }
 
-    /// Whether lanes to this site go through a relay.
-    pub(in crate::tunnels) fn is_relayed(&self, site: &str) -> bool {
-        let lanes = self.pair_of(site).map(|pair| pair.lanes);
-        let mut lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
-        lanes.any(|key| self.lanes.get(key).is_some_and(|lane| lane.through.is_some()))
+    pub(crate) fn key_of(&self, site: &str) -> Option<PairKey> {
+        self.by_site.get(site).copied()
     }
 
-    /// A lane without a relay is up: those with one have served.
-    pub(in crate::tunnels) fn retire_relayed(&mut self, driver: &mut Driver, pair: PairKey) {
-        let Some(pair) = self.pairs.get(pair) else {
+    /// Names the site at the other end of a pair; empty where the pair has ended.
+    pub(crate) fn site_of(&self, key: PairKey) -> &str {
+        self.get(key).map_or("", |pair| pair.site())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PairKey, &Pair)> {
+        self.table.iter()
+    }
+
+    /// Lists the keys of all, taken first, since what is done with a pair may end others.
+    pub(crate) fn keys(&self) -> Vec<PairKey> {
+        self.table.keys()
+    }
+
+    /// Sends a message to the gateway of another site.
+    pub(crate) fn tell(&mut self, driver: &Driver, key: PairKey, message: GatewayToGateway) {
+        let Some(pair) = self.table.get_mut(key) else {
             return;
         };
-        for key in pair.lanes.into_values().flatten() {
-            if self.lanes.get(key).is_some_and(|lane| lane.through.is_some()) {
-                self.close_lane(driver, key, &LaneEnd::Replaced);
-            }
+        match message.encode() {
+            Ok(bytes) => pair.tunnel.message(&bytes),
+            Err(error) => driver.say(format_args!("message to {} not sent: {error}", pair.site)),
+        }
+        self.touch(key);
+    }
+
+    /// Has a pair that may have something to send get its turn before the loop sleeps.
+    pub(crate) fn touch(&mut self, key: PairKey) {
+        if let Some(pair) = self.table.get_mut(key)
+            && !std::mem::replace(&mut pair.dirty, true)
+        {
+            self.dirty.push(key);
         }
     }
 
-    /// A lane is lost, or is to have a rival: it is dialled, or asked of a relay, again.
-    pub(in crate::tunnels) fn bring_back(
-        &mut self,
-        driver: &mut Driver,
-        index: PeerIndex,
-        lane: LaneNumber,
-        through: Option<&Through>,
-    ) {
-        self.redial(driver, index, lane);
-        self.events.push_back(TunnelsEvent::LaneLost {
-            peer: index,
-            number: lane,
-            through: through.cloned(),
-        });
+    /// Takes the pairs that may have something to send.
+    pub(in crate::tunnels) fn take_dirty(&mut self) -> Vec<PairKey> {
+        std::mem::take(&mut self.dirty)
     }
 
-    /// Least round-trip time of a pair's lanes, in microseconds, where it is known.
-    pub(crate) fn least_rtt(&self, pair: PairKey) -> Option<u32> {
-        let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
-        let lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
-        let lanes = lanes.filter_map(|key| self.lanes.get(key)?.path().ok());
-        let rtt = lanes.map(|path| path.least_rtt_microseconds.min(path.rtt_microseconds));
-        rtt.min()
+    pub(in crate::tunnels) fn has_dirty(&self) -> bool {
+        !self.dirty.is_empty()
     }
 
-    /// A pair whose two gateways have just met for the first time in these sessions.
-    fn begin_pair(
-        &mut self,
-        driver: &mut Driver,
-        peer: PeerIndex,
-        own_session: u64,
-        peer_session: u64,
-        address: SocketAddr,
-    ) -> PairKey {
-        let site = self.peers[peer].site.clone();
-        let side = if driver.config.site < site {
-            Side::Odd
-        } else {
-            Side::Even
-        };
-        let pair = Pair {
-            tunnel: Tunnel::new(side, driver.config.tunnel, driver.now),
-            site: site.clone(),
-            peer,
-            peer_session,
-            own_session,
-            legs: HashMap::new(),
-            turns: Turns::default(),
-            lanes: ByNumber::default(),
-            introduced: false,
-            accepts: None,
-            address,
-            sent_bytes: 0,
-            received_bytes: 0,
-            lanes_lost: 0,
-            down_since: None,
-            last_end: String::new(),
-            quiet_until: driver.now,
-            dirty: false,
-        };
-        let key = self.pairs.insert(pair);
-        self.say_of(driver, peer, format_args!("tunnel to {site} at {address} is up"));
+    /// Gives a pair its turn now; false where it has ended.
+    pub(in crate::tunnels) fn untouch(&mut self, key: PairKey) -> bool {
+        let pair = self.table.get_mut(key);
+        pair.map(|pair| pair.dirty = false).is_some()
+    }
+
+    pub(in crate::tunnels) fn insert(&mut self, pair: Pair) -> PairKey {
+        let site = pair.site.clone();
+        let key = self.table.insert(pair);
         self.by_site.insert(site, key);
         key
     }
 
-    /// Says something of the tunnel with a peer, which may come and go as often as it likes.
-    fn say_of(&mut self, driver: &mut Driver, peer: PeerIndex, text: impl Display) {
-        match self.peers[peer].allowance.take(driver.now) {
-            None => {}
-            Some(0) => driver.say(text),
-            Some(unsaid) => driver.say(format_args!("{text} ({unsaid} lines of this site were left out)")),
-        }
-    }
-
-    /// Puts a lane under a pair's tunnel.
-    pub(in crate::tunnels) fn join_lane(
-        &mut self,
-        driver: &mut Driver,
-        key: PairKey,
-        number: LaneNumber,
-        lane: LaneKey,
-        address: SocketAddr,
-    ) {
-        let now = driver.now;
-        let Some(pair) = self.pairs.get_mut(key) else {
-            return;
-        };
-        pair.lanes[number] = Some(lane);
-        pair.tunnel.lane_up(number.0, now);
-        pair.address = address;
-        let peer = pair.peer;
-        if let Some(since) = pair.down_since.take() {
-            let streams = pair.legs.len();
-            let waited = now.saturating_duration_since(since);
-            let site = pair.site.clone();
-            self.say_of(
-                driver,
-                peer,
-                format_args!("tunnel to {site} is back after {waited:.1?}; {streams} streams go on"),
-            );
-        }
-        let introduced = self.pairs.get(key).is_some_and(|pair| pair.introduced);
-        self.events.push_back(TunnelsEvent::LaneUp { peer, lane });
-        if introduced {
-            self.dial_succeeded(peer);
-        }
-        if self.pairs[key].lanes[LaneNumber::QUIC].is_none() {
-            self.ask_for_quic(driver, key);
-        }
-        self.size_pair(driver, key);
-        self.touch(key);
-    }
-
-    /// Takes an ended lane from its pair. `through` is the relay that it went through, if it did.
-    pub(in crate::tunnels) fn part_lane(
-        &mut self,
-        driver: &mut Driver,
-        key: PairKey,
-        number: LaneNumber,
-        end: &LaneEnd,
-        through: Option<&Through>,
-    ) {
-        let now = driver.now;
-        let Some(pair) = self.pairs.get_mut(key) else {
-            return;
-        };
-        pair.lanes[number] = None;
-        pair.tunnel.lane_down(number.0, now);
-        pair.lanes_lost += 1;
-        pair.last_end = end.to_string();
-        let left = pair.tunnel.lanes_up();
-        if left == 0 {
-            pair.down_since = Some(now);
-            if through.is_none() {
-                let trouble = &mut self.peers[pair.peer].trouble;
-                trouble.clone_from(&pair.last_end);
-            }
-        }
-        if now >= pair.quiet_until {
-            pair.quiet_until = now + SAY_EVERY;
-            let (site, streams) = (&pair.site, pair.legs.len());
-            let what = if left == 0 {
-                format!(
-                    "no lane is left; {streams} streams wait up to {:?}",
-                    driver.config.tunnel.resume
-                )
-            } else {
-                format!("{left} are left")
-            };
-            driver.say(format_args!("lane {number} to {site}: {end}; {what}"));
-        }
-        if left == 0 {
-            // Through a relay: why there is no better way stands as it was.
-            let relayed = through.map(|through| format!("through {}: {}", through.site, pair.last_end));
-            let peer = pair.peer;
-            self.events.push_back(TunnelsEvent::Down { peer, relayed });
-        }
-        self.size_pair(driver, key);
-        self.touch(key);
-    }
-
-    /// Ends a pair, and with it the streams of its tunnel. With `forget`, this gateway takes a new session,
-    /// so that the far one learns of it.
-    pub(crate) fn end_pair(&mut self, driver: &mut Driver, key: PairKey, end: &LaneEnd, forget: bool) {
-        let Some(pair) = self.pairs.get(key) else {
-            return;
-        };
-        for lane in pair.lanes.into_values().flatten() {
-            self.discard_lane(driver, lane);
-        }
-        let Some(pair) = self.pairs.try_remove(key) else {
-            return;
-        };
-        self.peers[pair.peer].totals.add_pair(&pair);
+    pub(in crate::tunnels) fn try_remove(&mut self, key: PairKey) -> Option<Pair> {
+        let pair = self.table.try_remove(key)?;
         self.by_site.remove(&pair.site);
-        let (site, streams) = (&pair.site, pair.legs.len());
-        let own = driver.config.site.clone();
-        self.say_of(
-            driver,
-            pair.peer,
-            format_args!("tunnel between {own} and {site} has ended: {end}; {streams} streams reset"),
-        );
-        let why = end.to_string();
-        let peer = &mut self.peers[pair.peer];
-        peer.trouble.clone_from(&why);
-        if forget {
-            peer.new_session();
-        }
-        let pause = match end {
-            LaneEnd::Refused(_) | LaneEnd::Protocol(_) => REFUSED_PAUSE,
-            _ => Duration::ZERO,
-        };
-        let peer = pair.peer;
-        self.events.push_back(TunnelsEvent::Ended {
-            peer,
-            legs: pair.legs.into_values().collect(),
-            site: pair.site,
-            why,
-            pause,
-        });
-        self.dial_all(driver, peer, pause);
+        Some(pair)
     }
 
-    /// Goes on with the pairs of a predecessor, whose lanes are down.
-    ///
-    /// # Errors
-    /// A pair's site has no peer here, or its tunnel does not fit.
-    pub(crate) fn inherit_pairs(
-        &mut self,
-        driver: &Driver,
-        kept: Vec<(usize, KeptPair<'static>)>,
-    ) -> Result<(), InheritError> {
-        let mut pairs = Vec::new();
-        for (key, kept) in kept {
-            let Some(index) = self.peer_of(&kept.site) else {
-                let text = format!("has no [[peer]] for {}", kept.site);
-                return Err(InheritError::Configuration(text));
-            };
-            self.by_site.insert(kept.site.clone(), PairKey(key));
-            pairs.push((key, Pair::inherit(kept, index, driver.config.tunnel, driver.now)?));
-        }
-        self.pairs = pairs.into_iter().collect();
-        Ok(())
+    pub(in crate::tunnels) fn iter_mut(&mut self) -> impl Iterator<Item = (PairKey, &mut Pair)> {
+        self.table.iter_mut()
     }
 
-    /// Goes on with what a predecessor knew of a peer.
-    pub(crate) fn inherit_peer(&mut self, index: PeerIndex, kept: KeptPeer) {
-        let peer = &mut self.peers[index];
-        peer.session = kept.session;
-        peer.trouble = kept.trouble;
-        peer.lanes = kept.lanes;
-        peer.totals = kept.totals;
+    /// Pretends that there is a tunnel with a site.
+    #[cfg(test)]
+    pub(crate) fn pretend(&mut self, site: &str, key: PairKey) {
+        self.by_site.insert(site.to_owned(), key);
     }
 
-    /// No lane came back in time.
-    fn expire_pair(&mut self, driver: &mut Driver, key: PairKey) {
-        let Some(pair) = self.pairs.get(key) else {
-            return;
-        };
-        let end = LaneEnd::Expired(driver.config.tunnel.resume, pair.last_end.clone());
-        self.end_pair(driver, key, &end, true);
+    /// Pretends that there is no tunnel.
+    #[cfg(test)]
+    pub(crate) fn pretend_none(&mut self) {
+        self.by_site.clear();
     }
+}
 
-    /// When the tunnels want to be looked at next.
-    pub(crate) fn tunnels_deadline(&self) -> Option<Instant> {
-        self.pairs
-            .iter()
-            .filter_map(|(_, pair)| pair.tunnel.deadline())
-            .min()
+impl Index<PairKey> for Pairs {
+    type Output = Pair;
+
+    fn index(&self, key: PairKey) -> &Pair {
+        &self.table[key]
     }
+}
 
-    /// The tunnel doubts a lane, gave one up, or itself.
-    pub(crate) fn on_lane_event(&mut self, driver: &mut Driver, key: PairKey, event: &Event<'_>) {
-        match event {
-            Event::LaneSilent(number) => {
-                let number = LaneNumber(*number);
-                let Some(pair) = self.pairs.get(key) else {
-                    return;
-                };
-                let lane = pair.lanes[number].and_then(|lane| self.lanes.get(lane));
-                let through = lane.and_then(|lane| lane.through.clone());
-                self.bring_back(driver, pair.peer, number, through.as_ref());
-            }
-            Event::LaneDead(number) => {
-                let number = LaneNumber(*number);
-                let lane = self.pairs.get(key).and_then(|pair| pair.lanes[number]);
-                let silent = LaneEnd::Silent(driver.config.tunnel.lane_timeout);
-                match lane {
-                    Some(lane) => self.close_lane(driver, lane, &silent),
-                    None => self.part_lane(driver, key, number, &silent, None),
-                }
-            }
-            Event::Expired => self.expire_pair(driver, key),
-            _ => {}
-        }
+impl IndexMut<PairKey> for Pairs {
+    fn index_mut(&mut self, key: PairKey) -> &mut Pair {
+        &mut self.table[key]
     }
+}
 
-    /// This site is put out of the grid: nobody takes a lane from it any more, and its jobs need not wait for
-    /// one.
-    pub(crate) fn end_all(&mut self, driver: &mut Driver, why: &str) {
-        for pair in self.pairs.keys() {
-            self.end_pair(driver, pair, &LaneEnd::Refused(why.to_owned()), true);
-        }
-    }
-
-    /// Certificates are void: lanes that rest on them end, and pairs that have no other. A lane whose
-    /// certificate has run out meanwhile is as good as before: it outlives that, and others' revocations.
-    pub(crate) fn end_revoked(&mut self, driver: &mut Driver) {
-        let Some(trust) = &self.trust else {
-            return;
-        };
-        let void = self.lanes.iter().filter_map(|(key, lane)| {
-            let why = trust.voided(&lane.carrier.shown())?;
-            Some((key, lane.pair, why))
-        });
-        let void: Vec<(LaneKey, PairKey, String)> = void.collect();
-        for (key, pair, why) in void {
-            let lanes = self.pairs.get(pair).map(|pair| pair.lanes);
-            let mut lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
-            let end = LaneEnd::Refused(why);
-            if lanes.any(|lane| lane != key) {
-                self.close_lane(driver, key, &end);
-            } else {
-                self.end_pair(driver, pair, &end, true);
-            }
+impl FromIterator<(usize, Pair)> for Pairs {
+    fn from_iter<I: IntoIterator<Item = (usize, Pair)>>(entries: I) -> Pairs {
+        let table: Table<PairKey, Pair> = entries.into_iter().collect();
+        let by_site = table.iter().map(|(key, pair)| (pair.site.clone(), key));
+        Pairs {
+            by_site: by_site.collect(),
+            table,
+            dirty: Vec::new(),
         }
     }
 }

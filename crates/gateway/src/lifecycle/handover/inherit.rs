@@ -5,20 +5,17 @@
 
 use super::state::State;
 use crate::base::Base;
-use crate::commands::job_life::FAREWELL;
+use crate::commands::KeptCommands;
 use crate::config::Config;
 use crate::flow::Flow;
 use crate::inherited::{InheritError, descriptor};
-use crate::keys::PairKey;
 use crate::listeners::KeptListeners;
 use crate::listeners::Listeners;
-use crate::membership::consent::acceptance;
-use crate::membership::jobs::Jobs;
-use crate::tunnels::message::GatewayToGateway;
-use crate::tunnels::pair::KeptPair;
-use crate::tunnels::peers::peer::KeptPeer;
-use causeway_control::{HandedOver, Reply, SiteInfo};
-use causeway_wire::Cidr;
+use crate::membership::kept::KeptMembership;
+use crate::site::kept::KeptSite;
+use crate::traversal::KeptTraversal;
+use crate::tunnels::departure::KeptTunnels;
+use causeway_control::{HandedOver, Reply};
 use mio::net::{TcpListener, UnixListener};
 use std::fs::File;
 use std::os::fd::RawFd;
@@ -39,19 +36,37 @@ pub(crate) fn read(config: &Config, number: RawFd) -> Result<(State<'static>, Li
 pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(), InheritError> {
     flow.driver.generations = kept.generations;
     flow.driver.log.inherit(kept.refused);
-    flow.membership.inherit(Jobs::inherit(kept.jobs), kept.unrecorded);
-    inherit_directory(&mut flow.base(), &kept.virtual_subnets, kept.others)?;
-    inherit_peers(&mut flow.base(), kept.peers);
-    inherit_pairs(&mut flow.base(), kept.pairs)?;
+    let kept_membership = KeptMembership {
+        virtual_subnets: kept.virtual_subnets,
+        others: kept.others,
+        unrecorded: kept.unrecorded,
+        jobs: kept.jobs,
+    };
+    flow.membership.inherit(flow.driver, kept_membership)?;
+    let (peers, pairs) = (kept.peers, kept.pairs);
+    inherit_tunnels(&mut flow.base(), KeptTunnels { peers, pairs })?;
     let (site, mut base) = flow.site_and_base();
-    site.inherit_counts(kept.streams_opened, kept.streams_peak, kept.next_delivery_port);
-    site.inherit_legs(&mut base, kept.legs, FAREWELL)?;
-    site.inherit_intakes(&mut base, kept.intakes)?;
+    let kept_site = KeptSite {
+        streams_opened: kept.streams_opened,
+        streams_peak: kept.streams_peak,
+        next_delivery_port: kept.next_delivery_port,
+        legs: kept.legs,
+        intakes: kept.intakes,
+    };
+    site.inherit(&mut base, kept_site)?;
     let (commands, mut context) = flow.commands_and_context();
     let (traversal, mut base) = context.traversal_and_base();
-    traversal.inherit_splices(&mut base, kept.splices, kept.carried_bytes)?;
-    commands.inherit_commands(&mut context, kept.commands)?;
-    commands.inherit_starters(&mut context, kept.starters);
+    let (carried_bytes, splices) = (kept.carried_bytes, kept.splices);
+    let carried = KeptTraversal {
+        carried_bytes,
+        splices,
+    };
+    traversal.inherit(&mut base, carried)?;
+    let kept_commands = KeptCommands {
+        starters: kept.starters,
+        commands: kept.commands,
+    };
+    commands.inherit(&mut context, kept_commands)?;
     let (driver, membership) = (&flow.driver, &flow.membership);
     let (streams, jobs) = (flow.site.legs().len(), membership.jobs().len());
     driver.say(format_args!(
@@ -69,66 +84,12 @@ pub(crate) fn take_over(flow: &mut Flow<'_>, kept: State<'static>) -> Result<(),
     Ok(())
 }
 
-fn inherit_directory(
-    base: &mut Base<'_>,
-    virtual_subnets: &[String],
-    others: Vec<SiteInfo>,
-) -> Result<(), InheritError> {
-    // Those that jobs know, whatever the configuration wishes now.
-    let ranges: Result<Vec<Cidr>, _> = virtual_subnets.iter().map(|text| text.parse()).collect();
-    let subnets = &base.driver.config.subnets;
-    let fit = |ranges: &Vec<Cidr>| {
-        let mut pairs = ranges.iter().zip(subnets);
-        ranges.is_empty()
-            || ranges.len() == subnets.len() && pairs.all(|(range, real)| range.is_of_size(real))
-    };
-    let Some(ranges) = ranges.ok().filter(fit) else {
-        return Err(InheritError::Contradiction(
-            "virtual subnets are not of this site's size",
-        ));
-    };
-    let directory = base.membership.directory_mut();
-    directory.take_virtual_subnets(&base.driver.config, &ranges);
-    for info in others {
-        let site = info.name.clone();
-        if let Err(why) = directory.learn(&site, info) {
-            base.driver.say(format_args!("site {site} {why}"));
-        }
-    }
-    Ok(())
-}
-
-fn inherit_peers(base: &mut Base<'_>, kept: Vec<KeptPeer>) {
+fn inherit_tunnels(base: &mut Base<'_>, kept: KeptTunnels<'static>) -> Result<(), InheritError> {
     let is_member = base.membership.session().is_some();
-    for kept in kept {
-        // A peer that is new has nothing to go on from, one that was taken out had no tunnel. The broker
-        // names those of a member.
-        let known = base.tunnels.peer_of(&kept.site);
-        let index =
-            known.or_else(|| is_member.then(|| base.tunnels.add_peer(base.driver, kept.site.clone())));
-        if let Some(index) = index {
-            base.tunnels.inherit_peer(index, kept);
-        }
-    }
-}
-
-fn inherit_pairs(base: &mut Base<'_>, kept: Vec<(usize, KeptPair<'static>)>) -> Result<(), InheritError> {
-    base.tunnels.inherit_pairs(base.driver, kept)?;
-    let pairs = { base.tunnels.pairs() }.map(|(key, pair)| (key, pair.site().to_owned()));
-    let pairs: Vec<(PairKey, String)> = pairs.collect();
-    for (key, site) in pairs {
-        // It may have changed with the configuration.
-        let accepts = GatewayToGateway::Accepts(acceptance(&base.driver.config, &site));
-        base.tunnels.tell(base.driver, key, accepts);
-    }
-    if base.membership.awaits_addresses(base.driver) {
-        return Ok(());
-    }
-    let own = base.membership.directory().own().clone();
-    for key in base.tunnels.pair_keys() {
-        // Its nodes may have changed with the configuration.
-        base.tunnels
-            .tell(base.driver, key, GatewayToGateway::Site(own.clone()));
+    base.tunnels.inherit(base.driver, kept, is_member)?;
+    for pair in base.tunnels.pairs().keys() {
+        // What is accepted, and the nodes, may have changed with the configuration.
+        base.membership.greet(base.driver, base.tunnels, pair);
     }
     Ok(())
 }

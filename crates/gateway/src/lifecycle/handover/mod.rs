@@ -15,7 +15,7 @@
 //! Up to exec everything can fail and nothing is lost: the old program goes on.
 
 pub(crate) mod inherit;
-pub(crate) mod state;
+mod state;
 pub(crate) mod vetting;
 
 use crate::inherited::{STATE_VERSION, StateError};
@@ -109,7 +109,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// What was to be seen has been: who may have the gateway gets it before the loop sleeps.
+    /// Acts on the end of the look: who may have the gateway gets it before the loop sleeps.
     pub(crate) fn on_vetted(&mut self, running: &Config) -> Result<(), HandOverError> {
         if let Some(vetting) = self.vetting.take() {
             self.successor = Some(vetting.end(running)?);
@@ -130,22 +130,24 @@ pub(crate) fn hand_over(successor: &Successor, flow: &mut Flow<'_>, listeners: &
     flow.driver.say(format_args!("goes on itself: {error}"));
     let (commands, mut context) = flow.commands_and_context();
     commands.answer_hand_over(&mut context, &Reply::Error(error.to_string()));
-    for index in flow.tunnels.peer_indexes() {
-        flow.tunnels.dial_all(flow.driver, index, Duration::ZERO);
+    for index in flow.tunnels.peers().indexes() {
+        flow.tunnels
+            .connecting()
+            .dial_all(flow.driver, index, Duration::ZERO);
     }
 }
 
 /// Closes what is not handed over. What the tunnels have to tell is acted on first.
 pub(crate) fn let_go(flow: &mut Flow<'_>) {
-    flow.tunnels.end_handshakes();
-    for pair in flow.tunnels.pair_keys() {
-        while let Some(event) = flow.tunnels.poll_tunnel(pair) {
+    flow.tunnels.departure().end_handshakes();
+    for pair in flow.tunnels.pairs().keys() {
+        while let Some(event) = flow.tunnels.traffic().poll_tunnel(pair) {
             if let Err(end) = flow.on_tunnel_event(pair, event) {
-                flow.tunnels.end_pair(flow.driver, pair, &end, true);
+                flow.tunnels.traffic().end_pair(flow.driver, pair, &end);
             }
         }
     }
-    flow.tunnels.let_lanes_go(flow.driver);
+    flow.tunnels.departure().let_lanes_go(flow.driver);
 }
 
 fn try_hand_over(
@@ -194,34 +196,33 @@ fn try_hand_over(
 /// Everything that the successor needs to know, lanes being down.
 fn keep<'k>(flow: &'k mut Flow<'_>, listeners: &Listeners) -> Result<State<'k>, HandOverError> {
     let now = Instant::now();
-    let peers = flow.tunnels.peers().map(|(_, peer)| peer.keep()).collect();
-    let pairs = flow.tunnels.keep_pairs(now);
-    let pairs = pairs.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
-    let (_, carried_bytes) = flow.traversal.relayed();
-    let (streams_opened, streams_peak) = (flow.site.streams_opened(), flow.site.streams_peak());
-    let next_delivery_port = flow.site.next_port();
-    let (legs, intakes) = flow.site.keep();
+    let tunnels = flow.tunnels.keep(now);
+    let tunnels = tunnels.map_err(|(site, error)| HandOverError::Tunnel(site, error))?;
+    let membership = flow.membership.keep();
+    let commands = flow.commands.keep(now);
+    let traversal = flow.traversal.keep();
+    let site = flow.site.keep();
     Ok(State {
         site: flow.driver.config.site.clone(),
         handed_over: flow.handed_over + 1,
         generations: flow.driver.generations,
-        streams_opened,
-        streams_peak,
-        next_delivery_port,
+        streams_opened: site.streams_opened,
+        streams_peak: site.streams_peak,
+        next_delivery_port: site.next_delivery_port,
         refused: flow.driver.log.refused().clone(),
-        carried_bytes,
+        carried_bytes: traversal.carried_bytes,
         listeners: listeners.keep(),
-        virtual_subnets: flow.membership.directory().virtual_subnets(),
-        others: flow.membership.directory().others().cloned().collect(),
-        unrecorded: flow.membership.keep_unrecorded(),
-        peers,
-        jobs: flow.membership.jobs().keep(),
-        starters: flow.commands.keep_starters(now),
-        pairs,
-        legs,
-        intakes,
-        commands: flow.commands.keep_commands(),
-        splices: flow.traversal.keep(),
+        virtual_subnets: membership.virtual_subnets,
+        others: membership.others,
+        unrecorded: membership.unrecorded,
+        peers: tunnels.peers,
+        jobs: membership.jobs,
+        starters: commands.starters,
+        pairs: tunnels.pairs,
+        legs: site.legs,
+        intakes: site.intakes,
+        commands: commands.commands,
+        splices: traversal.splices,
     })
 }
 

@@ -199,7 +199,7 @@ mod tests {
             peers: vec![KeptPeer {
                 site: "nancy".into(),
                 session: 1,
-                trouble: String::new(),
+                why_not_reached: String::new(),
                 lanes: 1,
                 totals: Totals::default(),
             }],
@@ -239,7 +239,7 @@ mod tests {
                     peer_session: 1,
                     own_session: 2,
                     tunnel: tunnel.snapshot(now),
-                    introduced: true,
+                    has_introduced_itself: true,
                     accepts: Some(Acceptance {
                         jobs: None,
                         connections: Some(JobRefusal::ConnectFrom),

@@ -159,7 +159,7 @@ struct Site<'a> {
 
 impl View<'_> {
     pub(super) fn exposition(&self, driver: &Driver) -> String {
-        let peers = self.tunnels.peers().map(|(_, peer)| peer);
+        let peers = self.tunnels.peers().iter().map(|(_, peer)| peer);
         exposition(
             &self.status(driver),
             peers.map(|peer| (peer.site(), peer.totals())),
@@ -306,7 +306,7 @@ mod tests {
                 lanes: vec![lane(0), lane(3)],
                 lanes_lost: 1,
                 down_seconds: None,
-                hindrance: String::new(),
+                why_no_better_way: String::new(),
             }],
             ..Status::default()
         }

@@ -11,7 +11,7 @@ pub(crate) mod scrape;
 
 use crate::driver::Driver;
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TelemetryDeadline;
 use crate::telemetry::{Telemetry, View};
 use http::Wanted;
 use mio::Interest;
@@ -28,7 +28,8 @@ pub(crate) const AT_MOST: usize = 16;
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Telemetry {
-    pub(crate) fn on_scrape_connection(
+    /// Takes a connection of somebody who wants to read.
+    pub(crate) fn accept(
         &mut self,
         driver: &mut Driver,
         view: &View<'_>,
@@ -54,11 +55,12 @@ impl Telemetry {
             generation,
             stage: Stage::Reading(Vec::new()),
         });
-        driver.timers.set(DEADLINE, Deadline::Scrape(key, generation));
-        self.on_scrape(driver, view, key);
+        driver.set_deadline(DEADLINE, TelemetryDeadline::Scrape(key, generation));
+        self.on_ready(driver, view, key);
     }
 
-    pub(crate) fn on_scrape(&mut self, driver: &mut Driver, view: &View<'_>, key: usize) {
+    /// Goes on with the connection of a reader.
+    pub(crate) fn on_ready(&mut self, driver: &mut Driver, view: &View<'_>, key: usize) {
         while let Some(scrape) = self.scrapes.get_mut(key) {
             match scrape.advance() {
                 Ok(Step::Waits) => return,
@@ -76,7 +78,9 @@ impl Telemetry {
         }
     }
 
-    pub(crate) fn on_scrape_deadline(&mut self, driver: &mut Driver, key: usize, generation: u64) {
+    /// Ends a reader who has not asked, or not read, in time.
+    pub(crate) fn on_deadline(&mut self, driver: &mut Driver, deadline: TelemetryDeadline) {
+        let TelemetryDeadline::Scrape(key, generation) = deadline;
         let late = self
             .scrapes
             .get(key)
@@ -101,6 +105,8 @@ mod tests {
     use super::*;
     use crate::Gateway;
     use crate::config::Config;
+    use crate::sys::source::Listener;
+    use crate::sys::timers::Deadline;
     use crate::telemetry::view;
     use std::io::{ErrorKind, Read};
     use std::net::TcpStream as Client;
@@ -129,17 +135,15 @@ mod tests {
         // Back from connecting, it stands in the listener's queue.
         let client = Client::connect(address).unwrap();
         client.set_read_timeout(Some(DEADLINE)).unwrap();
-        gateway.accept_scrapes();
+        gateway.accept_from(Listener::Metrics);
         client
     }
 
     fn strike(gateway: &mut Gateway) {
         let later = gateway.driver.now + Duration::from_secs(60);
         while let Some(deadline) = gateway.driver.timers.pop_due(later) {
-            if let Deadline::Scrape(key, generation) = deadline {
-                gateway
-                    .telemetry
-                    .on_scrape_deadline(&mut gateway.driver, key, generation);
+            if let Deadline::Telemetry(deadline) = deadline {
+                gateway.telemetry.on_deadline(&mut gateway.driver, deadline);
             }
         }
     }
@@ -164,7 +168,7 @@ mod tests {
         gateway.telemetry.scrapes[key].stage = Stage::Answering(vec![0; 64 << 20], 0);
         gateway
             .telemetry
-            .on_scrape(&mut gateway.driver, &view!(gateway), key);
+            .on_ready(&mut gateway.driver, &view!(gateway), key);
         assert!(matches!(gateway.telemetry.scrapes[key].stage, Stage::Answering(_, written) if written > 0));
         strike(&mut gateway);
         assert!(gateway.telemetry.scrapes.is_empty());

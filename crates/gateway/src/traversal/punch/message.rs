@@ -82,7 +82,7 @@ impl Punch {
         Some(number.to_be_bytes())
     }
 
-    /// Where to knock: what can be one host's address, each once.
+    /// Lists where to knock: what can be one host's address, each once.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let mut addresses = Vec::new();
         for address in std::iter::once(&self.mapped).chain(&self.local) {

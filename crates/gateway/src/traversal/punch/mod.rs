@@ -23,7 +23,6 @@ mod rounds;
 use crate::base::Base;
 use crate::keys::{LaneKey, LaneNumber, PeerIndex};
 use crate::traversal::Traversal;
-use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Way;
 use crate::tunnels::peers::reach::connectable;
 use message::{KIND, TCP_KIND};
@@ -95,10 +94,10 @@ impl Traversal {
     }
 
     /// The broker tells where a peer can be dialled, if at all.
-    pub(crate) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
-        let now = base.driver.now;
-        let site = base.tunnels.peer(index).site().to_owned();
-        let closed = base.driver.config.public.is_empty() && !base.tunnels.peer(index).is_public();
+    pub(in crate::traversal) fn on_peer_known(&mut self, base: &mut Base<'_>, index: PeerIndex) {
+        let now = base.now();
+        let site = base.site_at(index).to_owned();
+        let closed = base.config().public.is_empty() && !base.tunnels.peers()[index].is_public();
         if !closed {
             return self.forget_meeting(index);
         }
@@ -106,15 +105,15 @@ impl Traversal {
             return;
         }
         let ways = Way::ALL.into_iter().filter(|way| match way {
-            Way::Udp => base.tunnels.has_quic(),
-            Way::Tcp => base.driver.config.transport != Transport::Quic,
+            Way::Udp => base.tunnels.ways().has_udp(),
+            Way::Tcp => base.config().transport != Transport::Quic,
         });
         let ways: Vec<Way> = ways.collect();
         let names: Vec<String> = ways.iter().map(Way::to_string).collect();
-        let trouble = format!("{NEITHER}; punching a way over {}", names.join(" and "));
-        base.tunnels.set_trouble(index, &trouble);
-        let was_up = base.tunnels.pair_of(&site).map(Pair::is_up);
-        let dials = base.driver.config.site < site;
+        let why = format!("{NEITHER}; punching a way over {}", names.join(" and "));
+        base.tunnels.connecting().set_why_not_reached(index, &why);
+        let was_up = base.tunnels.pairs().of(&site).map(Pair::is_up);
+        let dials = base.config().site < site;
         let meetings = &mut self.meetings;
         for way in ways {
             let mut key = Key::default();
@@ -133,7 +132,7 @@ impl Traversal {
         }
     }
 
-    pub(crate) fn forget_meeting(&mut self, index: PeerIndex) {
+    pub(in crate::traversal) fn forget_meeting(&mut self, index: PeerIndex) {
         let meetings = &mut self.meetings;
         meetings.by_peer.retain(|(other, _), _| *other != index);
         meetings.openings.remove(&index);
@@ -141,14 +140,19 @@ impl Traversal {
     }
 
     /// The broker answers from there.
-    pub(crate) fn on_broker_found(&mut self, broker: SocketAddr) {
+    pub(in crate::traversal) fn on_broker_found(&mut self, broker: SocketAddr) {
         let broker = SocketAddr::new(broker.ip().to_canonical(), broker.port());
         self.meetings.broker = Some(broker);
     }
 
     /// A peer has no lane, or its only one is silent. `introduced`: it once had, and said who it is.
-    pub(crate) fn meet_again(&mut self, base: &mut Base<'_>, index: PeerIndex, introduced: bool) {
-        let now = base.driver.now;
+    pub(in crate::traversal) fn meet_again(
+        &mut self,
+        base: &mut Base<'_>,
+        index: PeerIndex,
+        introduced: bool,
+    ) {
+        let now = base.now();
         let meetings = &mut self.meetings;
         for way in Way::ALL {
             let head_start = meetings.head_start(index, way);
@@ -159,23 +163,22 @@ impl Traversal {
     }
 
     /// A lane stands. What a relay carries is not what the two gateways are meeting for.
-    pub(crate) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
-        let known = base.tunnels.lane(lane);
-        let Some(is_tcp) = known.filter(|lane| lane.is_direct()).map(Lane::is_over_tcp) else {
+    pub(in crate::traversal) fn on_lane_up(&mut self, base: &mut Base<'_>, peer: PeerIndex, lane: LaneKey) {
+        let Some(way) = base.tunnels.ways().protocol_of_direct(lane) else {
             return;
         };
-        let punched = self.punched(peer, is_tcp);
-        base.tunnels.mark_punched(lane, punched);
+        let punched = self.punched(peer, way);
+        base.tunnels.connecting().mark_punched(lane, punched);
         self.on_met(base, peer);
         self.tell_offer_soon(base);
     }
 
     /// The handshake of a lane is through, at either side.
-    pub(crate) fn on_met(&mut self, base: &mut Base<'_>, index: PeerIndex) {
+    pub(in crate::traversal) fn on_met(&mut self, base: &mut Base<'_>, index: PeerIndex) {
         let meetings = &mut self.meetings;
         meetings.of(index).for_each(|(_, meeting)| meeting.on_met());
         meetings.openings.remove(&index);
-        let now = base.driver.now;
+        let now = base.now();
         if self.missing_lane(base, index).is_some()
             && let Some(meeting) = self.meeting(index, Way::Tcp)
         {
@@ -184,11 +187,7 @@ impl Traversal {
     }
 
     /// A lane to a peer that is met stands: how it came about, if it did not go through a relay.
-    fn punched(&mut self, index: PeerIndex, is_tcp: bool) -> Option<Way> {
-        let way = match is_tcp {
-            true => Way::Tcp,
-            false => Way::Udp,
-        };
+    fn punched(&mut self, index: PeerIndex, way: Way) -> Option<Way> {
         let meetings = &mut self.meetings;
         meetings.by_peer.get(&(index, way))?;
         meetings.served.insert(index, way);
@@ -202,15 +201,15 @@ impl Traversal {
     }
 
     /// The lane that was begun through the hole did not come up; false where none was.
-    pub(crate) fn punch_failed(
+    pub(in crate::traversal) fn punch_failed(
         &mut self,
         base: &mut Base<'_>,
         index: PeerIndex,
         lane: LaneNumber,
         why: &str,
     ) -> bool {
-        let now = base.driver.now;
-        let way = match (base.driver.config.transport, lane) {
+        let now = base.now();
+        let way = match (base.config().transport, lane) {
             (Transport::Quic, _) | (Transport::Auto, LaneNumber::QUIC) => Way::Udp,
             _ => Way::Tcp,
         };
@@ -224,7 +223,7 @@ impl Traversal {
     }
 
     fn no_meeting(&mut self, base: &mut Base<'_>, index: PeerIndex) {
-        if base.tunnels.has_lane(index) {
+        if base.tunnels.ways().has_lane(index) {
             return;
         }
         let meetings = &mut self.meetings;
@@ -233,23 +232,23 @@ impl Traversal {
             .filter(|(_, meeting)| !meeting.trouble.is_empty());
         let reasons = reasons.map(|(way, meeting)| format!("over {way} failed: {}", meeting.trouble));
         let reasons: Vec<String> = reasons.collect();
-        let trouble = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
-        if base.tunnels.set_trouble(index, &trouble) {
-            let site = base.tunnels.peer(index).site();
-            base.driver.say(format_args!("no lane to {site}: {trouble}"));
+        let why = format!("{NEITHER}; punching a way {}; trying again", reasons.join("; "));
+        if base.tunnels.connecting().set_why_not_reached(index, &why) {
+            let site = base.site_at(index);
+            base.say(format_args!("no lane to {site}: {why}"));
         }
     }
 
     /// When a meeting wants to be looked at next.
-    pub(crate) fn meetings_deadline(&self) -> Option<Instant> {
+    pub(in crate::traversal) fn meetings_deadline(&self) -> Option<Instant> {
         let meetings = &self.meetings;
         meetings.broker?;
         meetings.by_peer.values().filter_map(Meeting::deadline).min()
     }
 
     /// Lets time pass for the meetings that wait for it.
-    pub(crate) fn look_after_meetings(&mut self, base: &mut Base<'_>) {
-        let now = base.driver.now;
+    pub(in crate::traversal) fn look_after_meetings(&mut self, base: &mut Base<'_>) {
+        let now = base.now();
         if base.driver.leaving || self.meetings_deadline().is_none_or(|at| at > now) {
             return;
         }
@@ -257,8 +256,8 @@ impl Traversal {
         let due = due.filter(|(_, meeting)| meeting.deadline().is_some_and(|at| at <= now));
         let due: Vec<(PeerIndex, Way)> = due.map(|(key, _)| *key).collect();
         for (index, way) in due {
-            let is_well =
-                base.tunnels.has_lane(index) && (way == Way::Udp || self.missing_lane(base, index).is_none());
+            let is_well = base.tunnels.ways().has_lane(index)
+                && (way == Way::Udp || self.missing_lane(base, index).is_none());
             self.with_meeting(base, index, way, |meeting, out| {
                 match is_well && meeting.is_resting() {
                     true => meeting.on_met(),
@@ -296,7 +295,7 @@ impl Traversal {
                     Way::Tcp => self.open(base, index),
                 };
                 if let Err(error) = located {
-                    let (now, why) = (base.driver.now, format!("ask the broker over {way}: {error}"));
+                    let (now, why) = (base.now(), format!("ask the broker over {way}: {error}"));
                     self.with_meeting(base, index, way, |meeting, out| {
                         meeting.on_locating_failed(why, now, out);
                     });
@@ -305,10 +304,13 @@ impl Traversal {
             (Action::Call { answers }, _) => self.call(base, index, way, answers),
             (Action::Knock { to, key }, Way::Udp) => {
                 // Where this socket cannot send, another address may serve.
-                let _ = self.say_over_udp(base, to, &message::knock(key));
+                let knock = message::knock(key);
+                let _ = base.tunnels.connecting().say_datagram(to, &knock);
             }
             (Action::Knock { to, .. }, Way::Tcp) => self.knock_over_tcp(base, index, to),
-            (Action::Dial { at }, Way::Udp) => self.dial_punched(base, index, at),
+            (Action::Dial { at }, Way::Udp) => {
+                base.tunnels.connecting().dial_over_udp(base.driver, index, at)
+            }
             // Begun by who has the connection.
             (Action::Dial { .. }, Way::Tcp) => {}
             (Action::Failed, _) => self.no_meeting(base, index),
@@ -324,7 +326,7 @@ impl Traversal {
         let opening = meetings.openings.get(&index);
         let (kind, mapped, port) = match way {
             Way::Udp => {
-                let bound = base.tunnels.quic_address();
+                let bound = base.tunnels.ways().udp_address();
                 (KIND, meetings.mapped, bound)
             }
             Way::Tcp => {
@@ -343,14 +345,14 @@ impl Traversal {
         let punch = Punch::new(answers, key, mapped, &local);
         if let Ok(body) = punch.encode() {
             // Busy: the round ends without an answer, and the next one asks again.
-            let _ = grid.client.send(base.tunnels.peer(index).site(), kind, &body);
+            let _ = grid.client.send(base.site_at(index), kind, &body);
         }
     }
 
     /// Where a socket is inside this site; a host's own loopback says nothing to others.
     fn local_addresses(&self, base: &Base<'_>, bound: SocketAddr) -> Vec<SocketAddr> {
         let known: Vec<IpAddr> = match bound.ip().is_unspecified() {
-            true => base.driver.config.lan.iter().map(SocketAddr::ip).collect(),
+            true => base.config().lan.iter().map(SocketAddr::ip).collect(),
             false => vec![bound.ip()],
         };
         let others = known
@@ -360,7 +362,7 @@ impl Traversal {
     }
 
     /// Another gateway says something through the broker.
-    pub(crate) fn on_broker_message(&mut self, base: &mut Base<'_>, message: &Message) {
+    pub(in crate::traversal) fn on_broker_message(&mut self, base: &mut Base<'_>, message: &Message) {
         if [KIND, TCP_KIND].contains(&&*message.kind) {
             self.on_punch(base, message);
         }
@@ -368,8 +370,8 @@ impl Traversal {
 
     /// A far gateway says where it is. The broker answers for who that is.
     fn on_punch(&mut self, base: &mut Base<'_>, message: &Message) {
-        let now = base.driver.now;
-        let Some(index) = base.tunnels.peer_of(&message.from) else {
+        let now = base.now();
+        let Some(index) = base.tunnels.peers().of(&message.from) else {
             return;
         };
         let way = match message.kind == TCP_KIND {
@@ -381,21 +383,21 @@ impl Traversal {
             other => {
                 let why = other.err().unwrap_or_else(|| "it has no key".into());
                 let text = format!("a message about punching that is not understood: {why}");
-                return base.driver.log.refuse("punch", &message.from, text);
+                return base.refuse("punch", &message.from, text);
             }
         };
         let key = punch.key().unwrap_or_default();
         let seen = base.membership.session().and_then(|grid| grid.observed);
-        if !base.tunnels.may_ask(index, now) {
+        if !base.tunnels.connecting().may_ask(index, now) {
             let text = "it asked too often to have a way punched";
-            return base.driver.log.refuse("punch-rate", &message.from, text);
+            return base.refuse("punch-rate", &message.from, text);
         }
         let own = match way {
             Way::Udp => self.meetings.mapped.or(seen),
             Way::Tcp => seen,
         };
         let addresses = own.map_or_else(Vec::new, |own| {
-            connectable(&punch.addresses(), punch.mapped, own, &base.driver.config.subnets)
+            connectable(&punch.addresses(), punch.mapped, own, &base.config().subnets)
         });
         self.with_meeting(base, index, way, |meeting, out| {
             meeting.on_call(key, addresses, punch.answers, now, out);

@@ -106,7 +106,7 @@ impl Opening {
         self.deaf.local_addr().ok()?.as_socket()
     }
 
-    /// The connection to the broker reports something; true when it has just answered.
+    /// Acts on what the connection to the broker reports; true when it has just answered.
     pub(crate) fn on_broker(&mut self) -> io::Result<bool> {
         if self.mapped.is_some() || !carrier::is_connected(&self.broker)? {
             return Ok(false);
@@ -165,8 +165,8 @@ impl Opening {
         attempt.socket = begun.ok();
     }
 
-    /// One of the connections reports something: it and its far address, when it has come up. The loop hears
-    /// of it no longer.
+    /// Acts on what one of the connections reports: it and its far address, when it has come up. The loop
+    /// hears of it no longer.
     pub(crate) fn on_attempt(&mut self, slot: usize, registry: &Registry) -> Option<(TcpStream, SocketAddr)> {
         let attempt = self.attempts.get_mut(slot.checked_sub(1)?)?;
         let connected = carrier::is_connected(attempt.socket.as_ref()?);

@@ -17,16 +17,12 @@ const OPENINGS: usize = 32;
 impl Traversal {
     /// The first lane over TCP that is still to be punched by this gateway, once one serves.
     pub(super) fn missing_lane(&self, base: &Base<'_>, index: PeerIndex) -> Option<LaneNumber> {
-        let site = base.tunnels.peer(index).site();
+        let site = base.site_at(index);
         let served = self.meetings.served.get(&index);
-        if served != Some(&Way::Tcp) || *base.driver.config.site > *site || !base.tunnels.has_lane(index) {
+        if served != Some(&Way::Tcp) || *base.config().site > *site || !base.tunnels.ways().has_lane(index) {
             return None;
         }
-        let pair = base.tunnels.pair_of(site)?;
-        let is_well = |lane: &LaneNumber| base.tunnels.is_direct(pair, *lane);
-        LaneNumber::all()
-            .take(base.tunnels.lanes_wanted(base.driver, index))
-            .find(|lane| !is_well(lane))
+        base.tunnels.ways().first_missing(base.driver, index)
     }
 
     /// Takes a port for a round over TCP, and asks the broker from where it sees that.
@@ -42,21 +38,21 @@ impl Traversal {
             let why = format!("ways to {OPENINGS} sites are being punched already");
             return Err(io::Error::other(why));
         }
-        let dials = *base.driver.config.site < *base.tunnels.peer(index).site();
-        let opening = Opening::begin(broker, dials, base.driver.registry(), opening_token(index))?;
+        let dials = *base.config().site < *base.site_at(index);
+        let opening = Opening::begin(broker, dials, base.registry(), opening_token(index))?;
         meetings.openings.insert(index, opening);
         Ok(())
     }
 
     pub(super) fn knock_over_tcp(&mut self, base: &mut Base<'_>, index: PeerIndex, to: SocketAddr) {
         if let Some(opening) = self.meetings.openings.get_mut(&index) {
-            opening.knock(to, base.driver.registry(), opening_token(index));
+            opening.knock(to, base.registry(), opening_token(index));
         }
     }
 
     /// One of the sockets of a round over TCP reports something.
-    pub(crate) fn on_opening(&mut self, base: &mut Base<'_>, key: usize) {
-        let (index, slot, now) = (PeerIndex(key / SLOTS), key % SLOTS, base.driver.now);
+    pub(in crate::traversal) fn on_opening(&mut self, base: &mut Base<'_>, key: usize) {
+        let (index, slot, now) = (PeerIndex(key / SLOTS), key % SLOTS, base.now());
         let Some(opening) = self.meetings.openings.get_mut(&index) else {
             return;
         };
@@ -74,7 +70,7 @@ impl Traversal {
                 }
             };
         }
-        let Some((socket, to)) = opening.on_attempt(slot, base.driver.registry()) else {
+        let Some((socket, to)) = opening.on_attempt(slot, base.registry()) else {
             return;
         };
         let mut out = Vec::new();
@@ -83,17 +79,12 @@ impl Traversal {
         }
         if out.is_empty() {
             // The far gateway speaks first, and is a stranger until then.
-            return base.tunnels.on_tcp_gateway(base.driver, socket, to);
+            return base.tunnels.connecting().accept(base.driver, socket, to);
         }
         self.meetings.openings.remove(&index);
-        let site = base.tunnels.peer(index).site().to_owned();
         let lane = self.missing_lane(base, index).unwrap_or(LaneNumber(0));
-        match base.tunnels.tcp_carrier(base.driver, socket, Some(&site)) {
-            Ok(carrier) => base
-                .tunnels
-                .begin_handshake(base.driver, carrier, to, Some((index, lane)), None),
-            Err(error) => base.tunnels.dial_failed(index, lane, &error.to_string()),
-        }
+        let mut connecting = base.tunnels.connecting();
+        connecting.begin_over_tcp(base.driver, socket, to, (index, lane));
     }
 }
 

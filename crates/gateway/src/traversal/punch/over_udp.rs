@@ -1,9 +1,8 @@
-//! What a round over UDP does: asks the broker, takes knocks, dials over QUIC.
+//! What a round over UDP does: asks the broker, takes knocks.
 
 use super::message;
 use crate::base::Base;
-use crate::config::Transport;
-use crate::keys::{LaneNumber, PeerIndex};
+use crate::keys::PeerIndex;
 use crate::traversal::Traversal;
 use crate::tunnels::origin::Way;
 use crate::tunnels::quic::KNOCK;
@@ -12,10 +11,6 @@ use std::io;
 use std::net::SocketAddr;
 
 impl Traversal {
-    pub(super) fn say_over_udp(&self, base: &Base<'_>, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        base.tunnels.say_datagram(to, datagram)
-    }
-
     /// Asks the broker from where it sees the UDP socket.
     pub(super) fn locate(&mut self, base: &mut Base<'_>) -> io::Result<()> {
         let meetings = &mut self.meetings;
@@ -30,11 +25,18 @@ impl Traversal {
                 *meetings.asked.insert(id)
             }
         };
-        self.say_over_udp(base, broker, &reflection::question(id))
+        base.tunnels
+            .connecting()
+            .say_datagram(broker, &reflection::question(id))
     }
 
     /// The UDP socket got something that is none of QUIC's.
-    pub(crate) fn on_datagram(&mut self, base: &mut Base<'_>, datagram: &[u8], from: SocketAddr) {
+    pub(in crate::traversal) fn on_datagram(
+        &mut self,
+        base: &mut Base<'_>,
+        datagram: &[u8],
+        from: SocketAddr,
+    ) {
         match datagram.first() {
             Some(&reflection::ANSWER) => self.on_reflection(base, datagram),
             Some(&KNOCK) => self.on_knock(base, datagram, from),
@@ -44,7 +46,7 @@ impl Traversal {
 
     /// An answer to that, by its first byte.
     fn on_reflection(&mut self, base: &mut Base<'_>, datagram: &[u8]) {
-        let now = base.driver.now;
+        let now = base.now();
         let Some((id, mapped)) = reflection::answered(datagram) else {
             return;
         };
@@ -70,23 +72,6 @@ impl Traversal {
         if let Some(index) = whose.map(|((index, _), _)| *index) {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
             self.with_meeting(base, index, Way::Udp, |meeting, out| meeting.on_knock(from, out));
-        }
-    }
-
-    pub(super) fn dial_punched(&mut self, base: &mut Base<'_>, index: PeerIndex, address: SocketAddr) {
-        let lane = match base.driver.config.transport {
-            Transport::Quic => LaneNumber(0),
-            _ => LaneNumber::QUIC,
-        };
-        let site = base.tunnels.peer(index).site().to_owned();
-        match base.tunnels.dial_quic(base.driver, &site, address) {
-            Ok(carrier) => {
-                base.tunnels
-                    .begin_handshake(base.driver, carrier, address, Some((index, lane)), None)
-            }
-            Err(error) => base
-                .tunnels
-                .dial_failed(index, lane, &format!("connect to {address}: {error}")),
         }
     }
 }

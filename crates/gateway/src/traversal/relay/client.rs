@@ -8,15 +8,14 @@ use super::selection::{Candidate, Offer, choose};
 use crate::base::Base;
 use crate::config::Transport;
 use crate::keys::{ByNumber, LaneNumber, PairKey, PeerIndex};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TraversalDeadline;
 use crate::traversal::Traversal;
-use crate::tunnels::errand::Errand;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
 use crate::tunnels::origin::Through;
 use crate::tunnels::peers::dial::{LAST_BACKOFF, REDIAL};
 use crate::tunnels::peers::peer::Dial;
+use crate::tunnels::relay_visit::RelayVisit;
 use causeway_tunnel::ticket::Ticket;
-use mio::net::TcpStream;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -40,7 +39,7 @@ const COMING: usize = 64;
 /// How looking for a relay to one peer goes.
 pub(crate) struct Search {
     /// Why none serves, for those who ask.
-    pub(crate) trouble: String,
+    pub(crate) why_no_relay: String,
     dials: ByNumber<Dial>,
     /// The number of the last ask for each lane, and which relay has not answered it yet.
     asked: ByNumber<Option<(u64, PeerIndex)>>,
@@ -53,7 +52,7 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) fn new() -> Search {
         Search {
-            trouble: String::new(),
+            why_no_relay: String::new(),
             dials: ByNumber::default(),
             asked: ByNumber::default(),
             offer: None,
@@ -93,28 +92,35 @@ impl Traversal {
     /// Whether this gateway asks: of two sites, the one that sorts first does. Lanes over QUIC are not
     /// relayed.
     fn seeks(&self, base: &Base<'_>, index: PeerIndex) -> bool {
-        base.driver.config.transport != Transport::Quic
-            && *base.driver.config.site < *base.tunnels.peer(index).site()
-            && !base.tunnels.peer(index).is_gone()
+        base.config().transport != Transport::Quic
+            && *base.config().site < *base.site_at(index)
+            && !base.tunnels.peers()[index].is_gone()
+    }
+
+    /// Looks for a relay to a peer that the gateway begins with, unless it is dialled soon.
+    pub(crate) fn seek_first(&mut self, base: &mut Base<'_>, index: PeerIndex) {
+        let site = base.site_at(index);
+        let was_up = base.tunnels.pairs().key_of(site).is_some();
+        self.seek_all(base, index, if was_up { SOON } else { PATIENCE });
     }
 
     /// Looks for a relay for every lane that is not up by then.
-    pub(crate) fn seek_all(&mut self, base: &mut Base<'_>, index: PeerIndex, pause: Duration) {
-        for lane in LaneNumber::all().take(base.tunnels.lanes_wanted(base.driver, index)) {
+    pub(in crate::traversal) fn seek_all(&mut self, base: &mut Base<'_>, index: PeerIndex, pause: Duration) {
+        for lane in LaneNumber::all().take(base.tunnels.ways().lanes_wanted(base.driver, index)) {
             self.seek_after(base, index, lane, pause);
         }
     }
 
     fn seek_after(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber, pause: Duration) {
-        let wanted = self.seeks(base, index) && lane.0 < base.tunnels.lanes_wanted(base.driver, index);
+        let wanted = self.seeks(base, index) && lane.0 < base.tunnels.ways().lanes_wanted(base.driver, index);
         let dial = &mut self.search_mut(index).dials[lane];
         if wanted && !std::mem::replace(&mut dial.under_way, true) {
-            base.driver.timers.set(pause, Deadline::Seek(index, lane));
+            base.set_deadline(pause, TraversalDeadline::Seek(index, lane));
         }
     }
 
     /// A lane was lost or has fallen silent: where a relay carried it, one shall again.
-    pub(crate) fn seek_again(
+    pub(in crate::traversal) fn seek_again(
         &mut self,
         base: &mut Base<'_>,
         index: PeerIndex,
@@ -123,7 +129,7 @@ impl Traversal {
     ) {
         let pause = match through {
             Some(through) => {
-                let now = base.driver.now;
+                let now = base.now();
                 let search = self.search_mut(index);
                 search.failed.insert(through.relay, now);
                 let dial = &mut search.dials[lane];
@@ -142,11 +148,11 @@ impl Traversal {
     }
 
     /// Asks a relay for a lane unless there is one, or a better one.
-    pub(crate) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
-        let site = base.tunnels.peer(index).site().to_owned();
-        let key = base.tunnels.key_of(&site);
-        let is_well = base.tunnels.is_well(&site, lane);
-        if is_well || key.is_some_and(|key| base.tunnels.has_direct_lane(key)) {
+    pub(in crate::traversal) fn seek(&mut self, base: &mut Base<'_>, index: PeerIndex, lane: LaneNumber) {
+        let site = base.site_at(index).to_owned();
+        let key = base.tunnels.pairs().key_of(&site);
+        let is_well = base.tunnels.ways().is_well(index, lane);
+        if is_well || key.is_some_and(|key| base.tunnels.ways().has_direct_lane(key)) {
             self.search_mut(index).dials[lane] = Dial::IDLE;
             return;
         }
@@ -157,9 +163,8 @@ impl Traversal {
         };
         let id = base.driver.next_generation();
         self.search_mut(index).asked[lane] = Some((id, relay));
-        base.driver.timers.set(ANSWER, Deadline::Ask(index, lane, id));
-        base.tunnels
-            .tell(base.driver, tunnel, GatewayToGateway::RelayAsk { to: site, id });
+        base.set_deadline(ANSWER, TraversalDeadline::Ask(index, lane, id));
+        base.tell(tunnel, GatewayToGateway::RelayAsk { to: site, id });
     }
 
     /// The one to ask for this lane: its place among the peers, and the pair with it.
@@ -172,27 +177,26 @@ impl Traversal {
         let failed = |relay: PeerIndex| {
             let search = self.search(index)?;
             let at = search.failed.get(&relay);
-            at.filter(|at| base.driver.now.saturating_duration_since(**at) < AVOIDED_FOR)
+            at.filter(|at| base.now().saturating_duration_since(**at) < AVOIDED_FOR)
                 .copied()
         };
-        let willing = base.tunnels.peers().filter_map(|(relay, peer)| {
-            let key = base.tunnels.key_of(peer.site())?;
+        let willing = base.tunnels.peers().iter().filter_map(|(relay, peer)| {
+            let key = base.tunnels.pairs().key_of(peer.site())?;
             let is_willing = base
-                .membership
                 .directory()
                 .other(peer.site())
                 .is_some_and(|info| info.relays);
-            (relay != index && is_willing && base.tunnels.has_direct_lane(key)).then(|| Candidate {
+            (relay != index && is_willing && base.tunnels.ways().has_direct_lane(key)).then(|| Candidate {
                 relay,
                 pair: key,
                 site: peer.site(),
-                near_microseconds: base.tunnels.least_rtt(key).unwrap_or(u32::MAX),
+                near_microseconds: base.tunnels.ways().least_rtt(key).unwrap_or(u32::MAX),
                 offer: self.search(relay).and_then(|relay| relay.offer.as_ref()),
                 failed: failed(relay),
             })
         });
         let willing: Vec<_> = willing.collect();
-        let between = (base.driver.config.site.as_str(), base.tunnels.peer(index).site());
+        let between = (base.config().site.as_str(), base.site_at(index));
         choose(&willing, between, lane).map(|one| (one.relay, one.pair))
     }
 
@@ -205,19 +209,18 @@ impl Traversal {
         relay: Option<PeerIndex>,
         why: &str,
     ) {
-        let now = base.driver.now;
-        let peer = &base.tunnels.peer(index);
+        let now = base.now();
+        let peer = &base.tunnels.peers()[index];
         let search = self.search_mut(index);
         if let Some(relay) = relay {
             search.failed.insert(relay, now);
         }
         // A peer that is dialled, and a grid without relays: its users look elsewhere.
         let concerns = relay.is_some() || peer.address().is_none();
-        if concerns && search.trouble != why {
+        if concerns && search.why_no_relay != why {
             let site = peer.site();
-            base.driver
-                .say(format_args!("no relay to {site}: {why}; trying again"));
-            search.trouble = why.to_owned();
+            base.say(format_args!("no relay to {site}: {why}; trying again"));
+            search.why_no_relay = why.to_owned();
         }
         search.asked[lane] = None;
         let dial = &mut search.dials[lane];
@@ -227,13 +230,13 @@ impl Traversal {
     }
 
     /// A lane through a relay is up, as far as this gateway knows.
-    pub(crate) fn seek_succeeded(&mut self, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::traversal) fn seek_succeeded(&mut self, index: PeerIndex, lane: LaneNumber) {
         let search = self.search_mut(index);
-        search.trouble.clear();
+        search.why_no_relay.clear();
         search.dials[lane].under_way = false;
     }
 
-    pub(crate) fn on_ask_deadline(
+    pub(in crate::traversal) fn on_ask_deadline(
         &mut self,
         base: &mut Base<'_>,
         index: PeerIndex,
@@ -242,14 +245,14 @@ impl Traversal {
     ) {
         let asked = self.search_mut(index).asked[lane].filter(|asked| asked.0 == id);
         if let Some((_, relay)) = asked {
-            let site = base.tunnels.peer(relay).site();
+            let site = base.site_at(relay);
             let why = format!("relay {site} did not answer within {ANSWER:?}");
             self.seek_failed(base, index, lane, Some(relay), &why);
         }
     }
 
     /// No lane to a site is left: it is no relay for anybody now.
-    pub(crate) fn lose_relay(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
+    pub(in crate::traversal) fn lose_relay(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
         self.search_mut(relay).offer = None;
         self.relay_is_gone(base, relay);
         self.tell_offer_soon(base);
@@ -257,10 +260,10 @@ impl Traversal {
 
     /// The last lane to a site is gone: what it was asked as a relay is asked of others.
     fn relay_is_gone(&mut self, base: &mut Base<'_>, relay: PeerIndex) {
-        for index in base.tunnels.peer_indexes() {
+        for index in base.tunnels.peers().indexes() {
             for lane in LaneNumber::all() {
                 if self.search_mut(index).asked[lane].is_some_and(|asked| asked.1 == relay) {
-                    let why = format!("relay {} was lost", base.tunnels.peer(relay).site());
+                    let why = format!("relay {} was lost", base.site_at(relay));
                     self.seek_failed(base, index, lane, Some(relay), &why);
                 }
             }
@@ -289,7 +292,9 @@ impl Traversal {
         if let Some((relay, index, lane)) = self.find_ask(base, from, id) {
             return self.seek_failed(base, index, lane, Some(relay), &why);
         }
-        base.tunnels.end_errand(base.driver, from, id, &why);
+        base.tunnels
+            .connecting()
+            .end_relay_visit(base.driver, from, id, &why);
     }
 
     /// What was asked, of whom and for which lane.
@@ -299,7 +304,7 @@ impl Traversal {
         from: &str,
         id: u64,
     ) -> Option<(PeerIndex, PeerIndex, LaneNumber)> {
-        let relay = base.tunnels.peer_of(from)?;
+        let relay = base.tunnels.peers().of(from)?;
         let mut searches = self.searches.iter_mut().enumerate();
         searches.find_map(|(index, search)| Some((relay, PeerIndex(index), search.take(id, relay)?)))
     }
@@ -316,7 +321,7 @@ impl Traversal {
         let Err(why) = self.come(base, relay, from, invitation) else {
             return;
         };
-        base.driver.log.refuse(
+        base.refuse(
             "relay-come",
             format_args!("site {from} through {relay}"),
             format_args!("cannot meet it at {relay}: {why}"),
@@ -324,8 +329,7 @@ impl Traversal {
         // What a dial came to is told to nobody: the relay gives the meeting up in its own time.
         if let NotGoing::Refused(why) = why {
             let meeting = invitation.id;
-            base.tunnels
-                .tell(base.driver, pair, GatewayToGateway::RelayCannot { meeting, why });
+            base.tell(pair, GatewayToGateway::RelayCannot { meeting, why });
         }
     }
 
@@ -336,16 +340,18 @@ impl Traversal {
         from: &str,
         invitation: &Invitation,
     ) -> Result<(), NotGoing> {
-        if base.driver.config.transport == Transport::Quic {
+        if base.config().transport == Transport::Quic {
             return Err(RelayRefusal::QuicAlone.into());
         }
-        let place = |site: &str| base.tunnels.peer_of(site);
+        let place = |site: &str| base.tunnels.peers().of(site);
         let index = place(from).ok_or(RelayRefusal::Unknown)?;
         let Some(relay) = place(relay).filter(|relay| *relay != index) else {
             return Err(RelayRefusal::NoAddress.into());
         };
-        let now = base.driver.now;
-        if base.tunnels.coming() >= COMING || !base.tunnels.may_ask(relay, now) {
+        let now = base.now();
+        if base.tunnels.connecting().visits_for_others() >= COMING
+            || !base.tunnels.connecting().may_ask(relay, now)
+        {
             return Err(RelayRefusal::TooOften.into());
         }
         self.go(base, relay, index, None, invitation)
@@ -361,46 +367,39 @@ impl Traversal {
         invitation: &Invitation,
     ) -> Result<(), NotGoing> {
         let ticket = Ticket::from_hex(&invitation.ticket).map_err(|_| RelayRefusal::Failed)?;
-        let peer = &base.tunnels.peer(relay);
+        let peer = &base.tunnels.peers()[relay];
         // Never one that somebody says in passing: it could be anybody's.
         let (site, address) = (peer.site().to_owned(), peer.address());
         let address = address.ok_or(RelayRefusal::NoAddress)?;
-        let far = base.tunnels.peer(index).site().to_owned();
-        let far = lane.is_some().then_some(far.as_str());
-        let carrier =
-            TcpStream::connect(address).and_then(|socket| base.tunnels.tcp_carrier(base.driver, socket, far));
-        let carrier = carrier
-            .map_err(|error| NotGoing::Dial(format!("connect to relay {site} at {address}: {error}")))?;
         let through = Through {
             relay,
             site,
             beyond_microseconds: invitation.beyond_microseconds,
-            since: base.driver.now,
+            since: base.now(),
         };
-        let errand = Errand::new(through, index, invitation.id, digest(&ticket));
-        let dialled = lane.map(|lane| (index, lane));
-        base.tunnels
-            .begin_handshake(base.driver, carrier, address, dialled, Some(errand));
-        Ok(())
+        let failed = format!("connect to relay {} at {address}", through.site);
+        let visit = RelayVisit::new(through, index, invitation.id, digest(&ticket));
+        let mut connecting = base.tunnels.connecting();
+        let visit = connecting.visit(base.driver, address, visit, lane);
+        visit.map_err(|error| NotGoing::Dial(format!("{failed}: {error}")))
     }
 
     /// A connection to a relay has come to nothing.
-    pub(crate) fn errand_failed(
+    pub(in crate::traversal) fn relay_visit_failed(
         &mut self,
         base: &mut Base<'_>,
-        errand: &Errand,
+        visit: &RelayVisit,
         dialled: Option<(PeerIndex, LaneNumber)>,
         why: &str,
     ) {
-        let relay = errand.through.relay;
+        let relay = visit.through.relay;
         if let Some((index, lane)) = dialled {
             return self.seek_failed(base, index, lane, Some(relay), why);
         }
         // The relay hears nothing: what a dial came to, and how soon, would tell it about other networks.
-        let (site, from) = (&errand.through.site, base.tunnels.peer(errand.peer).site());
+        let (site, from) = (&visit.through.site, base.site_at(visit.peer));
         let text = format!("cannot meet it at {site}: {why}");
-        base.driver
-            .log
-            .refuse("relay-come", format_args!("site {from} through {site}"), text);
+        let whom = format!("site {from} through {site}");
+        base.refuse("relay-come", whom, text);
     }
 }

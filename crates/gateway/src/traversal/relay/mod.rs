@@ -15,6 +15,6 @@
 pub(crate) mod client;
 mod digest;
 mod messages;
-pub(crate) mod selection;
+mod selection;
 pub(crate) mod server;
 pub(crate) mod splice;

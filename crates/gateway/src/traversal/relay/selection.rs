@@ -9,7 +9,7 @@
 
 use crate::base::Base;
 use crate::keys::{LaneNumber, PairKey, PeerIndex};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TraversalDeadline;
 use crate::traversal::Traversal;
 use crate::tunnels::message::GatewayToGateway;
 use std::collections::BTreeMap;
@@ -110,38 +110,36 @@ fn lot(names: &[&str], lane: LaneNumber) -> u64 {
 impl Traversal {
     /// What this relay carries, or whom it reaches, has changed.
     pub(in crate::traversal) fn tell_offer_soon(&mut self, base: &mut Base<'_>) {
-        if base.driver.config.relay && !std::mem::replace(&mut self.relay.tells, true) {
+        if base.config().relay && !std::mem::replace(&mut self.relay.tells, true) {
             let told_at = self.relay.told_at;
-            let since = told_at.map_or(TELL_EVERY, |at| base.driver.now.saturating_duration_since(at));
-            base.driver
-                .timers
-                .set(TELL_EVERY.saturating_sub(since), Deadline::Offer);
+            let since = told_at.map_or(TELL_EVERY, |at| base.now().saturating_duration_since(at));
+            base.set_deadline(TELL_EVERY.saturating_sub(since), TraversalDeadline::Offer);
         }
     }
 
-    pub(crate) fn tell_offer(&mut self, base: &mut Base<'_>) {
+    pub(in crate::traversal) fn tell_offer(&mut self, base: &mut Base<'_>) {
         self.relay.tells = false;
-        self.relay.told_at = Some(base.driver.now);
-        let reached = base.tunnels.pair_keys();
+        self.relay.told_at = Some(base.now());
+        let reached = base.tunnels.pairs().keys();
         let reached = reached
             .into_iter()
-            .filter(|key| base.tunnels.has_direct_lane(*key));
+            .filter(|key| base.tunnels.ways().has_direct_lane(*key));
         let reached: Vec<PairKey> = reached.collect();
         let beyond = reached.iter().filter_map(|key| {
-            let site = base.tunnels.pair(*key)?.site().to_owned();
-            Some((site, base.tunnels.least_rtt(*key)?))
+            let site = base.tunnels.pairs().get(*key)?.site().to_owned();
+            Some((site, base.tunnels.ways().least_rtt(*key)?))
         });
         let offer = GatewayToGateway::RelayOffer {
             carried: u32::try_from(self.relay.places_taken()).unwrap_or(u32::MAX),
             beyond_microseconds: beyond.collect(),
         };
         for key in reached {
-            base.tunnels.tell(base.driver, key, offer.clone());
+            base.tell(key, offer.clone());
         }
     }
 
     pub(super) fn on_relay_offer(&mut self, base: &mut Base<'_>, site: &str, offer: Offer) {
-        if let Some(relay) = base.tunnels.peer_of(site) {
+        if let Some(relay) = base.tunnels.peers().of(site) {
             self.search_mut(relay).offer = Some(offer);
         }
     }

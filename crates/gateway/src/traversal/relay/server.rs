@@ -12,8 +12,8 @@ use crate::inherited::{InheritError, descriptor};
 use crate::keys::{PairKey, SpliceKey, Table};
 use crate::sys::socket;
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
-use crate::traversal::Traversal;
+use crate::sys::timers::TraversalDeadline;
+use crate::traversal::{KeptTraversal, Traversal};
 use crate::tunnels::carrier;
 use crate::tunnels::message::{GatewayToGateway, RelayRefusal};
 use causeway_tunnel::ticket::{MET, TICKET_BYTES, Ticket};
@@ -120,7 +120,7 @@ impl RelayServer {
             .collect()
     }
 
-    /// What [`RelayServer::keep`] names by number.
+    /// Lists what [`RelayServer::keep`] names by number.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let met = self.splices.iter().filter(|(_, splice)| splice.met);
         met.flat_map(|(_, splice)| splice.ends.iter().flatten().map(AsFd::as_fd))
@@ -129,14 +129,16 @@ impl RelayServer {
 
 impl Traversal {
     /// Goes on carrying what a predecessor carried.
-    pub(crate) fn inherit_splices(
+    ///
+    /// # Errors
+    /// A descriptor is none, or cannot be registered.
+    pub(crate) fn inherit(
         &mut self,
         base: &mut Base<'_>,
-        kept: Vec<(usize, KeptSplice<'static>)>,
-        carried_bytes: u64,
+        kept: KeptTraversal<'static>,
     ) -> Result<(), InheritError> {
-        self.relay.carried_bytes = carried_bytes;
-        let now = base.driver.now;
+        self.relay.carried_bytes = kept.carried_bytes;
+        let now = base.now();
         let end = |number| Ok::<_, InheritError>(Some(TcpStream::from_std(descriptor(number)?.into())));
         let inherit = |(key, kept): (usize, KeptSplice<'static>)| {
             let [one, other] = kept.ends;
@@ -152,16 +154,14 @@ impl Traversal {
             };
             Ok::<_, InheritError>((key, splice))
         };
-        self.relay.splices = kept.into_iter().map(inherit).collect::<Result<_, _>>()?;
+        self.relay.splices = kept.splices.into_iter().map(inherit).collect::<Result<_, _>>()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         for (key, splice) in self.relay.splices.iter_mut() {
             for (end, socket) in splice.ends.iter_mut().flatten().enumerate() {
                 let token = Class::Splice.token(2 * key.0 + end);
-                base.driver.registry().register(socket, token, interest)?;
+                base.registry().register(socket, token, interest)?;
             }
-            base.driver
-                .timers
-                .set(IDLE, Deadline::Splice(key, splice.generation));
+            base.set_deadline(IDLE, TraversalDeadline::Splice(key, splice.generation));
             // Whatever the kernel has told of, it told the predecessor.
             self.relay.unread.push(key);
         }
@@ -174,8 +174,7 @@ impl Traversal {
     /// A site wants to meet another one here.
     pub(super) fn on_relay_ask(&mut self, base: &mut Base<'_>, asker: PairKey, to: &str, ask: u64) {
         if let Err(why) = self.arrange(base, asker, to, ask) {
-            base.tunnels
-                .tell(base.driver, asker, GatewayToGateway::RelayNo { id: ask, why });
+            base.tell(asker, GatewayToGateway::RelayNo { id: ask, why });
         }
     }
 
@@ -186,14 +185,14 @@ impl Traversal {
         to: &str,
         ask: u64,
     ) -> Result<(), RelayRefusal> {
-        if !base.driver.config.relay {
+        if !base.config().relay {
             return Err(RelayRefusal::NoRelay);
         }
-        let Some(from) = base.tunnels.pair(asker).map(|pair| pair.site().to_owned()) else {
+        let Some(from) = base.tunnels.pairs().get(asker).map(|pair| pair.site().to_owned()) else {
             return Ok(());
         };
-        let far = base.tunnels.key_of(to).filter(|far| *far != asker);
-        let far = far.filter(|far| base.tunnels.has_direct_lane(*far));
+        let far = base.tunnels.pairs().key_of(to).filter(|far| *far != asker);
+        let far = far.filter(|far| base.tunnels.ways().has_direct_lane(*far));
         let far = far.ok_or(RelayRefusal::NoTunnel)?;
         if !self.relay.has_room_for(&from) {
             return Err(RelayRefusal::Full);
@@ -201,7 +200,7 @@ impl Traversal {
         let mut bytes = [[0; TICKET_BYTES]; 2];
         if let Err(error) = getrandom::fill(bytes.as_flattened_mut()) {
             let text = format_args!("no random numbers for tickets: {error}");
-            base.driver.log.refuse("relay", &from, text);
+            base.refuse("relay", &from, text);
             return Err(RelayRefusal::Failed);
         }
         let tickets = bytes.map(Ticket);
@@ -215,26 +214,26 @@ impl Traversal {
             ends: [None, None],
             met: false,
             ways: Default::default(),
-            moved_at: base.driver.now,
+            moved_at: base.now(),
         });
         for (end, ticket) in shown.into_iter().enumerate() {
             self.relay.tickets.insert(ticket, (key, end));
         }
-        base.driver.timers.set(MEETING, Deadline::Splice(key, generation));
+        base.set_deadline(MEETING, TraversalDeadline::Splice(key, generation));
         self.tell_offer_soon(base);
         let go = GatewayToGateway::RelayGo {
             id: ask,
             ticket: tickets[0].to_hex(),
-            beyond_microseconds: base.tunnels.least_rtt(far).unwrap_or(0),
+            beyond_microseconds: base.tunnels.ways().least_rtt(far).unwrap_or(0),
         };
         let come = GatewayToGateway::RelayCome {
             meeting: generation,
             from,
             ticket: tickets[1].to_hex(),
-            beyond_microseconds: base.tunnels.least_rtt(asker).unwrap_or(0),
+            beyond_microseconds: base.tunnels.ways().least_rtt(asker).unwrap_or(0),
         };
-        base.tunnels.tell(base.driver, asker, go);
-        base.tunnels.tell(base.driver, far, come);
+        base.tell(asker, go);
+        base.tell(far, come);
         Ok(())
     }
 
@@ -253,19 +252,23 @@ impl Traversal {
             return;
         };
         self.end_splice(base, key);
-        if let Some(pair) = base.tunnels.key_of(&from) {
-            base.tunnels
-                .tell(base.driver, pair, GatewayToGateway::RelayNo { id, why });
+        if let Some(pair) = base.tunnels.pairs().key_of(&from) {
+            base.tell(pair, GatewayToGateway::RelayNo { id, why });
         }
     }
 
     /// Takes a connection that shows a ticket; gives it back where the ticket is not good.
-    pub(crate) fn on_ticket(&mut self, base: &mut Base<'_>, ticket: Ticket, mut socket: TcpStream) -> bool {
+    pub(in crate::traversal) fn on_ticket(
+        &mut self,
+        base: &mut Base<'_>,
+        ticket: Ticket,
+        mut socket: TcpStream,
+    ) -> bool {
         // Of one use, whatever comes of it.
         let Some((key, end)) = self.relay.tickets.remove(&ticket) else {
             return false;
         };
-        carrier::prepare(&socket, &base.driver.config.congestion_control);
+        carrier::prepare(&socket, &base.config().congestion_control);
         // What cannot be set costs time and nothing else.
         let _ = (
             socket.set_nodelay(true),
@@ -273,9 +276,9 @@ impl Traversal {
         );
         let token = Class::Splice.token(2 * key.0 + end);
         let interest = Interest::READABLE | Interest::WRITABLE;
-        let registry = base.driver.registry();
+        let registry = base.registry();
         if let Err(error) = registry.reregister(&mut socket, token, interest) {
-            base.driver.say(format_args!("a connection of others: {error}"));
+            base.say(format_args!("a connection of others: {error}"));
             self.end_splice(base, key);
             return true;
         }
@@ -300,20 +303,19 @@ impl Traversal {
             return self.end_splice(base, key);
         }
         splice.met = true;
-        splice.moved_at = base.driver.now;
+        splice.moved_at = base.now();
         let [one, other] = &splice.sites;
         let said_at = self.relay.said_at;
-        if said_at.is_none_or(|at| base.driver.now.saturating_duration_since(at) > SAY_EVERY) {
-            self.relay.said_at = Some(base.driver.now);
-            base.driver
-                .say(format_args!("carries a connection between {one} and {other}"));
+        if said_at.is_none_or(|at| base.now().saturating_duration_since(at) > SAY_EVERY) {
+            self.relay.said_at = Some(base.now());
+            base.say(format_args!("carries a connection between {one} and {other}"));
         }
         self.relay.space.resize(KEPT_BYTES, 0);
         self.on_splice(base, key);
     }
 
     /// Something may move between the ends of a splice.
-    pub(crate) fn on_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
+    pub(in crate::traversal) fn on_splice(&mut self, base: &mut Base<'_>, key: SpliceKey) {
         let Some(splice) = self.relay.splices.get_mut(key).filter(|splice| splice.met) else {
             return;
         };
@@ -321,7 +323,7 @@ impl Traversal {
             Ok((bytes, is_unread)) => {
                 self.relay.carried_bytes += bytes;
                 if bytes > 0 {
-                    splice.moved_at = base.driver.now;
+                    splice.moved_at = base.now();
                 }
                 if is_unread {
                     self.relay.unread.push(key);
@@ -335,7 +337,12 @@ impl Traversal {
     }
 
     /// Who was to meet has not, or a splice has been idle for long.
-    pub(crate) fn on_splice_deadline(&mut self, base: &mut Base<'_>, key: SpliceKey, generation: u64) {
+    pub(in crate::traversal) fn on_splice_deadline(
+        &mut self,
+        base: &mut Base<'_>,
+        key: SpliceKey,
+        generation: u64,
+    ) {
         let Some(splice) = self
             .relay
             .splices
@@ -344,12 +351,9 @@ impl Traversal {
         else {
             return;
         };
-        let idle = base.driver.now.saturating_duration_since(splice.moved_at);
+        let idle = base.now().saturating_duration_since(splice.moved_at);
         if splice.met && idle < IDLE {
-            return base
-                .driver
-                .timers
-                .set(IDLE - idle, Deadline::Splice(key, generation));
+            return base.set_deadline(IDLE - idle, TraversalDeadline::Splice(key, generation));
         }
         if !splice.met {
             let [one, other] = &splice.sites;
@@ -363,9 +367,7 @@ impl Traversal {
                 "{one} and {other} did not meet here within {MEETING:?}: {} did not come",
                 missing.join(" and ")
             );
-            base.driver
-                .log
-                .refuse("relay-meeting", format!("{one} and {other}"), text);
+            base.refuse("relay-meeting", format!("{one} and {other}"), text);
         }
         self.end_splice(base, key);
     }
@@ -380,7 +382,7 @@ impl Traversal {
             self.relay.tickets.remove(&ticket);
         }
         for mut socket in splice.ends.into_iter().flatten() {
-            let _ = base.driver.registry().deregister(&mut socket);
+            let _ = base.registry().deregister(&mut socket);
         }
     }
 }

@@ -56,7 +56,7 @@ impl Direction {
         }
     }
 
-    /// All is carried, and the far end knows.
+    /// Says whether all is carried, and the far end knows.
     pub(crate) fn is_over(&self) -> bool {
         self.finished
     }

@@ -6,7 +6,7 @@
 
 use crate::keys::{LaneNumber, PeerIndex};
 use crate::tunnels::carrier::Carrier;
-use crate::tunnels::errand::Errand;
+use crate::tunnels::relay_visit::RelayVisit;
 use crate::tunnels::tls::Binding;
 use causeway_tunnel::hello::{self, Hello, PROOF_BYTES};
 use causeway_tunnel::ticket::{Opening, PREFACE_BYTES, Ticket};
@@ -25,7 +25,7 @@ pub(crate) struct Handshake {
     /// Index of the peer this gateway dialled, and which lane.
     pub(in crate::tunnels) dialled: Option<(PeerIndex, LaneNumber)>,
     /// The relay that was dialled, and what is to be done there first.
-    pub(in crate::tunnels) errand: Option<Errand>,
+    pub(in crate::tunnels) visit: Option<RelayVisit>,
     /// A stranger's, which may show a ticket instead of a hello.
     pub(in crate::tunnels) may_show_ticket: bool,
     pub(in crate::tunnels) generation: u64,
@@ -71,8 +71,8 @@ impl Handshake {
         &mut self.carrier
     }
 
-    pub(crate) fn errand(&self) -> Option<&Errand> {
-        self.errand.as_ref()
+    pub(crate) fn visit(&self) -> Option<&RelayVisit> {
+        self.visit.as_ref()
     }
 
     /// What a stranger begins with, as far as it has come. A hello, or TLS, is left in the kernel for who
@@ -104,13 +104,13 @@ impl Handshake {
 
     /// Whether the far gateway is at the other end: at once where no relay was dialled.
     pub(in crate::tunnels) fn has_met(&mut self) -> Result<bool, Failure> {
-        let Some(errand) = self.errand.as_mut().filter(|errand| !errand.has_met()) else {
+        let Some(visit) = self.visit.as_mut().filter(|visit| !visit.has_met()) else {
             return Ok(true);
         };
         let Some(socket) = self.carrier.tcp() else {
             return Ok(true);
         };
-        if !errand.advance(socket)? {
+        if !visit.advance(socket)? {
             return Ok(false);
         }
         self.greet_if_dialled()?;
@@ -143,7 +143,7 @@ impl Handshake {
                 return Ok(false);
             }
             self.connected = true;
-            if self.errand.is_none() {
+            if self.visit.is_none() {
                 self.greet_if_dialled()?;
             }
         }

@@ -4,15 +4,15 @@
 use crate::driver::Driver;
 use crate::keys::{HandshakeKey, LaneNumber, PairKey, PeerIndex};
 use crate::sys::source::Class;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::carrier::prepare;
-use crate::tunnels::errand::Errand;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::handshake::exchange::{Failure, First, Handshake};
 use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::origin::Came;
+use crate::tunnels::relay_visit::RelayVisit;
 use causeway_admission::network_of;
 use causeway_broker::tls::Expect;
 use causeway_tunnel::hello::{Hello, NONCE_BYTES};
@@ -33,30 +33,6 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(4);
 
 impl Tunnels {
-    /// A relay says that the meeting which was asked for under this number cannot be.
-    pub(crate) fn end_errand(&mut self, driver: &mut Driver, relay: &str, id: u64, why: &str) {
-        let waiting = self.handshakes.iter().find(|(_, handshake)| {
-            let is_it =
-                |errand: &Errand| errand.id == id && errand.through.site == relay && !errand.has_met();
-            handshake.dialled().is_some() && handshake.errand().is_some_and(is_it)
-        });
-        if let Some(key) = waiting.map(|(key, _)| key) {
-            self.end_handshake(driver, key, "handshake", why);
-        }
-    }
-
-    /// Connections to relays that are under way because others asked.
-    pub(crate) fn coming(&self) -> usize {
-        let others = { self.handshakes.iter() }.filter(|(_, other)| other.errand().is_some());
-        others.filter(|(_, other)| other.dialled().is_none()).count()
-    }
-    pub(crate) fn on_tcp_gateway(&mut self, driver: &mut Driver, socket: TcpStream, address: SocketAddr) {
-        // Without a certificate of its own there would be no gateway.
-        if let Ok(carrier) = self.tcp_carrier(driver, socket, None) {
-            self.on_gateway_connection(driver, carrier, address);
-        }
-    }
-
     pub(in crate::tunnels) fn on_gateway_connection(
         &mut self,
         driver: &mut Driver,
@@ -77,13 +53,13 @@ impl Tunnels {
         Some(handshake)
     }
 
-    pub(crate) fn begin_handshake(
+    pub(in crate::tunnels) fn begin_handshake(
         &mut self,
         driver: &mut Driver,
         mut carrier: Carrier,
         address: SocketAddr,
         dialled: Option<(PeerIndex, LaneNumber)>,
-        errand: Option<Errand>,
+        visit: Option<RelayVisit>,
     ) {
         let mut nonce = [0; NONCE_BYTES];
         let key = self.handshakes.vacant_key();
@@ -92,8 +68,8 @@ impl Tunnels {
             .map_err(io::Error::other)
             .and_then(|()| carrier.register(driver.registry(), token, false));
         if let Err(error) = begun {
-            return match (errand, dialled) {
-                (Some(errand), _) => self.errand_ended(errand, dialled, error.to_string()),
+            return match (visit, dialled) {
+                (Some(visit), _) => self.relay_visit_ended(visit, dialled, error.to_string()),
                 (None, Some((index, lane))) => self.dial_failed(index, lane, &error.to_string()),
                 (None, None) => {}
             };
@@ -108,13 +84,13 @@ impl Tunnels {
             // Fits: below MAX_LANES.
             lane: dialled.map_or(0, |(_, lane)| lane.0 as u8),
         };
-        let is_stranger = dialled.is_none() && errand.is_none();
+        let is_stranger = dialled.is_none() && visit.is_none();
         let may_show_ticket = driver.config.relay && is_stranger && carrier.tcp().is_some();
         let handshake = Handshake {
             carrier,
             address,
             dialled,
-            errand,
+            visit,
             may_show_ticket,
             generation,
             own,
@@ -126,10 +102,10 @@ impl Tunnels {
         if is_stranger {
             self.strangers.enter(network_of(address.ip()), generation, key);
         }
-        driver.timers.set(DEADLINE, Deadline::Handshake(key, generation));
+        driver.set_deadline(DEADLINE, TunnelsDeadline::Handshake(key, generation));
         if !is_stranger {
-            let connect = Deadline::Connect(key, generation);
-            driver.timers.set(CONNECT_DEADLINE, connect);
+            let connect = TunnelsDeadline::Connect(key, generation);
+            driver.set_deadline(CONNECT_DEADLINE, connect);
         }
         match connection {
             Some(connection) => self.attend_connections(driver, &[connection]),
@@ -139,7 +115,7 @@ impl Tunnels {
     }
 
     /// A carrier over a connection of TCP, dialled to the gateway of a site or accepted.
-    pub(crate) fn tcp_carrier(
+    pub(in crate::tunnels) fn tcp_carrier(
         &self,
         driver: &Driver,
         socket: TcpStream,
@@ -158,7 +134,12 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_connect_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, generation: u64) {
+    pub(in crate::tunnels) fn on_connect_deadline(
+        &mut self,
+        driver: &mut Driver,
+        key: HandshakeKey,
+        generation: u64,
+    ) {
         let handshake = self.handshakes.get(key);
         if handshake.is_some_and(|handshake| handshake.generation == generation && !handshake.connected) {
             self.end_handshake(
@@ -170,7 +151,12 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_handshake_deadline(&mut self, driver: &mut Driver, key: HandshakeKey, generation: u64) {
+    pub(in crate::tunnels) fn on_handshake_deadline(
+        &mut self,
+        driver: &mut Driver,
+        key: HandshakeKey,
+        generation: u64,
+    ) {
         if self
             .handshakes
             .get(key)
@@ -181,7 +167,7 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn on_handshake(&mut self, driver: &mut Driver, key: HandshakeKey) {
+    pub(in crate::tunnels) fn on_handshake(&mut self, driver: &mut Driver, key: HandshakeKey) {
         let Some(handshake) = self.handshakes.get_mut(key) else {
             return;
         };
@@ -233,18 +219,29 @@ impl Tunnels {
         }
     }
 
-    fn errand_ended(&mut self, errand: Errand, dialled: Option<(PeerIndex, LaneNumber)>, why: String) {
-        let event = TunnelsEvent::ErrandFailed { errand, dialled, why };
+    fn relay_visit_ended(
+        &mut self,
+        visit: RelayVisit,
+        dialled: Option<(PeerIndex, LaneNumber)>,
+        why: String,
+    ) {
+        let event = TunnelsEvent::RelayVisitFailed { visit, dialled, why };
         self.events.push_back(event);
     }
 
-    fn end_handshake(&mut self, driver: &mut Driver, key: HandshakeKey, kind: &str, why: &str) {
+    pub(in crate::tunnels) fn end_handshake(
+        &mut self,
+        driver: &mut Driver,
+        key: HandshakeKey,
+        kind: &str,
+        why: &str,
+    ) {
         let Some(handshake) = self.take_handshake(key) else {
             return;
         };
         let placed = format!("{}: {why}", handshake.address);
-        match (handshake.errand, handshake.dialled) {
-            (Some(errand), dialled) => self.errand_ended(errand, dialled, placed),
+        match (handshake.visit, handshake.dialled) {
+            (Some(visit), dialled) => self.relay_visit_ended(visit, dialled, placed),
             (None, Some((index, lane))) => self.dial_failed(index, lane, &placed),
             (None, None) => driver.log.refuse(kind, handshake.address.ip(), why),
         }
@@ -258,7 +255,7 @@ impl Tunnels {
             carrier,
             address,
             dialled,
-            errand,
+            visit,
             own,
             peer: Some(peer),
             received,
@@ -267,21 +264,21 @@ impl Tunnels {
         else {
             return;
         };
-        let vouched = self.is_expected(errand.as_ref(), dialled, &peer.site);
+        let vouched = self.is_expected(visit.as_ref(), dialled, &peer.site);
         let vouched = vouched.and_then(|()| self.vouch(&carrier.shown(), &peer.site));
         if let Err(why) = vouched {
-            return match (errand, dialled) {
-                (Some(errand), dialled) => self.errand_ended(errand, dialled, format!("{address}: {why}")),
+            return match (visit, dialled) {
+                (Some(visit), dialled) => self.relay_visit_ended(visit, dialled, format!("{address}: {why}")),
                 (None, Some((index, lane))) => self.dial_failed(index, lane, &format!("{address}: {why}")),
                 (None, None) => driver.log.refuse("certificate", address.ip(), why),
             };
         }
         // Only a peer got an answer, and was dialled.
-        let Some(index) = self.peer_of(&peer.site) else {
+        let Some(index) = self.peers.of(&peer.site) else {
             return;
         };
         let number = LaneNumber(peer.lane.into());
-        let through = errand.map(|errand| errand.through);
+        let through = visit.map(|visit| visit.through);
         match (&through, dialled) {
             (Some(_), Some(_)) => self
                 .events
@@ -307,12 +304,12 @@ impl Tunnels {
     /// Whether a gateway is of the site that was dialled, or met at a relay.
     fn is_expected(
         &self,
-        errand: Option<&Errand>,
+        visit: Option<&RelayVisit>,
         dialled: Option<(PeerIndex, LaneNumber)>,
         site: &str,
     ) -> Result<(), TextError> {
-        let (index, place) = match (errand, dialled) {
-            (Some(errand), _) => (errand.peer, "that came there "),
+        let (index, place) = match (visit, dialled) {
+            (Some(visit), _) => (visit.peer, "that came there "),
             (None, Some((index, _))) => (index, "there "),
             (None, None) => return Ok(()),
         };

@@ -14,23 +14,14 @@ use crate::tunnels::message::GatewayToGateway;
 use std::time::Duration;
 
 impl Tunnels {
-    /// Lanes this gateway wants to a peer.
-    pub(crate) fn lanes_wanted(&self, driver: &Driver, index: PeerIndex) -> usize {
-        // One connection of QUIC has whatever the path holds under way.
-        let chosen = match driver.config.transport {
-            Transport::Quic => 1,
-            _ => self.peers[index].lanes,
-        };
-        driver.config.lanes.unwrap_or(chosen)
-    }
-
     /// Whether a lane that is lost is dialled again.
     pub(in crate::tunnels) fn wants_lane(&self, driver: &Driver, index: PeerIndex, lane: LaneNumber) -> bool {
-        lane.0 < self.lanes_wanted(driver, index) || (lane == LaneNumber::QUIC && self.peers[index].is_lossy)
+        lane.0 < self.ways().lanes_wanted(driver, index)
+            || (lane == LaneNumber::QUIC && self.peers[index].is_lossy)
     }
 
     /// A lane over TCP loses segments, or the far gateway says that its does: one over QUIC shall serve.
-    pub(crate) fn on_lossy(&mut self, driver: &mut Driver, key: PairKey) {
+    pub(in crate::tunnels) fn on_lossy(&mut self, driver: &mut Driver, key: PairKey) {
         let Some(pair) = self.pairs.get(key) else {
             return;
         };
@@ -52,7 +43,7 @@ impl Tunnels {
         }
         match self.peers[index].address {
             Some(_) => self.dial_after(driver, index, LaneNumber::QUIC, Duration::ZERO),
-            None => self.tell(driver, key, GatewayToGateway::Lossy {}),
+            None => self.pairs.tell(driver, key, GatewayToGateway::Lossy {}),
         }
     }
 

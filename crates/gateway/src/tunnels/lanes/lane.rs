@@ -127,7 +127,7 @@ impl Lane {
 }
 
 impl Lane {
-    /// Whether it goes through no relay.
+    /// Says whether it goes through no relay.
     pub(crate) fn is_direct(&self) -> bool {
         self.through.is_none()
     }
@@ -136,7 +136,7 @@ impl Lane {
         self.carrier.tcp().is_some()
     }
 
-    /// Bytes per second that it was seen to deliver.
+    /// Says how many bytes per second it was seen to deliver.
     pub(crate) fn rate(&self) -> u64 {
         match self.remembered.rate() {
             0 => match self.carrier.tcp() {
@@ -147,7 +147,7 @@ impl Lane {
         }
     }
 
-    /// State of the path, all the way to the far gateway: the kernel knows the way to a relay only.
+    /// Tells the state of the path, all the way to the far gateway: the kernel knows the way to a relay only.
     pub(crate) fn path(&self) -> io::Result<PathInfo> {
         let mut path = self.carrier.path()?;
         let beyond = self
@@ -159,14 +159,14 @@ impl Lane {
         Ok(path)
     }
 
-    /// It needs no training.
+    /// Says whether it needs no training.
     pub(crate) fn knows_its_rate(&mut self) -> bool {
         self.carrier
             .quic()
             .is_some_and(|session| session.model.get().is_known())
     }
 
-    /// The kernel took bytes.
+    /// Counts bytes that the kernel took.
     pub(crate) fn on_sent(&mut self, count: usize, now: Instant) {
         self.sent_bytes += count as u64;
         let before = self.sent_at.replace(now);

@@ -3,7 +3,6 @@
 
 mod count;
 pub(crate) mod lane;
-mod leaving;
 mod over_quic;
 mod probing;
 pub(crate) mod pump;
@@ -11,3 +10,64 @@ pub(crate) mod receive;
 pub(crate) mod status;
 mod steering;
 mod training;
+
+use crate::driver::Driver;
+use crate::keys::{LaneNumber, PairKey};
+use crate::tunnels::Tunnels;
+use causeway_tunnel::Event;
+use lane::LaneEnd;
+
+/// Lends what moves frames between lanes and whoever acts on them. `receive` and `pump` have the rest.
+pub(crate) struct Traffic<'a> {
+    tunnels: &'a mut Tunnels,
+}
+
+impl Tunnels {
+    /// Lends what moves frames.
+    pub(crate) fn traffic(&mut self) -> Traffic<'_> {
+        Traffic { tunnels: self }
+    }
+}
+
+impl Traffic<'_> {
+    /// Ends a pair by what it did, or by what was found.
+    pub(crate) fn end_pair(&mut self, driver: &mut Driver, key: PairKey, end: &LaneEnd) {
+        self.tunnels.end_pair(driver, key, end, true);
+    }
+
+    /// Acts where the tunnel doubts a lane, gave one up, or itself.
+    pub(crate) fn on_lane_event(&mut self, driver: &mut Driver, key: PairKey, event: &Event<'_>) {
+        match event {
+            Event::LaneSilent(number) => {
+                let number = LaneNumber(*number);
+                let Some(pair) = self.tunnels.pairs.get(key) else {
+                    return;
+                };
+                let lane = pair.lanes[number].and_then(|lane| self.tunnels.lanes.get(lane));
+                let through = lane.and_then(|lane| lane.through.clone());
+                self.tunnels
+                    .bring_back(driver, pair.peer, number, through.as_ref());
+            }
+            Event::LaneDead(number) => {
+                let number = LaneNumber(*number);
+                let lane = self.tunnels.pairs.get(key).and_then(|pair| pair.lanes[number]);
+                let silent = LaneEnd::Silent(driver.config.tunnel.lane_timeout);
+                match lane {
+                    Some(lane) => self.tunnels.close_lane(driver, lane, &silent),
+                    None => self.tunnels.part_lane(driver, key, number, &silent, None),
+                }
+            }
+            Event::Expired => self.expire_pair(driver, key),
+            _ => {}
+        }
+    }
+
+    /// Ends a pair to which no lane came back in time.
+    fn expire_pair(&mut self, driver: &mut Driver, key: PairKey) {
+        let Some(pair) = self.tunnels.pairs.get(key) else {
+            return;
+        };
+        let end = LaneEnd::Expired(driver.config.tunnel.resume, pair.last_end.clone());
+        self.tunnels.end_pair(driver, key, &end, true);
+    }
+}

@@ -8,7 +8,6 @@ use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
 use crate::tunnels::quic::{KNOCK, PIECES, Quic, RECEIVED_BYTES, session, wire};
-use crate::tunnels::tls::Context;
 use bytes::BytesMut;
 use causeway_broker::reflection;
 use causeway_tunnel::parity::Head;
@@ -32,38 +31,13 @@ const TRUSTED: usize = 16;
 const PLAIN_BYTES: usize = 64;
 
 impl Tunnels {
-    pub(crate) fn has_quic(&self) -> bool {
-        self.quic.is_some()
-    }
-
-    /// Address of the UDP socket of lanes over QUIC.
-    pub(crate) fn quic_address(&self) -> Option<SocketAddr> {
-        self.quic.as_ref()?.local_address()
-    }
-
     /// Whether the UDP socket had more than a turn took.
-    pub(crate) fn has_unread_datagrams(&self) -> bool {
+    pub(in crate::tunnels) fn has_unread_datagrams(&self) -> bool {
         self.quic.as_ref().is_some_and(|quic| quic.unread)
     }
 
-    /// Sends a datagram that is none of QUIC's from the UDP socket, if there is one.
-    pub(crate) fn say_datagram(&self, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
-        self.quic.as_ref().map_or(Ok(()), |quic| quic.say(to, datagram))
-    }
-
-    /// New lanes show a renewed certificate.
-    ///
-    /// # Errors
-    /// It cannot be used; then the old one goes on.
-    pub(crate) fn renew(&mut self, context: Context) -> io::Result<()> {
-        if let Some(quic) = &mut self.quic {
-            quic.renew(&context)?;
-        }
-        self.tls = Some(context);
-        Ok(())
-    }
     /// Opens the UDP socket where lanes may go over QUIC.
-    pub(crate) fn open_quic(&mut self, driver: &mut Driver) -> io::Result<()> {
+    pub(in crate::tunnels) fn open_quic(&mut self, driver: &mut Driver) -> io::Result<()> {
         let Some(tls) = self
             .tls
             .as_ref()
@@ -92,7 +66,7 @@ impl Tunnels {
     }
 
     /// Dials a lane over QUIC to the gateway of `site`.
-    pub(crate) fn dial_quic(
+    pub(in crate::tunnels) fn dial_quic(
         &mut self,
         driver: &mut Driver,
         site: &str,
@@ -106,7 +80,7 @@ impl Tunnels {
     }
 
     /// The kernel has something for the UDP socket, or takes more.
-    pub(crate) fn on_quic(&mut self, driver: &mut Driver, event: &mio::event::Event) {
+    pub(in crate::tunnels) fn on_quic(&mut self, driver: &mut Driver, event: &mio::event::Event) {
         if event.is_writable() {
             self.attend_quic(driver, |session| session.is_waiting());
         }
@@ -116,7 +90,7 @@ impl Tunnels {
     }
 
     /// Takes in what has arrived.
-    pub(crate) fn receive_quic(&mut self, driver: &mut Driver) {
+    pub(in crate::tunnels) fn receive_quic(&mut self, driver: &mut Driver) {
         let mut made = Vec::new();
         let mut touched: Vec<ConnectionHandle> = Vec::new();
         for _ in 0..ROUNDS {
@@ -305,7 +279,7 @@ impl Tunnels {
                     if let Some(lane) = self.lanes.get_mut(key) {
                         lane.writable |= writes;
                         let pair = lane.pair;
-                        self.touch(pair);
+                        self.pairs.touch(pair);
                         if !driver.leaving {
                             self.unread.push(key);
                         }
@@ -330,7 +304,7 @@ impl Tunnels {
     }
 
     /// What connections have for the endpoint, and it for them.
-    pub(crate) fn settle_quic(&mut self, driver: &mut Driver) {
+    pub(in crate::tunnels) fn settle_quic(&mut self, driver: &mut Driver) {
         let Some(wire) = self.quic.as_ref().map(|quic| quic.wire.clone()) else {
             return;
         };
@@ -352,7 +326,7 @@ impl Tunnels {
     }
 
     /// When a connection wants to be looked at next.
-    pub(crate) fn quic_deadline(&mut self) -> Option<Instant> {
+    pub(in crate::tunnels) fn quic_deadline(&mut self) -> Option<Instant> {
         let handles: Vec<ConnectionHandle> = self.quic.as_ref()?.owners.keys().copied().collect();
         let deadlines = handles
             .into_iter()
@@ -361,7 +335,7 @@ impl Tunnels {
     }
 
     /// Lets time pass for the connections that wait for it.
-    pub(crate) fn look_after_quic(&mut self, driver: &mut Driver) {
+    pub(in crate::tunnels) fn look_after_quic(&mut self, driver: &mut Driver) {
         let now = driver.now;
         self.attend_quic(driver, |session| {
             let due = session.deadline().is_some_and(|at| at <= now);

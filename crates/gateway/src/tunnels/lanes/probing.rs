@@ -2,13 +2,13 @@
 
 use crate::driver::Driver;
 use crate::keys::LaneKey;
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::lanes::lane::Lane;
 use crate::tunnels::pacing::tail_probe::pause;
 
 impl Tunnels {
-    pub(crate) fn on_tail_probe(&mut self, driver: &mut Driver, key: LaneKey) {
+    pub(in crate::tunnels) fn on_tail_probe(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
@@ -29,10 +29,10 @@ impl Tunnels {
         if due > now {
             // It has sent since: the burst goes on, or another has ended.
             lane.tail_probe.armed = true;
-            return driver.timers.set(due - now, Deadline::TailProbe(key));
+            return driver.set_deadline(due - now, TunnelsDeadline::TailProbe(key));
         }
         pair.tunnel.repeat_ack(number.0);
         lane.tail_probe.end = lane.sent_bytes + pair.tunnel.unsent_bytes(number.0);
-        self.touch(pair_key);
+        self.pairs.touch(pair_key);
     }
 }

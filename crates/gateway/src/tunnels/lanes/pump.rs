@@ -4,8 +4,8 @@
 
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey, Table};
-use crate::tunnels::Tunnels;
 use crate::tunnels::capacity::BATCH;
+use crate::tunnels::lanes::Traffic;
 use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::pair::Pair;
 use std::io;
@@ -29,11 +29,11 @@ struct Written {
     lost: Option<(LaneKey, io::Error)>,
 }
 
-impl Tunnels {
+impl Traffic<'_> {
     /// Puts what goes before data onto a pair's lanes, and says which one takes data next.
     pub(crate) fn supply(&mut self, driver: &mut Driver, key: PairKey) -> Supply {
         let now = driver.now;
-        let (lanes, Some(pair)) = (&self.lanes, self.pairs.get_mut(key)) else {
+        let (lanes, Some(pair)) = (&self.tunnels.lanes, self.tunnels.pairs.get_mut(key)) else {
             return Supply::NoPair;
         };
         let writable = |number: LaneNumber| {
@@ -47,9 +47,7 @@ impl Tunnels {
             None => Supply::Full,
         }
     }
-}
 
-impl Tunnels {
     /// Writes a pair's lanes, of which `filled` has been given data. True where there is more to do for the
     /// pair now.
     pub(crate) fn write_pair(
@@ -58,20 +56,20 @@ impl Tunnels {
         key: PairKey,
         filled: Option<LaneNumber>,
     ) -> bool {
-        let trains = self.train(driver, key);
-        let Some(pair) = self.pairs.get_mut(key) else {
+        let trains = self.tunnels.train(driver, key);
+        let Some(pair) = self.tunnels.pairs.get_mut(key) else {
             return false;
         };
-        let written = write_lanes(pair, &mut self.lanes, driver.now);
+        let written = write_lanes(pair, &mut self.tunnels.lanes, driver.now);
         let more = !pair.turns.is_empty() || pair.tunnel.has_frames() || trains;
         // A leg that ended in this round put a frame in where nothing else was to be written.
         let takes = filled.is_some_and(|number| pair.tunnel.has_control_for(number.0));
         if written.progress {
             // After the bytes have left: a message does not wait for it.
-            self.steer(driver, key);
+            self.tunnels.steer(driver, key);
         }
         if let Some((lane, error)) = written.lost {
-            self.close_lane(driver, lane, &LaneEnd::Io(error));
+            self.tunnels.close_lane(driver, lane, &LaneEnd::Io(error));
             return true;
         }
         (written.progress || takes) && more

@@ -3,6 +3,7 @@
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey};
 use crate::tunnels::Tunnels;
+use crate::tunnels::lanes::Traffic;
 use crate::tunnels::lanes::lane::{Lane, LaneEnd};
 use crate::tunnels::lanes::status::lane_status;
 use crate::turn::Turn;
@@ -34,31 +35,31 @@ impl Input {
     }
 }
 
-impl Tunnels {
-    /// The kernel says that a lane is readable or writable. True where it is to be read now: what it still
-    /// holds from an earlier turn comes first, when this one's turn comes.
+impl Traffic<'_> {
+    /// Notes that the kernel says a lane is readable or writable. True where it is to be read now: what it
+    /// still holds from an earlier turn comes first, when this one's turn comes.
     pub(crate) fn on_lane_ready(&mut self, key: LaneKey, event: &mio::event::Event) -> bool {
-        let Some(lane) = self.lanes.get_mut(key) else {
+        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return false;
         };
         lane.writable |= event.is_writable();
         lane.end_known |= event.is_read_closed() || event.is_error();
         let (pair, waits) = (lane.pair, lane.is_behind);
-        self.touch(pair);
+        self.tunnels.pairs.touch(pair);
         event.is_readable() && !waits
     }
 
-    /// A lane's turn begins, and whether its input holds what an earlier turn left.
+    /// Begins a lane's turn, and says whether its input holds what an earlier turn left.
     pub(crate) fn begin_turn(&self, key: LaneKey) -> Option<(Turn, bool)> {
-        let lane = self.lanes.get(key)?;
-        let pair = self.pairs.get(lane.pair);
+        let lane = self.tunnels.lanes.get(key)?;
+        let pair = self.tunnels.pairs.get(lane.pair);
         let lanes = pair.map_or(1, |pair| pair.tunnel.lanes_up());
         Some((Turn::begin(Instant::now(), lanes), lane.is_behind))
     }
 
     /// Reads what has arrived on a lane into its input, once.
     pub(crate) fn read_lane(&mut self, key: LaneKey) -> Result<Read, LaneEnd> {
-        let Some(lane) = self.lanes.get_mut(key) else {
+        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return Ok(Read::Nothing);
         };
         let space = &mut lane.input[lane.filled..];
@@ -79,9 +80,9 @@ impl Tunnels {
         }
     }
 
-    /// Takes a lane's input out of it, which [`Tunnels::give_back`] puts there again.
+    /// Takes a lane's input out of it, which [`Traffic::give_back`] puts there again.
     pub(crate) fn take_input(&mut self, key: LaneKey) -> Option<Input> {
-        let lane = self.lanes.get_mut(key)?;
+        let lane = self.tunnels.lanes.get_mut(key)?;
         Some(Input {
             pair: lane.pair,
             number: lane.number,
@@ -90,14 +91,14 @@ impl Tunnels {
         })
     }
 
-    /// The next event of what a lane has brought, of which `rest` is not acted on yet; None at its end.
+    /// Takes the next event of what a lane has brought, of which `rest` is not acted on yet; None at its end.
     pub(crate) fn next_event<'a>(
         &mut self,
         input: &Input,
         rest: &mut &'a [u8],
         now: Instant,
     ) -> Result<Option<Event<'a>>, LaneEnd> {
-        let Some(pair) = self.pairs.get_mut(input.pair) else {
+        let Some(pair) = self.tunnels.pairs.get_mut(input.pair) else {
             return Ok(None);
         };
         Ok(pair.tunnel.on_input(input.number.0, rest, now)?)
@@ -106,7 +107,7 @@ impl Tunnels {
     /// Puts a lane's input back, of which the last `left` bytes are not acted on. `done`: they are no whole
     /// frame.
     pub(crate) fn give_back(&mut self, key: LaneKey, mut input: Input, left: usize, done: bool) {
-        let Some(lane) = self.lanes.get_mut(key) else {
+        let Some(lane) = self.tunnels.lanes.get_mut(key) else {
             return;
         };
         input.bytes.copy_within(input.filled - left..input.filled, 0);
@@ -115,23 +116,15 @@ impl Tunnels {
         lane.is_behind = !done;
     }
 
-    /// A lane's turn is over, and there may be more to read.
+    /// Notes that a lane's turn is over, and that there may be more to read.
     pub(crate) fn read_later(&mut self, key: LaneKey) {
-        self.unread.push(key);
-    }
-
-    /// The lanes that are to be read on, each once.
-    pub(crate) fn take_unread(&mut self) -> Vec<LaneKey> {
-        let mut unread = std::mem::take(&mut self.unread);
-        unread.sort_unstable();
-        unread.dedup();
-        unread
+        self.tunnels.unread.push(key);
     }
 
     /// Lets time pass for the tunnels that wait for it; these, and those that had no time for their events.
     pub(crate) fn on_time(&mut self, now: Instant) -> Vec<PairKey> {
-        let mut due = std::mem::take(&mut self.eventful);
-        for (key, pair) in self.pairs.iter_mut() {
+        let mut due = std::mem::take(&mut self.tunnels.eventful);
+        for (key, pair) in self.tunnels.pairs.iter_mut() {
             if pair.tunnel.deadline().is_some_and(|at| at <= now) {
                 due.push(key);
             }
@@ -139,53 +132,38 @@ impl Tunnels {
         due.sort_unstable();
         due.dedup();
         for key in &due {
-            if let Some(pair) = self.pairs.get_mut(*key) {
+            if let Some(pair) = self.tunnels.pairs.get_mut(*key) {
                 pair.tunnel.on_time(now);
             }
         }
         due
     }
 
-    /// The next event of a tunnel that no input brings now.
+    /// Takes the next event of a tunnel that no input brings now.
     pub(crate) fn poll_tunnel(&mut self, key: PairKey) -> Option<Event<'static>> {
-        self.pairs.get_mut(key)?.tunnel.poll_event()
+        self.tunnels.pairs.get_mut(key)?.tunnel.poll_event()
     }
 
-    /// A tunnel has more events than it has time for now.
+    /// Notes that a tunnel has more events than it has time for now.
     pub(crate) fn tell_later(&mut self, key: PairKey) {
-        self.eventful.push(key);
+        self.tunnels.eventful.push(key);
     }
 
-    /// Whether something is to be done that the kernel does not tell of.
-    pub(crate) fn is_busy(&self) -> bool {
-        let lanes = !self.unread.is_empty() || self.has_unread_datagrams();
-        lanes || !self.dirty.is_empty() || !self.eventful.is_empty()
-    }
-
-    /// The pairs that may have something to send.
-    pub(crate) fn take_dirty(&mut self) -> Vec<PairKey> {
-        std::mem::take(&mut self.dirty)
-    }
-
-    /// A pair has its turn now; false where it has ended.
-    pub(crate) fn untouch(&mut self, key: PairKey) -> bool {
-        let pair = self.pairs.get_mut(key);
-        pair.map(|pair| pair.dirty = false).is_some()
-    }
-
-    /// What the far gateway did wrong ends the pair: sent again, it would be as wrong. Anything else ends the
-    /// lane.
+    /// Ends what failed. What the far gateway did wrong ends the pair: sent again, it would be as wrong.
+    /// Anything else ends the lane.
     pub(crate) fn fail_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
-        let Some(lane) = self.lanes.get(key) else {
+        let Some(lane) = self.tunnels.lanes.get(key) else {
             return;
         };
         match end {
-            LaneEnd::Protocol(ProtocolError::Early) => self.close_lane(driver, key, end),
-            LaneEnd::Protocol(_) | LaneEnd::Refused(_) => self.end_pair(driver, lane.pair, end, true),
-            _ => self.close_lane(driver, key, end),
+            LaneEnd::Protocol(ProtocolError::Early) => self.tunnels.close_lane(driver, key, end),
+            LaneEnd::Protocol(_) | LaneEnd::Refused(_) => self.tunnels.end_pair(driver, lane.pair, end, true),
+            _ => self.tunnels.close_lane(driver, key, end),
         }
     }
+}
 
+impl Tunnels {
     /// Ends a lane; its pair goes on.
     pub(in crate::tunnels) fn close_lane(&mut self, driver: &mut Driver, key: LaneKey, end: &LaneEnd) {
         let through = self.lanes.get(key).and_then(|lane| lane.through.clone());

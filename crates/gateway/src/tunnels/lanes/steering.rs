@@ -3,7 +3,7 @@
 use crate::driver::Driver;
 use crate::keys::{LaneNumber, PairKey};
 use crate::sys::socket::{self};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity;
 use crate::tunnels::pacing::remembered_rate::Step;
@@ -28,7 +28,7 @@ impl Tunnels {
             if pair.tunnel.unsent_bytes(number.0) == 0
                 && let Some(after) = lane.tail_probe.arm(lane.sent_bytes, now)
             {
-                driver.timers.set(after, Deadline::TailProbe(key));
+                driver.set_deadline(after, TunnelsDeadline::TailProbe(key));
             }
             if !self.steers || lane.training.is_some() || now < lane.remembered.look_at {
                 continue;

@@ -3,7 +3,7 @@
 use crate::driver::Driver;
 use crate::keys::{LaneKey, LaneNumber, PairKey};
 use crate::sys::socket::{self};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::capacity;
 use crate::tunnels::capacity::BATCH;
@@ -22,10 +22,10 @@ impl Tunnels {
         }
         let path = lane.carrier.path().unwrap_or_default();
         lane.training_turn = Some(TrainingTurn::new(path.rtt_microseconds, now));
-        driver.timers.set(TURN_LOOK, Deadline::TrainingTurn(key));
+        driver.set_deadline(TURN_LOOK, TunnelsDeadline::TrainingTurn(key));
     }
 
-    pub(crate) fn on_training_turn(&mut self, driver: &mut Driver, key: LaneKey) {
+    pub(in crate::tunnels) fn on_training_turn(&mut self, driver: &mut Driver, key: LaneKey) {
         let now = driver.now;
         let Some(lane) = self.lanes.get_mut(key) else {
             return;
@@ -35,7 +35,7 @@ impl Tunnels {
             return;
         };
         if !turn.has_come(lane.received_bytes, now) {
-            return driver.timers.set(TURN_LOOK, Deadline::TrainingTurn(key));
+            return driver.set_deadline(TURN_LOOK, TunnelsDeadline::TrainingTurn(key));
         }
         lane.training_turn = None;
         let Some(pair) = self.pairs.get(lane.pair) else {
@@ -46,7 +46,7 @@ impl Tunnels {
             let idle = pair.tunnel.streams() == 0;
             lane.training = Some(Training::begin(&lane.carrier, idle, now));
             let pair = lane.pair;
-            self.touch(pair);
+            self.pairs.touch(pair);
         }
     }
 

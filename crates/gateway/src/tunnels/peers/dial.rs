@@ -3,7 +3,7 @@
 use crate::config::Transport;
 use crate::driver::Driver;
 use crate::keys::{LaneNumber, PeerIndex};
-use crate::sys::timers::Deadline;
+use crate::sys::timers::TunnelsDeadline;
 use crate::tunnels::Tunnels;
 use crate::tunnels::carrier::Carrier;
 use crate::tunnels::event::TunnelsEvent;
@@ -19,10 +19,10 @@ use std::time::Duration;
 pub(crate) const LAST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// A path that lets no UDP through, as many do not, will not soon: TCP serves meanwhile.
-const LAST_SPARE_BACKOFF: Duration = Duration::from_secs(60);
+pub(in crate::tunnels) const LAST_SPARE_BACKOFF: Duration = Duration::from_secs(60);
 
 /// A relay serves meanwhile: a better way is looked for without haste.
-const LAST_RELAYED_BACKOFF: Duration = Duration::from_secs(30);
+pub(in crate::tunnels) const LAST_RELAYED_BACKOFF: Duration = Duration::from_secs(30);
 
 /// Before a lost lane is dialled again: a network that resets every connection at once is not flooded with
 /// new ones.
@@ -30,7 +30,7 @@ pub(crate) const REDIAL: Duration = Duration::from_millis(20);
 
 impl Tunnels {
     /// Dials every lane of a peer that this gateway dials at all.
-    pub(crate) fn dial_all(&mut self, driver: &mut Driver, index: PeerIndex, pause: Duration) {
+    pub(in crate::tunnels) fn dial_all(&mut self, driver: &mut Driver, index: PeerIndex, pause: Duration) {
         for lane in LaneNumber::all() {
             if self.wants_lane(driver, index, lane) {
                 self.dial_after(driver, index, lane, pause);
@@ -42,9 +42,9 @@ impl Tunnels {
     /// A lane of a peer was lost, or is to have a rival: the one that gets through takes its place.
     pub(in crate::tunnels) fn redial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         if self.wants_lane(driver, index, lane) {
-            let known = self.pair_of(&self.peers[index].site);
+            let known = self.pairs.of(&self.peers[index].site);
             // A gateway that closes before it says who it is would be dialled at that pace for ever.
-            let pause = match known.is_some_and(|pair| pair.introduced) {
+            let pause = match known.is_some_and(|pair| pair.has_introduced_itself) {
                 true => REDIAL,
                 false => self.peers[index].dials[lane].back_off(LAST_BACKOFF),
             };
@@ -61,12 +61,12 @@ impl Tunnels {
     ) {
         let dials = self.peers[index].address.is_some();
         if dials && !std::mem::replace(&mut self.peers[index].dials[lane].under_way, true) {
-            driver.timers.set(pause, Deadline::Dial(index, lane));
+            driver.set_deadline(pause, TunnelsDeadline::Dial(index, lane));
         }
     }
 
     /// Dials a lane unless it is up and well.
-    pub(crate) fn dial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
+    pub(in crate::tunnels) fn dial(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber) {
         let peer = &self.peers[index];
         let Some(address) = peer.address else { return };
         let is_well = |pair: &Pair| {
@@ -74,7 +74,7 @@ impl Tunnels {
             // One that goes through a relay is to be replaced.
             known.is_some_and(|known| known.through.is_none()) && !pair.tunnel.is_silent(lane.0)
         };
-        if self.pair_of(&peer.site).is_some_and(is_well) {
+        if self.pairs.of(&peer.site).is_some_and(is_well) {
             self.peers[index].dials[lane] = Dial::IDLE;
             return;
         }
@@ -99,56 +99,12 @@ impl Tunnels {
         self.tcp_carrier(driver, socket, Some(site))
     }
 
-    pub(crate) fn dial_failed(&mut self, index: PeerIndex, lane: LaneNumber, why: &str) {
+    pub(in crate::tunnels) fn dial_failed(&mut self, index: PeerIndex, lane: LaneNumber, why: &str) {
         self.events.push_back(TunnelsEvent::DialFailed {
             peer: index,
             number: lane,
             why: why.to_owned(),
         });
-    }
-
-    /// Dials a lane again that did not come up, and that nobody else brings up.
-    pub(crate) fn dial_later(&mut self, driver: &mut Driver, index: PeerIndex, lane: LaneNumber, why: &str) {
-        if lane == LaneNumber::QUIC {
-            return self.spare_failed(driver, index, why);
-        }
-        let most = match self.is_relayed(&self.peers[index].site) {
-            true => LAST_RELAYED_BACKOFF,
-            false => LAST_BACKOFF,
-        };
-        let peer = &mut self.peers[index];
-        let site = &peer.site;
-        if peer.trouble != why {
-            driver.say(format_args!("no lane to {site}: {why}; trying again"));
-            peer.trouble = why.to_owned();
-        }
-        // The next one, where it has several.
-        if let Some(tried) = peer.address
-            && let Some(at) = peer.addresses.iter().position(|address| *address == tried)
-        {
-            let next = (at + 1) % peer.addresses.len();
-            peer.address = peer.addresses.get(next).copied();
-        }
-        let dial = &mut peer.dials[lane];
-        let pause = dial.back_off(most);
-        dial.under_way = false;
-        self.dial_after(driver, index, lane, pause);
-    }
-
-    /// No lane over QUIC beside those over TCP.
-    fn spare_failed(&mut self, driver: &mut Driver, index: PeerIndex, why: &str) {
-        let peer = &mut self.peers[index];
-        let site = &peer.site;
-        if peer.spare_trouble != why {
-            driver.say(format_args!(
-                "no lane over QUIC to {site}, which would serve better since the path loses segments: {why}; TCP serves meanwhile"
-            ));
-            peer.spare_trouble = why.to_owned();
-        }
-        let dial = &mut peer.dials[LaneNumber::QUIC];
-        let pause = dial.back_off(LAST_SPARE_BACKOFF);
-        dial.under_way = false;
-        self.dial_after(driver, index, LaneNumber::QUIC, pause);
     }
 
     /// A lane that this gateway dialled is through its handshake.
@@ -159,11 +115,11 @@ impl Tunnels {
 
     /// The far gateway has introduced itself on the tunnel that lanes come up for: it wants them.
     pub(in crate::tunnels) fn dial_succeeded(&mut self, index: PeerIndex) {
-        let has_lane = self.has_lane(index);
+        let has_lane = self.ways().has_lane(index);
         let peer = &mut self.peers[index];
         // Through a relay: why there is no better way is still to be said.
         if has_lane {
-            peer.trouble.clear();
+            peer.why_not_reached.clear();
         }
         for dial in peer.dials.values_mut() {
             dial.backoff = FIRST_BACKOFF;

@@ -16,7 +16,7 @@ pub(crate) struct DialRate {
 }
 
 impl DialRate {
-    /// Whether one more may be made now.
+    /// Says whether one more may be made now.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let since = *self.since.get_or_insert(now);
         let free = now.saturating_duration_since(since).as_millis() / REFILL.as_millis();

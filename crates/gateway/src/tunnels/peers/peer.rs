@@ -21,7 +21,7 @@ pub(crate) struct Peer {
     /// This gateway's half of the tunnel's identity; see `causeway_tunnel::hello`.
     pub(in crate::tunnels) session: u64,
     /// Why there is no tunnel, for those who ask.
-    pub(in crate::tunnels) trouble: String,
+    pub(in crate::tunnels) why_not_reached: String,
     /// Lanes that its path needs; see `tunnels::capacity`.
     pub(in crate::tunnels) lanes: usize,
     /// Where it may be dialled, as the grid's broker tells; the one that was tried last stands first among
@@ -40,7 +40,7 @@ pub(crate) struct Peer {
     /// What it said last of its own links.
     pub(in crate::tunnels) links: Vec<Link>,
     /// Why there is no lane over QUIC beside those over TCP.
-    pub(in crate::tunnels) spare_trouble: String,
+    pub(in crate::tunnels) why_no_quic: String,
     /// Counts of its ended lanes and pairs.
     pub(in crate::tunnels) totals: Totals,
     pub(in crate::tunnels) dials: ByNumber<Dial>,
@@ -65,12 +65,12 @@ impl Dial {
         under_way: false,
     };
 
-    /// What failed before is long ago.
+    /// Starts anew: what failed before is long ago.
     pub(crate) fn start_anew(&mut self) {
         self.backoff = FIRST_BACKOFF;
     }
 
-    /// How long to wait now; longer the next time.
+    /// Says how long to wait now; longer the next time.
     pub(crate) fn back_off(&mut self, most: Duration) -> Duration {
         let pause = self.backoff;
         self.backoff = (pause * 2).min(most);
@@ -81,7 +81,7 @@ impl Dial {
 impl Peer {
     pub(crate) fn new(site: String, address: Option<SocketAddr>, reserved: Option<u64>) -> Peer {
         let mut peer = Peer {
-            trouble: if address.is_some() {
+            why_not_reached: if address.is_some() {
                 "not reached yet"
             } else {
                 "its gateway has not dialled in"
@@ -99,7 +99,7 @@ impl Peer {
             seen_rate: 0,
             allowance: Allowance::default(),
             links: Vec::new(),
-            spare_trouble: String::new(),
+            why_no_quic: String::new(),
             totals: Totals::default(),
             dials: ByNumber::default(),
         };
@@ -111,42 +111,50 @@ impl Peer {
         &self.site
     }
 
-    /// Where it is dialled now, if it is at all.
+    /// Says where it is dialled now, if it is at all.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Whether the broker knows an address at which it may be dialled.
+    /// Says whether the broker knows an address at which it may be dialled.
     pub(crate) fn is_public(&self) -> bool {
         !self.addresses.is_empty()
     }
 
-    /// Whether it has left the grid.
+    /// Says whether it has left the grid.
     pub(crate) fn is_gone(&self) -> bool {
         self.is_gone
     }
 
-    /// Why there is no tunnel.
-    pub(crate) fn trouble(&self) -> &str {
-        &self.trouble
+    /// Says why there is no tunnel.
+    pub(crate) fn why_not_reached(&self) -> &str {
+        &self.why_not_reached
     }
 
     pub(crate) fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    /// What travels of it.
+    /// Gathers what travels of it.
     pub(crate) fn keep(&self) -> KeptPeer {
         KeptPeer {
             site: self.site.clone(),
             session: self.session,
-            trouble: self.trouble.clone(),
+            why_not_reached: self.why_not_reached.clone(),
             lanes: self.lanes,
             totals: self.totals.clone(),
         }
     }
 
-    /// The tunnel's state is given up: the far side shall see that by another number.
+    /// Goes on with what a predecessor knew of it.
+    pub(in crate::tunnels) fn inherit(&mut self, kept: KeptPeer) {
+        self.session = kept.session;
+        self.why_not_reached = kept.why_not_reached;
+        self.lanes = kept.lanes;
+        self.totals = kept.totals;
+    }
+
+    /// Gives the tunnel's state up: the far side shall see that by another number.
     pub(crate) fn new_session(&mut self) {
         let mut bytes = [0; 8];
         // Without random numbers every handshake fails, and says so; till then a session that differs is
@@ -163,7 +171,7 @@ impl Peer {
 pub(crate) struct KeptPeer {
     pub(crate) site: String,
     pub(crate) session: u64,
-    pub(crate) trouble: String,
+    pub(crate) why_not_reached: String,
     pub(crate) lanes: usize,
     pub(crate) totals: Totals,
 }

@@ -6,7 +6,7 @@
 //! (`causeway_tunnel::parity`), and its place under a lane (`session`). All connections of a gateway share
 //! one UDP socket, on the port where it listens for TCP. Who speaks is proved as on every lane (`handshake`).
 
-pub(crate) mod model;
+mod model;
 pub(crate) mod session;
 pub(super) mod wire;
 
@@ -74,6 +74,8 @@ pub(crate) struct Quic {
     pub(in crate::tunnels) space: Vec<u8>,
     /// The kernel may have more.
     pub(crate) unread: bool,
+    /// It had more before this turn began.
+    pub(in crate::tunnels) is_left: bool,
     /// Strangers accepted in this turn.
     pub(in crate::tunnels) accepted: usize,
     pub(in crate::tunnels) is_ipv4: bool,
@@ -119,6 +121,7 @@ impl Quic {
             paths: HashMap::new(),
             space: vec![0; RECEIVED_BYTES * PIECES],
             unread: false,
+            is_left: false,
             accepted: 0,
             is_ipv4: address.is_ipv4(),
         })
@@ -180,7 +183,7 @@ impl Quic {
         Ok(())
     }
 
-    /// Where the socket is bound.
+    /// Says where the socket is bound.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         self.wire.socket.local_addr().ok()
     }

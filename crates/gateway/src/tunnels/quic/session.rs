@@ -318,7 +318,7 @@ impl Session {
         Some(self.reckoned + Duration::from_secs_f64((lacks / pace as f64).min(1.0)))
     }
 
-    /// Whether a write is worth trying.
+    /// Says whether a write is worth trying.
     pub(crate) fn may_write(&self, now: Instant) -> bool {
         let allowed = self.held_up.map(|bytes| self.allowed_at(bytes));
         allowed.flatten().is_none_or(|at| at <= now)

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 
 /// A visit to a relay before a handshake begins.
 #[derive(Debug)]
-pub(crate) struct Errand {
+pub(crate) struct RelayVisit {
     pub(crate) through: Through,
     /// Index of the peer that is to be met.
     pub(crate) peer: PeerIndex,
@@ -28,9 +28,9 @@ enum Stage {
     Met,
 }
 
-impl Errand {
-    pub(crate) fn new(through: Through, peer: PeerIndex, id: u64, ticket: Ticket) -> Errand {
-        Errand {
+impl RelayVisit {
+    pub(crate) fn new(through: Through, peer: PeerIndex, id: u64, ticket: Ticket) -> RelayVisit {
+        RelayVisit {
             through,
             peer,
             id,

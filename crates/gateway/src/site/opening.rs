@@ -1,0 +1,173 @@
+//! Opens here the streams that other sites ask for: judges them, and begins their connections.
+
+use crate::base::Base;
+use crate::keys::PairKey;
+use crate::site::SiteSide;
+use crate::site::deliver;
+use crate::site::leg::{Socket, Stage};
+use crate::site::transparent;
+use crate::sys::timers::SiteDeadline;
+use crate::tunnels::pair::Pair;
+use causeway_control::audit::AuditEvent;
+use causeway_tunnel::{OpenRequest, StreamId, Target};
+use causeway_wire::{Preface, Reason, Token};
+use mio::net::TcpStream;
+use std::io;
+use std::net::SocketAddr;
+
+/// A process that another site's stream is for, which is still to be started.
+pub(crate) enum Process {
+    /// It counts, for this job.
+    Sink(Token),
+    /// It is of this job, on this node.
+    Node(Token, String),
+}
+
+/// What becomes of a stream that is to reach an address of this site.
+pub(in crate::site) enum Delivery {
+    /// A connection is under way.
+    Begun,
+    /// It is for a process that counts, which is still to be started.
+    Sink,
+}
+
+/// Writes down that a connection of `causeway connect` is let in. Those of an MPI's processes are too many,
+/// and the processes themselves are written down.
+fn record_connection(base: &Base<'_>, token: Token, site: &str, destination: SocketAddr) -> io::Result<()> {
+    let Some(job) = base.jobs().get(&token).filter(|job| job.plain) else {
+        return Ok(());
+    };
+    let mut entry = base.driver.audit.entry(AuditEvent::Connect);
+    site.clone_into(&mut entry.site);
+    entry.user.clone_from(&job.user);
+    entry.name.clone_from(&job.name);
+    entry.job = token.hint();
+    entry.node = destination.to_string();
+    base.driver.audit.write(entry)
+}
+
+impl SiteSide {
+    /// Judges a stream that another site asks for, and begins the connection that it is to have, or says
+    /// which process it is for.
+    ///
+    /// # Errors
+    /// What the far side is told where it gets none.
+    pub(crate) fn open(
+        &mut self,
+        base: &mut Base<'_>,
+        pair: PairKey,
+        id: StreamId,
+        request: OpenRequest,
+    ) -> Result<Option<Process>, Reason> {
+        self.legs.count_opened();
+        let streams = base.tunnels.pairs().get(pair).map_or(0, Pair::leg_count);
+        let site = base.tunnels.pairs().site_of(pair).to_owned();
+        let jobs = base.jobs();
+        let Some(token) = jobs.named(&request.token, &base.config().site, &site) else {
+            return Err(refuse_unknown(base, &site, &request));
+        };
+        if streams >= base.driver.files / 4 * 3 {
+            return Err(refuse_one_more(base, &site));
+        }
+        match request.target {
+            Target::Connection { source, destination } => {
+                match self.open_delivery(base, (pair, id), &site, token, source, destination)? {
+                    Delivery::Begun => Ok(None),
+                    Delivery::Sink => Ok(Some(Process::Sink(token))),
+                }
+            }
+            Target::Node(node) => Ok(Some(Process::Node(token, node))),
+        }
+    }
+
+    /// Begins the connection of a stream that may reach an address of this site.
+    fn open_delivery(
+        &mut self,
+        base: &mut Base<'_>,
+        (pair, id): (PairKey, StreamId),
+        site: &str,
+        token: Token,
+        source: SocketAddr,
+        destination: SocketAddr,
+    ) -> Result<Delivery, Reason> {
+        let asked = destination;
+        let own_site = base.directory().own_site();
+        let destination = SocketAddr::new(own_site.real(asked.ip()), asked.port());
+        match self.judge_delivery(base, site, token, source, asked, destination) {
+            Ok(Delivery::Begun) => {}
+            Ok(Delivery::Sink) => return Ok(Delivery::Sink),
+            Err((kind, why)) => {
+                base.record_refusal((kind, why), site, token);
+                return Err(Reason::Denied);
+            }
+        }
+        if let Err(error) = record_connection(base, token, site, destination) {
+            base.refuse("audit", site, error);
+            return Err(Reason::Exhausted);
+        }
+        let asked = Preface {
+            source,
+            destination: asked,
+            token,
+            wants_verdict: false,
+        };
+        let (preface, socket) = self.connect(base, &asked, destination)?;
+        let leg = self.add_leg(
+            base,
+            Socket::Tcp(socket),
+            pair,
+            id,
+            token,
+            Stage::Connecting { preface },
+        )?;
+        let generation = self.legs[leg].generation;
+        base.set_deadline(deliver::CONNECT_DEADLINE, SiteDeadline::Delivery(leg, generation));
+        Ok(Delivery::Begun)
+    }
+
+    /// Begins the connection that a job's streams of its kind get, and says what goes first over it.
+    fn connect(
+        &mut self,
+        base: &mut Base<'_>,
+        asked: &Preface,
+        destination: SocketAddr,
+    ) -> Result<(Vec<u8>, TcpStream), Reason> {
+        let (jobs, lan) = (base.jobs(), &base.config().lan);
+        let (preface, socket) = if jobs.is_transparent(&asked.token) {
+            (Vec::new(), transparent::connect(asked.source, destination))
+        } else if jobs.is_plain(&asked.token) {
+            (Vec::new(), deliver::connect_plainly(lan, destination))
+        } else {
+            let preface = asked.encode().map_err(|_| Reason::Protocol)?;
+            (preface, self.ports.connect(lan, destination))
+        };
+        match socket {
+            Ok(socket) => Ok((preface, socket)),
+            Err(error) => {
+                let text = format_args!("connect: {error}");
+                base.refuse("delivery", destination, text);
+                Err(deliver::reason(&error))
+            }
+        }
+    }
+}
+
+/// Refuses one more stream of a site. One site may have three quarters of the files that this gateway may
+/// open, in streams: connections of its own site, of the others and of commands need some too.
+fn refuse_one_more(base: &mut Base<'_>, site: &str) -> Reason {
+    let text = "it has as many streams as three quarters of this gateway's files (ulimit -n)";
+    base.refuse("streams", format_args!("site {site}"), text);
+    Reason::Exhausted
+}
+
+/// Refuses a stream of a job that is not known here, or under a name that is not for this pair of sites.
+fn refuse_unknown(base: &mut Base<'_>, site: &str, request: &OpenRequest) -> Reason {
+    let why = match &request.target {
+        Target::Connection { destination, .. } => {
+            format!("stream to {destination} with an unknown job token")
+        }
+        Target::Node(node) => format!("process asked for on {node:?} with an unknown job token"),
+    };
+    base.record_refusal(("unknown-token", why), site, request.token);
+    Reason::Denied
+}

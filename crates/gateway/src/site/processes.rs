@@ -1,0 +1,71 @@
+//! Streams between other sites and processes of this host, which `commands` starts or serves.
+
+use crate::base::Base;
+use crate::keys::{LegKey, PairKey};
+use crate::site::SiteSide;
+use crate::site::leg::{Leg, Socket, Stage};
+use causeway_tunnel::{OpenRequest, StreamId, Target};
+use causeway_wire::{Reason, Token};
+use mio::net::UnixStream;
+
+/// Lends what gives streams to processes of this host.
+pub(crate) struct Processes<'a> {
+    site: &'a mut SiteSide,
+}
+
+impl SiteSide {
+    /// Lends what gives streams to processes of this host.
+    pub(crate) fn processes(&mut self) -> Processes<'_> {
+        Processes { site: self }
+    }
+}
+
+impl Processes<'_> {
+    /// Asks another site for a process on a node of its own, with this socket as its input and output.
+    pub(crate) fn ask_for(
+        &mut self,
+        base: &mut Base<'_>,
+        pair: PairKey,
+        socket: UnixStream,
+        token: Token,
+        node: &str,
+    ) -> Result<LegKey, Reason> {
+        let target = Target::Node(node.to_owned());
+        let request = OpenRequest { token, target };
+        self.site
+            .open_stream(base, pair, &request, Socket::Unix(socket), Stage::Spawning)
+    }
+
+    /// Keeps the near end of a stream whose process is being started. Its key, and the number that tells it
+    /// from others of the same key.
+    pub(crate) fn begin(
+        &mut self,
+        base: &mut Base<'_>,
+        pair: PairKey,
+        id: StreamId,
+        socket: UnixStream,
+        token: Token,
+    ) -> Result<(LegKey, u64), Reason> {
+        let socket = Socket::Unix(socket);
+        let leg = self
+            .site
+            .add_leg(base, socket, pair, id, token, Stage::Starting)?;
+        Ok((leg, self.site.legs[leg].generation))
+    }
+
+    /// Forgets the near end of a stream whose process was not even begun.
+    pub(crate) fn forget(&mut self, base: &mut Base<'_>, leg: LegKey) {
+        self.site.drop_leg(base, leg);
+    }
+
+    /// Goes on where the process that a leg waits for runs, or could not be started.
+    pub(crate) fn on_begun(&mut self, base: &mut Base<'_>, key: LegKey, generation: u64, runs: bool) {
+        // It may have ended meanwhile; then the process has read the end.
+        let waits = |leg: &&Leg| leg.generation == generation && matches!(leg.stage, Stage::Starting);
+        match self.site.legs.get(key).filter(waits) {
+            Some(_) if runs => self.site.begin_flow(base, key),
+            Some(_) => self.site.break_leg(base, key, Reason::Exhausted),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Changes who is known of other sites: as the broker tells, and as their gateways say of themselves.
+
+use crate::driver::Driver;
+use crate::keys::{ByNumber, LaneKey, PairKey, PeerIndex};
+use crate::tunnels::Tunnels;
+use crate::tunnels::lanes::lane::LaneEnd;
+use crate::tunnels::peers::peer::Peer;
+use crate::tunnels::tls;
+use causeway_control::{LINKED_SITES, Link};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Lends what changes who is known.
+pub(crate) struct Roster<'a> {
+    tunnels: &'a mut Tunnels,
+}
+
+/// What a far gateway says that concerns its tunnel.
+pub(crate) enum Word {
+    /// It has said who it is.
+    Introduced,
+    /// Its site's links.
+    Links(Vec<Link>),
+    /// The path loses what it sends.
+    Lossy,
+    /// It stops.
+    Leaving,
+}
+
+impl Tunnels {
+    /// Lends what changes who is known of other sites.
+    pub(crate) fn roster(&mut self) -> Roster<'_> {
+        Roster { tunnels: self }
+    }
+}
+
+impl Roster<'_> {
+    /// Takes in where the broker says that a site's gateway may be dialled. Says its place, and whether it is
+    /// new or was gone until now.
+    pub(crate) fn learn(
+        &mut self,
+        driver: &mut Driver,
+        site: String,
+        addresses: Vec<SocketAddr>,
+    ) -> (PeerIndex, bool) {
+        let known = self.tunnels.peers.of(&site);
+        let index = known.unwrap_or_else(|| {
+            let peer = Peer::new(site, None, driver.config.rate);
+            self.tunnels.peers.add(peer)
+        });
+        let was_gone = self.learn_addresses(driver, index, addresses);
+        (index, known.is_none() || was_gone)
+    }
+
+    /// Takes in where a peer may be dialled; whether it had left the grid until now.
+    fn learn_addresses(&mut self, driver: &mut Driver, index: PeerIndex, addresses: Vec<SocketAddr>) -> bool {
+        let peer = &mut self.tunnels.peers[index];
+        let was_gone = std::mem::take(&mut peer.is_gone);
+        if peer.addresses != addresses {
+            peer.address = addresses.first().copied();
+            peer.addresses = addresses;
+            if peer.addresses.is_empty() {
+                "its gateway has not dialled in".clone_into(&mut peer.why_not_reached);
+            }
+            self.tunnels.dial_all(driver, index, Duration::ZERO);
+        }
+        was_gone
+    }
+
+    /// Forgets a peer that has left the grid: it is dialled no more, and its tunnel ends.
+    pub(crate) fn forget(&mut self, driver: &mut Driver, index: PeerIndex, end: &LaneEnd, why: &str) {
+        let peer = &mut self.tunnels.peers[index];
+        peer.address = None;
+        peer.addresses.clear();
+        peer.is_gone = true;
+        if let Some(pair) = self.tunnels.pairs.key_of(&peer.site) {
+            self.tunnels.end_pair(driver, pair, end, true);
+        }
+        self.tunnels.set_why_not_reached(index, why);
+    }
+
+    /// Acts on what a far gateway says that concerns its tunnel.
+    pub(crate) fn hear(&mut self, driver: &mut Driver, pair: PairKey, word: Word) {
+        match word {
+            Word::Introduced => self.on_introduced(pair),
+            Word::Links(links) => self.learn_links(driver, pair, links),
+            Word::Lossy => self.tunnels.on_lossy(driver, pair),
+            // Should the same process come back after all, it shall not find a tunnel to resume.
+            Word::Leaving => self.tunnels.end_pair(driver, pair, &LaneEnd::Left, true),
+        }
+    }
+
+    /// Notes that the far gateway has said who it is.
+    fn on_introduced(&mut self, key: PairKey) {
+        if let Some(pair) = self.tunnels.pairs.get_mut(key) {
+            pair.has_introduced_itself = true;
+            let peer = pair.peer;
+            self.tunnels.dial_succeeded(peer);
+        }
+    }
+
+    /// Keeps what a site says of its own links. Names of sites that are not in the grid would reach the
+    /// processes of jobs.
+    fn learn_links(&mut self, driver: &mut Driver, pair: PairKey, mut links: Vec<Link>) {
+        links.truncate(LINKED_SITES);
+        let is_known = |site: &str| site == driver.config.site || self.tunnels.peers.of(site).is_some();
+        links.retain(|link| link.rtt_microseconds > 0 && is_known(&link.to));
+        if let Some(peer) = self.tunnels.pairs.get(pair).map(|pair| pair.peer) {
+            self.tunnels.peers[peer].links = links;
+        }
+    }
+
+    /// Has new lanes show a renewed certificate.
+    ///
+    /// # Errors
+    /// It cannot be used; then the old one goes on.
+    pub(crate) fn renew(&mut self, context: tls::Context) -> io::Result<()> {
+        if let Some(quic) = &mut self.tunnels.quic {
+            quic.renew(&context)?;
+        }
+        self.tunnels.tls = Some(context);
+        Ok(())
+    }
+
+    /// Ends a pair whose far gateway is refused.
+    pub(crate) fn refuse(&mut self, driver: &mut Driver, pair: PairKey, why: String) {
+        self.tunnels.end_pair(driver, pair, &LaneEnd::Refused(why), true);
+    }
+
+    /// Ends all pairs, since this site is put out of the grid: nobody takes a lane from it any more, and its
+    /// jobs need not wait for one.
+    pub(crate) fn end_all(&mut self, driver: &mut Driver, why: &str) {
+        for pair in self.tunnels.pairs.keys() {
+            self.tunnels
+                .end_pair(driver, pair, &LaneEnd::Refused(why.to_owned()), true);
+        }
+    }
+
+    /// Ends the lanes that rest on void certificates, and pairs that have no other. A lane whose certificate
+    /// has run out meanwhile is as good as before: it outlives that, and others' revocations.
+    pub(crate) fn end_revoked(&mut self, driver: &mut Driver) {
+        let Some(trust) = &self.tunnels.trust else {
+            return;
+        };
+        let void = self.tunnels.lanes.iter().filter_map(|(key, lane)| {
+            let why = trust.voided(&lane.carrier.shown())?;
+            Some((key, lane.pair, why))
+        });
+        let void: Vec<(LaneKey, PairKey, String)> = void.collect();
+        for (key, pair, why) in void {
+            let lanes = self.tunnels.pairs.get(pair).map(|pair| pair.lanes);
+            let mut lanes = lanes.into_iter().flat_map(ByNumber::into_values).flatten();
+            let end = LaneEnd::Refused(why);
+            if lanes.any(|lane| lane != key) {
+                self.tunnels.close_lane(driver, key, &end);
+            } else {
+                self.tunnels.end_pair(driver, pair, &end, true);
+            }
+        }
+    }
+}
