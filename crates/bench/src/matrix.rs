@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 /// Runs one cell once.
 pub trait Runner {
-    /// Runs `cell` to its end; `run` counts its runs from 0. Also returns what TCP did meanwhile, where that is
-    /// seen.
+    /// Runs `cell` to its end; `run` counts its runs from 0. Also returns what TCP did meanwhile, where that
+    /// can be seen.
     fn run(&mut self, cell: &Cell, run: u32) -> (Outcome, Option<Network>);
 }
 

@@ -14,8 +14,8 @@ pub struct Args {
     /// Directories of causeway bench.
     #[arg(required = true, value_name = "DIR")]
     directories: Vec<PathBuf>,
-    /// The page [default: report.html, in the directory where there is one, else here]. The CSV file has the same
-    /// name with .csv.
+    /// The page [default: report.html, in the directory where there is one, else here]. The CSV file has the
+    /// same name with .csv.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Its title.

@@ -1,5 +1,5 @@
-//! What a gain in run time is worth, as Vinter et al. (2004), section 6, put it: a share of the price of a node,
-//! and of the electricity that it and its cooling take.
+//! Says what a gain in run time is worth, as Vinter et al. (2004), section 6, put it: a share of the price of
+//! a node, and of the electricity that it and its cooling take.
 
 use crate::escape::escape;
 use crate::page::Page;
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn the_value_of_the_paper_comes_out_of_its_inputs() {
-        // Vinter et al. 2004, section 6: 1428 euros, 210 W, 25 % for cooling; 14.5 % faster is worth 206 euros
-        // without and 292 with Norway's electricity, which is then 0.086 euros a kWh over three years.
+        // Vinter et al. 2004, section 6: 1428 euros, 210 W, 25 % for cooling; 14.5 % faster is worth 206
+        // euros without and 292 with Norway's electricity, which is then 0.086 euros a kWh over three years.
         let paper = Prices {
             node: 1428.0,
             watts: 210.0,

@@ -1,8 +1,8 @@
 //! `causeway bench`: measures this grid and the MPIs on it, or an emulated one.
 //!
-//! crates/bench counts and keeps. Here is what only the command knows: `options`, the MPIs (`mpis`), the sites
-//! (`grid`), what runs (`work`, `npb`, `part`), where (`place`), how (`runner`, `by_hand`), and how far it is
-//! (`progress`).
+//! crates/bench counts and keeps. Here is what only the command knows: `options`, the MPIs (`mpis`), the
+//! sites (`grid`), what runs (`work`, `npb`, `part`), where (`place`), how (`runner`, `by_hand`), and how far
+//! it is (`progress`).
 
 mod by_hand;
 mod grid;

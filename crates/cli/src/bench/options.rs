@@ -44,9 +44,9 @@ pub struct Operations {
     /// Operations [default: all].
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
     pub operations: Vec<String>,
-    /// Measure with this program instead, at the same path on every node: IMB-MPI1 of Intel's MPI benchmarks,
-    /// one of the OSU micro-benchmarks, or NetPIPE, built for the MPI; may be given several times. These have
-    /// sizes of their own.
+    /// Measure with this program instead, at the same path on every node: IMB-MPI1 of Intel's MPI
+    /// benchmarks, one of the OSU micro-benchmarks, or NetPIPE, built for the MPI; may be given several
+    /// times. These have sizes of their own.
     #[arg(long, value_name = "FILE")]
     pub program: Vec<PathBuf>,
     /// Bytes of a message, such as 8,64k,4M.
@@ -62,7 +62,7 @@ pub struct Operations {
 /// See [`Task::Npb`].
 #[derive(Debug, clap::Args)]
 pub struct Npb {
-    /// Their directory or archive. Without one there is nothing to measure: that is said, and the status is 0.
+    /// Their directory or archive. Where there is none, that is said, and the status is 0.
     #[arg(long, value_name = "DIR|TAR")]
     pub source: PathBuf,
     /// Which of them.
