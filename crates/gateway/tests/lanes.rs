@@ -9,12 +9,9 @@ use std::net::{Shutdown, TcpStream};
 
 const MEGABYTE: usize = 1_000_000;
 
-/// Lanes that live for some hundred kilobytes would carry nothing but what trains them.
-const UNTRAINED: &str = "train = false\n";
-
 #[test]
 fn lanes_cut_again_and_again_are_not_noticed_by_twenty_megabytes_each_way() {
-    let grid = Grid::through_proxy(&format!("{UNTRAINED}lanes = 2"));
+    let grid = Grid::through_proxy("lanes = 2");
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
     let proxy = grid.proxy.as_ref().unwrap();
@@ -36,7 +33,7 @@ fn lanes_cut_again_and_again_are_not_noticed_by_twenty_megabytes_each_way() {
 
 #[test]
 fn one_lane_alone_survives_as_well_as_two() {
-    let grid = Grid::through_proxy(&format!("{UNTRAINED}lanes = 1"));
+    let grid = Grid::through_proxy("lanes = 1");
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
     grid.proxy.as_ref().unwrap().cut_after(700_000);
@@ -46,7 +43,7 @@ fn one_lane_alone_survives_as_well_as_two() {
 
 #[test]
 fn many_streams_opened_and_closed_while_lanes_die_each_keep_their_bytes() {
-    let grid = Grid::through_proxy(&format!("{UNTRAINED}lanes = 3"));
+    let grid = Grid::through_proxy("lanes = 3");
     let listener = grid.listen();
     grid.proxy.as_ref().unwrap().cut_after(50_000);
     for round in 0..100 {

@@ -36,8 +36,7 @@ fn small_messages_go_back_and_forth_over_an_encrypted_lane() {
 
 #[test]
 fn encrypted_lanes_cut_again_and_again_are_not_noticed() {
-    // Lanes that live for so short would carry nothing but what trains them.
-    let grid = Grid::through_proxy("lanes = 2\ntrain = false");
+    let grid = Grid::through_proxy("lanes = 2");
     let listener = grid.listen();
     let (near, far) = grid.pair(&listener);
     let proxy = grid.proxy.as_ref().unwrap();
