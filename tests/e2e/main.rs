@@ -22,6 +22,7 @@ mod programs;
 mod punching;
 mod relays;
 mod transparent;
+mod tune;
 
 use mpi::Mpi;
 use programs::Extent;

@@ -23,6 +23,7 @@ mod run;
 mod say;
 mod sink;
 mod status;
+mod tune;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -64,6 +65,8 @@ enum Task {
     Bench(bench::Task),
     /// Make one HTML page of what causeway bench has measured.
     Report(report::Args),
+    /// Show what this host and its MPIs need for the path to other sites, and change what you may.
+    Tune(tune::Args),
     /// Connect standard input and output to a port at another site, for ssh's ProxyCommand.
     Connect(connect::Args),
     /// Run an emulated grid on this machine.
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Task::Probe(args) => probe::main(args),
         Task::Bench(task) => bench::main(task),
         Task::Report(args) => report::main(&args),
+        Task::Tune(args) => tune::main(&args),
         Task::BenchPart(part) => bench::part::main(&part),
         Task::Connect(args) => connect::main(args),
         Task::Lab(task) => lab::main(task),

@@ -4,11 +4,11 @@
 //! sites (`grid`), what runs (`work`, `npb`, `part`), where (`place`), how (`runner`, `by_hand`), and how far
 //! it is (`progress`).
 
-mod by_hand;
+pub mod by_hand;
 mod grid;
-mod mpis;
+pub mod mpis;
 mod npb;
-mod options;
+pub mod options;
 pub mod part;
 mod place;
 mod progress;
@@ -28,7 +28,7 @@ use causeway_bench::{host, matrix as run};
 use grid::Grid;
 use mpis::NamedMpi;
 use npb::Sources;
-use options::{Common, Messages};
+use options::{Common, Messages, Rounds};
 use place::Place;
 use progress::Shown;
 use runner::Runner;
@@ -77,6 +77,12 @@ impl Failure {
     }
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         match error {
@@ -96,7 +102,6 @@ pub fn main(task: Task) -> ExitCode {
 }
 
 fn measure(task: Task) -> Result<ExitCode, Failure> {
-    let stop = stop_flag().map_err(Failure::new)?;
     if let Task::Npb(npb) = &task
         && !npb.source.exists()
     {
@@ -107,8 +112,44 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let (common, work, wanted) = work_of(task)?;
-    check(&common)?;
-    let mpis = mpis::find(&wanted)?;
+    measure_work(&common, work, &wanted, None)
+}
+
+/// Names the command that comes before each run of a cell: `causeway WORDS`.
+#[derive(Debug)]
+pub struct Step {
+    pub words: Vec<String>,
+    /// On a node of each site, not on this host.
+    pub on_nodes: bool,
+}
+
+/// Says what is to be done before a run under such conditions.
+pub type Before<'a> = &'a dyn Fn(Way, Settings) -> Step;
+
+/// Measures ping-pongs of these sizes, rounds and pauses, with a step before each run. The step for default
+/// settings is also the last thing that is done.
+pub fn verify(common: Common, (sizes, count, idle): (&[u64], u32, u64), before: Before<'_>) -> ExitCode {
+    let rounds = Rounds {
+        count: Some(count),
+        seconds: None,
+    };
+    let work = Work::Ours("pingpong", message_words(sizes, &rounds, PING_PONG, idle));
+    let wanted = common.mpi.clone();
+    measure_work(&common, work, &wanted, Some(before)).unwrap_or_else(|failure| {
+        say::error(format_args!("causeway tune: {}", failure.text));
+        ExitCode::from(failure.code)
+    })
+}
+
+fn measure_work(
+    common: &Common,
+    work: Work,
+    wanted: &[OsString],
+    before: Option<Before<'_>>,
+) -> Result<ExitCode, Failure> {
+    let stop = stop_flag().map_err(Failure::new)?;
+    check(common)?;
+    let mpis = mpis::find(wanted)?;
     let out = common.out.clone();
     let out = out.unwrap_or_else(|| PathBuf::from(format!("bench-{}", work.name())));
     let out = std::path::absolute(&out).map_err(Failure::new)?;
@@ -117,8 +158,8 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::new(format_args!("create {}: {error}", out.display())))?;
     let routed = common.ways.contains(&Way::Direct) || common.traffic.len() > 1;
     let place = Place::start(common.lab.as_deref(), routed, &out.join("lab"))?;
-    let grid = grid_of(&common, &place, &work)?;
-    let mut store = Store::open(&out, head(&common, &work, &mpis, &grid)?)?;
+    let grid = grid_of(common, &place, &work)?;
+    let mut store = Store::open(&out, head(common, &work, &mpis, &grid)?)?;
     let mut runner = Runner {
         place: &place,
         grid: &grid,
@@ -127,6 +168,7 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
         outputs: out.join("failed"),
         limit: Duration::from_secs(common.time_limit),
         flows: common.flows,
+        before,
         stop: Arc::clone(&stop),
     };
     let shown = Shown::new();
@@ -135,6 +177,7 @@ fn measure(task: Task) -> Result<ExitCode, Failure> {
         shown.show(&progress)
     });
     drop(shown);
+    runner.finish();
     // Where nothing failed, nothing lies there.
     let _ = std::fs::remove_dir(&runner.outputs);
     // What there is is summed up also where the disk is full now.

@@ -192,7 +192,11 @@ fn traffic(text: &str) -> Result<Traffic, TextError> {
     named(text, &all.map(|traffic| (traffic.name(), traffic)))
 }
 
-fn link(text: &str) -> Result<KnownLink, TextError> {
+/// Reads TIME,RATE.
+///
+/// # Errors
+/// It is something else.
+pub fn link(text: &str) -> Result<KnownLink, TextError> {
     let (time, rate) = text.split_once(',').ok_or("it is not TIME,RATE")?;
     let time = units::duration(time).map_err(|error| error.to_string())?;
     let rate = units::rate_bits_per_second(rate).map_err(|error| error.to_string())?;

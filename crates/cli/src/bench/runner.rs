@@ -1,11 +1,12 @@
 //! Runs one cell: the work, and the traffic beside it.
 
-use super::Grid;
 use super::by_hand::{self, Allowed};
 use super::mpis::NamedMpi;
 use super::part::FLOWING;
 use super::place::Place;
 use super::work::Work;
+use super::{Before, Grid};
+use crate::say;
 use causeway_bench::cell::{Cell, Settings, Traffic, Way};
 use causeway_bench::lab::quoted;
 use causeway_bench::matrix;
@@ -36,6 +37,8 @@ pub struct Runner<'a> {
     pub outputs: PathBuf,
     pub limit: Duration,
     pub flows: u32,
+    /// Names what comes before each run.
+    pub before: Option<Before<'a>>,
     pub stop: Arc<AtomicBool>,
 }
 
@@ -67,6 +70,7 @@ impl Runner<'_> {
             .or_else(|| self.mpis.first())
             .ok_or("there is no MPI to start it")?;
         make(directory)?;
+        self.step(mpi, (cell.way, cell.settings), directory)?;
         let _traffic = match cell.traffic {
             Traffic::Busy => Some(self.traffic(mpi, directory)?),
             Traffic::Quiet => None,
@@ -90,6 +94,59 @@ impl Runner<'_> {
         let ended = ended
             .map_err(|error| format!("{}; its outputs are in {}", error.reason(), directory.display()))?;
         self.work.values(cell, &ended)
+    }
+
+    /// Undoes what steps before runs have done.
+    pub fn finish(&self) {
+        let ways = [Way::Direct, Way::Causeway].into_iter();
+        let (Some(_), Some(mpi)) = (self.before, self.mpis.first()) else {
+            return;
+        };
+        let directory = self.outputs.join("last");
+        // Somebody may have stopped the measurement: this is still to be done.
+        self.stop.store(false, Ordering::Relaxed);
+        let mut steps = ways
+            .map(|way| make(&directory).and_then(|()| self.step(mpi, (way, Settings::Default), &directory)));
+        let failed = steps.find_map(Result::err);
+        match failed {
+            Some(error) => say::error(format_args!(
+                "causeway tune: {error}; 'causeway tune --undo' does it"
+            )),
+            None => drop(std::fs::remove_dir_all(&directory)),
+        }
+    }
+
+    fn step(
+        &self,
+        mpi: &NamedMpi,
+        (way, settings): (Way, Settings),
+        directory: &Path,
+    ) -> Result<(), TextError> {
+        let Some(step) = self.before.map(|before| before(way, settings)) else {
+            return Ok(());
+        };
+        let mut own = vec![self.grid.causeway.display().to_string()];
+        own.extend(step.words);
+        if settings == Settings::Tuned
+            && let Some(link) = &self.grid.link
+        {
+            let (time, rate) = (link.round_trip_us, link.rate_bits_per_second);
+            own.extend(["--link".to_owned(), format!("{time}us,{rate}bit/s")]);
+        }
+        let line = match step.on_nodes {
+            true => {
+                let launcher = mpi.launcher.path.display().to_string();
+                let command: Vec<String> = [launcher, "-n".into(), "2".into()]
+                    .into_iter()
+                    .chain(own)
+                    .collect();
+                self.line(&[], &["--direct"], &self.grid.one_at_each(), &command)?
+            }
+            false => own.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        };
+        let done = self.program(&line, directory, self.limit)?.succeed();
+        done.map_err(|error| format!("{}; its outputs are in {}", error.reason(), directory.display()))?;
+        Ok(())
     }
 
     fn program(&self, line: &str, directory: &Path, limit: Duration) -> Result<Program, TextError> {

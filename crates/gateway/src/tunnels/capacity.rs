@@ -41,6 +41,11 @@ pub(crate) fn needed(held_bytes: u64, connection: u64) -> usize {
         .clamp(*CHOSEN.start(), *CHOSEN.end()) as usize
 }
 
+/// The most lanes that a gateway opens for a path by itself.
+pub fn most() -> u64 {
+    *CHOSEN.end()
+}
+
 /// The bytes a path holds, from its round trip and the rate it was seen to have; see the assumed rate.
 pub fn bandwidth_delay_product(rtt_microseconds: u32, seen_bits_per_second: u64) -> u64 {
     holds(

@@ -36,8 +36,8 @@ struct State {
 
 nix::ioctl_read_bad!(unsent_bytes, libc::TIOCOUTQ, libc::c_int);
 
-/// Waits until the receiver's kernel has what was written. The next byte from there resets a connection that is
-/// shut down, and what was still on its way would be lost: of 700 kB some 40 arrived.
+/// Waits until the receiver's kernel has what was written. The next byte from there resets a connection that
+/// is shut down, and what was still on its way would be lost: of 700 kB some 40 arrived.
 fn wait_until_taken(to: &TcpStream) {
     let end = Instant::now() + TAKEN;
     let mut left = 1;

@@ -1,0 +1,181 @@
+//! Changes what this user may and asked for, and undoes it.
+
+use super::host::{SYSCTL_ROOT, setting_path};
+use super::item::{Change, Item, Who};
+use super::journal::{Journal, JournalError, Target, Undone};
+use crate::say;
+use causeway_wire::TextError;
+use nix::unistd::{AccessFlags, access};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What users say for everything.
+const ALL: &str = "all";
+
+/// Who can make the change of a row.
+pub fn who(item: &Item) -> Who {
+    match &item.change {
+        Change::Setting { name, .. } => {
+            let path = setting_path(Path::new(SYSCTL_ROOT), name);
+            match access(&path, AccessFlags::W_OK) {
+                Ok(()) => Who::You,
+                Err(_) => Who::Administrator,
+            }
+        }
+        Change::OpenMpi { .. } | Change::Environment { .. } => Who::You,
+        Change::Told { .. } => Who::Administrator,
+        Change::ByRun => Who::CausewayRun,
+    }
+}
+
+/// Changes the rows of these names or groups that are not as they should be.
+pub fn apply(items: &[Item], names: &[String]) -> ExitCode {
+    match apply_all(items, names) {
+        Ok(status) => status,
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &JournalError) -> ExitCode {
+    say::error(format_args!("causeway tune: {error}"));
+    ExitCode::FAILURE
+}
+
+fn apply_all(items: &[Item], names: &[String]) -> Result<ExitCode, JournalError> {
+    let is_of = |item: &Item, name: &String| match name.as_str() {
+        ALL => true,
+        "mpi" => matches!(item.change, Change::OpenMpi { .. } | Change::Environment { .. }),
+        name => item.name == name || item.group == name,
+    };
+    if let Some(name) = names.iter().find(|name| {
+        let is_group = [ALL, "mpi", "kernel"].contains(&name.as_str());
+        !is_group && !items.iter().any(|item| is_of(item, name))
+    }) {
+        say::error(format_args!(
+            "causeway tune: no row is called {name:?}; 'causeway tune' lists them"
+        ));
+        return Ok(ExitCode::from(2));
+    }
+    let wanted = items
+        .iter()
+        .filter(|item| names.iter().any(|name| is_of(item, name)));
+    let wanted: Vec<&Item> = wanted.filter(|item| !item.is_enough).collect();
+    // What was asked for by name and is refused is a failure; of "all", only what this user may is asked for.
+    let by_name = !names.iter().any(|name| name == ALL);
+    let mut is_done = true;
+    let mut lines = Vec::new();
+    let (mut of_host, mut of_home) = (Journal::open(&host_journal())?, Journal::open(&home_journal())?);
+    for item in wanted {
+        let command = item.change.command();
+        let changed = match (&item.change, who(item)) {
+            (_, Who::CausewayRun) => continue,
+            (Change::Setting { name, value }, Who::You) => {
+                of_host.change(Target::Setting(name.clone()), value)?
+            }
+            (Change::OpenMpi { parameters }, _) => open_mpi(&mut of_home, parameters)?,
+            (Change::Environment { .. }, _) => {
+                lines.push(format!("{}: for you to do: {command}", item.name));
+                continue;
+            }
+            _ => Err("this user may not".into()),
+        };
+        match changed {
+            Ok(()) => lines.push(format!("{}: {} -> {}", item.name, item.current, item.wanted)),
+            Err(why) => {
+                is_done &= !by_name;
+                lines.push(format!(
+                    "{}: refused ({why}); an administrator would type: {command}",
+                    item.name
+                ));
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines.push("nothing is to be changed".into());
+    }
+    lines.push("'causeway tune --undo' puts everything back".into());
+    let shown = say::result(lines.join("\n"));
+    Ok(if is_done { shown } else { ExitCode::FAILURE })
+}
+
+/// Adds parameters to Open MPI's file. Those that the user has set there stay as they are.
+fn open_mpi(
+    journal: &mut Journal,
+    parameters: &[(String, String)],
+) -> Result<Result<(), TextError>, JournalError> {
+    let Some(home) = std::env::var_os("HOME") else {
+        return Ok(Err("HOME is not set".into()));
+    };
+    let path = PathBuf::from(home).join(".openmpi/mca-params.conf");
+    let target = Target::File(path);
+    let before = match journal.original(&target) {
+        Ok(before) => before.unwrap_or_default(),
+        Err(error) => return Ok(Err(error)),
+    };
+    let is_set = |name: &str| {
+        let names = before.lines().filter_map(|line| line.split('=').next());
+        names.map(str::trim).any(|other| other == name)
+    };
+    let mut text = before.clone();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text += "# causeway tune --direct --apply; 'causeway tune --undo' takes it away\n";
+    for (name, value) in parameters.iter().filter(|(name, _)| !is_set(name)) {
+        let _ = writeln!(text, "{name} = {value}");
+    }
+    journal.change(target, &text)
+}
+
+/// Undoes all that was applied on this host, and in this home directory.
+pub fn undo() -> ExitCode {
+    let mut lines = Vec::new();
+    let mut is_done = true;
+    for path in [host_journal(), home_journal()] {
+        let undone = Journal::open(&path).and_then(|mut journal| journal.undo());
+        let undone = match undone {
+            Ok(undone) => undone,
+            Err(error) => return failed(&error),
+        };
+        for (target, undone) in undone {
+            let name = match &target {
+                Target::Setting(name) => name.replace('/', "."),
+                Target::File(path) => path.display().to_string(),
+            };
+            is_done &= undone == Undone::Restored;
+            lines.push(match undone {
+                Undone::Restored => format!("{name}: as it was"),
+                Undone::ChangedSince(now) => {
+                    format!("{name}: left alone, since somebody has changed it to: {now}; what was there stands in {}", path.display())
+                }
+                Undone::Refused(why) => {
+                    format!("{name}: refused ({why}); what was there stands in {}", path.display())
+                }
+            });
+        }
+    }
+    if lines.is_empty() {
+        lines.push("nothing is to be undone".into());
+    }
+    let shown = say::result(lines.join("\n"));
+    if is_done { shown } else { ExitCode::FAILURE }
+}
+
+/// A home directory may be shared by hosts: each has its own journal for its kernel.
+fn host_journal() -> PathBuf {
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    state().join(format!("tune-{}.json", host.to_string_lossy()))
+}
+
+fn home_journal() -> PathBuf {
+    state().join("tune-home.json")
+}
+
+/// The XDG directory for what must outlive a program.
+fn state() -> PathBuf {
+    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let given = given.filter(|path| path.is_absolute());
+    let home = || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".local/state");
+    given.unwrap_or_else(home).join("causeway")
+}

@@ -1,0 +1,101 @@
+//! A row of the table: what something is, what it should be, and who can change it.
+
+use serde::Serialize;
+use std::fmt;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// What users call it.
+    pub name: String,
+    /// `kernel`, `limits`, `network` or an MPI's name.
+    pub group: String,
+    /// What it is now.
+    pub current: String,
+    /// What it should be.
+    pub wanted: String,
+    /// It need not be changed.
+    pub is_enough: bool,
+    /// The reason for `wanted`.
+    pub why: String,
+    /// What a change is expected to give, or was seen to give; empty where it need not be changed.
+    pub gain: String,
+    /// See [`Change`].
+    pub change: Change,
+}
+
+/// How it is changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A kernel setting, by its path below /proc/sys.
+    Setting {
+        /// Such as `net/ipv4/tcp_wmem`.
+        name: String,
+        /// All of its words.
+        value: String,
+    },
+    /// Open MPI's file of parameters in the home directory.
+    OpenMpi {
+        /// Names and values.
+        parameters: Vec<(String, String)>,
+    },
+    /// Variables that must be exported where mpirun is started.
+    Environment {
+        /// Names and values.
+        variables: Vec<(String, String)>,
+    },
+    /// What to do stands in one sentence.
+    Told {
+        /// A command or a sentence.
+        what: String,
+    },
+    /// `causeway run` does it for each job.
+    ByRun,
+}
+
+/// Who can make a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Who {
+    /// This user.
+    You,
+    /// Somebody who is root.
+    Administrator,
+    /// `causeway run`.
+    CausewayRun,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Who::You => "you",
+            Who::Administrator => "an administrator",
+            Who::CausewayRun => "causeway run",
+        })
+    }
+}
+
+impl Change {
+    /// What somebody would type who may.
+    pub fn command(&self) -> String {
+        match self {
+            Change::Setting { name, value } => {
+                format!("sysctl -w {}='{value}'", name.replace('/', "."))
+            }
+            Change::OpenMpi { parameters } => {
+                let all = parameters.iter().map(|(name, value)| format!("{name} = {value}"));
+                format!(
+                    "in ~/.openmpi/mca-params.conf: {}",
+                    all.collect::<Vec<_>>().join("; ")
+                )
+            }
+            Change::Environment { variables } => {
+                let all = variables.iter().map(|(name, value)| format!("{name}={value}"));
+                format!("export {}", all.collect::<Vec<_>>().join(" "))
+            }
+            Change::Told { what } => what.clone(),
+            Change::ByRun => "nothing: causeway run sets it for each job".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Measures without and with what the table wants, in turn.
+
+use super::Args;
+use crate::bench::options::Common;
+use crate::bench::{self, Step};
+use crate::say;
+use causeway_bench::cell::{Settings, Traffic, Way};
+use std::process::ExitCode;
+
+/// A short, a usual and a long message, each after a pause in which windows shrink.
+const SIZES: [u64; 3] = [1, 64 << 10, 1 << 20];
+const PAUSE_MILLISECONDS: u64 = 300;
+const ROUNDS: u32 = 20;
+
+/// The status is that of a measurement.
+pub fn main(args: &Args) -> ExitCode {
+    let way = match args.direct {
+        true => Way::Direct,
+        false => Way::Causeway,
+    };
+    let common = Common {
+        out: Some(args.out.clone().unwrap_or_else(|| "tune-verify".into())),
+        lab: args.lab.clone(),
+        mpi: args.mpi.clone(),
+        ways: vec![way],
+        settings: vec![Settings::Default, Settings::Tuned],
+        traffic: vec![Traffic::Quiet],
+        flows: 1,
+        sites: vec![],
+        ranks: None,
+        least: 3,
+        most: 3,
+        interval: 2.0,
+        time_limit: 120,
+        seed: 1,
+        link: args.link.clone(),
+        json: args.json,
+    };
+    say::error(
+        "causeway tune: measures in turn without and with what is wanted; at the end all is as it was",
+    );
+    bench::verify(common, (&SIZES, ROUNDS, PAUSE_MILLISECONDS), &step)
+}
+
+/// What is done before a run.
+fn step(way: Way, settings: Settings) -> Step {
+    let words: &[&str] = match settings {
+        Settings::Default => &["tune", "--undo"],
+        Settings::Tuned => &["tune", "--apply=kernel"],
+    };
+    let direct = (way == Way::Direct && settings == Settings::Tuned).then_some("--direct");
+    Step {
+        words: words.iter().copied().chain(direct).map(str::to_owned).collect(),
+        // The kernels that count are those of the hosts with connections between sites.
+        on_nodes: way == Way::Direct,
+    }
+}
