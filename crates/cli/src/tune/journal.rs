@@ -1,5 +1,5 @@
-//! Remembers what was there before a change, so that it can be undone exactly, also after a kill at any moment:
-//! a value stands in the journal, on disk, before it is changed.
+//! Remembers what was there before a change, so that it can be undone exactly, also after a kill at any
+//! moment: a value stands in the journal, on disk, before it is changed.
 
 use super::host::{SYSCTL_ROOT, setting_path, words};
 use causeway_wire::TextError;
@@ -125,8 +125,8 @@ impl Journal {
     /// Changes `target`. What was there at the first change stays remembered.
     ///
     /// # Errors
-    /// The journal cannot be written: nothing was changed then. The value is refused: the sentence says why, and
-    /// nothing was changed either.
+    /// The journal cannot be written: nothing was changed then. The value is refused: the sentence says why,
+    /// and nothing was changed either.
     pub fn change(&mut self, target: Target, after: &str) -> Result<Result<(), TextError>, JournalError> {
         let now = match self.read(&target) {
             Ok(now) => now,
