@@ -192,7 +192,7 @@ impl Journal {
         }
     }
 
-    /// What is there now; `None` where there is no file.
+    /// Reads what is there now; `None` where there is no file.
     fn read(&self, target: &Target) -> io::Result<Option<String>> {
         match target {
             Target::Setting(name) => {

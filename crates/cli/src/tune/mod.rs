@@ -57,10 +57,10 @@ pub struct Args {
     /// Measure without and with all this, in turn; then undo it.
     #[arg(long)]
     verify: bool,
-    /// With --verify: measure on an emulated grid.
+    /// Measure on an emulated grid (with --verify).
     #[arg(long, value_name = "SCENARIO", requires = "verify")]
     lab: Option<String>,
-    /// With --verify: directory of the results [default: tune-verify].
+    /// Directory of the results (with --verify) [default: tune-verify].
     #[arg(long, value_name = "DIR", requires = "verify")]
     out: Option<PathBuf>,
     /// Print the table as JSON.

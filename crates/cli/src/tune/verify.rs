@@ -42,7 +42,7 @@ pub fn main(args: &Args) -> ExitCode {
     bench::verify(common, (&SIZES, ROUNDS, PAUSE_MILLISECONDS), &step)
 }
 
-/// What is done before a run.
+/// Names what comes before a run.
 fn step(way: Way, settings: Settings) -> Step {
     let words: &[&str] = match settings {
         Settings::Default => &["tune", "--undo"],
