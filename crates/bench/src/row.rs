@@ -48,6 +48,9 @@ pub struct Network {
     pub timeouts: u64,
     /// Segments that arrived out of order; each is answered with a duplicate ACK.
     pub out_of_order: u64,
+    /// Bytes of the job that crossed between sites, both ways; `None` where nobody counts them.
+    #[serde(default)]
+    pub crossed_bytes: Option<u64>,
     /// Sends after 200 ms or more of silence; `None` where nobody counts them: only gateways do.
     pub idle_restarts: Option<u64>,
 }
@@ -55,25 +58,27 @@ pub struct Network {
 impl Network {
     /// What has happened since an earlier look. A counter that went back belongs to another connection.
     pub fn since(self, earlier: Network) -> Network {
-        let idle = self.idle_restarts.zip(earlier.idle_restarts);
+        let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         Network {
             segments: self.segments.saturating_sub(earlier.segments),
             resent: self.resent.saturating_sub(earlier.resent),
             timeouts: self.timeouts.saturating_sub(earlier.timeouts),
             out_of_order: self.out_of_order.saturating_sub(earlier.out_of_order),
-            idle_restarts: idle.map(|(now, before)| now.saturating_sub(before)),
+            crossed_bytes: less(self.crossed_bytes, earlier.crossed_bytes),
+            idle_restarts: less(self.idle_restarts, earlier.idle_restarts),
         }
     }
 
     /// Both together.
     pub fn and(self, other: Network) -> Network {
-        let idle = self.idle_restarts.zip(other.idle_restarts);
+        let sum = |one: Option<u64>, two: Option<u64>| Some(one? + two?);
         Network {
             segments: self.segments + other.segments,
             resent: self.resent + other.resent,
             timeouts: self.timeouts + other.timeouts,
             out_of_order: self.out_of_order + other.out_of_order,
-            idle_restarts: idle.map(|(one, two)| one + two),
+            crossed_bytes: sum(self.crossed_bytes, other.crossed_bytes),
+            idle_restarts: sum(self.idle_restarts, other.idle_restarts),
         }
     }
 
@@ -93,6 +98,7 @@ impl Network {
             resent: count("Tcp", "RetransSegs")?,
             timeouts: count("TcpExt", "TCPTimeouts")?,
             out_of_order: count("TcpExt", "TCPOFOQueue")?,
+            crossed_bytes: None,
             idle_restarts: None,
         })
     }
@@ -151,7 +157,7 @@ impl Row {
 }
 
 /// Head of [`csv`].
-const HEAD: [&str; 24] = [
+const HEAD: [&str; 25] = [
     "program",
     "mpi",
     "way",
@@ -165,6 +171,7 @@ const HEAD: [&str; 24] = [
     "resent",
     "timeouts",
     "out_of_order",
+    "crossed_bytes",
     "idle_restarts",
     "operation",
     "measure",
@@ -207,6 +214,7 @@ pub fn csv(rows: &[Row]) -> Result<Vec<u8>, csv::Error> {
             counts(|network| Some(network.resent)),
             counts(|network| Some(network.timeouts)),
             counts(|network| Some(network.out_of_order)),
+            counts(|network| network.crossed_bytes),
             counts(|network| network.idle_restarts),
         ];
         head.extend(counts.map(Option::unwrap_or_default));
@@ -314,7 +322,7 @@ pub(crate) mod tests {
         let lines: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
         assert_eq!(lines.len(), 3);
         assert_eq!(&lines[2][8], "it ended with status 1, \"badly\"");
-        assert_eq!(&lines[1][16], "8");
+        assert_eq!(&lines[1][17], "8");
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub fn show(page: &mut Page, measured: &Measurement) {
         "% of them",
         "timeouts (RTO)",
         "duplicate ACKs",
+        "MB across",
         "restarts after silence",
     ]);
     for cell in &measured.head.plan.cells {
@@ -31,6 +32,10 @@ pub fn show(page: &mut Page, measured: &Measurement) {
             format!("{:.3}", 100.0 * sum.resent as f64 / (sum.segments.max(1)) as f64),
             mean(sum.timeouts),
             mean(sum.out_of_order),
+            sum.crossed_bytes.map_or_else(
+                || "-".to_owned(),
+                |bytes| format!("{:.1}", bytes as f64 / 1e6 / runs),
+            ),
             sum.idle_restarts.map_or_else(|| "-".to_owned(), mean),
         ]);
     }

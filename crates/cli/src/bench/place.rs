@@ -129,6 +129,7 @@ fn together(all: impl Iterator<Item = Option<Network>>) -> Option<Network> {
 
 fn of_lanes(status: &Status) -> Network {
     let none = Network {
+        crossed_bytes: Some(status.tunnels.iter().map(|tunnel| tunnel.sent_bytes).sum()),
         idle_restarts: Some(0),
         ..Network::default()
     };
@@ -138,6 +139,7 @@ fn of_lanes(status: &Status) -> Network {
         resent: lane.retransmits.into(),
         timeouts: lane.timeouts.into(),
         out_of_order: lane.out_of_order.into(),
+        crossed_bytes: Some(0),
         idle_restarts: Some(lane.idle_restarts),
     });
     all.fold(none, Network::and)
