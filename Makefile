@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 60
 # at once. cargo itself uses every core.
 .NOTPARALLEL:
 
-.PHONY: help setup build programs test test-unit test-e2e test-collectives test-crossings test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench results-index bench-lab clean
+.PHONY: help setup build programs test test-unit test-e2e test-collectives test-crossings test-lifetimes test-profilers test-soak test-mpis test-cuts test-matrix test-mpi4py test-suites fuzz lint demo bench papers papers-quick results-index bench-lab clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +48,7 @@ $(TARGET)/%/programs.stamp: $(wildcard programs/build.sh programs/*/*.[ch] tests
 programs: setup
 	@tests/programs/build.sh $(DEBIAN_MPIS)
 
-test: setup build programs test-unit test-profilers test-crossings test-e2e ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
+test: setup build programs test-unit test-profilers test-crossings test-e2e papers-quick ## every tier: unit, model, loopback, lab, and Debian's MPIs end to end
 
 # The tests of `causeway run` take the command and its preload libraries from the same directory.
 test-unit: $(TARGET)/debug/libcauseway_ucx.so $(TARGET)/debug/collectives.stamp
@@ -145,6 +145,14 @@ bench: setup build programs ## figures of direct and Causeway in turn, into resu
 	@tools/setup/pypi.sh mpich intel
 	@tests/programs/build.sh mpich intel
 	@$(MEASURE) bench
+
+# NPB=DIR or NPB=TAR: the sources of the NAS Parallel Benchmarks.
+papers: setup build ## the tables and figures of the four papers, into results/papers; NPB=DIR has the NAS Parallel Benchmarks (an hour)
+	@tools/papers/papers.py $(if $(NPB),--npb $(NPB))
+
+papers-quick: setup build ## one run of little of each, into target/papers-quick (two minutes)
+	@rm -rf $(TARGET)/papers-quick
+	@tools/papers/papers.py --quick $(if $(NPB),--npb $(NPB)) --causeway $(TARGET)/release/causeway
 
 results-index: ## the index in results/README.md: each bar's newest figure, from the rows
 	@tools/results/index.py

@@ -5,7 +5,7 @@ use crate::cell::{Cell, Way};
 use crate::fit::{Line, line};
 use crate::interval::{Interval, of_median};
 use crate::plan::Head;
-use crate::row::{Quantity, Row};
+use crate::row::{Network, Quantity, Row};
 use crate::samples::median;
 use crate::schedule::medians;
 use serde::Serialize;
@@ -61,11 +61,33 @@ pub struct Fit {
     pub of_limit: Option<(f64, f64)>,
 }
 
+/// What TCP did in the runs of a cell, as means.
+#[derive(Debug, Clone, Serialize)]
+pub struct Signals {
+    /// See [`Cell`].
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// Segments sent.
+    pub segments: f64,
+    /// Segments sent again.
+    pub resent: f64,
+    /// Retransmission timeouts.
+    pub timeouts: f64,
+    /// Segments that arrived out of order.
+    pub out_of_order: f64,
+    /// Megabytes of the job that crossed; `None` where nobody counts them.
+    pub crossed_megabytes: Option<f64>,
+    /// Sends after 200 ms or more of silence, likewise.
+    pub idle_restarts: Option<f64>,
+}
+
 /// Everything.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summaries {
     /// All cells and quantities that have a value.
     pub entries: Vec<Entry>,
+    /// Cells in whose runs TCP was seen.
+    pub network: Vec<Signals>,
     /// One for each ping-pong over several sizes.
     pub fits: Vec<Fit>,
     /// Cells with a run that failed: how often, and why the last time.
@@ -93,6 +115,7 @@ impl Summaries {
             Some((cell.clone(), own.len(), (*own.last()?).to_owned()))
         });
         Summaries {
+            network: cells.iter().filter_map(|cell| signals(rows, cell)).collect(),
             fits: fits.collect(),
             failures: failures.collect(),
             entries,
@@ -164,6 +187,21 @@ fn quoted(text: &str) -> String {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),
     }
+}
+
+fn signals(rows: &[Row], cell: &Cell) -> Option<Signals> {
+    let all: Vec<Network> = of_cell(rows, cell).iter().filter_map(|row| row.network).collect();
+    let sum = all.iter().copied().reduce(Network::and)?;
+    let mean = |count: u64| count as f64 / all.len() as f64;
+    Some(Signals {
+        cell: cell.clone(),
+        segments: mean(sum.segments),
+        resent: mean(sum.resent),
+        timeouts: mean(sum.timeouts),
+        out_of_order: mean(sum.out_of_order),
+        crossed_megabytes: sum.crossed_bytes.map(|bytes| mean(bytes) / 1e6),
+        idle_restarts: sum.idle_restarts.map(mean),
+    })
 }
 
 fn of_cell<'a>(rows: &'a [Row], cell: &Cell) -> Vec<&'a Row> {

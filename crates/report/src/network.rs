@@ -2,7 +2,6 @@
 
 use crate::measurement::Measurement;
 use crate::page::Page;
-use causeway_bench::row::Network;
 use causeway_bench::table::Table;
 
 /// A row for each cell, as means of its runs; nothing where nobody counted.
@@ -17,26 +16,18 @@ pub fn show(page: &mut Page, measured: &Measurement) {
         "MB across",
         "restarts after silence",
     ]);
-    for cell in &measured.head.plan.cells {
-        let own = measured.rows.iter().filter(|row| row.cell == *cell);
-        let all: Vec<Network> = own.filter_map(|row| row.network).collect();
-        let Some(sum) = all.iter().copied().reduce(Network::and) else {
-            continue;
-        };
-        let runs = all.len() as f64;
-        let mean = |count: u64| format!("{:.1}", count as f64 / runs);
+    for signals in &measured.summary.network {
+        let shown = |count: f64| format!("{count:.1}");
+        let optional = |count: Option<f64>| count.map_or_else(|| "-".to_owned(), shown);
         table.rows.push(vec![
-            cell.to_string(),
-            mean(sum.segments),
-            mean(sum.resent),
-            format!("{:.3}", 100.0 * sum.resent as f64 / (sum.segments.max(1)) as f64),
-            mean(sum.timeouts),
-            mean(sum.out_of_order),
-            sum.crossed_bytes.map_or_else(
-                || "-".to_owned(),
-                |bytes| format!("{:.1}", bytes as f64 / 1e6 / runs),
-            ),
-            sum.idle_restarts.map_or_else(|| "-".to_owned(), mean),
+            signals.cell.to_string(),
+            shown(signals.segments),
+            shown(signals.resent),
+            format!("{:.3}", 100.0 * signals.resent / signals.segments.max(1.0)),
+            shown(signals.timeouts),
+            shown(signals.out_of_order),
+            optional(signals.crossed_megabytes),
+            optional(signals.idle_restarts),
         ]);
     }
     if table.rows.is_empty() {

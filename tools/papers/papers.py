@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Measures what the tables and figures of the four papers show, on an emulated grid, and sets it
+beside what they published.
+
+`papers.py [--quick] [--npb DIR|TAR] [--causeway FILE]` runs `causeway bench` in target/papers. It
+goes on where an earlier run stopped. It writes the index and the report to results/papers. With
+--quick it measures one run of little, and writes both beside the rows. items.py says what each
+paper shows and where its figure comes from."""
+
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import items
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results/papers"
+
+# Both of Debian's MPIs: those that `make setup` installs.
+MPIS = ["--mpi", "mpirun.openmpi", "--mpi", "mpirun.mpich"]
+ALL_WAYS = ["--ways", "site,direct,causeway", "--settings", "default,tuned"]
+BETWEEN = ["--ways", "direct,causeway"]
+TWO = ["--lab", "rennes-nancy"]
+THREE = ["--lab", "orsay-rennes-bordeaux", "--sizes", "1,4M", "--seconds", "1"]
+RUNS = ["--least", "2", "--most", "3"]
+SUITE = "ep,is,cg,mg,ft,lu,bt,sp"
+# What the machine carries in an hour: BT and SP of class A take a minute a run.
+SMALL = ["--benchmarks", "lu,bt,sp", "--class", "W"]
+LARGE = ["--benchmarks", "ep,is,cg,mg,ft", "--class", "A"]
+
+# Names and arguments of `causeway bench`; "npb" in front is left out without sources.
+EXPERIMENTS = {
+    "tcp": ["tcp", *TWO, *RUNS, "--ways", "site,direct,causeway", "--seconds", "1",
+            "--sizes", "1,1k,64k,256k,1M,4M,16M,64M"],
+    "pingpong": ["pingpong", *TWO, *RUNS, *MPIS, *ALL_WAYS, "--seconds", "1",
+                 "--sizes", "1,1k,64k,256k,1M,4M,32M"],
+    "operations": ["operations", *TWO, *MPIS, *BETWEEN, "--least", "2", "--most", "2",
+                   "--sizes", "0,8,64k,4M", "--seconds", "0.3"],
+    "npb-large": ["npb", *TWO, *MPIS, *LARGE, "--ways", "site,direct,causeway", "--least", "2", "--most", "2"],
+    "npb-small": ["npb", *TWO, *MPIS, *SMALL, "--ways", "site,direct,causeway", "--least", "2", "--most", "2"],
+    "npb-busy": ["npb", *TWO, "--mpi", "mpirun.openmpi", *SMALL, *BETWEEN, "--traffic", "busy",
+                 "--least", "2", "--most", "2", "--time-limit", "300"],
+    "orsay-rennes": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,rennes"],
+    "orsay-bordeaux": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,bordeaux"],
+    "relay": ["tcp", "--lab", "closed", *RUNS, "--ways", "causeway", "--sites", "rennes,nancy",
+              "--sizes", "1,4M", "--seconds", "1"],
+}
+ONCE = ["--least", "1", "--most", "1"]
+QUICK = {
+    "tcp": ["tcp", *TWO, *ONCE, "--ways", "site,direct,causeway", "--count", "5", "--sizes", "1,64k,1M"],
+    "pingpong": ["pingpong", *TWO, *ONCE, *MPIS, *ALL_WAYS, "--count", "5", "--sizes", "1,64k,1M"],
+    "operations": ["operations", *TWO, *ONCE, *MPIS, *BETWEEN, "--count", "5", "--sizes", "0,8,64k",
+                   "--operations", "pingpong,sendrecv,bcast,reduce,allreduce"],
+    "npb-large": ["npb", *TWO, *ONCE, *MPIS, "--benchmarks", "is,cg", "--class", "S",
+                  "--ways", "site,direct,causeway"],
+}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--npb", type=pathlib.Path)
+    parser.add_argument("--causeway", type=pathlib.Path, default=ROOT / "target/release/causeway")
+    return parser.parse_args()
+
+
+def measure(name: str, words: list[str], out: pathlib.Path, options: argparse.Namespace) -> dict | None:
+    """The summary of one experiment; None where it is left out."""
+    if words[0] == "npb":
+        if options.npb is None:
+            print(f"papers: {name}: left out: NPB=DIR names the sources of the NAS Parallel Benchmarks", flush=True)
+            return None
+        words = [*words, "--source", str(options.npb.resolve())]
+    print(f"papers: {name}", flush=True)
+    command = [options.causeway, "bench", words[0], "--out", out / name, *words[1:]]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    # 1: a cell has no value. Its reason stands in the report.
+    if done.returncode not in (0, 1):
+        sys.exit(f"papers: {name} ended with {done.returncode}")
+    return json.loads((out / name / "summary.json").read_text(encoding="utf-8"))
+
+
+def main() -> None:
+    options = arguments()
+    out = ROOT / "target" / ("papers-quick" if options.quick else "papers")
+    found = {}
+    for name, words in (QUICK if options.quick else EXPERIMENTS).items():
+        summary = measure(name, words, out, options)
+        if summary is not None:
+            found[name] = summary
+    where = out if options.quick else RESULTS
+    where.mkdir(parents=True, exist_ok=True)
+    report = [options.causeway, "report", *(out / name for name in found), "--out", where / "report.html",
+              "--title", "The tables and figures of four papers, measured again"]
+    subprocess.run(report, stdout=subprocess.DEVNULL, check=True)
+    host = json.loads((out / next(iter(found)) / "plan.json").read_text(encoding="utf-8"))["host"]
+    (where / "README.md").write_text(items.index(found, dict(host), options.quick), encoding="utf-8")
+    if not options.quick:
+        for name in found:
+            shutil.copy(out / name / "rows.csv", where / f"{name}.csv")
+    print(f"papers: {where / 'README.md'}, {where / 'report.html'}")
+
+
+main()
