@@ -154,8 +154,6 @@ fn measure_work(
     let out = out.unwrap_or_else(|| PathBuf::from(format!("bench-{}", work.name())));
     let out = std::path::absolute(&out).map_err(Failure::new)?;
     let work = in_directory(work, &out);
-    std::fs::create_dir_all(&out)
-        .map_err(|error| Failure::new(format_args!("create {}: {error}", out.display())))?;
     let routed = common.ways.contains(&Way::Direct) || common.traffic.len() > 1;
     let place = Place::start(common.lab.as_deref(), routed, &out.join("lab"))?;
     let grid = grid_of(common, &place, &work)?;
