@@ -182,7 +182,7 @@ def elsewhere(text: str) -> Callable[[dict], str | None]:
 
 
 H, V, M, Q = "hablot-2007", "vinter-2004", "hablot-2009 (MPI5000)", "coti-2011 (QCG-OMPI)"
-SCALED = "scaled: 2+2 ranks for 8+8; class A (EP, IS, CG, MG, FT) and W (LU, BT, SP) for B: two cores carry no more"
+SCALED = "scaled: 2+2 ranks for 8+8; class A (IS, CG, MG, FT) and W (EP, LU, BT, SP) for B: two cores carry no more"
 ITEMS = [
     Item(H, "Table I: features", "four MPIs of 2007", elsewhere("report.html, 'What MPIs have for grids'"), "reproduced",
          "The MPIs are today's; the last row has what Causeway adds."),

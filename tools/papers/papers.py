@@ -26,10 +26,9 @@ BETWEEN = ["--ways", "direct,causeway"]
 TWO = ["--lab", "rennes-nancy"]
 THREE = ["--lab", "orsay-rennes-bordeaux", "--sizes", "1,4M", "--seconds", "1"]
 RUNS = ["--least", "2", "--most", "3"]
-SUITE = "ep,is,cg,mg,ft,lu,bt,sp"
 # What the machine carries in an hour: BT and SP of class A take a minute a run.
-SMALL = ["--benchmarks", "lu,bt,sp", "--class", "W"]
-LARGE = ["--benchmarks", "ep,is,cg,mg,ft", "--class", "A"]
+SMALL = ["--benchmarks", "ep,lu,bt,sp", "--class", "W"]
+LARGE = ["--benchmarks", "is,cg,mg,ft", "--class", "A"]
 
 # Names and arguments of `causeway bench`; "npb" in front is left out without sources.
 EXPERIMENTS = {
@@ -41,7 +40,8 @@ EXPERIMENTS = {
                    "--sizes", "0,8,64k,4M", "--seconds", "0.3"],
     "npb-large": ["npb", *TWO, *MPIS, *LARGE, "--ways", "site,direct,causeway", "--least", "2", "--most", "2"],
     "npb-small": ["npb", *TWO, *MPIS, *SMALL, "--ways", "site,direct,causeway", "--least", "2", "--most", "2"],
-    "npb-busy": ["npb", *TWO, "--mpi", "mpirun.openmpi", *SMALL, *BETWEEN, "--traffic", "busy",
+    "npb-busy": ["npb", *TWO, "--mpi", "mpirun.openmpi", "--benchmarks", "lu,mg,bt,sp",
+                 "--class", "W", *BETWEEN, "--traffic", "busy",
                  "--least", "2", "--most", "2", "--time-limit", "300"],
     "orsay-rennes": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,rennes"],
     "orsay-bordeaux": ["tcp", *THREE, *RUNS, *BETWEEN, "--sites", "orsay,bordeaux"],
