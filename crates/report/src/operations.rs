@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub fn show(page: &mut Page, measured: &Measurement) {
     page.text(
         "A bar is the time of an operation as a ratio to the first condition, run by run, with its interval. \"once\" is the last end \
-         minus the first start over all ranks; \"loop\" is the mean over ranks and rounds without a pause.",
+         minus the first start over all ranks; \"loop\" is each rank's own time, as a mean over ranks and rounds.",
     );
     let entries = &measured.summary.entries;
     let measures: BTreeSet<&str> = entries
