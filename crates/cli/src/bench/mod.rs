@@ -175,13 +175,14 @@ fn measure_work(
         shown.show(&progress)
     });
     drop(shown);
+    let was_stopped = stopped();
     runner.finish();
     // Where nothing failed, nothing lies there.
     let _ = std::fs::remove_dir(&runner.outputs);
     // What there is is summed up also where the disk is full now.
     let finished = store.finish();
     measured.and(finished)?;
-    Ok(tell(&store, common.json, stopped()))
+    Ok(tell(&store, common.json, was_stopped))
 }
 
 fn stop_flag() -> Result<Arc<AtomicBool>, std::io::Error> {

@@ -24,8 +24,8 @@ const TRAFFIC_BEGINS: Duration = Duration::from_secs(30);
 /// Busy traffic that lasts longer than any run beside it.
 const TRAFFIC_LASTS: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The port of busy traffic: below those of [`Work`].
-const TRAFFIC_PORT: u16 = 60_999;
+/// The port of busy traffic: above those of [`Work`].
+const TRAFFIC_PORT: u16 = 65_000;
 
 /// See the module.
 pub struct Runner<'a> {
