@@ -158,8 +158,12 @@ fn value(line: &str) -> Option<Value> {
 /// What is missing or wrong, in one sentence.
 pub fn npb_seconds(text: &str) -> Result<f64, OutputError> {
     let field = |name: &str| {
-        let line = text.lines().find(|line| line.trim_start().starts_with(name))?;
-        Some(line.split_once('=')?.1.trim())
+        // Some say "Verification Successful" before their table.
+        let mut values = text.lines().filter_map(|line| {
+            let rest = line.trim_start().strip_prefix(name)?;
+            Some(rest.trim_start().strip_prefix('=')?.trim())
+        });
+        values.next()
     };
     match field("Verification") {
         Some("SUCCESSFUL") => {}
@@ -210,6 +214,8 @@ mod tests {
     #[test]
     fn a_nas_benchmark_counts_when_it_was_verified() {
         assert_eq!(npb_seconds(NPB), Ok(3.19));
+        let of_lu = format!(" Verification Successful\n{NPB}");
+        assert_eq!(npb_seconds(&of_lu), Ok(3.19));
         let wrong = NPB.replace("SUCCESSFUL", "UNSUCCESSFUL");
         assert!(
             npb_seconds(&wrong)
