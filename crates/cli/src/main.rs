@@ -8,6 +8,7 @@ mod broker;
 mod check;
 mod collectives;
 mod connect;
+mod failure;
 mod gateway;
 mod grid;
 mod join;

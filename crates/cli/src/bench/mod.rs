@@ -15,6 +15,7 @@ mod progress;
 mod runner;
 mod work;
 
+pub use crate::failure::Failure;
 pub use options::Task;
 
 use crate::say;
@@ -34,7 +35,6 @@ use progress::Shown;
 use runner::Runner;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -53,35 +53,6 @@ const OPERATION: (u32, f64) = (30, 0.5);
 
 /// More ranks than a job has: IMB then measures with all of them, and not with two, four and so on as well.
 const IMB_RANKS: &str = "1000000";
-
-/// Why nothing is measured, and the exit status that says so: 2 for what the user can mend in the command.
-#[derive(Debug)]
-pub struct Failure {
-    text: String,
-    code: u8,
-}
-
-impl Failure {
-    fn usage(text: impl Display) -> Failure {
-        Failure {
-            text: text.to_string(),
-            code: 2,
-        }
-    }
-
-    fn new(text: impl Display) -> Failure {
-        Failure {
-            text: text.to_string(),
-            code: 1,
-        }
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.text)
-    }
-}
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {

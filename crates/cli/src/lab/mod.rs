@@ -5,13 +5,13 @@ mod bench;
 mod gateways;
 mod supervise;
 
+use crate::failure::Failure;
 use crate::say;
 use causeway_lab::wan::LinkChange;
 use causeway_lab::{Answer, LabError, LabState, NodeCommand, Overrides, Request, Scenario, down_all, units};
 use causeway_wire::TextError;
 use clap::{Args, Subcommand};
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
@@ -162,28 +162,6 @@ pub fn main(task: Task) -> ExitCode {
         say::error(format_args!("causeway lab: {}", failure.text));
         ExitCode::from(failure.code)
     })
-}
-
-/// Why a lab command failed, and the exit status that says so: 2 for what the user can mend in the command.
-pub struct Failure {
-    text: String,
-    code: u8,
-}
-
-impl Failure {
-    fn usage(text: impl Display) -> Failure {
-        Failure {
-            text: text.to_string(),
-            code: 2,
-        }
-    }
-
-    fn new(text: impl Display) -> Failure {
-        Failure {
-            text: text.to_string(),
-            code: 1,
-        }
-    }
 }
 
 impl From<LabError> for Failure {
