@@ -53,6 +53,9 @@ pub struct Network {
     pub crossed_bytes: Option<u64>,
     /// Sends after 200 ms or more of silence; `None` where nobody counts them: only gateways do.
     pub idle_restarts: Option<u64>,
+    /// Processor time of the gateways; `None` where none took part.
+    #[serde(default)]
+    pub gateways_microseconds: Option<u64>,
 }
 
 impl Network {
@@ -66,6 +69,7 @@ impl Network {
             out_of_order: self.out_of_order.saturating_sub(earlier.out_of_order),
             crossed_bytes: less(self.crossed_bytes, earlier.crossed_bytes),
             idle_restarts: less(self.idle_restarts, earlier.idle_restarts),
+            gateways_microseconds: less(self.gateways_microseconds, earlier.gateways_microseconds),
         }
     }
 
@@ -79,6 +83,7 @@ impl Network {
             out_of_order: self.out_of_order + other.out_of_order,
             crossed_bytes: sum(self.crossed_bytes, other.crossed_bytes),
             idle_restarts: sum(self.idle_restarts, other.idle_restarts),
+            gateways_microseconds: sum(self.gateways_microseconds, other.gateways_microseconds),
         }
     }
 
@@ -100,6 +105,7 @@ impl Network {
             out_of_order: count("TcpExt", "TCPOFOQueue")?,
             crossed_bytes: None,
             idle_restarts: None,
+            gateways_microseconds: None,
         })
     }
 }
@@ -157,7 +163,7 @@ impl Row {
 }
 
 /// Head of [`csv`].
-const HEAD: [&str; 25] = [
+const HEAD: [&str; 26] = [
     "program",
     "mpi",
     "way",
@@ -173,6 +179,7 @@ const HEAD: [&str; 25] = [
     "out_of_order",
     "crossed_bytes",
     "idle_restarts",
+    "gateways_us",
     "operation",
     "measure",
     "size_bytes",
@@ -216,6 +223,7 @@ pub fn csv(rows: &[Row]) -> Result<Vec<u8>, csv::Error> {
             counts(|network| Some(network.out_of_order)),
             counts(|network| network.crossed_bytes),
             counts(|network| network.idle_restarts),
+            counts(|network| network.gateways_microseconds),
         ];
         head.extend(counts.map(Option::unwrap_or_default));
         if let Some(empty) = row
@@ -322,7 +330,7 @@ pub(crate) mod tests {
         let lines: Vec<_> = reader.records().collect::<Result<_, _>>().unwrap();
         assert_eq!(lines.len(), 3);
         assert_eq!(&lines[2][8], "it ended with status 1, \"badly\"");
-        assert_eq!(&lines[1][17], "8");
+        assert_eq!(&lines[1][18], "8");
     }
 
     #[test]

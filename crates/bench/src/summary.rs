@@ -79,6 +79,8 @@ pub struct Signals {
     pub crossed_megabytes: Option<f64>,
     /// Sends after 200 ms or more of silence, likewise.
     pub idle_restarts: Option<f64>,
+    /// Processor time of the gateways in seconds; `None` where none took part.
+    pub gateways_seconds: Option<f64>,
 }
 
 /// Everything.
@@ -201,6 +203,7 @@ fn signals(rows: &[Row], cell: &Cell) -> Option<Signals> {
         out_of_order: mean(sum.out_of_order),
         crossed_megabytes: sum.crossed_bytes.map(|bytes| mean(bytes) / 1e6),
         idle_restarts: sum.idle_restarts.map(mean),
+        gateways_seconds: sum.gateways_microseconds.map(|us| mean(us) / 1e6),
     })
 }
 

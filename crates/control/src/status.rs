@@ -35,6 +35,9 @@ pub struct Status {
     pub grid: Option<GridStatus>,
     /// Resident memory of the gateway.
     pub resident_bytes: u64,
+    /// Processor time of all its threads, in the kernel and outside; 0 from one that does not say.
+    #[serde(default)]
+    pub processor_microseconds: u64,
     /// Streams open now.
     pub streams: usize,
     /// Most streams ever open at once.

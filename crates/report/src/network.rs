@@ -15,6 +15,7 @@ pub fn show(page: &mut Page, measured: &Measurement) {
         "duplicate ACKs",
         "MB across",
         "restarts after silence",
+        "gateways' processor time (s)",
     ]);
     for signals in &measured.summary.network {
         let shown = |count: f64| format!("{count:.1}");
@@ -28,6 +29,9 @@ pub fn show(page: &mut Page, measured: &Measurement) {
             shown(signals.out_of_order),
             optional(signals.crossed_megabytes),
             optional(signals.idle_restarts),
+            signals
+                .gateways_seconds
+                .map_or_else(|| "-".to_owned(), |time| format!("{time:.2}")),
         ]);
     }
     if table.rows.is_empty() {

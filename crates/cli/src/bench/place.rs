@@ -131,6 +131,7 @@ fn of_lanes(status: &Status) -> Network {
     let none = Network {
         crossed_bytes: Some(status.tunnels.iter().map(|tunnel| tunnel.sent_bytes).sum()),
         idle_restarts: Some(0),
+        gateways_microseconds: Some(status.processor_microseconds),
         ..Network::default()
     };
     let lanes = status.tunnels.iter().flat_map(|tunnel| &tunnel.lanes);
@@ -141,6 +142,7 @@ fn of_lanes(status: &Status) -> Network {
         out_of_order: lane.out_of_order.into(),
         crossed_bytes: Some(0),
         idle_restarts: Some(lane.idle_restarts),
+        gateways_microseconds: Some(0),
     });
     all.fold(none, Network::and)
 }

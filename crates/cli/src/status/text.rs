@@ -33,6 +33,7 @@ fn head_lines(status: &Status, width: Width) -> String {
         &*format!("gateway of {}", status.site),
         &format!("pid {}", status.pid),
         &format!("memory {}", megabytes(status.resident_bytes)),
+        &format!("processor {:.1} s", status.processor_microseconds as f64 / 1e6),
         &format!("streams {streams} (peak {peak}, opened {opened})"),
     ];
     let mut text = width.lines(0, fields);
@@ -205,6 +206,7 @@ pub mod tests {
             site: "rennes".into(),
             pid: 7,
             resident_bytes: 5_000_000,
+            processor_microseconds: 1_240_000,
             relayed: 2,
             relayed_bytes: 7_000_000,
             streams: 2,

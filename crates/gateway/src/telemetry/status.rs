@@ -88,6 +88,7 @@ impl View<'_> {
             clear_text: driver.config.is_clear(),
             grid: self.membership.session().map(BrokerSession::status),
             resident_bytes: resident_bytes(),
+            processor_microseconds: processor_microseconds(),
             streams: self.site.legs().len(),
             streams_peak: self.site.legs().peak(),
             streams_opened: self.site.legs().opened(),
@@ -99,6 +100,16 @@ impl View<'_> {
             tunnels: self.tunnels.ways().statuses(),
         }
     }
+}
+
+/// Processor time of this process (getrusage(2)); a hand-over does not set it back.
+fn processor_microseconds() -> u64 {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
+    let of = |time: nix::sys::time::TimeVal| {
+        let microseconds = time.tv_sec() * 1_000_000 + time.tv_usec();
+        u64::try_from(microseconds).unwrap_or(0)
+    };
+    usage.map_or(0, |usage| of(usage.user_time()) + of(usage.system_time()))
 }
 
 /// Resident set of this process (proc(5), statm, second field, in pages); 0 where it cannot be read.

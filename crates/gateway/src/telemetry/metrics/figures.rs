@@ -185,6 +185,12 @@ fn exposition<'a>(status: &'a Status, peers: impl Iterator<Item = (&'a str, &'a 
         "Times the gateway went on as another program.",
     )
     .sample(&[], status.handed_over);
+    text.family(
+        Kind::Counter,
+        "causeway_processor_seconds_total",
+        "Processor time of the gateway's process.",
+    )
+    .sample(&[], status.processor_microseconds as f64 / 1e6);
     let mut refused = text.family(
         Kind::Counter,
         "causeway_refused_total",
