@@ -116,7 +116,11 @@ impl Carrier {
 
     /// Says whether a read of fewer bytes than asked for has emptied the kernel's buffer.
     pub(crate) fn short_read_empties(&self) -> bool {
-        matches!(self, Carrier::Clear(_))
+        match self {
+            Carrier::Clear(_) => true,
+            Carrier::Tls(tls) => tls.short_read_empties(),
+            Carrier::Quic(_) => false,
+        }
     }
 
     /// Notes that the lane was written: `full` when it has more than may leave now.

@@ -212,6 +212,8 @@ struct Buffers {
     incoming: Vec<u8>,
     start: usize,
     filled: usize,
+    /// The last read of the socket brought less than there was room for: the kernel had no more.
+    was_short: bool,
     /// Decrypted, and not yet asked for.
     plain: VecDeque<u8>,
     /// Encrypted, from `sent` on not yet written.
@@ -251,9 +253,17 @@ impl Tls {
         self.buffers.sent < self.buffers.outgoing.len()
     }
 
+    /// Says whether a read of fewer bytes than asked for has emptied the kernel's buffer: nothing decrypted
+    /// is left either.
+    pub(crate) fn short_read_empties(&self) -> bool {
+        self.buffers.was_short && self.buffers.plain.is_empty()
+    }
+
     pub(crate) fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let held = &mut self.buffers.plain;
         if !held.is_empty() {
+            // Whole records may still wait behind it.
+            self.buffers.was_short = false;
             return held.read(space);
         }
         loop {
@@ -266,9 +276,13 @@ impl Tls {
                 return Ok(0);
             }
             let free = self.buffers.free()?;
+            let room = free.len();
             match self.socket.read(free)? {
                 0 => return Ok(0),
-                count => self.buffers.filled += count,
+                count => {
+                    self.buffers.filled += count;
+                    self.buffers.was_short = count < room;
+                }
             }
         }
     }

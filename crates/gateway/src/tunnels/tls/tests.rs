@@ -77,3 +77,34 @@ fn keys_are_changed_under_a_lane_that_has_said_much() {
         carry(&mut near, &mut far, b"a short one");
     }
 }
+
+#[test]
+fn where_a_short_read_has_emptied_the_socket_nothing_is_left_to_be_read() {
+    let context = Context::new().unwrap();
+    let (mut near, mut far) = pair(&context, &context);
+    carry(&mut near, &mut far, b"hello");
+    carry(&mut far, &mut near, b"hello too");
+    far.widen(100_000);
+    let mut emptied = 0;
+    for length in (1..60_000).step_by(997) {
+        let mut sent = 0;
+        let mut arrived = 0;
+        let mut space = vec![0; if length % 2 == 0 { 20_000 } else { 100_000 }];
+        let bytes = vec![7; length];
+        while arrived < length {
+            if sent < length {
+                sent += may_wait(near.write(&bytes[sent..]));
+                near.flush().unwrap();
+            }
+            let count = may_wait(far.read(&mut space));
+            arrived += count;
+            if count > 0 && count < space.len() && far.short_read_empties() {
+                emptied += 1;
+                let more = may_wait(far.read(&mut space));
+                // Nothing is sent meanwhile, so this can only be what the read before has left.
+                assert_eq!(more, 0, "after {arrived} of {length}");
+            }
+        }
+    }
+    assert!(emptied > 30, "{emptied}");
+}
