@@ -2,7 +2,10 @@
 //! meanwhile.
 //!
 //! Two ranks of a launcher: the first connects, sends and waits busily; the other sends back what arrives.
-//! Before each series goes its head: the size and the number of messages, eight bytes each, little-endian.
+//!
+//! A connection begins with a key that both ranks were given, so that whoever else finds the port is not
+//! taken for a rank. Before each series goes its head: the size and the number of messages, eight bytes each,
+//! little-endian.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -20,6 +23,12 @@ const LEAST: u64 = 5;
 
 /// The longest message. Who asks for a longer one is no rank of ours.
 const MOST_BYTES: u64 = 1 << 30;
+
+/// The first bytes of a connection.
+pub type Key = [u8; 16];
+
+/// Whoever connects and does not show the key in this time makes way for the next one.
+const KEY_COMES: Duration = Duration::from_secs(1);
 
 /// One write of a flow.
 const FLOW_BYTES: usize = 256 << 10;
@@ -137,8 +146,8 @@ fn message_bytes(size: u64) -> Result<usize, Error> {
 ///
 /// # Errors
 /// No connection, or one that broke.
-pub fn flood(to: &str, flows: usize) -> Result<(), Error> {
-    let streams: Result<Vec<_>, _> = (0..flows).map(|_| connect(to)).collect();
+pub fn flood(to: &str, key: &Key, flows: usize) -> Result<(), Error> {
+    let streams: Result<Vec<_>, _> = (0..flows).map(|_| connect(to, key)).collect();
     let buffer = vec![0x5a; FLOW_BYTES];
     std::thread::scope(|scope| {
         for stream in streams? {
@@ -153,11 +162,11 @@ pub fn flood(to: &str, flows: usize) -> Result<(), Error> {
 ///
 /// # Errors
 /// It cannot listen.
-pub fn drain(port: u16, flows: usize, all_there: impl FnOnce()) -> Result<(), Error> {
+pub fn drain(port: u16, key: &Key, flows: usize, all_there: impl FnOnce()) -> Result<(), Error> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
     std::thread::scope(|scope| {
         for _ in 0..flows {
-            let (mut stream, _) = listener.accept()?;
+            let mut stream = next_with(&listener, key)?;
             scope.spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
         }
         all_there();
@@ -191,26 +200,38 @@ fn give(mut stream: &TcpStream, message: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Waits for one connection to `port`.
+/// Waits for a connection to `port` that begins with the key.
 ///
 /// # Errors
 /// It cannot listen.
-pub fn accept(port: u16) -> Result<TcpStream, Error> {
-    let (stream, _) = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?.accept()?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
+pub fn accept(port: u16, key: &Key) -> Result<TcpStream, Error> {
+    next_with(&TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?, key)
+}
+
+fn next_with(listener: &TcpListener, key: &Key) -> Result<TcpStream, Error> {
+    loop {
+        let (mut stream, _) = listener.accept()?;
+        let mut shown = Key::default();
+        stream.set_read_timeout(Some(KEY_COMES))?;
+        if stream.read_exact(&mut shown).is_ok() && shown == *key {
+            stream.set_read_timeout(None)?;
+            stream.set_nodelay(true)?;
+            return Ok(stream);
+        }
+    }
 }
 
 /// Connects to HOST:PORT, and tries again for a while where nobody listens yet.
 ///
 /// # Errors
 /// Nobody does in time.
-pub fn connect(to: &str) -> Result<TcpStream, Error> {
+pub fn connect(to: &str, key: &Key) -> Result<TcpStream, Error> {
     let end = Instant::now() + START;
     loop {
         match TcpStream::connect(to) {
-            Ok(stream) => {
+            Ok(mut stream) => {
                 stream.set_nodelay(true)?;
+                stream.write_all(key)?;
                 return Ok(stream);
             }
             Err(error) if Instant::now() > end => {
@@ -247,6 +268,17 @@ mod tests {
             near.shutdown(std::net::Shutdown::Write).unwrap();
         });
         assert_eq!(seen, [(1, 7), (100_000, 7)]);
+    }
+
+    #[test]
+    fn whoever_does_not_show_the_key_is_not_taken_for_a_rank() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let to = listener.local_addr().unwrap().to_string();
+        let _silent = TcpStream::connect(&to).unwrap();
+        let _stranger = connect(&to, &[8; 16]).unwrap();
+        let rank = connect(&to, &[7; 16]).unwrap();
+        let taken = next_with(&listener, &[7; 16]).unwrap();
+        assert_eq!(taken.peer_addr().unwrap(), rank.local_addr().unwrap());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::say;
 use causeway_bench::tcp::{self, Plan};
+use causeway_wire::Token;
 use std::fmt::Write as _;
 use std::io::Error;
 use std::process::ExitCode;
@@ -16,6 +17,8 @@ pub enum Part {
     Flows {
         /// HOST:PORT of rank 1.
         to: String,
+        /// What connections begin with, in hexadecimal.
+        key: Token,
         /// Connections.
         flows: usize,
     },
@@ -26,6 +29,8 @@ pub enum Part {
 pub struct TcpPart {
     /// HOST:PORT of rank 1.
     to: String,
+    /// What the connection begins with, in hexadecimal.
+    key: Token,
     #[arg(long, value_delimiter = ',')]
     sizes: Vec<u64>,
     #[arg(long)]
@@ -43,7 +48,7 @@ pub struct TcpPart {
 pub fn main(part: &Part) -> ExitCode {
     let done = match part {
         Part::Tcp(part) => to_and_fro(part),
-        Part::Flows { to, flows } => keep_busy(to, *flows),
+        Part::Flows { to, key, flows } => keep_busy(to, key, *flows),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -63,7 +68,7 @@ fn to_and_fro(part: &TcpPart) -> Result<(), Error> {
         tcp::stay_on_core(rank == 0)?;
     }
     if rank != 0 {
-        return tcp::send_back(&tcp::accept(port(&part.to)?)?);
+        return tcp::send_back(&tcp::accept(port(&part.to)?, &part.key.0)?);
     }
     let plan = Plan {
         sizes: part.sizes.clone(),
@@ -71,7 +76,7 @@ fn to_and_fro(part: &TcpPart) -> Result<(), Error> {
         seconds: part.seconds,
         idle: Duration::from_millis(part.idle),
     };
-    tcp::measure(&tcp::connect(&part.to)?, &plan, |size, times| {
+    tcp::measure(&tcp::connect(&part.to, &part.key.0)?, &plan, |size, times| {
         let mut line = format!("bench: tcp {size}");
         for time in times {
             let _ = write!(line, " {time:.3}");
@@ -80,10 +85,10 @@ fn to_and_fro(part: &TcpPart) -> Result<(), Error> {
     })
 }
 
-fn keep_busy(to: &str, flows: usize) -> Result<(), Error> {
+fn keep_busy(to: &str, key: &Token, flows: usize) -> Result<(), Error> {
     match rank()? {
-        0 => tcp::flood(to, flows),
-        _ => tcp::drain(port(to)?, flows, || {
+        0 => tcp::flood(to, &key.0, flows),
+        _ => tcp::drain(port(to)?, &key.0, flows, || {
             let _ = say::output(FLOWING);
         }),
     }

@@ -2,13 +2,16 @@
 //! copy.
 
 use super::relay;
-use causeway_bench::tcp::{Plan, accept, connect, measure, rank, send_back};
+use causeway_bench::tcp::{Key, Plan, accept, connect, measure, rank, send_back};
 use clap::Subcommand;
 use std::fmt::Write as _;
 use std::io::Error;
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// These run on emulated grids of their own, where nobody else connects.
+const KEY: Key = [0; 16];
 
 /// A part, one connection long.
 #[derive(Debug, Subcommand)]
@@ -48,8 +51,8 @@ pub enum Byte {
 pub fn main(part: &Byte) -> Result<(), Error> {
     match part {
         Byte::Relay { port, to } => {
-            let near = accept(*port)?;
-            pass_on(&near, &connect(to)?)
+            let near = accept(*port, &KEY)?;
+            pass_on(&near, &connect(to, &KEY)?)
         }
         Byte::Rank {
             port,
@@ -66,9 +69,9 @@ pub fn main(part: &Byte) -> Result<(), Error> {
                     seconds: f64::INFINITY,
                     idle: Duration::from_millis(*idle),
                 };
-                std::fs::write(file, rows(&connect(to)?, &plan)?)
+                std::fs::write(file, rows(&connect(to, &KEY)?, &plan)?)
             }
-            Some(_) => send_back(&accept(*port)?),
+            Some(_) => send_back(&accept(*port, &KEY)?),
             None => Err(Error::other("no launcher has set a rank: start this by mpirun")),
         },
     }
