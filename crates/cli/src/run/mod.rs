@@ -14,6 +14,7 @@ mod environment;
 mod error;
 mod groups;
 pub mod launcher;
+pub mod own;
 mod patience;
 pub mod rules;
 mod sites;
