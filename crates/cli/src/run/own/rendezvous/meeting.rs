@@ -55,7 +55,7 @@ pub enum Event {
     },
 }
 
-/// What is to be done.
+/// The caller carries these out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Send.
@@ -73,7 +73,7 @@ pub enum Action {
 pub struct Meeting {
     number: u64,
     seats: Vec<Seat>,
-    /// Whose process is at the other end.
+    /// Connections that have said whose they are.
     known: HashMap<Key, usize>,
     actions: VecDeque<Action>,
 }

@@ -202,7 +202,7 @@ fn read_join(body: &mut Body) -> Result<Option<Incoming>, MessageError> {
     Ok(rest())
 }
 
-/// What is left of a frame.
+/// The rest of a frame.
 struct Body<'a> {
     left: &'a [u8],
 }
