@@ -36,7 +36,7 @@ struct join_request {
     /* The greatest that this site's MPI gives: 0 single, 1 funneled, 2 serialized, 3 multiple. Not its own
      * constants. */
     uint8_t thread_level;
-    /* Those of this site, by native rank. */
+    /* The addresses are of this site alone, by native rank. */
     uint32_t processes;
     const struct sockaddr_storage *addresses;
 };
