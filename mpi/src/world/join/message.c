@@ -68,8 +68,8 @@ static void put_greeting(struct writer *writer, const char *site, const unsigned
     put_text(writer, site);
 }
 
-unsigned char *message_join(const struct join_request *request, const char *site, const unsigned char token[MESSAGE_TOKEN_BYTES],
-                            size_t *n)
+unsigned char *message_join(const struct join_request *request, const char *site,
+                            const unsigned char token[MESSAGE_TOKEN_BYTES], size_t *n)
 {
     if (request->processes > WORLD_MOST_PROCESSES)
         return NULL;

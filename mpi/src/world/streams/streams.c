@@ -213,7 +213,7 @@ int streams_said_bye(void)
             ((peer->sending || peer->other) && !engine_bye_came(streams.engine, i)))
             return 0;
     }
-    /* What is unread when a socket is closed makes the kernel throw away what is unsent. */
+    /* The kernel throws away what is unsent when a socket is closed that has something unread. */
     for (const struct connection *each = streams.first; each; each = each->after)
         if (each->peer != NO_PEER && each->hello_received < HELLO_BYTES)
             return 0;
