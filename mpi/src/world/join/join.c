@@ -181,8 +181,12 @@ void join_abort(uint32_t code, const char *text)
     int fd = rendezvous >= 0 ? rendezvous : reach(ABORT_SECONDS);
     if (fd < 0)
         return;
-    if (fd == rendezvous || say(fd, message_process(settings.site, settings.token, &n), n) == 0)
-        say(fd, message_abort(code, text, &n), n);
+    /* A call's arguments have no order: the length is known only once the frame is made. */
+    unsigned char *who = fd == rendezvous ? NULL : message_process(settings.site, settings.token, &n);
+    if (fd == rendezvous || say(fd, who, n) == 0) {
+        unsigned char *frame = message_abort(code, text, &n);
+        say(fd, frame, n);
+    }
     if (fd != rendezvous)
         close(fd);
 }
@@ -192,7 +196,8 @@ void join_done(void)
     size_t n = 0;
     if (rendezvous < 0)
         return;
-    say(rendezvous, message_done(&n), n);
+    unsigned char *frame = message_done(&n);
+    say(rendezvous, frame, n);
     close(rendezvous);
     rendezvous = -1;
 }
